@@ -1,0 +1,57 @@
+"""Time: integer microseconds since the epoch (UTC) inside, ISO 8601 with offset outside."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import NewType
+
+Micros = NewType("Micros", int)
+"""Microseconds since 1970-01-01T00:00:00Z."""
+
+Clock = Callable[[], Micros]
+
+SECOND = 1_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def system_clock() -> Micros:
+    """The wall clock. It can step backwards: order by `delivery_seq` or ids, never by time alone."""
+    return Micros(time.time_ns() // 1_000)
+
+
+def to_datetime(at: Micros) -> datetime:
+    return _EPOCH + timedelta(microseconds=at)
+
+
+def iso(at: Micros) -> str:
+    """`2026-11-21T20:38:32.123456+00:00`, always with six decimals, so that text sorts as time."""
+    return to_datetime(at).isoformat(timespec="microseconds")
+
+
+def iso_or_none(at: Micros | None) -> str | None:
+    return None if at is None else iso(at)
+
+
+def from_datetime(at: datetime) -> Micros:
+    """A time without zone is UTC."""
+    aware = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return Micros((aware - _EPOCH) // timedelta(microseconds=1))
+
+
+def parse_time(text: str) -> Micros:
+    """ISO 8601 (`Z`, offset, none = UTC, date alone = midnight UTC) or epoch seconds.
+
+    Raises ValueError for anything else and for times that SQLite's 64-bit integers or
+    Python's calendar cannot hold.
+    """
+    cleaned = text.strip()
+    try:
+        seconds = float(cleaned)
+    except ValueError:
+        return from_datetime(datetime.fromisoformat(cleaned))
+    try:
+        return from_datetime(_EPOCH + timedelta(seconds=seconds))
+    except OverflowError as overflow:
+        raise ValueError(f"{text!r} is beyond the calendar") from overflow

@@ -1,0 +1,94 @@
+"""The error types that reach a caller: one class per wire code.
+
+A rule that refuses something raises a subclass of one of these beside the rule itself; the
+surface (MCP, `/rpc`, CLI) turns it into the one wire shape with `to_wire`. Everything that is
+not an `AgentMailError` is a bug: it is masked as INTERNAL and logged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+
+class AgentMailError(Exception):
+    """A refusal that its caller can act on.
+
+    `message` states the fact, `hint` the next step, `data` what a program needs (nearest names,
+    accepted values, `retry_after_s`, `suggested_tool_calls`). `recoverable` says whether another
+    call, changed as the hint says, can succeed.
+    """
+
+    code: ClassVar[str] = "INTERNAL"
+    recoverable: ClassVar[bool] = True
+
+    def __init__(self, message: str, *, hint: str = "", data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.data: dict[str, Any] = dict(data or {})
+
+    def to_wire(self) -> dict[str, Any]:
+        """The `error` object of the wire contract."""
+        return {
+            "type": self.code,
+            "message": self.message,
+            "recoverable": self.recoverable,
+            "hint": self.hint,
+            "data": self.data,
+        }
+
+
+class NotFound(AgentMailError):
+    code = "NOT_FOUND"
+
+
+class InvalidInput(AgentMailError):
+    code = "INVALID_INPUT"
+
+
+class Conflict(AgentMailError):
+    code = "CONFLICT"
+
+
+class PermissionDenied(AgentMailError):
+    code = "PERMISSION_DENIED"
+
+
+class AuthenticationRequired(AgentMailError):
+    code = "AUTHENTICATION_REQUIRED"
+
+
+class RecipientNotFound(AgentMailError):
+    code = "RECIPIENT_NOT_FOUND"
+
+
+class RecipientRetired(AgentMailError):
+    code = "RECIPIENT_RETIRED"
+
+
+class IdempotencyKeyConflict(AgentMailError):
+    code = "IDEMPOTENCY_KEY_CONFLICT"
+
+
+class Unavailable(AgentMailError):
+    code = "UNAVAILABLE"
+
+
+class Internal(AgentMailError):
+    """What a masked bug looks like from outside."""
+
+    code = "INTERNAL"
+    recoverable = False
+
+
+def suggest_call(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """One entry of `data.suggested_tool_calls`."""
+    return {"tool": tool, "arguments": dict(arguments)}
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as they stand in a sentence: `a, b or c`."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} or {names[-1]}"

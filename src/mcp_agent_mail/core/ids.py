@@ -1,0 +1,31 @@
+"""Identifiers and tokens. Randomness comes from the operating system."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import uuid
+from typing import NewType
+
+ProjectId = NewType("ProjectId", int)
+AgentId = NewType("AgentId", int)
+MessageId = NewType("MessageId", int)
+OutboxSeq = NewType("OutboxSeq", int)
+
+AGENT_TOKEN_PREFIX = "amt_"
+OPERATOR_TOKEN_PREFIX = "amo_"
+
+
+def new_store_id() -> str:
+    """Names one store for good; database and archives carry it, so that they are never mixed up."""
+    return str(uuid.uuid4())
+
+
+def new_token(prefix: str) -> str:
+    """256 random bits behind a prefix that says what the token is for (and lets scanners find leaks)."""
+    return prefix + secrets.token_urlsafe(32)
+
+
+def token_hash(token: str) -> bytes:
+    """SHA-256: tokens are random, so no salt and no slow hash are needed."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()

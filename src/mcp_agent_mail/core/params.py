@@ -1,0 +1,212 @@
+"""Parameter rules: what a tool declares for each argument, and how loose input becomes that type.
+
+A rule stands in the signature, `limit: Annotated[int, Count(1, 1000)] = 20`. It gives the JSON
+schema (the one strict type) and converts what callers really send ("Lax inputs" of the contract:
+`"5"` and `5.0` are 5, `"true"` is true, one value where a list is declared is a list of one, a
+string holding a JSON array is that array). What it cannot convert is INVALID_INPUT, never a guess.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from mcp_agent_mail.core.clock import iso, parse_time
+from mcp_agent_mail.core.errors import InvalidInput, listed
+
+MAX_ID = 2**63 - 1
+
+
+class Rule(Protocol):
+    """One parameter's type. `convert` gets neither null nor, for optional ones, a blank string."""
+
+    def schema(self) -> dict[str, Any]: ...
+
+    def convert(self, name: str, value: object) -> object: ...
+
+
+def _refuse(name: str, fact: str, *, hint: str = "", **data: object) -> InvalidInput:
+    return InvalidInput(f"{name} {fact}.", hint=hint, data={"parameter": name, **data})
+
+
+def _as_text(name: str, value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise _refuse(name, "must be text", hint="Send a JSON string.", expected="string")
+    text = value if isinstance(value, str) else json.dumps(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError as broken:
+        raise _refuse(name, "holds a lone surrogate, which is no Unicode text", hint="Send valid UTF-8.") from broken
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text of at most `max_length` characters. Blank is refused unless `may_be_blank`.
+
+    NUL is refused unless `raw` (bodies are kept byte for byte): it cannot stand in names, paths or queries.
+    """
+
+    max_length: int = 4_000
+    may_be_blank: bool = False
+    raw: bool = False
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string"}
+
+    def convert(self, name: str, value: object) -> str:
+        text = _as_text(name, value)
+        if not self.may_be_blank and not text.strip():
+            raise _refuse(name, "is blank", hint=f"Give {name} a value.")
+        if not self.raw and "\0" in text:
+            raise _refuse(name, "holds a NUL character", hint="Remove it.")
+        if len(text) > self.max_length:
+            raise _refuse(
+                name,
+                f"has {len(text)} characters; at most {self.max_length} are accepted",
+                hint="Shorten it: nothing is ever cut for you.",
+                max_length=self.max_length,
+            )
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of a few words, ignoring case and outer blanks."""
+
+    values: tuple[str, ...]
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "enum": list(self.values)}
+
+    def convert(self, name: str, value: object) -> str:
+        wanted = value.strip().lower() if isinstance(value, str) else value
+        if isinstance(wanted, str) and wanted in self.values:
+            return wanted
+        raise _refuse(name, f"must be {listed(self.values)}, not {value!r:.100}", accepted=list(self.values))
+
+
+def _as_integer(name: str, value: object) -> int:
+    if isinstance(value, bool):
+        raise _refuse(name, "must be a whole number, not a boolean", expected="integer")
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,40}(\.0{1,40})?\s*", value):
+        return int(value.strip().split(".")[0])
+    raise _refuse(name, f"must be a whole number, not {value!r:.100}", expected="integer")
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A whole number from `low` to `high`. More counts as `high`; less is refused."""
+
+    low: int
+    high: int
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "integer"}
+
+    def convert(self, name: str, value: object) -> int:
+        number = _as_integer(name, value)
+        if number < self.low:
+            raise _refuse(name, f"is {number}; the least accepted is {self.low}", min=self.low, max=self.high)
+        return min(number, self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Id:
+    """A store-wide integer id; `low=0` where 0 means "from the beginning"."""
+
+    low: int = 1
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "integer"}
+
+    def convert(self, name: str, value: object) -> int:
+        number = _as_integer(name, value)
+        if not self.low <= number <= MAX_ID:
+            raise _refuse(name, f"is {number!s:.50}, which is no id", hint="Use an id that a tool returned.")
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """True or false; the words "true" and "false" too."""
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "boolean"}
+
+    def convert(self, name: str, value: object) -> bool:
+        if isinstance(value, bool):
+            return value
+        word = value.strip().lower() if isinstance(value, str) else None
+        if word in ("true", "false"):
+            return word == "true"
+        raise _refuse(name, f"must be true or false, not {value!r:.100}", accepted=[True, False])
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A list of texts; a single one is a list of one, and a string holding a JSON array is that array."""
+
+    max_items: int = 500
+    max_length: int = 1_024
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "string"}}
+
+    def convert(self, name: str, value: object) -> list[str]:
+        items = _as_list(value)
+        if len(items) > self.max_items:
+            raise _refuse(name, f"has {len(items)} items; at most {self.max_items} are accepted", max=self.max_items)
+        rule = Text(max_length=self.max_length)
+        return [rule.convert(f"{name}[{index}]", item) for index, item in enumerate(items)]
+
+
+def _as_list(value: object) -> list[object]:
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            parsed = json.loads(value)
+        except ValueError:
+            return [value]
+        return parsed if isinstance(parsed, list) else [value]
+    return value if isinstance(value, list) else [value]
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """A time as ISO 8601 or epoch seconds; converted to microseconds (`Micros`)."""
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string"}
+
+    def convert(self, name: str, value: object) -> int:
+        try:
+            at = parse_time(_as_text(name, value))
+            iso(at)
+        except (ValueError, OverflowError) as unreadable:
+            raise _refuse(
+                name,
+                f"is no time: {value!r:.100}",
+                hint="Send ISO 8601, like 2026-01-31T09:30:00Z, or epoch seconds.",
+                accepted=["ISO 8601", "epoch seconds"],
+            ) from unreadable
+        return at
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Text that `parse` accepts: the rule itself (names, threads, topics) stands in `domain`."""
+
+    parse: Callable[[str], str]
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string"}
+
+    def convert(self, name: str, value: object) -> str:
+        return self.parse(_as_text(name, value))

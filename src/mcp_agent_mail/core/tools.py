@@ -1,0 +1,216 @@
+"""Tools and resources as data: declared once in a slice, run the same way by MCP, `/rpc` and the CLI.
+
+A tool is an async function whose signature carries a `Rule` for every parameter. `ToolTable.run`
+validates, makes the credentials known to `current_credentials`, calls it and returns plain JSON
+values. FastMCP only lists what stands here (why: docs/adr).
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Literal, get_type_hints
+
+from mcp_agent_mail.core.errors import InvalidInput, NotFound, listed
+from mcp_agent_mail.core.params import Rule
+
+Json = Any
+"""A plain JSON value: what `json.dumps` takes. Typed `Any` because mypy's recursive form hides more than it says."""
+
+Handler = Callable[..., Awaitable[Json]]
+
+TOKEN_ARGUMENTS = ("registration_token", "sender_token")
+"""Accepted by every tool, listed only where a tool says so (`token_argument`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """What a request brought to say who is calling, read by the server, judged by `features/identity`.
+
+    `via` keeps the operator's rights off MCP: only `rpc` (and the CLI in process, `local`) can be the operator.
+    """
+
+    via: Literal["mcp", "rpc", "local"]
+    bearer_token: str | None = None
+    agent_token: str | None = None
+    token_argument: str | None = None
+
+
+_credentials: ContextVar[Credentials] = ContextVar("credentials")
+
+
+def current_credentials() -> Credentials:
+    """The credentials of the call that is running; a call outside `ToolTable` is a bug."""
+    return _credentials.get()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Param:
+    name: str
+    rule: Rule
+    required: bool
+    default: Json = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """One declared tool. `schema` is its JSON schema as listed; `operator_only` ones are never listed over MCP."""
+
+    name: str
+    title: str
+    cluster: str
+    description: str
+    handler: Handler
+    params: Mapping[str, Param]
+    schema: Mapping[str, Json]
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    result_list: bool
+    operator_only: bool
+
+
+def _params_of(handler: Handler) -> dict[str, Param]:
+    hints = get_type_hints(handler, include_extras=True)
+    params = {}
+    for name, declared in inspect.signature(handler).parameters.items():
+        rules = getattr(hints[name], "__metadata__", ())
+        assert rules, f"{handler.__name__}: parameter {name} declares no rule"
+        required = declared.default is inspect.Parameter.empty
+        params[name] = Param(
+            name=name, rule=rules[0], required=required, default=None if required else declared.default
+        )
+    return params
+
+
+def _schema_of(params: Mapping[str, Param], token_argument: str | None) -> dict[str, Json]:
+    properties: dict[str, Json] = {}
+    for param in params.values():
+        properties[param.name] = dict(param.rule.schema())
+        if param.default is not None:
+            properties[param.name]["default"] = param.default
+    if token_argument is not None:
+        properties[token_argument] = {"type": "string"}
+    schema: dict[str, Json] = {"type": "object", "properties": properties}
+    if required := [param.name for param in params.values() if param.required]:
+        schema["required"] = required
+    return schema
+
+
+def tool(
+    handler: Handler,
+    *,
+    cluster: str,
+    title: str,
+    read_only: bool = False,
+    destructive: bool = False,
+    idempotent: bool = False,
+    result_list: bool = False,
+    operator_only: bool = False,
+    token_argument: Literal["registration_token", "sender_token"] | None = None,
+) -> ToolSpec:
+    """Declare `handler` as a tool: name, parameters and text come from the function itself."""
+    params = _params_of(handler)
+    return ToolSpec(
+        name=handler.__name__,
+        title=title,
+        cluster=cluster,
+        description=inspect.cleandoc(handler.__doc__ or ""),
+        handler=handler,
+        params=params,
+        schema=_schema_of(params, token_argument),
+        read_only=read_only,
+        destructive=destructive,
+        idempotent=idempotent,
+        result_list=result_list,
+        operator_only=operator_only,
+    )
+
+
+class UnknownTool(NotFound):
+    """No such tool, or one that this connection may not see."""
+
+
+class ToolTable:
+    """Every tool of the server by name."""
+
+    def __init__(self, specs: Iterable[ToolSpec]) -> None:
+        self._specs = {spec.name: spec for spec in specs}
+
+    def specs(self) -> list[ToolSpec]:
+        """All tools, operator-only ones too, in the order of declaration."""
+        return list(self._specs.values())
+
+    def require(self, name: str, credentials: Credentials) -> ToolSpec:
+        spec = self._specs.get(name)
+        if spec is None or (spec.operator_only and credentials.via == "mcp"):
+            shown = [s.name for s in self._specs.values() if not s.operator_only]
+            nearest = difflib.get_close_matches(name, shown, n=3)
+            hint = f"Did you mean {listed(nearest)}?" if nearest else "tools/list names them all."
+            raise UnknownTool(f"Unknown tool: {name}", hint=hint, data={"nearest": nearest})
+        return spec
+
+    async def run(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> Json:
+        """Validate, call and return the tool's plain result. Raises AgentMailError."""
+        spec = self.require(name, credentials)
+        given = dict(arguments)
+        for token_name in TOKEN_ARGUMENTS:
+            token = given.pop(token_name, None)
+            if isinstance(token, str) and token.strip():
+                credentials = _with_token(credentials, token.strip())
+            elif token is not None and not isinstance(token, str):
+                raise InvalidInput(f"{token_name} must be text.", data={"parameter": token_name})
+        call = bind(spec.params, given, what=f"{name}")
+        reset = _credentials.set(credentials)
+        try:
+            return await spec.handler(**call)
+        finally:
+            _credentials.reset(reset)
+
+
+def _with_token(credentials: Credentials, token: str) -> Credentials:
+    return Credentials(
+        via=credentials.via,
+        bearer_token=credentials.bearer_token,
+        agent_token=credentials.agent_token,
+        token_argument=token,
+    )
+
+
+def bind(params: Mapping[str, Param], given: Mapping[str, Json], *, what: str) -> dict[str, Json]:
+    """The validated keyword arguments of a call. Raises InvalidInput naming the parameter at fault."""
+    if unknown := [name for name in given if name not in params]:
+        raise _unknown_argument(unknown[0], params, what)
+    bound: dict[str, Json] = {}
+    for name, param in params.items():
+        value = given.get(name)
+        if value is None or (not param.required and isinstance(value, str) and not value.strip()):
+            if param.required:
+                raise _missing_argument(name, params, what)
+            bound[name] = param.default
+        else:
+            bound[name] = param.rule.convert(name, value)
+    return bound
+
+
+def _missing_argument(name: str, params: Mapping[str, Param], what: str) -> InvalidInput:
+    required = [param.name for param in params.values() if param.required]
+    return InvalidInput(
+        f"{what} needs {name}.",
+        hint=f"Required: {', '.join(required)}.",
+        data={"parameter": name, "required": required},
+    )
+
+
+def _unknown_argument(name: str, params: Mapping[str, Param], what: str) -> InvalidInput:
+    accepted = list(params)
+    nearest = difflib.get_close_matches(name, accepted, n=3)
+    did_you_mean = f"Did you mean {listed(nearest)}? " if nearest else ""
+    return InvalidInput(
+        f"{what} has no argument {name!r:.100}.",
+        hint=f"{did_you_mean}Accepted: {', '.join(accepted) or 'none'}.",
+        data={"parameter": name, "accepted": accepted, "nearest": nearest},
+    )

@@ -1,0 +1,78 @@
+"""Agents: the identities that send and receive mail within one project."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import AgentId, ProjectId
+
+
+class AgentKind(StrEnum):
+    """`human` and `system` exist once in every project and are no one's to register."""
+
+    AGENT = "agent"
+    HUMAN = "human"
+    SYSTEM = "system"
+
+
+class ContactPolicy(StrEnum):
+    OPEN = "open"
+    AUTO = "auto"
+    CONTACTS_ONLY = "contacts_only"
+    BLOCK_ALL = "block_all"
+
+
+class AttachmentsPolicy(StrEnum):
+    AUTO = "auto"
+    INLINE = "inline"
+    FILE = "file"
+
+
+class AgentStatus(StrEnum):
+    READY = "ready"
+    BUSY = "busy"
+    DO_NOT_DISTURB = "do_not_disturb"
+    OFFLINE = "offline"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """A stored agent. `profiled_ts` is the last change of its profile (the time its profile file shows as activity)."""
+
+    id: AgentId
+    project_id: ProjectId
+    kind: AgentKind
+    name: str
+    program: str
+    model: str
+    task_description: str
+    inception_ts: Micros
+    last_active_ts: Micros
+    profiled_ts: Micros
+    contact_policy: ContactPolicy
+    attachments_policy: AttachmentsPolicy
+    status: AgentStatus
+    status_note: str | None
+    status_ts: Micros | None
+    retired_ts: Micros | None
+    unread_count: int
+
+    @property
+    def is_retired(self) -> bool:
+        return self.retired_ts is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewAgent:
+    """An agent about to be stored. `token_hash` is None for `Human` and `System`, who have no token."""
+
+    project_id: ProjectId
+    kind: AgentKind
+    name: str
+    program: str
+    model: str
+    task_description: str
+    attachments_policy: AttachmentsPolicy
+    token_hash: bytes | None

@@ -1,0 +1,93 @@
+"""Who is acting, and what that lets them do. Decided here, stamped by `features/identity`, never by a tool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mcp_agent_mail.core.errors import AuthenticationRequired, PermissionDenied
+from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.domain.agents import Agent, AgentKind
+
+
+class CallerKind(StrEnum):
+    ANONYMOUS = "anonymous"
+    AGENT = "agent"
+    OPERATOR = "operator"
+
+
+class AgentAuth(StrEnum):
+    """`open`: an agent's name is taken at its word. `strict`: every act needs the agent's token."""
+
+    OPEN = "open"
+    STRICT = "strict"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """The one answer to "who is calling". `agent_*` are set when a token proved an agent."""
+
+    kind: CallerKind
+    auth: AgentAuth
+    agent_id: AgentId | None = None
+    agent_name: str | None = None
+    project_id: ProjectId | None = None
+
+    @property
+    def is_operator(self) -> bool:
+        return self.kind is CallerKind.OPERATOR
+
+    @property
+    def is_verified(self) -> bool:
+        return self.kind is not CallerKind.ANONYMOUS
+
+
+class ReservedIdentity(PermissionDenied):
+    """`Human` and `System` are no one's to act as over MCP."""
+
+
+class WrongToken(PermissionDenied):
+    """The token given proves another agent than the one named."""
+
+
+class TokenMissing(AuthenticationRequired):
+    """Strict mode: the act needs the agent's token and none came."""
+
+
+_TOKEN_HINT = (
+    "Send the registration_token that registering this agent returned, as Authorization: Bearer, as header "
+    "X-Agent-Token or as argument. Lost it? The operator runs: am token reissue {name}"
+)
+
+
+def require_to_act(caller: Caller, agent: Agent) -> bool:
+    """May `caller` act as `agent`? True when proven, False when taken at its word; raises otherwise."""
+    if agent.kind is AgentKind.SYSTEM:
+        raise ReservedIdentity("System is the server's own sender.", hint="Act as a registered agent.")
+    if caller.is_operator:
+        return True
+    if agent.kind is AgentKind.HUMAN:
+        raise ReservedIdentity(
+            "Human is the overseer; no tool may act as it.", hint="Act as a registered agent, or use `am mail`."
+        )
+    if caller.kind is CallerKind.AGENT:
+        if caller.agent_id != agent.id:
+            raise WrongToken(
+                f"The token given belongs to {caller.agent_name}, not to {agent.name}.",
+                hint=_TOKEN_HINT.format(name=agent.name),
+            )
+        return True
+    if caller.auth is AgentAuth.STRICT:
+        raise TokenMissing(
+            f"Acting as {agent.name} needs its token (AGENT_AUTH=strict).", hint=_TOKEN_HINT.format(name=agent.name)
+        )
+    return False
+
+
+def require_to_read_mail(caller: Caller) -> None:
+    """Project mail is read by agents and the operator; under `strict` the caller must be proven."""
+    if caller.auth is AgentAuth.STRICT and not caller.is_verified:
+        raise TokenMissing(
+            "Reading mail needs an agent's token (AGENT_AUTH=strict).",
+            hint="Send your registration_token as Authorization: Bearer or as header X-Agent-Token.",
+        )

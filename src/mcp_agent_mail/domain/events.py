@@ -1,0 +1,56 @@
+"""What the archive is told: one event per artifact change, stored in the outbox with an immutable snapshot.
+
+The snapshot holds everything its files need, so that the archive's child process renders them
+without a look at tables that may have moved on. Snapshots are JSON objects; the keys below are
+part of the archive format and may only be added to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import AgentId, MessageId, OutboxSeq, ProjectId
+
+
+class EventKind(StrEnum):
+    PROJECT = "project"  # -> archive.json
+    PROFILE = "profile"  # -> agents/<Name>/profile.json
+    MAIL = "mail"  # -> messages/…, agents/<Name>/outbox/…, agents/<Name>/inbox/…
+    RECEIPT = "receipt"  # -> one line of receipts/…jsonl
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewEvent:
+    """An event about to enter the outbox. `agent_*` is who acted (None: the server)."""
+
+    project_id: ProjectId
+    kind: EventKind
+    agent_id: AgentId | None
+    message_id: MessageId | None
+    snapshot: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxEvent:
+    """A pending outbox row as the drain reads it, oldest first."""
+
+    seq: OutboxSeq
+    project_id: ProjectId
+    project_slug: str
+    kind: EventKind
+    created_ts: Micros
+    snapshot: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveCommit:
+    """A commit the archive made: it holds every event of the project up to `last_seq` not held before."""
+
+    project_id: ProjectId
+    hexsha: str
+    summary: str
+    authored_ts: Micros
+    last_seq: OutboxSeq

@@ -1,0 +1,33 @@
+"""What queries and units of work are given: the nouns of the store over one connection."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from mcp_agent_mail.core.clock import Clock
+from mcp_agent_mail.store.agents import Agents
+from mcp_agent_mail.store.idempotency import IdempotencyKeys
+from mcp_agent_mail.store.inboxes import Inboxes
+from mcp_agent_mail.store.messages import Messages
+from mcp_agent_mail.store.outbox import Outbox
+from mcp_agent_mail.store.projects import Projects
+
+
+class View:
+    """The nouns, for reading. Over a read-only connection SQLite refuses every write."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.projects = Projects(connection)
+        self.agents = Agents(connection)
+        self.messages = Messages(connection)
+        self.inboxes = Inboxes(connection)
+        self.outbox = Outbox(connection)
+        self.idempotency_keys = IdempotencyKeys(connection)
+
+
+class Tx(View):
+    """The nouns inside the writer's transaction. `now` is the time of the unit that asks."""
+
+    def __init__(self, connection: sqlite3.Connection, clock: Clock) -> None:
+        super().__init__(connection)
+        self.now = clock
