@@ -73,7 +73,8 @@ class ToolSpec:
     operator_only: bool
 
 
-def _params_of(handler: Handler) -> dict[str, Param]:
+def params_of(handler: Handler) -> dict[str, Param]:
+    """The parameters that the signature of a tool or a resource declares, in its order."""
     hints = get_type_hints(handler, include_extras=True)
     params = {}
     for name, declared in inspect.signature(handler).parameters.items():
@@ -113,7 +114,7 @@ def tool(
     token_argument: Literal["registration_token", "sender_token"] | None = None,
 ) -> ToolSpec:
     """Declare `handler` as a tool: name, parameters and text come from the function itself."""
-    params = _params_of(handler)
+    params = params_of(handler)
     return ToolSpec(
         name=handler.__name__,
         title=title,
@@ -163,12 +164,16 @@ class ToolTable:
                 credentials = _with_token(credentials, token.strip())
             elif token is not None and not isinstance(token, str):
                 raise InvalidInput(f"{token_name} must be text.", data={"parameter": token_name})
-        call = bind(spec.params, given, what=f"{name}")
-        reset = _credentials.set(credentials)
-        try:
-            return await spec.handler(**call)
-        finally:
-            _credentials.reset(reset)
+        return await call_as(credentials, spec.handler, bind(spec.params, given, what=name))
+
+
+async def call_as(credentials: Credentials, handler: Handler, arguments: Mapping[str, Json]) -> Json:
+    """Call `handler` with `credentials` as the answer of `current_credentials`."""
+    reset = _credentials.set(credentials)
+    try:
+        return await handler(**arguments)
+    finally:
+        _credentials.reset(reset)
 
 
 def _with_token(credentials: Credentials, token: str) -> Credentials:

@@ -1,0 +1,155 @@
+"""Resources as data: read-only views with a URI, declared in a slice like its tools.
+
+A resource is an async function whose signature carries a `Rule` for every placeholder of its URI:
+
+    resource(inbox, uri="resource://inbox/{agent}{?project,limit}", name="inbox", title="Inbox of an agent")
+
+Keys in a path are percent-encoded. Query keys that no placeholder names are ignored, because
+clients and gateways add their own (`format` among them).
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from mcp_agent_mail.core.errors import NotFound, listed
+from mcp_agent_mail.core.tools import Credentials, Handler, Json, Param, bind, call_as, params_of
+
+SCHEME = "resource://"
+
+_QUERY_BLOCK = re.compile(r"\{\?([a-z_]+(?:,[a-z_]+)*)\}$")
+_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+
+
+class UnknownResource(NotFound):
+    """No resource has this URI."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceSpec:
+    """One declared resource. `segments` are the parts of its path, placeholders as they stand (`{agent}`)."""
+
+    uri: str
+    name: str
+    title: str
+    description: str
+    handler: Handler
+    segments: tuple[str, ...]
+    path_keys: tuple[str, ...]
+    query_keys: tuple[str, ...]
+    params: Mapping[str, Param]
+    result_list: bool
+
+    @property
+    def is_static(self) -> bool:
+        """Without a placeholder in its path: works bare and stands in `resources/list`."""
+        return not self.path_keys
+
+    @property
+    def bare_uri(self) -> str:
+        """The URI without its query block."""
+        return SCHEME + "/".join(self.segments)
+
+
+def resource(handler: Handler, *, uri: str, name: str, title: str, list_result: bool = False) -> ResourceSpec:
+    """Declare `handler` as the resource `uri`; its text comes from the function's docstring."""
+    assert uri.startswith(SCHEME), uri
+    query = _QUERY_BLOCK.search(uri)
+    query_keys = tuple(query[1].split(",")) if query else ()
+    path = uri[len(SCHEME) : query.start() if query else None]
+    path_keys = tuple(_PLACEHOLDER.findall(path))
+    params = params_of(handler)
+    assert set(params) == {*path_keys, *query_keys}, f"{uri}: the signature of {handler.__name__} differs"
+    return ResourceSpec(
+        uri=uri,
+        name=name,
+        title=title,
+        description=inspect.cleandoc(handler.__doc__ or ""),
+        handler=handler,
+        segments=tuple(path.split("/")),
+        path_keys=path_keys,
+        query_keys=query_keys,
+        params=params,
+        result_list=list_result,
+    )
+
+
+class ResourceTable:
+    """Every resource of the server."""
+
+    def __init__(self, specs: Iterable[ResourceSpec]) -> None:
+        self._specs = list(specs)
+
+    def specs(self) -> list[ResourceSpec]:
+        return list(self._specs)
+
+    def match(self, uri: str) -> tuple[ResourceSpec, dict[str, str]]:
+        """The resource that `uri` names and its arguments, decoded but not yet validated."""
+        path, _, query = _without_scheme(uri).partition("?")
+        for spec in self._specs:
+            keys = _match_path(spec, path)
+            if keys is not None:
+                return spec, {**_query_arguments(query, spec.query_keys), **keys}
+        raise self._unknown(uri)
+
+    async def read(self, uri: str, credentials: Credentials) -> Json:
+        """Validate, call and return the resource's plain JSON. Raises AgentMailError."""
+        spec, given = self.match(uri)
+        return await call_as(credentials, spec.handler, bind(spec.params, given, what=spec.name))
+
+    def _unknown(self, uri: str) -> UnknownResource:
+        known = {spec.bare_uri: spec.uri for spec in self._specs}
+        close = difflib.get_close_matches(uri.partition("?")[0], known, n=3, cutoff=0.5)
+        nearest = [known[bare] for bare in close]
+        hint = f"Did you mean {listed(nearest)}?" if nearest else "resources/templates/list names them all."
+        return UnknownResource(f"Unknown resource: {uri:.500}.", hint=hint, data={"uri": uri[:500], "nearest": nearest})
+
+
+def _without_scheme(uri: str) -> str:
+    cleaned = uri.strip()
+    return cleaned[len(SCHEME) :] if cleaned[: len(SCHEME)].lower() == SCHEME else cleaned
+
+
+def _match_path(spec: ResourceSpec, path: str) -> dict[str, str] | None:
+    """The decoded keys when `path` is this resource's.
+
+    A last key that is an absolute path put in unencoded (`project//work/app`) is taken whole.
+    """
+    parts = path.split("/")
+    last = len(spec.segments) - 1
+    if len(parts) > last + 1 and spec.segments[last].startswith("{") and not parts[last]:
+        parts = [*parts[:last], "/".join(parts[last:])]
+    elif len(parts) == last + 2 and not parts[-1]:
+        parts.pop()
+    if len(parts) != last + 1:
+        return None
+    keys: dict[str, str] = {}
+    for segment, part in zip(spec.segments, parts, strict=True):
+        if segment.startswith("{"):
+            keys[segment[1:-1]] = unquote(part)
+        elif segment != part:
+            return None
+    return keys
+
+
+def _query_arguments(query: str, known: tuple[str, ...]) -> dict[str, str]:
+    """The values of the `known` keys; of a repeated key the last one counts.
+
+    `+` stays a plus (RFC 6570; it stands in time offsets). What follows an `&` without being a
+    `key=value` belongs to the value before it: a project path put in unencoded may hold one.
+    """
+    arguments: dict[str, str] = {}
+    key = ""
+    for piece in query.split("&"):
+        name, equals, value = piece.partition("=")
+        if equals and name.isidentifier():
+            key = name
+            arguments[key] = value
+        elif key:
+            arguments[key] += f"&{piece}"
+    return {name: unquote(value) for name, value in arguments.items() if name in known}
