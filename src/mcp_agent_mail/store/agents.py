@@ -1,0 +1,212 @@
+"""Agents at rest."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import AgentId, OutboxSeq, ProjectId
+from mcp_agent_mail.domain.agents import (
+    Agent,
+    AgentKind,
+    AgentStatus,
+    AttachmentsPolicy,
+    ContactPolicy,
+    NewAgent,
+)
+from mcp_agent_mail.domain.events import ArchiveCommit
+
+_NAMES = (
+    "id",
+    "project_id",
+    "kind",
+    "name",
+    "program",
+    "model",
+    "task_description",
+    "inception_ts",
+    "last_active_ts",
+    "profiled_ts",
+    "contact_policy",
+    "attachments_policy",
+    "status",
+    "status_note",
+    "status_ts",
+    "retired_ts",
+    "unread_count",
+)
+_COLUMNS = ", ".join(_NAMES)
+_OF_A = ", ".join(f"a.{name}" for name in _NAMES)
+
+_BY_ID = f"SELECT {_COLUMNS} FROM agents WHERE id = ?"
+_BY_NAME = f"SELECT {_COLUMNS} FROM agents WHERE project_id = ? AND name_key = ?"
+_BY_TOKEN_HASH = f"SELECT {_COLUMNS} FROM agents WHERE token_hash = ?"
+_EVERYWHERE = f"""
+    SELECT {_OF_A} FROM agents a JOIN projects p ON p.id = a.project_id
+    WHERE a.name_key = ? AND p.archived_ts IS NULL
+    ORDER BY a.project_id LIMIT ?
+"""
+_LISTED = "project_id = ? AND kind = 'agent' AND (? OR retired_ts IS NULL) AND last_active_ts >= ?"
+_LIST = f"SELECT {_COLUMNS} FROM agents WHERE {_LISTED} ORDER BY last_active_ts DESC, id DESC LIMIT ?"
+_COUNT = f"SELECT count(*) FROM agents WHERE {_LISTED}"
+_RECIPIENT_NAMES = """
+    SELECT name FROM agents WHERE project_id = ? AND kind <> 'system'
+    ORDER BY last_active_ts DESC, id DESC LIMIT ?
+"""
+_ADD = f"""
+    INSERT INTO agents (
+        project_id, kind, name, name_key, program, model, task_description,
+        inception_ts, last_active_ts, profiled_ts, attachments_policy, token_hash
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    RETURNING {_COLUMNS}
+"""
+_UPDATE_PROFILE = f"""
+    UPDATE agents SET program = ?, model = ?, task_description = ?, attachments_policy = ?,
+        profiled_ts = ?, last_active_ts = max(last_active_ts, ?)
+    WHERE id = ? RETURNING {_COLUMNS}
+"""
+_SET_STATUS = f"UPDATE agents SET status = ?, status_note = ?, status_ts = ? WHERE id = ? RETURNING {_COLUMNS}"
+_SET_RETIRED = f"UPDATE agents SET retired_ts = ?, profiled_ts = ? WHERE id = ? RETURNING {_COLUMNS}"
+_SET_TOKEN_HASH = "UPDATE agents SET token_hash = ? WHERE id = ?"
+_TOUCH = "UPDATE agents SET last_active_ts = max(last_active_ts, ?) WHERE id = ?"
+_RECENT_COMMITS = """
+    SELECT DISTINCT c.id, c.project_id, c.hexsha, c.summary, c.authored_ts, c.last_seq
+    FROM outbox o JOIN commits c ON c.id = o.commit_id
+    JOIN agents a ON a.id = o.agent_id AND a.project_id = c.project_id
+    WHERE o.agent_id = ?
+    ORDER BY o.commit_id DESC LIMIT ?
+"""
+
+_Row = tuple[
+    int, int, str, str, str, str, str, int, int, int, str, str, str, str | None, int | None, int | None, int
+]
+
+
+def name_key(name: str) -> str:
+    """How names are compared: ignoring case and outer blanks, nothing else."""
+    return name.strip().lower()
+
+
+def _at(micros: int | None) -> Micros | None:
+    return None if micros is None else Micros(micros)
+
+
+def _agent(row: _Row) -> Agent:
+    return Agent(
+        id=AgentId(row[0]),
+        project_id=ProjectId(row[1]),
+        kind=AgentKind(row[2]),
+        name=row[3],
+        program=row[4],
+        model=row[5],
+        task_description=row[6],
+        inception_ts=Micros(row[7]),
+        last_active_ts=Micros(row[8]),
+        profiled_ts=Micros(row[9]),
+        contact_policy=ContactPolicy(row[10]),
+        attachments_policy=AttachmentsPolicy(row[11]),
+        status=AgentStatus(row[12]),
+        status_note=row[13],
+        status_ts=_at(row[14]),
+        retired_ts=_at(row[15]),
+        unread_count=row[16],
+    )
+
+
+class Agents:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def _find(self, sql: str, *key: object) -> Agent | None:
+        row = self._connection.execute(sql, key).fetchone()
+        return None if row is None else _agent(row)
+
+    def find(self, agent_id: AgentId) -> Agent | None:
+        return self._find(_BY_ID, agent_id)
+
+    def find_by_name(self, project_id: ProjectId, name: str) -> Agent | None:
+        """Of any kind, retired or not; letter case and outer blanks of `name` do not matter."""
+        return self._find(_BY_NAME, project_id, name_key(name))
+
+    def find_by_token_hash(self, token_hash: bytes) -> Agent | None:
+        return self._find(_BY_TOKEN_HASH, token_hash)
+
+    def find_everywhere(self, name: str, limit: int = 50) -> list[Agent]:
+        """The agents of this name in all projects that are not archived, oldest project first."""
+        return [_agent(row) for row in self._connection.execute(_EVERYWHERE, (name_key(name), limit))]
+
+    def list_(
+        self, project_id: ProjectId, *, include_retired: bool = False, active_since: int = 0, limit: int
+    ) -> list[Agent]:
+        """Registered agents (never `Human` or `System`), last active first; `active_since` is inclusive."""
+        rows = self._connection.execute(_LIST, (project_id, include_retired, active_since, limit))
+        return [_agent(row) for row in rows]
+
+    def count(self, project_id: ProjectId, *, include_retired: bool = False, active_since: int = 0) -> int:
+        """How many `list_` would give without a limit."""
+        (number,) = self._connection.execute(_COUNT, (project_id, include_retired, active_since)).fetchone()
+        return int(number)
+
+    def names(self, project_id: ProjectId, limit: int = 1_000) -> list[str]:
+        """The names one may mean, `Human` and retired ones too, last active first: candidates for "did you mean"."""
+        return [name for (name,) in self._connection.execute(_RECIPIENT_NAMES, (project_id, limit))]
+
+    def add(self, new: NewAgent, now: Micros) -> Agent:
+        """Look for the name first, in the same unit: a second one of it is an IntegrityError."""
+        values = (
+            new.project_id,
+            new.kind,
+            new.name,
+            name_key(new.name),
+            new.program,
+            new.model,
+            new.task_description,
+            now,
+            now,
+            now,
+            new.attachments_policy,
+            new.token_hash,
+        )
+        return _agent(self._connection.execute(_ADD, values).fetchone())
+
+    def update_profile(  # the four fields a registration may change, and when
+        self,
+        agent_id: AgentId,
+        *,
+        program: str,
+        model: str,
+        task_description: str,
+        attachments_policy: AttachmentsPolicy,
+        now: Micros,
+    ) -> Agent:
+        values = (program, model, task_description, attachments_policy, now, now, agent_id)
+        return _agent(self._connection.execute(_UPDATE_PROFILE, values).fetchone())
+
+    def set_status(self, agent_id: AgentId, status: AgentStatus, note: str | None, now: Micros) -> Agent:
+        return _agent(self._connection.execute(_SET_STATUS, (status, note, now, agent_id)).fetchone())
+
+    def set_retired(self, agent_id: AgentId, at: Micros | None, now: Micros) -> Agent:
+        """`at` None brings it back."""
+        return _agent(self._connection.execute(_SET_RETIRED, (at, now, agent_id)).fetchone())
+
+    def set_token_hash(self, agent_id: AgentId, token_hash: bytes) -> None:
+        self._connection.execute(_SET_TOKEN_HASH, (token_hash, agent_id))
+
+    def touch_many(self, activity: Iterable[tuple[AgentId, Micros]]) -> None:
+        """Note when agents were last active; a time older than the stored one changes nothing."""
+        self._connection.executemany(_TOUCH, [(at, agent_id) for agent_id, at in activity])
+
+    def recent_commits(self, agent_id: AgentId, limit: int) -> list[ArchiveCommit]:
+        """The commits of the agent's own project that hold an event it caused, newest first."""
+        rows = self._connection.execute(_RECENT_COMMITS, (agent_id, limit))
+        return [
+            ArchiveCommit(
+                project_id=ProjectId(project_id),
+                hexsha=hexsha,
+                summary=summary,
+                authored_ts=Micros(authored_ts),
+                last_seq=OutboxSeq(last_seq),
+            )
+            for _, project_id, hexsha, summary, authored_ts, last_seq in rows
+        ]

@@ -1,0 +1,80 @@
+"""Projects at rest."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.domain.projects import Project
+
+_COLUMNS = "id, slug, human_key, created_ts, archived_ts"
+_BY_ID = f"SELECT {_COLUMNS} FROM projects WHERE id = ?"
+_BY_SLUG = f"SELECT {_COLUMNS} FROM projects WHERE slug = ?"
+_BY_HUMAN_KEY = f"SELECT {_COLUMNS} FROM projects WHERE human_key = ?"
+_BY_PLAIN_SLUG = f"SELECT {_COLUMNS} FROM projects WHERE plain_slug = ? ORDER BY id LIMIT ?"
+_PAGE = f"""
+    SELECT {_COLUMNS} FROM projects
+    WHERE id > ? AND (? OR archived_ts IS NULL)
+    ORDER BY id LIMIT ?
+"""
+_NEWEST = f"SELECT {_COLUMNS} FROM projects WHERE archived_ts IS NULL ORDER BY id DESC LIMIT ?"
+_ADD = f"""
+    INSERT INTO projects (slug, human_key, plain_slug, created_ts) VALUES (?, ?, ?, ?)
+    RETURNING {_COLUMNS}
+"""
+_SET_ARCHIVED = f"UPDATE projects SET archived_ts = ? WHERE id = ? RETURNING {_COLUMNS}"
+
+_Row = tuple[int, str, str, int, int | None]
+
+
+def _project(row: _Row) -> Project:
+    number, slug, human_key, created_ts, archived_ts = row
+    return Project(
+        id=ProjectId(number),
+        slug=slug,
+        human_key=human_key,
+        created_ts=Micros(created_ts),
+        archived_ts=None if archived_ts is None else Micros(archived_ts),
+    )
+
+
+class Projects:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def _find(self, sql: str, key: str | int) -> Project | None:
+        row = self._connection.execute(sql, (key,)).fetchone()
+        return None if row is None else _project(row)
+
+    def find(self, project_id: ProjectId) -> Project | None:
+        return self._find(_BY_ID, project_id)
+
+    def find_by_slug(self, slug: str) -> Project | None:
+        return self._find(_BY_SLUG, slug)
+
+    def find_by_human_key(self, human_key: str) -> Project | None:
+        """`human_key` as `domain.projects.canonical_path` writes it."""
+        return self._find(_BY_HUMAN_KEY, human_key)
+
+    def find_by_plain_slug(self, plain_slug: str, limit: int = 10) -> list[Project]:
+        """Oldest first. More than one: the plain slug is no key any more."""
+        return [_project(row) for row in self._connection.execute(_BY_PLAIN_SLUG, (plain_slug, limit))]
+
+    def list_(self, *, include_archived: bool = False, limit: int, after_id: int = 0) -> list[Project]:
+        """Oldest first."""
+        rows = self._connection.execute(_PAGE, (after_id, include_archived, limit))
+        return [_project(row) for row in rows]
+
+    def newest(self, limit: int) -> list[Project]:
+        """The projects created last that are not archived, newest first: candidates for "did you mean"."""
+        return [_project(row) for row in self._connection.execute(_NEWEST, (limit,))]
+
+    def add(self, *, slug: str, human_key: str, plain_slug: str, now: Micros) -> Project:
+        """Look for the human key first, in the same unit: a second one of it is an IntegrityError."""
+        row = self._connection.execute(_ADD, (slug, human_key, plain_slug, now)).fetchone()
+        return _project(row)
+
+    def set_archived(self, project_id: ProjectId, at: Micros | None) -> Project:
+        """`at` None brings it back."""
+        return _project(self._connection.execute(_SET_ARCHIVED, (at, project_id)).fetchone())
