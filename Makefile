@@ -1,0 +1,124 @@
+# Needs Python >= 3.11, git and make, and a package index for the first run. Uses uv where it is on PATH, else pip.
+# The first run makes .venv and installs exactly what requirements/*.txt lock, hash by hash; later runs start at once.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null)
+# Set PYTHON=/path/to/python to choose the interpreter of .venv.
+PYTHON ?=
+# Arguments of `am serve`, e.g. make serve ARGS='--port 9000'.
+ARGS ?=
+# Processes that pytest uses.
+WORKERS ?= 2
+
+# The stamps say what .venv holds. Each is made last, so a failed install leaves none.
+MAIN := $(VENV)/.installed-main
+DEV := $(VENV)/.installed-dev
+TESTERS := $(VENV)/.installed-testers
+
+.PHONY: help
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: serve
+serve: $(MAIN) ## Install what is locked, then serve on 127.0.0.1:8765
+	@exec $(BIN)/am serve $(ARGS)
+
+.PHONY: test
+test: lint types pytest ## Every check that belongs to a change
+
+.PHONY: check-all
+check-all: test testers crash ## `make test`, the external protocol testers, and the crash rounds
+
+.PHONY: lint
+lint: $(DEV)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+.PHONY: types
+types: $(DEV)
+	@$(BIN)/mypy
+
+.PHONY: pytest
+pytest: $(DEV)
+	@$(BIN)/pytest -n $(WORKERS) $(ARGS)
+
+.PHONY: testers
+testers: $(TESTERS) ## Protocol testers that need Node (MCP inspector, conformance)
+	@$(BIN)/pytest -m testers $(ARGS)
+
+.PHONY: crash
+crash: $(DEV) ## Concurrent clients and kill -9, round after round
+	@$(BIN)/pytest -m crash -s $(ARGS)
+
+.PHONY: bench
+bench: $(DEV) ## Measure the server against a trivial one, in alternation
+	@exec $(BIN)/python -m benchmarks $(ARGS)
+
+.PHONY: format
+format: $(DEV) ## Let ruff repair and format
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+.PHONY: clean
+clean: ## Remove .venv, caches and builds
+	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- Locking: one file per group, no index address in any of them ------------------------------------------------
+
+LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
+
+.PHONY: lock
+lock: ## Lock the dependencies of pyproject.toml anew (needs uv; UPGRADE=--upgrade takes newer versions)
+	@$(LOCK) $(UPGRADE) --group build -o requirements/main.txt pyproject.toml
+	@$(LOCK) $(UPGRADE) --group build --group dev -c requirements/main.txt -o requirements/dev.txt pyproject.toml
+	@$(LOCK) $(UPGRADE) --group testers -o requirements/testers.txt
+
+# --- Installing --------------------------------------------------------------------------------------------------
+
+# The first Python that is new enough and really runs (a version manager's shim may exist and not run).
+define make_venv
+	python="$(PYTHON)"; \
+	for candidate in $(if $(PYTHON),,python3.11 python3.12 python3.13 python3.14 python3 python); do \
+		if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+			python="$$candidate"; break; \
+		fi; \
+	done; \
+	if [ -n "$(UV)" ]; then "$(UV)" venv --quiet --allow-existing --python "$${python:-3.11}" $(VENV); \
+	elif [ -n "$$python" ]; then "$$python" -m venv $(VENV); \
+	else echo "No Python 3.11 or newer found. Install one, or say where: make PYTHON=/path/to/python3.11" >&2; exit 1; fi
+endef
+
+# $(1): the requirements file. A .venv that cannot run, or has no pip where only pip is left, is made anew. The project itself comes last, without looking at dependencies or fetching anything.
+define install
+	@if ! $(BIN)/python -c 'import $(if $(UV),sys,pip)' >/dev/null 2>&1; then rm -rf $(VENV); $(make_venv); fi
+	@echo "Installing $(1) into $(VENV) with $(if $(UV),uv,pip) ..."
+	@$(pip_install) --require-hashes -r $(1)
+endef
+
+pip_install = $(if $(UV),"$(UV)" pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet --disable-pip-version-check)
+
+define install_project
+	@$(pip_install) --no-deps --no-build-isolation -e .
+endef
+
+# What dev installs holds all of main, so `make serve` after `make test` installs nothing.
+$(MAIN): requirements/main.txt pyproject.toml
+	$(call install,requirements/main.txt)
+	$(install_project)
+	@touch $@
+
+$(DEV): requirements/dev.txt pyproject.toml
+	$(call install,requirements/dev.txt)
+	$(install_project)
+	@touch $(MAIN) $@
+
+$(TESTERS): requirements/testers.txt $(DEV)
+	$(call install,requirements/testers.txt)
+	@touch $@
