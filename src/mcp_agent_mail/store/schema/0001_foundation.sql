@@ -11,7 +11,8 @@ CREATE TABLE counters (
     value INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
-INSERT INTO counters (name, value) VALUES ('delivery', 0);
+-- 'delivered_ts' is the latest delivery time: delivery times never run backwards, whatever the clock does.
+INSERT INTO counters (name, value) VALUES ('delivery', 0), ('delivered_ts', 0);
 
 CREATE TABLE projects (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -57,37 +58,58 @@ CREATE TABLE messages (
     thread_id TEXT,
     topic TEXT COLLATE NOCASE,
     subject TEXT NOT NULL,
-    body_md TEXT NOT NULL,
     importance TEXT NOT NULL CHECK (importance IN ('low', 'normal', 'high', 'urgent')),
     ack_required INTEGER NOT NULL CHECK (ack_required IN (0, 1)),
     created_ts INTEGER NOT NULL,
     reply_to INTEGER REFERENCES messages (id),
     is_system INTEGER NOT NULL DEFAULT 0 CHECK (is_system IN (0, 1)),
-    scope TEXT NOT NULL                    -- 'p<id>' of every project involved, for the full-text index
+    scope TEXT NOT NULL,                   -- 'p<id>' of every project openly involved, 'b<agent id>' of blind recipients elsewhere
+    body_bytes INTEGER NOT NULL,           -- length of the body in UTF-8
+    body_md TEXT NOT NULL                  -- last, so that lists never walk its overflow pages
 ) STRICT;
 
-CREATE INDEX messages_thread ON messages (project_id, thread_id, id) WHERE thread_id IS NOT NULL;
-CREATE INDEX messages_topic ON messages (project_id, topic, id) WHERE topic IS NOT NULL;
 CREATE INDEX messages_sender ON messages (sender_id, id);
 CREATE INDEX messages_reply_to ON messages (reply_to) WHERE reply_to IS NOT NULL;
+
+-- Where a message is project mail: the sender's project and those of its `to` and `cc` recipients.
+-- A project that only blind recipients belong to has no row: its other agents never learn of the message.
+CREATE TABLE message_projects (
+    project_id INTEGER NOT NULL REFERENCES projects (id),
+    message_id INTEGER NOT NULL REFERENCES messages (id),
+    delivered_ts INTEGER NOT NULL,
+    thread_id TEXT,
+    topic TEXT COLLATE NOCASE,
+    PRIMARY KEY (project_id, message_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX message_projects_thread ON message_projects (thread_id, project_id, message_id) WHERE thread_id IS NOT NULL;
+CREATE INDEX message_projects_topic ON message_projects (project_id, topic, message_id) WHERE topic IS NOT NULL;
 
 CREATE TABLE recipients (
     message_id INTEGER NOT NULL REFERENCES messages (id),
     agent_id INTEGER NOT NULL REFERENCES agents (id),
     kind TEXT NOT NULL CHECK (kind IN ('to', 'cc', 'bcc')),
     position INTEGER NOT NULL,             -- order within the message, as addressed
-    delivery_seq INTEGER UNIQUE,           -- NULL while not deliverable
+    delivery_seq INTEGER,                  -- NULL while not deliverable
     delivered_ts INTEGER,
     read_ts INTEGER,
     ack_ts INTEGER,
     urgent INTEGER NOT NULL CHECK (urgent IN (0, 1)),             -- importance is high or urgent
     ack_required INTEGER NOT NULL CHECK (ack_required IN (0, 1)),
+    thread_id TEXT,                        -- the message's, for the inbox by thread
+    topic TEXT COLLATE NOCASE,             -- likewise
     PRIMARY KEY (message_id, agent_id)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX recipients_inbox ON recipients (agent_id, delivery_seq) WHERE delivery_seq IS NOT NULL;
+CREATE UNIQUE INDEX recipients_inbox ON recipients (agent_id, delivery_seq) WHERE delivery_seq IS NOT NULL;
 CREATE INDEX recipients_unread ON recipients (agent_id, delivery_seq) WHERE delivery_seq IS NOT NULL AND read_ts IS NULL;
 CREATE INDEX recipients_urgent ON recipients (agent_id, delivery_seq) WHERE delivery_seq IS NOT NULL AND urgent = 1;
+CREATE INDEX recipients_urgent_unread ON recipients (agent_id, delivery_seq)
+    WHERE delivery_seq IS NOT NULL AND urgent = 1 AND read_ts IS NULL;
+CREATE INDEX recipients_thread ON recipients (agent_id, thread_id, delivery_seq)
+    WHERE delivery_seq IS NOT NULL AND thread_id IS NOT NULL;
+CREATE INDEX recipients_topic ON recipients (agent_id, topic, delivery_seq)
+    WHERE delivery_seq IS NOT NULL AND topic IS NOT NULL;
 CREATE INDEX recipients_unacked ON recipients (agent_id, delivery_seq)
     WHERE delivery_seq IS NOT NULL AND ack_required = 1 AND ack_ts IS NULL;
 
