@@ -1,0 +1,1 @@
+"""Benchmarks: our server against the floor, a trivial FastMCP server with the same settings (`make bench`)."""

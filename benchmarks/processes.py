@@ -1,0 +1,160 @@
+"""The servers under test: started, pinned, weighed and stopped as whole process trees."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.wire import AnswerReader, Dialect, Refused
+
+START_WITHIN_S = 60.0
+STOP_WITHIN_S = 30.0
+_POLL_S = 0.005
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def core_pair() -> tuple[set[int], set[int]]:
+    """(the servers' core, the client's core). On one core both are the same, and the figures say little."""
+    if not hasattr(os, "sched_getaffinity"):
+        return set(), set()
+    cores = sorted(os.sched_getaffinity(0))
+    return {cores[0]}, {cores[-1]}
+
+
+def pin(pid: int, cores: set[int]) -> None:
+    """Bind all threads of a process; where the platform cannot, the report says so."""
+    if not cores or not Path(f"/proc/{pid}/task").exists():
+        return
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(ProcessLookupError):
+            os.sched_setaffinity(int(task.name), cores)
+
+
+def process_tree(pid: int) -> list[int]:
+    """The process and everything it started, by Linux's list of children."""
+    found = [pid]
+    for parent in found:
+        for task in Path(f"/proc/{parent}/task").glob("*/children"):
+            with suppress(OSError):
+                found += [int(child) for child in task.read_text().split()]
+    return found
+
+
+def pss_mib(pid: int) -> dict[int, float]:
+    """Proportional set size per process of the tree, in MiB (Linux)."""
+    sizes = {}
+    for member in process_tree(pid):
+        with suppress(OSError):
+            for line in Path(f"/proc/{member}/smaps_rollup").read_text().splitlines():
+                if line.startswith("Pss:"):
+                    sizes[member] = int(line.split()[1]) / 1024
+    return sizes
+
+
+@dataclass(slots=True)
+class Server:
+    """A running server process; `first_answer_s` is the time from spawn to its first successful tool call."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    port: int
+    first_answer_s: float
+
+    def stop(self) -> None:
+        """Ask it to stop, as an operator would; a server that does not is a failure."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(STOP_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+
+
+def _ask(port: int, dialect: Dialect, tool: str, arguments: dict[str, str]) -> bool:
+    """One connection, a handshake and one call. False while nothing listens."""
+    try:
+        connection = socket.create_connection(("127.0.0.1", port), timeout=START_WITHIN_S)
+    except ConnectionRefusedError:
+        return False
+    with connection:
+        for position in range(len(dialect.handshake()) + 1):
+            last = position == len(dialect.handshake())
+            connection.sendall(dialect.call(tool, arguments) if last else dialect.handshake()[position])
+            reader = AnswerReader()
+            while (answer := reader.feed(connection.recv(65536))) is None:
+                pass
+            if position == 0 and not last:
+                dialect.greeted(answer.head)
+    if not dialect.is_success(answer.status, answer.body):
+        raise Refused(f"first call: {answer.status} {answer.body[:500]!r}")
+    return True
+
+
+def start(name: str, command: list[str], port: int, cores: set[int], log: Path, **env: str) -> subprocess.Popen[bytes]:
+    """Spawn on its core from the first instruction on."""
+    with log.open("ab") as output:
+        process = subprocess.Popen(  # noqa: S603  # our own command
+            command,
+            stdout=output,
+            stderr=output,
+            env={**os.environ, **env},
+            preexec_fn=(lambda: os.sched_setaffinity(0, cores)) if cores else None,  # noqa: PLW1509  # no threads here
+        )
+    assert name and port
+    return process
+
+
+def await_answer(
+    name: str, process: subprocess.Popen[bytes], port: int, began: float, ask: Callable[[], bool], log: Path
+) -> Server:
+    """Poll until the first call succeeds."""
+    while time.perf_counter() - began < START_WITHIN_S:
+        if process.poll() is not None:
+            raise Refused(f"{name} ended with {process.returncode}:\n{log.read_text()[-3000:]}")
+        if ask():
+            return Server(name, process, port, time.perf_counter() - began)
+        time.sleep(_POLL_S)
+    process.kill()
+    raise Refused(f"{name} did not answer within {START_WITHIN_S} s:\n{log.read_text()[-3000:]}")
+
+
+def start_floor(scratch: Path, cores: set[int], dialect: Dialect) -> Server:
+    port = free_port()
+    log = scratch / "floor.log"
+    began = time.perf_counter()
+    process = start("floor", [sys.executable, "-m", "benchmarks.floor", str(port)], port, cores, log)
+    return await_answer(
+        "floor", process, port, began, lambda: _ask(port, dialect, "echo", {"text": "first"}), log
+    )
+
+
+def start_ours(root: Path, cores: set[int], dialect: Dialect, **env: str) -> Server:
+    """Our server over the store at `root`, with default settings but for `env`."""
+    port = free_port()
+    root.mkdir(parents=True, exist_ok=True)
+    log = root.parent / f"{root.name}.log"
+    command = [sys.executable, "-m", "mcp_agent_mail", "serve", "--host", "127.0.0.1", "--port", str(port)]
+    settings = {"STORAGE_ROOT": str(root), "AGENT_MAIL_ENV_FILE": "", "LOG_LEVEL": "WARNING", **env}
+    began = time.perf_counter()
+    process = start("ours", command, port, cores, log, **settings)
+    return await_answer("ours", process, port, began, lambda: _ask(port, dialect, "health_check", {}), log)
+
+
+def move_children(server: Server, cores: set[int]) -> None:
+    """Bind the archive's child process, and with it every Git it starts, to `cores`."""
+    for child in process_tree(server.process.pid)[1:]:
+        pin(child, cores)
