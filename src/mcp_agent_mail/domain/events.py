@@ -19,7 +19,7 @@ class EventKind(StrEnum):
     PROJECT = "project"  # -> archive.json
     PROFILE = "profile"  # -> agents/<Name>/profile.json
     MAIL = "mail"  # -> messages/…, agents/<Name>/outbox/…, agents/<Name>/inbox/…
-    RECEIPT = "receipt"  # -> one line of receipts/…jsonl
+    RECEIPT = "receipt"  # -> one line of receipts/…jsonl, for the archive of the recipient's project
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +43,14 @@ class OutboxEvent:
     kind: EventKind
     created_ts: Micros
     snapshot: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backlog:
+    """What the archive still owes: events not yet in Git, and the age of the oldest (0 when there is none)."""
+
+    pending_events: int
+    oldest_pending_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,6 +140,7 @@ CREATE TABLE outbox (
     kind TEXT NOT NULL,
     agent_id INTEGER REFERENCES agents (id),
     message_id INTEGER REFERENCES messages (id),
+    step TEXT CHECK (step IN ('read', 'acknowledged')),   -- of a receipt: the archived line can be written again from it
     created_ts INTEGER NOT NULL,
     snapshot TEXT,                         -- JSON; NULL once the row is done
     commit_id INTEGER REFERENCES commits (id)

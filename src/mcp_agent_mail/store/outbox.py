@@ -1,0 +1,151 @@
+"""The outbox at rest: what the archive still has to write, and which commit holds what it wrote.
+
+A row enters in the unit of work that changes the state it tells of, so it exists exactly when
+that change does. It is pending while `commit_id` is NULL; marking it done drops the snapshot.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.ids import MessageId, OutboxSeq, ProjectId
+from mcp_agent_mail.domain.events import ArchiveCommit, Backlog, EventKind, NewEvent, OutboxEvent
+
+MAX_EVENTS = 500
+MAX_SNAPSHOT_CHARS = 8 * 1024 * 1024
+"""Of one batch. The first event is always in, so one body of any legal size passes."""
+
+_ADD = """
+    INSERT INTO outbox (project_id, kind, agent_id, message_id, step, created_ts, snapshot)
+    VALUES (?, ?, ?, ?, ?, ?, ?)
+    RETURNING seq
+"""
+_PENDING = """
+    SELECT o.seq, o.project_id, p.slug, o.kind, o.created_ts, o.snapshot
+    FROM outbox o JOIN projects p ON p.id = o.project_id
+    WHERE o.project_id = ? AND o.seq > ? AND o.commit_id IS NULL
+    ORDER BY o.seq LIMIT ?
+"""
+_NEXT_PROJECT = """
+    SELECT project_id FROM outbox WHERE commit_id IS NULL AND project_id > ? ORDER BY project_id, seq LIMIT 1
+"""
+_HIGHEST_SEQ = "SELECT seq FROM sqlite_sequence WHERE name = 'outbox'"
+_BACKLOG = "SELECT count(*) FROM outbox WHERE commit_id IS NULL"
+_OLDEST = "SELECT created_ts FROM outbox WHERE commit_id IS NULL ORDER BY seq LIMIT 1"
+_COMMIT_COLUMNS = "c.project_id, c.hexsha, c.summary, c.authored_ts, c.last_seq"
+_LAST_COMMIT = f"SELECT {_COMMIT_COLUMNS} FROM commits c WHERE c.project_id = ? ORDER BY c.last_seq DESC, c.id DESC LIMIT 1"
+_LAST_COMMIT_AT = "SELECT authored_ts FROM commits ORDER BY id DESC LIMIT 1"
+_COMMIT_OF_MESSAGE = f"""
+    SELECT {_COMMIT_COLUMNS} FROM outbox o JOIN commits c ON c.id = o.commit_id
+    WHERE o.message_id = ? AND o.project_id = ? AND o.kind = 'mail'
+    ORDER BY o.seq LIMIT 1
+"""
+_ADD_COMMIT = """
+    INSERT INTO commits (project_id, hexsha, summary, authored_ts, last_seq) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (project_id, hexsha) DO UPDATE SET last_seq = max(last_seq, excluded.last_seq)
+    RETURNING id
+"""
+_MARK = """
+    UPDATE outbox SET commit_id = ?, snapshot = NULL
+    WHERE project_id = ? AND seq <= ? AND commit_id IS NULL
+"""
+
+_CommitRow = tuple[int, str, str, int, int]
+
+
+def _commit(row: _CommitRow) -> ArchiveCommit:
+    project_id, hexsha, summary, authored_ts, last_seq = row
+    return ArchiveCommit(
+        project_id=ProjectId(project_id),
+        hexsha=hexsha,
+        summary=summary,
+        authored_ts=Micros(authored_ts),
+        last_seq=OutboxSeq(last_seq),
+    )
+
+
+class Outbox:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def add(self, event: NewEvent, now: Micros) -> OutboxSeq:
+        """Queue one event for the archive of its project, in the transaction of the change it tells of."""
+        step = event.snapshot["step"] if event.kind is EventKind.RECEIPT else None
+        snapshot = json.dumps(event.snapshot, ensure_ascii=False, separators=(",", ":"))
+        values = (event.project_id, event.kind.value, event.agent_id, event.message_id, step, now, snapshot)
+        (seq,) = self._connection.execute(_ADD, values).fetchone()
+        return OutboxSeq(seq)
+
+    def pending(
+        self,
+        project_id: ProjectId,
+        *,
+        after: OutboxSeq = OutboxSeq(0),
+        limit: int = MAX_EVENTS,
+        max_chars: int = MAX_SNAPSHOT_CHARS,
+    ) -> list[OutboxEvent]:
+        """The oldest pending events of one project, at most `limit` of them and about `max_chars` of snapshots."""
+        events: list[OutboxEvent] = []
+        room = max_chars
+        rows = self._connection.execute(_PENDING, (project_id, after, limit))
+        for seq, project, slug, kind, created_ts, snapshot in rows:
+            room -= len(snapshot)
+            if events and room < 0:
+                break
+            events.append(
+                OutboxEvent(
+                    seq=OutboxSeq(seq),
+                    project_id=ProjectId(project),
+                    project_slug=slug,
+                    kind=EventKind(kind),
+                    created_ts=Micros(created_ts),
+                    snapshot=json.loads(snapshot),
+                )
+            )
+        rows.close()
+        return events
+
+    def pending_projects(self) -> Iterator[ProjectId]:
+        """Every project with a pending event, by id: one index probe each, however long the backlog is."""
+        project_id = 0
+        while (row := self._connection.execute(_NEXT_PROJECT, (project_id,)).fetchone()) is not None:
+            (project_id,) = row
+            yield ProjectId(project_id)
+
+    def highest_seq(self) -> OutboxSeq:
+        """The newest `seq` ever given out, 0 before the first."""
+        row = self._connection.execute(_HIGHEST_SEQ).fetchone()
+        return OutboxSeq(0 if row is None else row[0])
+
+    def backlog(self, now: Micros) -> Backlog:
+        (count,) = self._connection.execute(_BACKLOG).fetchone()
+        oldest = self._connection.execute(_OLDEST).fetchone()
+        age = 0.0 if oldest is None else max(0.0, (now - oldest[0]) / SECOND)
+        return Backlog(pending_events=count, oldest_pending_s=age)
+
+    def mark(self, commit: ArchiveCommit) -> int:
+        """Record `commit` and that it holds every pending event of its project up to `last_seq`.
+
+        Returns how many events were pending. A repeat changes nothing.
+        """
+        values = (commit.project_id, commit.hexsha, commit.summary, commit.authored_ts, commit.last_seq)
+        (commit_id,) = self._connection.execute(_ADD_COMMIT, values).fetchone()
+        return self._connection.execute(_MARK, (commit_id, commit.project_id, commit.last_seq)).rowcount
+
+    def last_commit(self, project_id: ProjectId) -> ArchiveCommit | None:
+        """The commit of the project's newest done event."""
+        row = self._connection.execute(_LAST_COMMIT, (project_id,)).fetchone()
+        return None if row is None else _commit(row)
+
+    def last_commit_at(self) -> Micros | None:
+        """When any archive was last committed to."""
+        row = self._connection.execute(_LAST_COMMIT_AT).fetchone()
+        return None if row is None else Micros(row[0])
+
+    def commit_of_message(self, project_id: ProjectId, message_id: MessageId) -> ArchiveCommit | None:
+        """The commit that brought the message into the archive of this project; None while it is pending."""
+        row = self._connection.execute(_COMMIT_OF_MESSAGE, (message_id, project_id)).fetchone()
+        return None if row is None else _commit(row)
