@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
+
+MAX_SUBJECT = 512
+MAX_NAMED_RECIPIENTS = 500
+MAX_BROADCAST_RECIPIENTS = 5_000
+
+_BREAKS = re.compile("\r\n|[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 class Importance(StrEnum):
@@ -14,6 +24,11 @@ class Importance(StrEnum):
     NORMAL = "normal"
     HIGH = "high"
     URGENT = "urgent"
+
+    @property
+    def is_urgent(self) -> bool:
+        """What `urgent_only` keeps: high and urgent."""
+        return self in (Importance.HIGH, Importance.URGENT)
 
 
 class RecipientKind(StrEnum):
@@ -44,6 +59,45 @@ class Message:
     created_ts: Micros
     reply_to: MessageId | None
     is_system: bool
+
+
+# Lists make these by the thousand on the event loop, and a tuple costs a fifth of a frozen dataclass.
+class MessageHead(NamedTuple):
+    """A message as lists show it: without its body, of which only the length is known."""
+
+    id: MessageId
+    project_id: ProjectId
+    project_slug: str
+    sender_name: str
+    thread_id: str | None
+    topic: str | None
+    subject: str
+    importance: str
+    ack_required: bool
+    created_ts: Micros
+    reply_to: MessageId | None
+    is_system: bool
+    body_bytes: int
+
+
+class InboxEntry(NamedTuple):
+    """One delivered message in one agent's inbox, with that agent's own reading state."""
+
+    head: MessageHead
+    kind: str
+    delivery_seq: int
+    delivered_ts: Micros
+    read_ts: Micros | None
+    ack_ts: Micros | None
+
+
+class Addressee(NamedTuple):
+    """Whom a message is addressed to, as lists show it."""
+
+    name: str
+    project_id: ProjectId
+    project_slug: str
+    kind: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,3 +137,54 @@ class NewRecipient:
     agent_id: AgentId
     project_id: ProjectId
     kind: RecipientKind
+
+
+class UnfitSubject(InvalidInput):
+    """A subject that is blank, too long, or holds control characters."""
+
+
+class BodyTooLong(InvalidInput):
+    """A body beyond MESSAGE_BODY_MAX_BYTES."""
+
+
+def parse_subject(text: str) -> str:
+    """One line: line breaks and tabs become blanks, outer blanks go. Other control characters are refused."""
+    subject = _BREAKS.sub(" ", text).strip()
+    if not subject:
+        raise UnfitSubject("subject is blank.", hint="Give subject a value.", data={"parameter": "subject"})
+    if _CONTROL.search(subject):
+        raise UnfitSubject(
+            "subject holds a control character.", hint="Remove it.", data={"parameter": "subject"}
+        )
+    if len(subject) > MAX_SUBJECT:
+        raise UnfitSubject(
+            f"subject has {len(subject)} characters; at most {MAX_SUBJECT} are accepted.",
+            hint="Shorten it: nothing is ever cut for you. The body takes the rest.",
+            data={"parameter": "subject", "max_length": MAX_SUBJECT},
+        )
+    return subject
+
+
+def reply_subject(original: str, prefix: str) -> str:
+    """`prefix` before the original's subject, once: not again if it is there already in any letter case.
+
+    A subject that has no room for the prefix stays as it is, because a subject is never cut.
+    """
+    lead = _BREAKS.sub(" ", prefix).strip()
+    if original.lower().startswith(lead.lower()):
+        return original
+    subject = f"{lead} {original}"
+    return original if len(subject) > MAX_SUBJECT else parse_subject(subject)
+
+
+def require_body_fits(body_md: str, max_bytes: int) -> None:
+    """Bodies are counted in UTF-8 bytes."""
+    if len(body_md) * 4 <= max_bytes:
+        return
+    size = len(body_md.encode())
+    if size > max_bytes:
+        raise BodyTooLong(
+            f"body_md has {size} bytes; at most {max_bytes} are accepted.",
+            hint="Send the essence and say in which file the rest stands.",
+            data={"parameter": "body_md", "bytes": size, "max_bytes": max_bytes},
+        )

@@ -1,0 +1,149 @@
+"""Inboxes: what was delivered to one agent, in the order of delivery, and what the agent did with it.
+
+Every page walks one index over (agent, …, delivery_seq) from the end it starts at, so that its
+cost grows with the page and not with the inbox. Delivery times never fall along `delivery_seq`:
+a time is turned into a delivery number first, by halving.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.domain.messages import InboxEntry
+from mcp_agent_mail.store.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
+
+_LAST_SEQ = """
+SELECT delivery_seq FROM recipients WHERE agent_id = ? AND delivery_seq IS NOT NULL ORDER BY delivery_seq DESC LIMIT 1
+"""
+_PROBE = """
+SELECT delivery_seq, delivered_ts FROM recipients WHERE agent_id = ? AND delivery_seq >= ?
+ORDER BY delivery_seq LIMIT 1
+"""
+_CURSOR = "SELECT delivery_seq FROM recipients WHERE message_id = ? AND agent_id = ?"
+_STATE = "SELECT read_ts, ack_ts FROM recipients WHERE message_id = ? AND agent_id = ? AND delivery_seq IS NOT NULL"
+_READ = """
+UPDATE recipients SET read_ts = :now
+WHERE message_id = :message AND agent_id = :agent AND delivery_seq IS NOT NULL AND read_ts IS NULL
+"""
+_ACKNOWLEDGE = """
+UPDATE recipients SET ack_ts = :now
+WHERE message_id = :message AND agent_id = :agent AND delivery_seq IS NOT NULL AND ack_ts IS NULL
+"""
+_COUNT_READ = "UPDATE agents SET unread_count = unread_count - 1 WHERE id = ?"
+
+
+class Waiting(Enum):
+    """Which mail a page keeps, as a condition that one of the partial indexes repeats word for word."""
+
+    ANY = ""
+    UNREAD = "r.read_ts IS NULL"
+    URGENT = "r.urgent = 1"
+    URGENT_UNREAD = "r.urgent = 1 AND r.read_ts IS NULL"
+    UNACKNOWLEDGED = "r.ack_required = 1 AND r.ack_ts IS NULL"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxPage:
+    """What part of an inbox to read. `after_seq` (exclusive) and `to_seq` (inclusive) are delivery numbers."""
+
+    limit: int
+    keep: Waiting = Waiting.ANY
+    thread_id: str | None = None
+    topic: str | None = None
+    after_seq: int = 0
+    to_seq: int | None = None
+    oldest_first: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingState:
+    """What a recipient did with a message. `changed`: this call made it true."""
+
+    read_ts: Micros | None
+    ack_ts: Micros | None
+    changed: bool
+
+
+class Inboxes:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def page(self, agent_id: AgentId, page: InboxPage) -> list[InboxEntry]:
+        sql, values = _page_query(agent_id, page)
+        return [_entry(row) for row in self._connection.execute(sql, values)]
+
+    def cursor(self, agent_id: AgentId, message_id: MessageId) -> int | None:
+        """The delivery number of a message in this inbox; None when it is not in it."""
+        row = self._connection.execute(_CURSOR, (message_id, agent_id)).fetchone()
+        return None if row is None else row[0]
+
+    def seq_until(self, agent_id: AgentId, at: Micros) -> int:
+        """A number that parts the inbox: everything up to it was delivered at `at` or before, the rest after it."""
+        row = self._connection.execute(_LAST_SEQ, (agent_id,)).fetchone()
+        low, high = 1, 1 if row is None else row[0] + 1
+        while low < high:
+            middle = (low + high) // 2
+            probe = self._connection.execute(_PROBE, (agent_id, middle)).fetchone()
+            if probe is not None and probe[1] <= at:
+                low = probe[0] + 1
+            else:
+                high = middle
+        return low - 1
+
+    def state(self, agent_id: AgentId, message_id: MessageId) -> ReadingState | None:
+        """None for an agent that is no recipient."""
+        row = self._connection.execute(_STATE, (message_id, agent_id)).fetchone()
+        return None if row is None else ReadingState(read_ts=row[0], ack_ts=row[1], changed=False)
+
+    def mark_read(self, agent_id: AgentId, message_id: MessageId, now: Micros) -> ReadingState | None:
+        """The first time stands for good. None, and nothing changes, for an agent that is no recipient."""
+        key = {"message": message_id, "agent": agent_id, "now": now}
+        changed = self._connection.execute(_READ, key).rowcount == 1
+        if changed:
+            self._connection.execute(_COUNT_READ, (agent_id,))
+        return self._after(agent_id, message_id, changed=changed)
+
+    def acknowledge(self, agent_id: AgentId, message_id: MessageId, now: Micros) -> ReadingState | None:
+        """Implies read. The first times stand for good; None for an agent that is no recipient."""
+        key = {"message": message_id, "agent": agent_id, "now": now}
+        changed = self._connection.execute(_ACKNOWLEDGE, key).rowcount == 1
+        if changed:
+            self.mark_read(agent_id, message_id, now)
+        return self._after(agent_id, message_id, changed=changed)
+
+    def _after(self, agent_id: AgentId, message_id: MessageId, *, changed: bool) -> ReadingState | None:
+        state = self.state(agent_id, message_id)
+        if state is None or not changed:
+            return state
+        return ReadingState(read_ts=state.read_ts, ack_ts=state.ack_ts, changed=True)
+
+
+def _page_query(agent_id: AgentId, page: InboxPage) -> tuple[str, list[object]]:
+    conditions = ["r.agent_id = ?", "r.delivery_seq > ?", page.keep.value]
+    values: list[object] = [agent_id, page.after_seq]
+    for condition, value in (
+        ("r.delivery_seq <= ?", page.to_seq),
+        ("r.thread_id = ?", page.thread_id),
+        ("r.topic = ?", page.topic),
+    ):
+        if value is not None:
+            conditions.append(condition)
+            values.append(value)
+    where = " AND ".join(c for c in conditions if c)
+    direction = "" if page.oldest_first else "DESC"
+    sql = f"""
+SELECT r.kind, r.delivery_seq, r.delivered_ts, r.read_ts, r.ack_ts, {HEAD_COLUMNS}
+FROM recipients r JOIN messages m ON m.id = r.message_id {HEAD_JOINS}
+WHERE {where} ORDER BY r.delivery_seq {direction} LIMIT ?
+"""  # noqa: S608  # all parts are constants of this module
+    return sql, [*values, page.limit]
+
+
+def _entry(row: Sequence[Any]) -> InboxEntry:
+    return InboxEntry(to_head(row[5:]), *row[:5])

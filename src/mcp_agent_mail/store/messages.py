@@ -1,0 +1,272 @@
+"""Messages and their recipients: storing them, and reading them by id, thread, topic and sender."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
+from mcp_agent_mail.domain.messages import (
+    Addressee,
+    Importance,
+    Message,
+    MessageHead,
+    NewMessage,
+    NewRecipient,
+    Recipient,
+    RecipientKind,
+)
+
+_DRAW = """
+UPDATE counters SET value = CASE name WHEN 'delivery' THEN value + :count ELSE max(value, :now) END
+WHERE name IN ('delivery', 'delivered_ts') RETURNING name, value
+"""
+_ADD = """
+INSERT INTO messages (project_id, sender_id, thread_id, topic, subject, importance, ack_required, created_ts,
+                      reply_to, is_system, scope, body_bytes, body_md)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_ADD_PROJECT = """
+INSERT INTO message_projects (project_id, message_id, delivered_ts, thread_id, topic) VALUES (?, ?, ?, ?, ?)
+"""
+_ADD_RECIPIENT = """
+INSERT INTO recipients (message_id, agent_id, kind, position, delivery_seq, delivered_ts, urgent, ack_required,
+                        thread_id, topic)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_COUNT_UNREAD = "UPDATE agents SET unread_count = unread_count + 1 WHERE id IN (SELECT value FROM json_each(?))"
+_FIND = """
+SELECT m.id, m.project_id, p.slug, p.human_key, m.sender_id, a.name, m.thread_id, m.topic, m.subject, m.importance,
+       m.ack_required, m.created_ts, m.reply_to, m.is_system, m.body_md
+FROM messages m JOIN agents a ON a.id = m.sender_id JOIN projects p ON p.id = m.project_id
+WHERE m.id = ?
+"""
+_RECIPIENTS = """
+SELECT r.message_id, r.agent_id, a.project_id, p.slug, a.name, r.kind, r.position, r.delivery_seq, r.delivered_ts,
+       r.read_ts, r.ack_ts, a.last_active_ts
+FROM recipients r JOIN agents a ON a.id = r.agent_id JOIN projects p ON p.id = a.project_id
+WHERE r.message_id = ? AND r.delivery_seq IS NOT NULL ORDER BY r.position, r.agent_id
+"""
+_ADDRESSED = """
+SELECT r.message_id, a.name, a.project_id, p.slug, r.kind
+FROM recipients r JOIN agents a ON a.id = r.agent_id JOIN projects p ON p.id = a.project_id
+WHERE r.message_id IN (SELECT value FROM json_each(?)) AND r.delivery_seq IS NOT NULL
+ORDER BY r.message_id, r.position, r.agent_id
+"""
+_IS_RECIPIENT = "SELECT 1 FROM recipients WHERE message_id = ? AND agent_id = ? AND delivery_seq IS NOT NULL"
+_IS_OPEN_TO = "SELECT 1 FROM message_projects WHERE project_id = ? AND message_id = ?"
+_BODIES = "SELECT id, body_md FROM messages WHERE id IN (SELECT value FROM json_each(?))"
+_COMMITS = """
+SELECT o.message_id, c.hexsha, c.summary FROM outbox o JOIN commits c ON c.id = o.commit_id
+WHERE o.message_id IN (SELECT value FROM json_each(?)) AND o.project_id = ? AND o.kind = 'mail'
+"""
+
+HEAD_COLUMNS = """m.id, m.project_id, p.slug, a.name, m.thread_id, m.topic, m.subject, m.importance, m.ack_required,
+       m.created_ts, m.reply_to, m.is_system, m.body_bytes"""
+HEAD_JOINS = "JOIN agents a ON a.id = m.sender_id JOIN projects p ON p.id = m.project_id"
+
+_HEAD = f"SELECT {HEAD_COLUMNS} FROM messages m {HEAD_JOINS} WHERE m.id = ?"
+_THREAD = f"""
+SELECT {HEAD_COLUMNS} FROM message_projects mp JOIN messages m ON m.id = mp.message_id {HEAD_JOINS}
+WHERE mp.thread_id = ? AND mp.project_id = ? AND mp.message_id > ? ORDER BY mp.message_id LIMIT ?
+"""
+_THREAD_SIZE = "SELECT count(*) FROM message_projects WHERE thread_id = ? AND project_id = ?"
+_THREAD_PROJECT = "SELECT min(project_id) FROM message_projects WHERE thread_id = ? AND project_id > ?"
+_TOPIC = f"""
+SELECT mp.delivered_ts, {HEAD_COLUMNS} FROM message_projects mp JOIN messages m ON m.id = mp.message_id {HEAD_JOINS}
+WHERE mp.project_id = ? AND mp.topic = ? ORDER BY mp.message_id DESC LIMIT ?
+"""
+_SENT = f"""
+SELECT mp.delivered_ts, {HEAD_COLUMNS}
+FROM messages m JOIN message_projects mp ON mp.project_id = m.project_id AND mp.message_id = m.id {HEAD_JOINS}
+WHERE m.sender_id = ? ORDER BY m.id DESC LIMIT ?
+"""
+
+_MAX_PROJECTS_OF_THREAD = 20
+
+
+def to_head(row: Sequence[Any]) -> MessageHead:
+    """From a row of `HEAD_COLUMNS`. (Any: SQLite's rows are untyped.)"""
+    return MessageHead._make(row)
+
+
+def _ids(ids: Iterable[int]) -> str:
+    return json.dumps(list(ids))
+
+
+def _recipient(row: Sequence[Any]) -> Recipient:
+    return Recipient(
+        message_id=row[0],
+        agent_id=row[1],
+        project_id=row[2],
+        project_slug=row[3],
+        name=row[4],
+        kind=RecipientKind(row[5]),
+        position=row[6],
+        delivery_seq=row[7],
+        delivered_ts=row[8],
+        read_ts=row[9],
+        ack_ts=row[10],
+        last_active_ts=row[11],
+    )
+
+
+def _open_to(new: NewMessage, recipients: Sequence[NewRecipient]) -> list[ProjectId]:
+    """The projects whose mail this is, the sender's first; blind recipients open nothing."""
+    shown = (r.project_id for r in recipients if r.kind is not RecipientKind.BCC)
+    return list(dict.fromkeys((new.project_id, *shown)))
+
+
+def _scope(open_to: Sequence[ProjectId], recipients: Sequence[NewRecipient]) -> str:
+    """Who finds the message in the full-text index."""
+    blind = (f"b{r.agent_id}" for r in recipients if r.project_id not in open_to)
+    return " ".join((*(f"p{project_id}" for project_id in open_to), *blind))
+
+
+class Messages:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def add(
+        self, new: NewMessage, recipients: Sequence[NewRecipient], now: Micros
+    ) -> tuple[Message, list[Recipient]]:
+        """Store a message and deliver it to `recipients` (each agent once), in their order.
+
+        Draws a delivery number for each and counts it as unread. Delivery times never run
+        backwards, even if the clock does, so that "since" and the inbox order always agree.
+        """
+        drawn = dict(self._connection.execute(_DRAW, {"count": len(recipients), "now": now}).fetchall())
+        first_seq, delivered_ts = drawn["delivery"] - len(recipients) + 1, drawn["delivered_ts"]
+        open_to = _open_to(new, recipients)
+        message_id = self._add_row(new, _scope(open_to, recipients), now)
+        self._connection.executemany(
+            _ADD_PROJECT, [(p, message_id, delivered_ts, new.thread_id, new.topic) for p in open_to]
+        )
+        flags = (int(new.importance.is_urgent), int(new.ack_required), new.thread_id, new.topic)
+        self._connection.executemany(
+            _ADD_RECIPIENT,
+            [
+                (message_id, r.agent_id, r.kind, position, first_seq + position, delivered_ts, *flags)
+                for position, r in enumerate(recipients)
+            ],
+        )
+        self._connection.execute(_COUNT_UNREAD, (_ids(r.agent_id for r in recipients),))
+        message = self.find(message_id)
+        assert message is not None
+        return message, self.recipients(message_id)
+
+    def _add_row(self, new: NewMessage, scope: str, now: Micros) -> MessageId:
+        values = (
+            new.project_id,
+            new.sender_id,
+            new.thread_id,
+            new.topic,
+            new.subject,
+            new.importance,
+            int(new.ack_required),
+            now,
+            new.reply_to,
+            int(new.is_system),
+            scope,
+            len(new.body_md.encode()),
+            new.body_md,
+        )
+        row_id = self._connection.execute(_ADD, values).lastrowid
+        assert row_id is not None
+        return MessageId(row_id)
+
+    def find(self, message_id: MessageId) -> Message | None:
+        row = self._connection.execute(_FIND, (message_id,)).fetchone()
+        if row is None:
+            return None
+        return Message(
+            id=row[0],
+            project_id=row[1],
+            project_slug=row[2],
+            project_key=row[3],
+            sender_id=row[4],
+            sender_name=row[5],
+            thread_id=row[6],
+            topic=row[7],
+            subject=row[8],
+            importance=Importance(row[9]),
+            ack_required=bool(row[10]),
+            created_ts=row[11],
+            reply_to=row[12],
+            is_system=bool(row[13]),
+            body_md=row[14],
+        )
+
+    def find_head(self, message_id: MessageId) -> MessageHead | None:
+        row = self._connection.execute(_HEAD, (message_id,)).fetchone()
+        return None if row is None else to_head(row)
+
+    def recipients(self, message_id: MessageId) -> list[Recipient]:
+        """All of them, blind ones too, in the order addressed."""
+        return [_recipient(row) for row in self._connection.execute(_RECIPIENTS, (message_id,))]
+
+    def addressees(self, message_ids: Iterable[MessageId]) -> dict[MessageId, list[Addressee]]:
+        """Who each message is addressed to, blind ones too, in the order addressed."""
+        found: dict[MessageId, list[Addressee]] = {}
+        for row in self._connection.execute(_ADDRESSED, (_ids(message_ids),)):
+            found.setdefault(row[0], []).append(Addressee._make(row[1:]))
+        return found
+
+    def is_recipient(self, message_id: MessageId, agent_id: AgentId) -> bool:
+        return self._connection.execute(_IS_RECIPIENT, (message_id, agent_id)).fetchone() is not None
+
+    def is_open_to(self, message_id: MessageId, project_id: ProjectId) -> bool:
+        """May every agent of the project read it: sent from there, or to or cc somebody there?"""
+        return self._connection.execute(_IS_OPEN_TO, (project_id, message_id)).fetchone() is not None
+
+    def bodies(self, message_ids: Iterable[MessageId]) -> dict[MessageId, str]:
+        """The caller bounds the bytes: `MessageHead.body_bytes` says them beforehand."""
+        return dict(self._connection.execute(_BODIES, (_ids(message_ids),)).fetchall())
+
+    def commits(self, project_id: ProjectId, message_ids: Iterable[MessageId]) -> dict[MessageId, tuple[str, str]]:
+        """The commit (hexsha, summary) that holds each message in this project's archive; those pending are absent."""
+        rows = self._connection.execute(_COMMITS, (_ids(message_ids), project_id))
+        return {message_id: (hexsha, summary) for message_id, hexsha, summary in rows}
+
+    def list_thread(
+        self, project_id: ProjectId, thread_id: str, *, after_id: int = 0, limit: int
+    ) -> list[MessageHead]:
+        """The project's messages that carry this thread id, oldest first."""
+        return [to_head(row) for row in self._connection.execute(_THREAD, (thread_id, project_id, after_id, limit))]
+
+    def count_thread(self, project_id: ProjectId, thread_id: str) -> int:
+        (number,) = self._connection.execute(_THREAD_SIZE, (thread_id, project_id)).fetchone()
+        return int(number)
+
+    def projects_of_thread(self, thread_id: str) -> list[ProjectId]:
+        """Where the thread has mail, at most 20 projects, in the order of their ids."""
+        found: list[ProjectId] = []
+        last = 0
+        while len(found) < _MAX_PROJECTS_OF_THREAD:
+            (last,) = self._connection.execute(_THREAD_PROJECT, (thread_id, last)).fetchone()
+            if last is None:
+                break
+            found.append(ProjectId(last))
+        return found
+
+    def list_topic(
+        self, project_id: ProjectId, topic: str, *, since: Micros | None = None, limit: int
+    ) -> list[MessageHead]:
+        """The project's messages on a topic, newest first, only those delivered after `since`."""
+        return self._newest(_TOPIC, (project_id, topic, limit), since)
+
+    def list_sent(self, sender_id: AgentId, *, since: Micros | None = None, limit: int) -> list[MessageHead]:
+        """What the agent sent, newest first, only what was delivered after `since`."""
+        return self._newest(_SENT, (sender_id, limit), since)
+
+    def _newest(self, sql: str, key: tuple[object, ...], since: Micros | None) -> list[MessageHead]:
+        """Rows lead with their delivery time, which never falls: the first one too old ends the walk."""
+        heads: list[MessageHead] = []
+        for row in self._connection.execute(sql, key):
+            if since is not None and row[0] <= since:
+                break
+            heads.append(to_head(row[1:]))
+        return heads
