@@ -2,40 +2,82 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-BUSY_TIMEOUT_S = 5.0
+from mcp_agent_mail.domain.search import spaced_out
+
+WRITER_BUSY_S = 5.0
+READER_BUSY_S = 1.0
 _CACHED_STATEMENTS = 256
+_WAL_KEPT_BYTES = 64 * 1024 * 1024
+
+_sql_log = logging.getLogger("mcp_agent_mail.store.sql")
 
 
-def open_writing(path: Path) -> sqlite3.Connection:
-    """The one writing connection. Autocommit mode: transactions are written out, never implied.
+class EchoingConnection(sqlite3.Connection):
+    """Logs the text of every statement and never its values (SQLite's own trace would show them)."""
 
-    `synchronous=FULL` makes COMMIT wait for the disk; group commit makes that cheap.
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        _sql_log.info("%s", " ".join(sql.split()))
+        return super().execute(sql, parameters)
+
+    def executemany(self, sql: str, parameters: Iterable[Any], /) -> sqlite3.Cursor:
+        _sql_log.info("%s", " ".join(sql.split()))
+        return super().executemany(sql, parameters)
+
+
+def open_writing(path: Path, *, echo: bool = False) -> sqlite3.Connection:
+    """The one writing connection. `synchronous=FULL` makes COMMIT wait for the disk; group commit makes that cheap.
+
+    Transactions are written out. `isolation_level` is a net below them: SQLite may end a transaction
+    by itself (disk full), and a unit of work that did not notice would then write each further
+    statement for good, one by one. With it, such a statement opens a transaction that nobody commits.
     """
     connection = sqlite3.connect(
         path,
-        timeout=BUSY_TIMEOUT_S,
-        isolation_level=None,
+        timeout=WRITER_BUSY_S,
+        isolation_level="IMMEDIATE",
         check_same_thread=False,
         cached_statements=_CACHED_STATEMENTS,
+        factory=EchoingConnection if echo else sqlite3.Connection,
     )
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=FULL")
-    connection.execute("PRAGMA foreign_keys=ON")
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute(f"PRAGMA journal_size_limit={_WAL_KEPT_BYTES}")
+        add_functions(connection)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
-def open_reading(path: Path) -> sqlite3.Connection:
+def open_reading(path: Path, *, echo: bool = False) -> sqlite3.Connection:
     """A connection that cannot write: SQLite itself refuses."""
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=ro",
         uri=True,
-        timeout=BUSY_TIMEOUT_S,
+        timeout=READER_BUSY_S,
         isolation_level=None,
         check_same_thread=False,
         cached_statements=_CACHED_STATEMENTS,
+        factory=EchoingConnection if echo else sqlite3.Connection,
     )
-    connection.execute("PRAGMA query_only=ON")
+    try:
+        connection.execute("PRAGMA query_only=ON")
+        add_functions(connection)
+    except BaseException:
+        connection.close()
+        raise
     return connection
+
+
+def add_functions(connection: sqlite3.Connection) -> None:
+    """The functions that the schema calls: `search_text` stands in the full-text index's trigger and view."""
+    connection.execute("PRAGMA trusted_schema=ON")
+    connection.create_function("search_text", 1, spaced_out, deterministic=True)

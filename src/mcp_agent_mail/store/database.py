@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -14,6 +14,8 @@ import aiosqlite
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.failpoints import Reach, no_fault
 from mcp_agent_mail.store.connection import open_reading, open_writing
+from mcp_agent_mail.store.faults import StoreFailed, is_outside_fault
+from mcp_agent_mail.store.long_reads import LongReads
 from mcp_agent_mail.store.migrate import migrate
 from mcp_agent_mail.store.view import Tx, View
 from mcp_agent_mail.store.writer import Unit, Writer
@@ -27,28 +29,38 @@ class Store:
     Whoever opens it holds the kernel lock of the store (`store.lock`); this class does not take it.
     """
 
-    def __init__(self, path: Path, *, clock: Clock = system_clock, reach: Reach = no_fault) -> None:
+    def __init__(
+        self, path: Path, *, clock: Clock = system_clock, reach: Reach = no_fault, echo: bool = False
+    ) -> None:
         self._path = path
         self._clock = clock
         self._reach = reach
+        self._echo = echo
+        self._closing = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        self._writing = open_writing(self._path)
-        migrate(self._writing, self._path, reach=self._reach)
-        self._reading = open_reading(self._path)
-        self._view = View(self._reading)
-        self._writer = Writer(self._writing, self._tx, self._reach)
+        async with AsyncExitStack() as opened:
+            writing = open_writing(self._path, echo=self._echo)
+            opened.callback(writing.close)
+            migrate(writing, self._path, reach=self._reach)
+            self._writer = Writer(writing, Tx(writing, self._clock), self._reach)
+            opened.push_async_callback(self._writer.close)
+            self._reading = open_reading(self._path, echo=self._echo)
+            opened.callback(self._reading.close)
+            self._view = View(self._reading)
+            self._long_reads = LongReads(self._path, echo=self._echo)
+            opened.push_async_callback(self._long_reads.close)
+            self._closing = opened.pop_all()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._writer.close()
-        self._reading.close()
-        self._writing.close()
+        await self._closing.aclose()
 
-    def _tx(self, connection: sqlite3.Connection) -> Tx:
-        return Tx(connection, self._clock)
+    @property
+    def path(self) -> Path:
+        return self._path
 
     def on_commit(self, listener: Callable[[], None]) -> None:
         """Call `listener` on the event loop after every group of units that was committed."""
@@ -62,12 +74,31 @@ class Store:
         """
         return await self._writer.write(unit)
 
+    async def stop_writing(self) -> None:
+        """Drain the writer and end it; further writes answer UNAVAILABLE, reads still answer."""
+        await self._writer.close()
+
     def read(self, query: Callable[[View], T]) -> T:
-        """A short, indexed, bounded read, on the calling thread (the event loop)."""
-        return query(self._view)
+        """A short, indexed, bounded read, on the calling thread (the event loop).
+
+        All of `query` sees one instant of the store, and SQLite refuses it every write.
+        """
+        reading = self._reading
+        try:
+            if reading.in_transaction:
+                return query(self._view)
+            reading.execute("BEGIN")
+            try:
+                return query(self._view)
+            finally:
+                reading.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            if is_outside_fault(error):
+                raise StoreFailed.because(error) from error
+            raise
 
     @asynccontextmanager
     async def long_read(self) -> AsyncIterator[aiosqlite.Connection]:
-        """A read-only connection with a thread of its own, for searches, exports and checks."""
-        async with aiosqlite.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True) as connection:
+        """A read-only connection with a thread of its own, for searches, exports and checks. Bounded in time."""
+        async with self._long_reads.connection() as connection:
             yield connection

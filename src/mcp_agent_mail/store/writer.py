@@ -5,50 +5,58 @@ queues; the thread then takes all of it, runs each unit in its own SAVEPOINT ins
 BEGIN IMMEDIATE, commits once, and only then answers. So an answer means "on disk", and the cost
 of `synchronous=FULL` is shared by everyone who waited.
 
-When SQLite ends the whole transaction (FULL, IOERR, NOMEM), or COMMIT fails, no unit of the
-group has happened: all of them answer UNAVAILABLE.
+A refusal (`AgentMailError`) waits for the COMMIT like a success does: what the unit saw may have
+been another unit of the same group. When SQLite ends the whole transaction (FULL, IOERR, NOMEM),
+or COMMIT fails, no unit of the group has happened: all of them answer UNAVAILABLE.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import queue
 import sqlite3
 import threading
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from contextlib import suppress
+from typing import Any, TypeVar
 
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
+from mcp_agent_mail.store.faults import StoreFailed, is_outside_fault
 from mcp_agent_mail.store.view import Tx
 
 T = TypeVar("T")
 Unit = Callable[[Tx], T]
 
-MAX_PENDING = 10_000
+MAX_PENDING = 2_000
 MAX_GROUP = 500
+
+_log = logging.getLogger(__name__)
 
 
 class StoreBusy(Unavailable):
     """The queue of the writer is full."""
 
 
-class StoreFailed(Unavailable):
-    """SQLite could not commit: nothing of the call was kept."""
-
-
 class StoreClosed(Unavailable):
     """The server is stopping."""
 
 
-class _Job(Generic[T]):
+class _TransactionLost(Exception):
+    """The transaction of the group is gone or not to be trusted; `__cause__` says why."""
+
+
+class _Job:
+    """One unit of work on its way, with its outcome once the writer's thread has run it."""
+
     __slots__ = ("error", "future", "result", "unit")
 
-    def __init__(self, unit: Unit[T], future: asyncio.Future[T]) -> None:
+    def __init__(self, unit: Unit[Any], future: asyncio.Future[Any]) -> None:
         self.unit = unit
         self.future = future
-        self.result: T | None = None
-        self.error: BaseException | None = None
+        self.result: object = None
+        self.error: Exception | None = None
 
     def settle(self) -> None:
         """On the event loop: answer the caller, unless it has left."""
@@ -57,27 +65,27 @@ class _Job(Generic[T]):
         if self.error is not None:
             self.future.set_exception(self.error)
         else:
-            self.future.set_result(self.result)  # type: ignore[arg-type]  # None only where T is None
-
-
-def _failed(error: sqlite3.Error) -> StoreFailed:
-    return StoreFailed(
-        f"The store could not write: {error}. Nothing of this call was kept.",
-        hint="Call again in a moment; `am doctor verify` and the server's log say what is wrong.",
-        data={"retry_after_s": 1},
-    )
+            self.future.set_result(self.result)
 
 
 class Writer:
-    """Runs units of work one after another. `on_commit` is called on the event loop after each group."""
+    """Runs units of work one after another. It owns `connection` and closes it when it ends."""
 
     def __init__(
-        self, connection: sqlite3.Connection, make_tx: Callable[[sqlite3.Connection], Tx], reach: Reach
+        self,
+        connection: sqlite3.Connection,
+        tx: Tx,
+        reach: Reach,
+        *,
+        max_pending: int = MAX_PENDING,
+        max_group: int = MAX_GROUP,
     ) -> None:
         self._connection = connection
-        self._make_tx = make_tx
+        self._tx = tx
         self._reach = reach
-        self._queue: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
+        self._max_pending = max_pending
+        self._max_group = max_group
+        self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._loop = asyncio.get_running_loop()
         self._closed = False
         self._listeners: list[Callable[[], None]] = []
@@ -85,82 +93,138 @@ class Writer:
         self._thread.start()
 
     def on_commit(self, listener: Callable[[], None]) -> None:
+        """Call `listener` on the event loop after every commit, after the callers were answered."""
         self._listeners.append(listener)
 
+    def pending(self) -> int:
+        """How many units wait for the next group."""
+        return self._queue.qsize()
+
     async def write(self, unit: Unit[T]) -> T:
-        """Run `unit` and return its result once it is on disk."""
+        """Run `unit` and return its result once it is on disk.
+
+        Cancelled before the unit has started, it is skipped; after that it completes, unheard.
+        """
         if self._closed:
             raise StoreClosed("The server is stopping.", hint="Call again when it is back.")
-        if self._queue.qsize() >= MAX_PENDING:
+        if self._queue.qsize() >= self._max_pending:
             raise StoreBusy(
-                f"{MAX_PENDING} writes are waiting already.", hint="Call again shortly.", data={"retry_after_s": 1}
+                f"{self._max_pending} writes are waiting already.",
+                hint="Call again shortly.",
+                data={"retry_after_s": 1},
             )
-        job = _Job(unit, self._loop.create_future())
-        self._queue.put(job)
-        return await job.future
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._queue.put(_Job(unit, future))
+        return await future
 
     async def close(self) -> None:
-        """Drain what is queued, then end the thread. Safe to call twice."""
+        """Answer everything that is queued, then end the thread. Safe to call twice.
+
+        A cancelled `close` does not stop the draining, it only stops waiting for it.
+        """
         if not self._closed:
             self._closed = True
             self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
-        stopping = False
-        while not stopping:
-            group: list[_Job[Any]] = []
-            job = self._queue.get()
-            while job is not None:
-                group.append(job)
-                if len(group) >= MAX_GROUP:
-                    break
-                try:
-                    job = self._queue.get_nowait()
-                except queue.Empty:
-                    break
-            stopping = job is None
-            if group:
-                committed = self._commit(group)
-                self._loop.call_soon_threadsafe(self._settle, group, committed)
-
-    def _settle(self, group: list[_Job[Any]], committed: bool) -> None:
-        for job in group:
-            job.settle()
-        if committed:
-            for listener in self._listeners:
-                listener()
-
-    def _commit(self, group: list[_Job[Any]]) -> bool:
-        """One transaction for the whole group. True when it is on disk."""
-        connection = self._connection
         try:
-            connection.execute("BEGIN IMMEDIATE")
-            tx = self._make_tx(connection)
-            for job in group:
-                if not job.future.cancelled():
-                    self._run_unit(tx, job)
-            self._reach(FailPoint.BEFORE_COMMIT)
-            connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            for job in group:
-                job.error = _failed(error)
+            open_for_work = True
+            while open_for_work:
+                group, open_for_work = self._next_group()
+                if group and not self._answer(group, committed=self._commit(group)):
+                    return
+        finally:
+            self._connection.close()
+
+    def _next_group(self) -> tuple[list[_Job], bool]:
+        """All that has queued, waiting for the first; False with the last group there will be."""
+        group: list[_Job] = []
+        job = self._queue.get()
+        while job is not None:
+            group.append(job)
+            if len(group) >= self._max_group:
+                return group, True
+            try:
+                job = self._queue.get_nowait()
+            except queue.Empty:
+                return group, True
+        return group, False
+
+    def _answer(self, group: list[_Job], *, committed: bool) -> bool:
+        """Hand the answers to the event loop; False when it is closed, so that no one is left to answer."""
+        try:
+            self._loop.call_soon_threadsafe(self._settle, group, self._listeners if committed else [])
+        except RuntimeError:
+            _log.warning("The event loop ended before the store was closed: %d calls go unanswered.", len(group))
             return False
-        self._reach(FailPoint.AFTER_COMMIT)
         return True
 
-    def _run_unit(self, tx: Tx, job: _Job[Any]) -> None:
-        """Run one unit in its SAVEPOINT. Raises sqlite3.Error when the whole transaction is gone."""
+    def _settle(self, group: list[_Job], listeners: list[Callable[[], None]]) -> None:
+        for job in group:
+            job.settle()
+        for listener in listeners:
+            # Each on its own: an error in one is reported by the loop and keeps no other from being told.
+            self._loop.call_soon(listener)
+
+    def _commit(self, group: list[_Job]) -> bool:
+        """One transaction for the whole group. True when it is on disk; else every job holds an error."""
+        try:
+            self._transact(group)
+        except BaseException as error:  # The thread must outlive whatever a unit, a fail point or SQLite does.
+            self._roll_back()
+            cause = error.__cause__ if isinstance(error, _TransactionLost) and error.__cause__ else error
+            _log.error("A group of %d writes was not committed: %r", len(group), cause, exc_info=cause)
+            for job in group:
+                job.result, job.error = None, StoreFailed.because(cause)
+            return False
+        try:
+            self._reach(FailPoint.AFTER_COMMIT)
+        except BaseException:
+            _log.exception("After a commit; what was committed is answered as such.")
+        return True
+
+    def _transact(self, jobs: list[_Job]) -> None:
+        if self._connection.in_transaction:  # An earlier ROLLBACK failed: never go on inside what it left.
+            self._connection.execute("ROLLBACK")
+        self._connection.execute("BEGIN IMMEDIATE")
+        for job in jobs:
+            if not job.future.cancelled():
+                self._run_unit(job)
+        self._reach(FailPoint.BEFORE_COMMIT)
+        self._connection.execute("COMMIT")
+
+    def _run_unit(self, job: _Job) -> None:
+        """Run one unit in its SAVEPOINT: its own failure stays its own as long as the transaction stands."""
         connection = self._connection
         connection.execute("SAVEPOINT unit")
         try:
-            job.result = job.unit(tx)
-        except Exception as error:
+            job.result = job.unit(self._tx)
+            self._reach(FailPoint.IN_UNIT)
+        except BaseException as error:
             if not connection.in_transaction:
-                raise error if isinstance(error, sqlite3.Error) else sqlite3.OperationalError(str(error)) from error
+                raise _TransactionLost from error
+            # If the transaction was lost and the unit went on, this savepoint is gone, and this raises.
             connection.execute("ROLLBACK TO unit")
-            job.error = _failed(error) if isinstance(error, sqlite3.OperationalError) else error
-        self._reach(FailPoint.IN_UNIT)
+            job.error = _told(error)
         connection.execute("RELEASE unit")
+
+    def _roll_back(self) -> None:
+        with suppress(sqlite3.Error):  # Tried again before the next BEGIN.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
+
+def _told(error: BaseException) -> Exception:
+    """What the caller of a unit that raised `error` gets.
+
+    A future cannot carry StopIteration, and SystemExit or CancelledError out of a unit would
+    end or cancel whoever awaits it: both are bugs and arrive as one.
+    """
+    if isinstance(error, sqlite3.Error) and is_outside_fault(error):
+        return StoreFailed.because(error)
+    if not isinstance(error, Exception) or isinstance(error, StopIteration):
+        bug = RuntimeError(f"a unit of work raised {type(error).__name__}")
+        bug.__cause__ = error
+        return bug
+    return error

@@ -1,0 +1,44 @@
+"""Which SQLite errors are the world's fault (disk, locks, damage), and how they are told."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Self
+
+from mcp_agent_mail.core.errors import Unavailable
+
+# Not among them: SQLITE_READONLY, which is how a write on a reading connection looks.
+_OUTSIDE_FAULTS = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_INTERRUPT,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_PROTOCOL,
+    }
+)
+_PRIMARY_CODE = 0xFF  # Extended result codes hold the primary one in their low byte.
+
+
+class StoreFailed(Unavailable):
+    """SQLite could not do it: nothing of the call was answered as kept."""
+
+    @classmethod
+    def because(cls, cause: BaseException) -> Self:
+        return cls(
+            f"The store could not be used just now: {cause}. Nothing of this call is to be relied on.",
+            hint="Call again in a moment (a send with its idempotency_key); `am doctor verify` and the server's log "
+            "say what is wrong.",
+            data={"retry_after_s": 1},
+        )
+
+
+def is_outside_fault(error: sqlite3.Error) -> bool:
+    """False for what only a bug can cause: a broken constraint, a misspelt statement, a write by a reader."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & _PRIMARY_CODE in _OUTSIDE_FAULTS
