@@ -1,0 +1,83 @@
+"""One way to run a tool or read a resource, for MCP and `/rpc` alike: masking, logging, nothing else.
+
+Whatever is not an `AgentMailError` is a bug of ours: the caller gets INTERNAL with the request's id,
+the log gets the kind of error and where it happened. Messages of foreign exceptions may quote
+arguments, so neither the caller nor the log ever sees them.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import traceback
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.errors import AgentMailError, Internal
+from mcp_agent_mail.core.resources import ResourceTable
+from mcp_agent_mail.core.tools import Credentials, Json, ToolTable
+
+logger = logging.getLogger("mcp_agent_mail.server")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestFacts:
+    """What a call needs to know of the HTTP request that brought it."""
+
+    credentials: Credentials
+    request_id: str
+
+
+def masked(error: Exception, *, what: str, request_id: str) -> Internal:
+    """The INTERNAL error that stands for `error` outside, after logging where it came from."""
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    logger.error("%s failed: %s (request %s)\n%s", what, type(error).__qualname__, request_id, frames.rstrip())
+    return Internal(
+        f"The server failed while running {what}.",
+        hint="This is a bug of the server. Its log tells more under the request id.",
+        data={"request_id": request_id},
+    )
+
+
+class Calls:
+    """Runs the tables. Raises nothing but AgentMailError (and cancellation)."""
+
+    def __init__(self, tools: ToolTable, resources: ResourceTable, *, log_calls: bool = False) -> None:
+        self.tools = tools
+        self.resources = resources
+        self._log_calls = log_calls
+
+    async def run_tool(self, name: str, arguments: Mapping[str, Json], facts: RequestFacts) -> Json:
+        running = self.tools.run(name, arguments, facts.credentials)
+        return await self._guard(running, f"tool {name:.100}", facts)
+
+    async def read_resource(self, uri: str, facts: RequestFacts) -> Json:
+        running = self.resources.read(uri, facts.credentials)
+        return await self._guard(running, f"resource {uri.partition('?')[0]:.200}", facts)
+
+    async def _guard(self, running: Awaitable[Json], what: str, facts: RequestFacts) -> Json:
+        if self._log_calls:
+            running = _logged(running, what, facts)
+        try:
+            return await running
+        except AgentMailError:
+            raise
+        except Exception as error:
+            raise masked(error, what=what, request_id=facts.request_id) from None
+
+
+async def _logged(running: Awaitable[Json], what: str, facts: RequestFacts) -> Json:
+    """A line per call: what, outcome, duration. Never arguments or results."""
+    started = time.perf_counter()
+    outcome = "failed"
+    try:
+        result = await running
+        outcome = "ok"
+    except AgentMailError as error:
+        outcome = error.code
+        raise
+    else:
+        return result
+    finally:
+        took_ms = (time.perf_counter() - started) * 1_000
+        logger.info("%s %s %.1f ms via %s (request %s)", what, outcome, took_ms, facts.credentials.via, facts.request_id)

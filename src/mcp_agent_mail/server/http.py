@@ -1,0 +1,146 @@
+"""The ASGI application: who may come in, which door they want, and what every request is given.
+
+Plain ASGI throughout (no BaseHTTPMiddleware): each layer costs a few microseconds. The MCP
+endpoint is FastMCP's, called past its router, since the router only ever has one route to find.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastmcp import FastMCP
+from starlette.types import Message, Receive, Scope, Send
+
+from mcp_agent_mail.server.auth import Gate, Refusal
+from mcp_agent_mail.server.calls import Calls, RequestFacts
+from mcp_agent_mail.server.identity import Headers, read_credentials
+from mcp_agent_mail.server.limits import BodyTooLarge, ClientLeft, declared_too_large
+from mcp_agent_mail.server.mcp import FACTS
+from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
+from mcp_agent_mail.server.replies import send_detail, send_value
+from mcp_agent_mail.server.rpc import PREFIX, Rpc
+
+logger = logging.getLogger("mcp_agent_mail.http")
+
+MCP_PATHS = ("/mcp", "/api")
+_WELL_KNOWN = "/.well-known/"
+_TOO_LARGE = "The request body is over 4 MiB."
+
+
+def both_forms(paths: tuple[str, ...]) -> frozenset[str]:
+    """Each path with and without its closing slash: a redirect would lose the POST of some clients."""
+    bare = {f"/{path.strip('/')}" for path in paths}
+    return frozenset(form for path in bare for form in (path, f"{path.rstrip('/')}/"))
+
+
+class HttpApp:
+    """The whole server as one ASGI callable. Requests are served between `opened`'s entry and exit."""
+
+    def __init__(
+        self,
+        mcp: FastMCP[Any],
+        calls: Calls,
+        gate: Gate,
+        *,
+        http_path: str,
+        is_ready: Callable[[], bool],
+        log_requests: bool,
+    ) -> None:
+        self._endpoint = McpEndpoint(mcp)
+        self._rpc = Rpc(calls)
+        self._gate = gate
+        self._mcp_paths = both_forms((*MCP_PATHS, http_path))
+        self._is_ready = is_ready
+        self._log_requests = log_requests
+        self._id_prefix = secrets.token_hex(3)
+        self._ids = itertools.count(1)
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        """The life of the MCP sessions."""
+        async with self._endpoint.opened():
+            yield
+
+    def end_streams(self) -> None:
+        """Close the event streams clients hold open, which would keep a stopping server waiting."""
+        self._endpoint.end_streams()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            raise NotImplementedError(f"{scope['type']} is not served")
+        headers: Headers = dict(scope["headers"])
+        request_id = f"{self._id_prefix}-{next(self._ids)}"
+        if self._log_requests:
+            send = _logged(scope, request_id, send)
+        try:
+            await self._answer(scope, headers, request_id, receive, send)
+        except BodyTooLarge:
+            await send_detail(send, 413, _TOO_LARGE)
+        except ClientLeft:
+            logger.debug("client left before its request was complete (request %s)", request_id)
+
+    async def _answer(self, scope: Scope, headers: Headers, request_id: str, receive: Receive, send: Send) -> None:
+        path: str = scope["path"]
+        if path.startswith(("/health/", _WELL_KNOWN)) and await self._answer_open(path, send):
+            return
+        is_rpc = path.startswith(PREFIX)
+        admitted = self._gate.check_source(headers) or self._gate.check_token(
+            headers, _peer(scope), operator_may=is_rpc
+        )
+        if isinstance(admitted, Refusal):
+            await send_detail(send, admitted.status, admitted.detail)
+            return
+        if declared_too_large(headers):
+            await send_detail(send, 413, _TOO_LARGE)
+            return
+        credentials = read_credentials(
+            headers, via="rpc" if is_rpc else "mcp", bearer_is_servers=admitted.bearer_is_servers
+        )
+        facts = RequestFacts(credentials=credentials, request_id=request_id)
+        if path in self._mcp_paths:
+            scope[FACTS] = facts
+            await self._endpoint.answer(scope, headers, receive, send)
+        elif is_rpc:
+            await self._rpc.answer(path[len(PREFIX) :], scope["method"], headers, facts, receive, send)
+        else:
+            await send_detail(send, 404, f"Nothing is served at {path!r:.200}. MCP is at /mcp, tools at /rpc/<tool>.")
+
+    async def _answer_open(self, path: str, send: Send) -> bool:
+        """What needs no token: probes, and the discovery that tells a client there is no OAuth here."""
+        if path == "/health/liveness":
+            await send_value(send, 200, {"status": "alive"})
+        elif path == "/health/readiness":
+            ready = self._is_ready()
+            await send_value(send, 200 if ready else 503, {"status": "ready" if ready else "starting"})
+        elif path.startswith(_WELL_KNOWN):
+            await send_value(send, 404, {"mcp_oauth": False})
+        else:
+            return False
+        return True
+
+
+def _peer(scope: Scope) -> str | None:
+    client = scope.get("client")
+    return client[0] if client else None
+
+
+def _logged(scope: Scope, request_id: str, send: Send) -> Send:
+    """A line per request when its answer starts: method, path, status, duration. No query, no body."""
+    started = time.perf_counter()
+
+    async def send_and_log(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            took_ms = (time.perf_counter() - started) * 1_000
+            logger.info(
+                "%s %s %d %.1f ms from %s (request %s)",
+                scope["method"], scope["path"], message["status"], took_ms, _peer(scope), request_id,
+            )  # fmt: skip
+        await send(message)
+
+    return send_and_log

@@ -1,0 +1,32 @@
+"""Who is calling, as far as headers say: read here once per request, judged by `features/identity`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from mcp_agent_mail.core.tools import Credentials
+
+Headers = Mapping[bytes, bytes]
+"""The headers of a request, names in lower case; of a repeated one the last."""
+
+
+def bearer_token(headers: Headers) -> str | None:
+    """The token of `Authorization: Bearer …`, or None for no or another scheme."""
+    value = headers.get(b"authorization")
+    if value is None:
+        return None
+    scheme, _, token = value.partition(b" ")
+    return token.strip().decode("latin-1") or None if scheme.lower() == b"bearer" else None
+
+
+def read_credentials(
+    headers: Headers, *, via: Literal["mcp", "rpc"], bearer_is_servers: bool
+) -> Credentials:
+    """`bearer_is_servers`: the Authorization header held the server's own token, so it names no agent."""
+    agent_token = headers.get(b"x-agent-token")
+    return Credentials(
+        via=via,
+        bearer_token=None if bearer_is_servers else bearer_token(headers),
+        agent_token=agent_token.strip().decode("latin-1") or None if agent_token is not None else None,
+    )

@@ -1,0 +1,203 @@
+"""The MCP server: FastMCP lists what the tables declare, handlers of ours run it.
+
+FastMCP's own call path costs several times what a tool of ours does, so `tools/call` and
+`resources/read` are answered by two low-level handlers straight from the tables (numbers:
+docs/adr/0010). That leans on private attributes of FastMCP 4.1; tests/server/test_mcp.py fails
+when an update moves them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from fastmcp import FastMCP
+from fastmcp.resources import Resource, ResourceTemplate
+from fastmcp.tools import Tool
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import Resource as WireResource
+from mcp_types import ResourceTemplate as WireTemplate
+from mcp_types import Tool as WireTool
+from mcp_types import ToolAnnotations
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel
+
+from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.resources import ResourceSpec
+from mcp_agent_mail.core.tools import Credentials, ToolSpec
+from mcp_agent_mail.server.calls import Calls, RequestFacts
+from mcp_agent_mail.server.wire import (
+    error_object,
+    resource_error_code,
+    resource_result,
+    tool_error,
+    tool_result,
+)
+
+SERVER_NAME = "mcp-agent-mail"
+FACTS = "mcp_agent_mail.facts"
+"""Key of a request's `RequestFacts` in its ASGI scope."""
+
+INSTRUCTIONS = """\
+Mail between coding agents. Call ensure_project with the absolute path of your working directory, \
+register_agent once (keep the token it returns), then send_message, fetch_inbox, reply_message and \
+acknowledge_message. project_key is that same path in every call."""
+
+_JSON = "application/json"
+_OURS = frozenset({"tools/call", "resources/read"})
+_NO_REQUEST = RequestFacts(credentials=Credentials(via="mcp"), request_id="in-process")
+
+Context = ServerRequestContext[Any, Any]
+
+
+class _ListedTool(Tool):
+    """A declared tool as FastMCP lists it. It is never run: `_call_tool` answers."""
+
+    def to_mcp_tool(self, **_overrides: Any) -> WireTool:  # Any: FastMCP's signature
+        return WireTool(
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            input_schema=self.parameters,
+            annotations=self.annotations,
+        )
+
+
+class _ListedResource(Resource):
+    def to_mcp_resource(self, **_overrides: Any) -> WireResource:  # Any: FastMCP's signature
+        return WireResource(
+            name=self.name, title=self.title, uri=str(self.uri), description=self.description, mime_type=_JSON
+        )
+
+
+class _ListedTemplate(ResourceTemplate):
+    def to_mcp_template(self, **_overrides: Any) -> WireTemplate:  # Any: FastMCP's signature
+        return WireTemplate(
+            name=self.name,
+            title=self.title,
+            uri_template=self.uri_template,
+            description=self.description,
+            mime_type=_JSON,
+        )
+
+
+class _RawParams(BaseModel):
+    """The SDK has validated the parameters already; the handlers read them as they came."""
+
+
+def create_mcp(calls: Calls, *, version: str) -> FastMCP[Any]:
+    """The server over `calls`, named and versioned, ready for `http_app`."""
+    mcp: FastMCP[Any] = FastMCP(
+        SERVER_NAME,
+        instructions=INSTRUCTIONS,
+        version=version,
+        dereference_schemas=False,
+        mask_error_details=True,
+        tasks=False,
+    )
+    for tool in calls.tools.specs():
+        if not tool.operator_only:
+            mcp.add_tool(_listed_tool(tool))
+    for resource in calls.resources.specs():
+        if resource.is_static:
+            mcp.add_resource(_listed_resource(resource))
+        else:
+            mcp.add_template(_listed_template(resource))
+    _install_handlers(mcp, calls)
+    return mcp
+
+
+def _listed_tool(spec: ToolSpec) -> Tool:
+    return _ListedTool(
+        name=spec.name,
+        title=spec.title,
+        description=spec.description,
+        parameters=dict(spec.schema),
+        annotations=ToolAnnotations(
+            read_only_hint=spec.read_only,
+            destructive_hint=spec.destructive,
+            idempotent_hint=spec.idempotent,
+        ),
+    )
+
+
+def _listed_resource(spec: ResourceSpec) -> Resource:
+    return _ListedResource(
+        name=spec.name,
+        title=spec.title,
+        uri=spec.bare_uri,  # type: ignore[arg-type]  # pydantic parses the text
+        description=spec.description,
+        mime_type=_JSON,
+    )
+
+
+def _listed_template(spec: ResourceSpec) -> ResourceTemplate:
+    return _ListedTemplate(
+        name=spec.name,
+        title=spec.title,
+        uri_template=spec.uri,
+        description=spec.description,
+        mime_type=_JSON,
+        parameters={},
+    )
+
+
+def _install_handlers(mcp: FastMCP[Any], calls: Calls) -> None:
+    server = mcp._mcp_server
+    server.add_request_handler("tools/call", _RawParams, partial(_call_tool, calls))
+    server.add_request_handler("resources/read", _RawParams, partial(_read_resource, calls))
+    server.middleware = [_Bypass(server.middleware)]
+    # Otherwise every 2026-07-28 call first lists all tools to look for `x-mcp-header` declarations; ours have none.
+    server.get_tool_input_schema = _no_header_schema
+
+
+def _no_header_schema(_name: str) -> None:
+    return None
+
+
+class _Bypass:
+    """FastMCP's middlewares (context, spans, request state) for every method but those we answer ourselves."""
+
+    def __init__(self, others: list[ServerMiddleware[Any]]) -> None:
+        self._others = others
+
+    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        if ctx.method not in _OURS:
+            for middleware in reversed(self._others):
+                call_next = _wrap(middleware, call_next)
+        return await call_next(ctx)
+
+
+def _wrap(middleware: ServerMiddleware[Any], call_next: CallNext) -> Callable[[Context], Awaitable[HandlerResult]]:
+    def step(ctx: Context) -> Awaitable[HandlerResult]:
+        return middleware(ctx, call_next)
+
+    return step
+
+
+def _facts(ctx: Context) -> RequestFacts:
+    facts = ctx.request.scope.get(FACTS) if ctx.request is not None else None
+    return facts if isinstance(facts, RequestFacts) else _NO_REQUEST
+
+
+async def _call_tool(calls: Calls, ctx: Context, _params: _RawParams) -> HandlerResult:
+    params = ctx.params or {}
+    name = params["name"]
+    facts = _facts(ctx)
+    try:
+        result = await calls.run_tool(name, params.get("arguments") or {}, facts)
+        return tool_result(calls.tools.require(name, facts.credentials), result)
+    except AgentMailError as error:
+        return tool_error(name, error)
+
+
+async def _read_resource(calls: Calls, ctx: Context, _params: _RawParams) -> HandlerResult:
+    uri = str((ctx.params or {})["uri"])
+    try:
+        return resource_result(uri, await calls.read_resource(uri, _facts(ctx)))
+    except AgentMailError as error:
+        code = resource_error_code(error, is_modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
+        message = f"{error.message} {error.hint}".rstrip()
+        raise MCPError(code=code, message=message, data=error_object(error)) from error

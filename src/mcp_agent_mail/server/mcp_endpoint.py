@@ -1,0 +1,90 @@
+"""FastMCP's Streamable HTTP endpoint, with one change: no session is ever "not found".
+
+A session id dies with a restart or after 30 idle minutes, and FastMCP then answers 404, which
+many clients show to the agent as a broken tool. Nothing of ours lives in a session, so such a
+request is served statelessly. `initialize` still opens a session, because a stateful server
+that answers in JSON is the fastest form (docs/adr/0010) and later pushes need one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import orjson
+from fastmcp import FastMCP
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.types import Receive, Scope, Send
+
+from mcp_agent_mail.server.identity import Headers
+from mcp_agent_mail.server.limits import read_body, replay
+from mcp_agent_mail.server.replies import send_value
+
+_HANDSHAKE = frozenset(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS)
+_SESSION_ID = b"mcp-session-id"
+_PATH = "/mcp"
+
+
+class McpEndpoint:
+    def __init__(self, mcp: FastMCP[Any]) -> None:
+        self._apps = [
+            mcp.http_app(path=_PATH, stateless_http=stateless, json_response=True) for stateless in (False, True)
+        ]
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for app in self._apps:
+                await stack.enter_async_context(app.router.lifespan_context(app))
+            self._stateful, self._stateless = (_session_manager(app) for app in self._apps)
+            yield
+
+    def end_streams(self) -> None:
+        for transport in list(self._stateful._server_instances.values()):
+            transport.close_standalone_sse_stream()
+
+    async def answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        """Answer one request. Raises what `read_body` raises."""
+        if b"accept" not in headers:
+            scope["headers"] = [*scope["headers"], (b"accept", b"application/json, text/event-stream")]
+        if b"content-length" not in headers and scope["method"] == "POST":
+            receive = replay(await read_body(receive), receive)
+        version = headers.get(b"mcp-protocol-version")
+        is_modern = version is not None and version not in _HANDSHAKE
+        session = headers.get(_SESSION_ID)
+        if is_modern or (session is not None and session.decode("latin-1") in self._stateful._server_instances):
+            await self._stateful.handle_request(scope, receive, send)
+        else:
+            await self._answer_without_session(scope, receive, send)
+
+    async def _answer_without_session(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A handshake-era request that names no session, or one we do not know (any more)."""
+        if scope["method"] == "DELETE":
+            await send_value(send, 200, {})
+        elif scope["method"] != "POST":
+            await send_value(send, 405, {"detail": "POST only: no session, no event stream."}, (b"allow", b"POST"))
+        else:
+            body = await read_body(receive)
+            scope["headers"] = [header for header in scope["headers"] if header[0] != _SESSION_ID]
+            manager = self._stateful if _is_initialize(body) else self._stateless
+            await manager.handle_request(scope, replay(body, receive), send)
+
+
+def _is_initialize(body: bytes) -> bool:
+    if b'"initialize"' not in body:
+        return False
+    try:
+        message = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(message, dict) and message.get("method") == "initialize"
+
+
+def _session_manager(app: Any) -> StreamableHTTPSessionManager:
+    """The manager behind FastMCP's one MCP route; `app` is its Starlette application, whose type it does not export."""
+    (endpoint,) = (route.endpoint for route in app.routes if getattr(route, "path", None) == _PATH)
+    manager = endpoint.session_manager
+    assert isinstance(manager, StreamableHTTPSessionManager)
+    return manager

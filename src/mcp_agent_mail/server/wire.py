@@ -1,0 +1,81 @@
+"""Results and errors as they stand on the wire, for both protocol eras and for `/rpc`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.tools import Json, ToolSpec, UnknownTool
+
+_HTTP_STATUS = {
+    "NOT_FOUND": 404,
+    "RECIPIENT_NOT_FOUND": 404,
+    "INVALID_INPUT": 400,
+    "CURSOR_AHEAD": 400,
+    "AUTHENTICATION_REQUIRED": 401,
+    "PERMISSION_DENIED": 403,
+    "CONTACT_REQUIRED": 403,
+    "CONTACT_BLOCKED": 403,
+    "CONFLICT": 409,
+    "FILE_RESERVATION_CONFLICT": 409,
+    "IDEMPOTENCY_KEY_CONFLICT": 409,
+    "RECIPIENT_RETIRED": 410,
+    "CURSOR_EXPIRED": 410,
+    "RATE_LIMITED": 429,
+    "QUOTA_EXCEEDED": 507,
+    "UNAVAILABLE": 503,
+    "INTERNAL": 500,
+}
+
+_INVALID_PARAMS = -32602
+_INTERNAL_ERROR = -32603
+_RESOURCE_NOT_FOUND = -32002
+"""Of the handshake era; 2026-07-28 forbids it and says invalid params."""
+
+
+def compact(value: Json) -> str:
+    return orjson.dumps(value).decode()
+
+
+def http_status(error: AgentMailError) -> int:
+    return _HTTP_STATUS.get(error.code, 500)
+
+
+def error_object(error: AgentMailError) -> dict[str, Any]:
+    """`{"error": {...}}`, the structured content of every refusal."""
+    return {"error": error.to_wire()}
+
+
+def tool_result(spec: ToolSpec, result: Json) -> dict[str, Any]:
+    """A `tools/call` result: the same value as one text block and as structured content.
+
+    Structured content must be an object, so a list tool's array stands in it under `result`.
+    """
+    structured = {"result": result} if spec.result_list else result
+    return {"content": [{"type": "text", "text": compact(result)}], "structuredContent": structured, "isError": False}
+
+
+def tool_error(name: str, error: AgentMailError) -> dict[str, Any]:
+    """A refusal as a `tools/call` result: models read the text, programs the structured content."""
+    if isinstance(error, UnknownTool):
+        text = error.message
+    else:
+        text = f"Error calling tool '{name}': {error.message} {error.hint}".rstrip()
+    return {"content": [{"type": "text", "text": text}], "structuredContent": error_object(error), "isError": True}
+
+
+def resource_result(uri: str, result: Json) -> dict[str, Any]:
+    return {"contents": [{"uri": uri, "mimeType": "application/json", "text": compact(result)}]}
+
+
+def resource_error_code(error: AgentMailError, *, is_modern: bool) -> int:
+    """The JSON-RPC code of a failed read; what matters to a program stands in `data`."""
+    if error.code in ("INTERNAL", "UNAVAILABLE"):
+        return _INTERNAL_ERROR
+    if error.code == "NOT_FOUND" and not is_modern:
+        return _RESOURCE_NOT_FOUND
+    return _INVALID_PARAMS
+
+
