@@ -9,6 +9,7 @@ from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.idempotency import IdempotencyKeys
 from mcp_agent_mail.store.inboxes import Inboxes
 from mcp_agent_mail.store.messages import Messages
+from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.projects import Projects
 
@@ -23,6 +24,7 @@ class View:
         self.inboxes = Inboxes(connection)
         self.outbox = Outbox(connection)
         self.idempotency_keys = IdempotencyKeys(connection)
+        self.meta = Meta(connection)
 
 
 class Tx(View):

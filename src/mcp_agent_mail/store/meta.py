@@ -1,0 +1,40 @@
+"""What the store knows of itself: its id, its schema, and proof that it can be written."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from mcp_agent_mail.core.clock import Micros
+
+_GET = "SELECT value FROM meta WHERE key = ?"
+_PUT = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+_STORE_ID = "store_id"
+_CHECKED_AT = "health_checked_at"
+
+
+class Meta:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def _find(self, key: str) -> str | None:
+        row = self._connection.execute(_GET, (key,)).fetchone()
+        return None if row is None else row[0]
+
+    def store_id(self) -> str:
+        """The name of this store for good; its archives carry it too."""
+        found = self._find(_STORE_ID)
+        assert found is not None, "a migrated store has an id"
+        return found
+
+    def schema_version(self) -> int:
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        return int(version)
+
+    def checked_at(self) -> Micros | None:
+        """When `note_check` last ran."""
+        found = self._find(_CHECKED_AT)
+        return None if found is None else Micros(int(found))
+
+    def note_check(self, now: Micros) -> None:
+        """The smallest real write: proves that the writer commits."""
+        self._connection.execute(_PUT, (_CHECKED_AT, str(now)))
