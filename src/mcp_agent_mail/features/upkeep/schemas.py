@@ -1,0 +1,42 @@
+"""What `health_check` and `config/environment` show."""
+
+from __future__ import annotations
+
+import re
+
+from mcp_agent_mail.core.clock import iso_or_none
+from mcp_agent_mail.core.tools import Json
+from mcp_agent_mail.features.upkeep.service import Health, ServerPlace
+
+_PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
+
+
+def masked_url(url: str) -> str:
+    """The URL with a password, if it holds one, as `***`."""
+    return _PASSWORD.sub(r"\1:***@", url)
+
+
+def show_health(health: Health) -> Json:
+    place, backlog = health.place, health.backlog
+    return {
+        "status": health.status.value,
+        "environment": place.environment,
+        "http_host": place.http_host,
+        "http_port": place.http_port,
+        "database_url": masked_url(place.database_url),
+        "version": place.version,
+        "archive": {
+            "pending_events": backlog.pending_events if backlog else None,
+            "oldest_pending_s": round(backlog.oldest_pending_s, 3) if backlog else None,
+            "last_commit_at": iso_or_none(health.last_commit_at),
+        },
+        "store": {"owner_pid": health.owner_pid, "schema_version": health.schema_version},
+    }
+
+
+def show_environment(place: ServerPlace) -> Json:
+    return {
+        "environment": place.environment,
+        "database_url": masked_url(place.database_url),
+        "http": {"host": place.http_host, "port": place.http_port, "path": place.http_path},
+    }

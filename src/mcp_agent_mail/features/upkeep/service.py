@@ -1,0 +1,103 @@
+"""Is this server well: tried just now, not remembered."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mcp_agent_mail.core.clock import Clock, Micros
+from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.domain.events import Backlog
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.view import Tx, View
+
+ARCHIVE_LATE_S = 30.0
+"""An event that waits longer for its commit than this means that something is wrong with the archive."""
+
+
+class HealthStatus(StrEnum):
+    """`degraded`: mail is safe and served, but its archive lags. `error`: the store cannot be read or written."""
+
+    OK = "ok"
+    DEGRADED = "degraded"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerPlace:
+    """Where this server is and what it calls itself. `database_url` may hold a password: mask it when shown."""
+
+    environment: str
+    http_host: str
+    http_port: int
+    http_path: str
+    database_url: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    status: HealthStatus
+    place: ServerPlace
+    backlog: Backlog | None
+    last_commit_at: Micros | None
+    owner_pid: int
+    schema_version: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Figures:
+    backlog: Backlog
+    last_commit_at: Micros | None
+    schema_version: int
+
+
+class HealthService:
+    """`archive_works` says whether the archive's child process does its work (the archiving slice knows)."""
+
+    def __init__(self, store: Store, place: ServerPlace, *, clock: Clock, archive_works: Callable[[], bool]) -> None:
+        self._store = store
+        self._clock = clock
+        self._archive_works = archive_works
+        self.place = place
+
+    async def check(self) -> Health:
+        """Write and read the store now. Never raises what a sick store raises: it reports."""
+        figures = await self._figures()
+        if figures is None:
+            status = HealthStatus.ERROR
+        elif figures.backlog.oldest_pending_s > ARCHIVE_LATE_S or not self._archive_works():
+            status = HealthStatus.DEGRADED
+        else:
+            status = HealthStatus.OK
+        return Health(
+            status=status,
+            place=self.place,
+            backlog=figures.backlog if figures else None,
+            last_commit_at=figures.last_commit_at if figures else None,
+            owner_pid=os.getpid(),
+            schema_version=figures.schema_version if figures else None,
+        )
+
+    async def _figures(self) -> _Figures | None:
+        """What the store says after a write that is on disk; None when it cannot be written or read."""
+        now = self._clock()
+
+        def note(tx: Tx) -> None:
+            tx.meta.note_check(now)
+
+        def look(view: View) -> _Figures:
+            assert view.meta.checked_at() is not None, "the write above is committed"
+            return _Figures(
+                backlog=view.outbox.backlog(now),
+                last_commit_at=view.outbox.last_commit_at(),
+                schema_version=view.meta.schema_version(),
+            )
+
+        try:
+            await self._store.write(note)
+            return self._store.read(look)
+        except Unavailable:
+            return None

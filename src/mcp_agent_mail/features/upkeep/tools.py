@@ -1,0 +1,23 @@
+"""The tool of this slice: health."""
+
+from __future__ import annotations
+
+from mcp_agent_mail.core.tools import Json, ToolSpec, tool
+from mcp_agent_mail.features.upkeep.schemas import show_health
+from mcp_agent_mail.features.upkeep.service import HealthService
+
+
+def upkeep_tools(service: HealthService) -> list[ToolSpec]:
+    async def health_check() -> Json:
+        """Is the server well? Writes and reads the store now. `degraded`: mail is safe, its Git archive lags."""
+        return show_health(await service.check())
+
+    return [
+        tool(
+            health_check,
+            cluster="infrastructure",
+            title="Check the server's health",
+            read_only=True,
+            idempotent=True,
+        )
+    ]
