@@ -9,16 +9,36 @@ and names as they were, so that rendering needs nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.clock import Micros, iso, iso_or_none, to_datetime
+from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.messages import Message, Recipient
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.receipts import Receipt
 
+FORMAT_VERSION = 1
+ARCHIVE_FILE = "archive.json"
+OWN_FOLDERS = ("agents", "messages", "receipts")
+"""With `archive.json`, all that the archiver writes; the rest of a repository is its owner's."""
+
 Snapshot = dict[str, Any]  # JSON: the keys stand in the functions below
+File = tuple[str, bytes]
+"""Path inside the repository, and content."""
+
+_BLOCK = 500
+_SLUG_LENGTH = 80
+_NOT_IN_SLUG = re.compile(r"[^a-z0-9._-]+")
+_SAFE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+
+
+class UnsafeName(ValueError):
+    """A name that may not become part of a path. Names are checked when agents register: this is a bug."""
 
 
 def project_snapshot(project: Project) -> Snapshot:
@@ -95,3 +115,165 @@ def receipt_snapshot(receipt: Receipt) -> Snapshot:
         "step": receipt.step.value,
         "ts": receipt.at,
     }
+
+
+def batch_files(events: Iterable[OutboxEvent], store_id: str) -> dict[str, bytes]:
+    """Every file of a batch, by path. For a path written twice the later event counts."""
+    files: dict[str, bytes] = {}
+    receipts: list[OutboxEvent] = []
+    for event in events:
+        if event.kind is EventKind.RECEIPT:
+            receipts.append(event)
+        else:
+            files.update(event_files(event.kind, event.snapshot, store_id))
+    if receipts:
+        lines = b"".join(receipt_line(event.snapshot) for event in receipts)
+        files[receipts_path(receipts[0].seq, receipts[0].created_ts)] = lines
+    return files
+
+
+def event_files(kind: EventKind, snapshot: Snapshot, store_id: str) -> list[File]:
+    """The files of one event that is no receipt (receipts share one file per batch)."""
+    if kind is EventKind.PROJECT:
+        return [(ARCHIVE_FILE, archive_file(snapshot, store_id))]
+    if kind is EventKind.PROFILE:
+        return [(profile_path(snapshot["name"]), profile_file(snapshot))]
+    assert kind is EventKind.MAIL, kind
+    return list(mail_files(snapshot))
+
+
+def archive_file(snapshot: Snapshot, store_id: str) -> bytes:
+    """What the repository is: the first thing a reader, or another store, must look at."""
+    project = {
+        "id": snapshot["id"],
+        "slug": snapshot["slug"],
+        "human_key": snapshot["human_key"],
+        "created_at": iso(snapshot["created_ts"]),
+        "archived_at": iso_or_none(snapshot["archived_ts"]),
+    }
+    return _document({"format": FORMAT_VERSION, "store_id": store_id, "project": project})
+
+
+def profile_path(name: str) -> str:
+    return f"agents/{_safe(name)}/profile.json"
+
+
+def profile_file(snapshot: Snapshot) -> bytes:
+    kept = ("id", "kind", "name", "program", "model", "task_description", "project_id")
+    policies = ("contact_policy", "attachments_policy")
+    return _document(
+        {key: snapshot[key] for key in (*kept, *policies)}
+        | {
+            "inception_ts": iso(snapshot["inception_ts"]),
+            "last_active_ts": iso(snapshot["profiled_ts"]),
+            "retired_ts": iso_or_none(snapshot["retired_ts"]),
+        }
+    )
+
+
+def receipts_path(first_seq: OutboxSeq, created_ts: Micros) -> str:
+    """Of the batch whose first receipt this is: a file that grew all day would cost its square."""
+    return f"receipts/{to_datetime(created_ts):%Y/%m/%d}/{first_seq}.jsonl"
+
+
+def receipt_line(snapshot: Snapshot) -> bytes:
+    return _compact(snapshot | {"ts": iso(snapshot["ts"])}).encode() + b"\n"
+
+
+def mail_files(snapshot: Snapshot) -> Iterator[File]:
+    """The copies of one message in one archive: canonical, the sender's, each recipient's.
+
+    They are the same bytes object, so that they can share one file on disk; only with blind
+    recipients the sender's copy is a file of its own, the one that names them.
+    """
+    home = snapshot["archive_project_id"]
+    tail = _mail_tail(snapshot)
+    shown = _mail_file(snapshot, with_blind=False)
+    if home == snapshot["project_id"]:
+        is_blind = any(recipient["kind"] == "bcc" for recipient in snapshot["recipients"])
+        yield f"messages/{tail}", shown
+        sent = _mail_file(snapshot, with_blind=True) if is_blind else shown
+        yield f"agents/{_safe(snapshot['sender'])}/outbox/{tail}", sent
+    for recipient in snapshot["recipients"]:
+        if recipient["project_id"] == home:
+            yield f"agents/{_safe(recipient['name'])}/inbox/{tail}", shown
+
+
+def subject_slug(subject: str) -> str:
+    slug = _NOT_IN_SLUG.sub("-", subject.lower()).strip("-_")
+    return slug[:_SLUG_LENGTH].strip("-_") or "message"
+
+
+def name_in(project_id: int, name: str, of_project: int, of_slug: str) -> str:
+    """How an agent is called in a project's archive: `Name`, or `Name@slug` when it is of another."""
+    return name if of_project == project_id else f"{name}@{of_slug}"
+
+
+def _mail_tail(snapshot: Snapshot) -> str:
+    created = to_datetime(snapshot["created_ts"])
+    block = snapshot["id"] // _BLOCK
+    file_name = f"{created:%Y-%m-%dT%H-%M-%SZ}__{subject_slug(snapshot['subject'])}__{snapshot['id']}.md"
+    return f"{created:%Y/%m}/{block}/{file_name}"
+
+
+def _mail_file(snapshot: Snapshot, *, with_blind: bool) -> bytes:
+    home = snapshot["archive_project_id"]
+    recipients = [entry for entry in snapshot["recipients"] if with_blind or entry["kind"] != "bcc"]
+    named = [
+        entry | {"name": name_in(home, entry["name"], entry["project_id"], entry["project_slug"])}
+        for entry in recipients
+    ]
+    front = {
+        "ack_required": snapshot["ack_required"],
+        "attachments": [],
+        "bcc": _names(named, "bcc"),
+        "cc": _names(named, "cc"),
+        "created": iso(snapshot["created_ts"]),
+        "from": name_in(home, snapshot["sender"], snapshot["project_id"], snapshot["project_slug"]),
+        "id": snapshot["id"],
+        "importance": snapshot["importance"],
+        "project": snapshot["project"],
+        "project_id": snapshot["project_id"],
+        "project_slug": snapshot["project_slug"],
+        "recipients": [_recipient(entry) for entry in named],
+        "reply_to": snapshot["reply_to"],
+        "sender_id": snapshot["sender_id"],
+        "subject": snapshot["subject"],
+        "system": snapshot["is_system"],
+        "thread_id": snapshot["thread_id"],
+        "to": _names(named, "to"),
+        "topic": snapshot["topic"],
+    }
+    body: str = snapshot["body_md"]
+    return b"---json\n" + _document(front) + b"---\n" + body.encode()
+
+
+def _names(recipients: Sequence[Mapping[str, Any]], kind: str) -> list[str]:
+    return [entry["name"] for entry in recipients if entry["kind"] == kind]
+
+
+def _recipient(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What rebuilding needs and the name lists do not say."""
+    return {
+        "agent_id": entry["agent_id"],
+        "delivered_ts": iso_or_none(entry["delivered_ts"]),
+        "delivery_seq": entry["delivery_seq"],
+        "kind": entry["kind"],
+        "name": entry["name"],
+    }
+
+
+def _document(value: Mapping[str, Any]) -> bytes:
+    """JSON with sorted keys, one line per top-level key, so that diffs and `grep` are useful; ends in a line break."""
+    lines = [f"  {_compact(key)}: {_compact(value[key])}" for key in sorted(value)]
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _safe(name: str) -> str:
+    if not _SAFE_NAME.fullmatch(name):
+        raise UnsafeName(f"{name!r} may not become part of a path")
+    return name

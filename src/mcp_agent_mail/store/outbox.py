@@ -18,6 +18,8 @@ MAX_EVENTS = 500
 MAX_SNAPSHOT_CHARS = 8 * 1024 * 1024
 """Of one batch. The first event is always in, so one body of any legal size passes."""
 
+_FIRST = OutboxSeq(0)
+
 _ADD = """
     INSERT INTO outbox (project_id, kind, agent_id, message_id, step, created_ts, snapshot)
     VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -36,7 +38,7 @@ _HIGHEST_SEQ = "SELECT seq FROM sqlite_sequence WHERE name = 'outbox'"
 _BACKLOG = "SELECT count(*) FROM outbox WHERE commit_id IS NULL"
 _OLDEST = "SELECT created_ts FROM outbox WHERE commit_id IS NULL ORDER BY seq LIMIT 1"
 _COMMIT_COLUMNS = "c.project_id, c.hexsha, c.summary, c.authored_ts, c.last_seq"
-_LAST_COMMIT = f"SELECT {_COMMIT_COLUMNS} FROM commits c WHERE c.project_id = ? ORDER BY c.last_seq DESC, c.id DESC LIMIT 1"
+_LAST_COMMIT = f"SELECT {_COMMIT_COLUMNS} FROM commits c WHERE +c.project_id = ? ORDER BY c.id DESC LIMIT 1"
 _LAST_COMMIT_AT = "SELECT authored_ts FROM commits ORDER BY id DESC LIMIT 1"
 _COMMIT_OF_MESSAGE = f"""
     SELECT {_COMMIT_COLUMNS} FROM outbox o JOIN commits c ON c.id = o.commit_id
@@ -83,7 +85,7 @@ class Outbox:
         self,
         project_id: ProjectId,
         *,
-        after: OutboxSeq = OutboxSeq(0),
+        after: OutboxSeq = _FIRST,
         limit: int = MAX_EVENTS,
         max_chars: int = MAX_SNAPSHOT_CHARS,
     ) -> list[OutboxEvent]:
