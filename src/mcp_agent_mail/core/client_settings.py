@@ -1,0 +1,45 @@
+"""The settings of what runs in other people's repositories: hooks, guard, proxies. Standard library only.
+
+It reads only the client's own rows and where the server is, and never the `./.env` of the
+repository it happens to stand in. Names, defaults and parsing are the ones of `settings`; a test
+holds the two readings equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp_agent_mail.core.setting_kinds import Secret
+from mcp_agent_mail.core.setting_rows import CLIENT_ROWS
+from mcp_agent_mail.core.setting_sources import Findings, SettingsError, open_sources, parse_rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSettings:
+    """One attribute per client row, in lower case."""
+
+    storage_root: Path
+    http_host: str
+    http_port: int
+    http_path: str
+    agent_mail_env_file: Path | None
+    agent_mail_url: str | None
+    agent_mail_token: Secret | None
+    agent_mail_agent_token: Secret | None
+    agent_mail_project: str | None
+    agent_name: str | None
+
+
+def load_client_settings(environ: Mapping[str, str], *, env_file: Path | None = None) -> ClientSettings:
+    """Raises SettingsError with all mistakes at once."""
+    findings = Findings()
+    sources = open_sources(environ, findings, overrides={}, env_file=env_file, cwd=None)
+    values, _ = parse_rows(CLIENT_ROWS, sources, findings)
+    if findings.mistakes:
+        raise SettingsError(findings.mistakes, findings.notices)
+    # Any: the rows' kinds made these values; a test compares their types with the fields above.
+    attributes: dict[str, Any] = {row.attribute: values[row.name] for row in CLIENT_ROWS}
+    return ClientSettings(**attributes)

@@ -1,0 +1,102 @@
+"""Reading one `.env` file: names, values and the lines they stand on. Standard library only.
+
+The syntax is python-decouple's (a test holds both readings equal): `NAME=value`, optional quotes
+around the whole value, `#` begins a comment line. It knows neither `export` nor a comment behind
+an unquoted value and would take both into the name or the value, so such lines are faults here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+ENCODING = "utf-8-sig"
+"""UTF-8; a byte order mark, as some editors write it, does not become part of the first name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvLine:
+    number: int
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvFault:
+    """A line that would be misread. `name` is the setting that was probably meant."""
+
+    number: int
+    name: str
+    text: str
+    expected: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvFile:
+    path: Path
+    lines: tuple[EnvLine, ...]
+    faults: tuple[EnvFault, ...]
+
+    def values(self) -> dict[str, str]:
+        """The last of several lines with one name wins."""
+        return {line.name: line.value for line in self.lines}
+
+    def place(self, name: str) -> str:
+        """`file:line` of the line that counts."""
+        numbers = [line.number for line in self.lines if line.name == name]
+        return f"{self.path}:{numbers[-1]}"
+
+    def duplicates(self) -> dict[str, list[int]]:
+        """The line numbers of names that stand more than once."""
+        numbers: dict[str, list[int]] = {}
+        for line in self.lines:
+            numbers.setdefault(line.name, []).append(line.number)
+        return {name: found for name, found in numbers.items() if len(found) > 1}
+
+
+def read_env_file(path: Path) -> EnvFile:
+    """Raises OSError when `path` cannot be read and UnicodeDecodeError when it is not UTF-8."""
+    lines: list[EnvLine] = []
+    faults: list[EnvFault] = []
+    with path.open(encoding=ENCODING) as file:
+        for number, raw in enumerate(file, start=1):
+            line = raw.strip()
+            if not line or line.startswith("#"):
+                continue
+            if fault := _fault(number, line):
+                faults.append(fault)
+            elif "=" in line:
+                name, _, value = line.partition("=")
+                lines.append(EnvLine(number=number, name=name.strip(), value=_unquoted(value.strip())))
+    return EnvFile(path=path, lines=tuple(lines), faults=tuple(faults))
+
+
+def _is_quoted(value: str) -> bool:
+    return len(value) >= 2 and value[0] == value[-1] and value[0] in "'\""  # noqa: PLR2004  # a pair of quotes
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if _is_quoted(value) else value
+
+
+def _fault(number: int, line: str) -> EnvFault | None:
+    name, equals, value = (part.strip() for part in line.partition("="))
+    words = name.split()
+    if not equals:
+        return EnvFault(
+            number=number, name=words[0], text=line, expected="NAME=value", hint="Write a `=` between name and value."
+        )
+    if len(words) > 1 and words[0] == "export":
+        return EnvFault(
+            number=number, name=words[1], text=value, expected="NAME=value", hint="Remove the word `export`."
+        )
+    if not _is_quoted(value) and (value.startswith("#") or " #" in value or "\t#" in value):
+        return EnvFault(
+            number=number,
+            name=name,
+            text=value,
+            expected="a value without a comment behind it",
+            hint="Move the comment to a line of its own, or quote the whole value.",
+        )
+    return None

@@ -1,0 +1,94 @@
+"""What settings mean together: combinations that are refused at start, ones that deserve a warning, strange names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from mcp_agent_mail.core import setting_names as names
+from mcp_agent_mail.core.setting_kinds import BOOL, Around, BadValue, Secret, is_loopback
+from mcp_agent_mail.core.setting_sources import DEFAULT, ENVIRONMENT, Findings, Given, Sources
+
+SHORTEST_GOOD_TOKEN = 16
+
+_NOT_A_TYPO_PREFIXES = ("GIT_", "OTEL_")
+_NOT_A_TYPO = frozenset({"HTTP_PROXY"})
+_EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104  # compared with, not bound to
+
+
+def check_together(values: Mapping[str, object], givens: Mapping[str, Given], findings: Findings) -> None:
+    """Cross-checks. A check is left out when one of its settings is a mistake already."""
+    at_fault = {mistake.name for mistake in findings.mistakes}
+    if at_fault & {"HTTP_HOST", "HTTP_BEARER_TOKEN", "AGENT_AUTH", "HTTP_ALLOWED_HOSTS", "HOST"}:
+        return
+    host, token = str(values["HTTP_HOST"]), values["HTTP_BEARER_TOKEN"]
+    if isinstance(token, Secret) and len(token) < SHORTEST_GOOD_TOKEN:
+        place = givens["HTTP_BEARER_TOKEN"].place
+        message = f"It has fewer than {SHORTEST_GOOD_TOKEN} characters: make a longer one."
+        findings.warning("HTTP_BEARER_TOKEN", message, place)
+    if is_loopback(host):
+        return
+    given = givens["HTTP_HOST"]
+    if token is None:
+        findings.mistake(
+            given,
+            "an address of this machine only, or HTTP_BEARER_TOKEN set",
+            "Without a token anyone who reaches the port could read and send mail.",
+        )
+    if values["AGENT_AUTH"] == "open":
+        message = "Beyond this machine any caller can act as any agent: `strict` wants each agent's token."
+        findings.warning("AGENT_AUTH", message, givens["AGENT_AUTH"].place)
+    if host in _EVERY_ADDRESS and "HTTP_ALLOWED_HOSTS" not in givens:
+        message = "Requests under this machine's other names are refused until they are listed here."
+        findings.warning("HTTP_ALLOWED_HOSTS", message, DEFAULT)
+
+
+def check_names(sources: Sources, findings: Findings) -> None:
+    """Names that do nothing: not built yet, no longer needed, or mistyped."""
+    for name in sorted(names.LATER):
+        given = sources.find(name) or sources.find_former(name)
+        if given is None or names.is_shared(name):
+            continue
+        if name == "HTTP_JWT_ENABLED":
+            _refuse_jwt(given, findings)
+        else:
+            findings.notice(given.name, "It has no effect yet: that part is not built.", given.place)
+    for name, why in names.WITHOUT_EFFECT.items():
+        if given := sources.find(name):
+            findings.notice(name, f"It has no effect: {why}.", given.place)
+    _check_unknown(sources, findings)
+
+
+def _refuse_jwt(given: Given, findings: Findings) -> None:
+    """Whoever asks for JWT expects strangers to be kept out: going on without it would let them in."""
+    try:
+        wanted = BOOL.parse(given.text, Around(folder=given.folder, home=given.folder))
+    except BadValue:
+        findings.mistake(given, BOOL.expected)
+        return
+    if wanted:
+        findings.mistake(given, "false", "JWT is not built yet; use HTTP_BEARER_TOKEN.")
+
+
+def _check_unknown(sources: Sources, findings: Findings) -> None:
+    if sources.file is not None:
+        for name in sources.file_values:
+            nearest = names.nearest_setting(name) if name not in names.KNOWN else None
+            if name not in names.KNOWN and (nearest or name.startswith(names.OUR_PREFIXES)):
+                findings.warning(name, _unknown(nearest), sources.file.place(name))
+    for name in _strangers(sources.environ):
+        if nearest := names.nearest_setting(name):
+            findings.warning(name, _unknown(nearest), ENVIRONMENT)
+
+
+def _strangers(environ: Mapping[str, str]) -> Iterable[str]:
+    return (
+        name
+        for name in environ
+        if name not in names.KNOWN | _NOT_A_TYPO and not name.startswith(_NOT_A_TYPO_PREFIXES)
+    )
+
+
+def _unknown(nearest: str | None) -> str:
+    return f"There is no such setting. Did you mean {nearest}?" if nearest else "There is no such setting."
+
+

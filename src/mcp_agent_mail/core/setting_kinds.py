@@ -1,0 +1,285 @@
+"""What a setting's text can be: each kind says what it expects and turns text into a value. Standard library only."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+MASK = "***"
+
+_TRUE = frozenset({"y", "yes", "t", "true", "on", "1"})
+_FALSE = frozenset({"n", "no", "f", "false", "off", "0"})
+_SIZE_UNITS = {"": 1, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+_FIRST_PRINTABLE = " "
+_OUR_PATHS = ("rpc", "health", ".well-known")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Secret:
+    """A text that shows itself as `***`; `reveal` gives it away."""
+
+    _text: str
+
+    def reveal(self) -> str:
+        return self._text
+
+    def matches(self, given: str) -> bool:
+        """Compare in constant time."""
+        return hmac.compare_digest(self._text.encode(), given.encode("utf-8", "surrogatepass"))
+
+    def __len__(self) -> int:
+        return len(self._text)
+
+    def __repr__(self) -> str:
+        return f"Secret({MASK})"
+
+    def __str__(self) -> str:
+        return MASK
+
+
+class BadValue(ValueError):
+    """A text that is not of its kind; the message is the hint, empty where `expected` says it all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """Where relative paths start, and whose home `~` is."""
+
+    folder: Path
+    home: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """`label` stands in the reference, `expected` in messages. `parse` raises BadValue."""
+
+    label: str
+    expected: str
+    parse: Callable[[str, Around], object]
+    secret: bool = False
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address (as `ADDRESS` accepts it) can be reached from this machine only."""
+    import ipaddress  # noqa: PLC0415  # hooks start without it
+
+    return host == "localhost" or ipaddress.ip_address(host).is_loopback
+
+
+def shown(value: object) -> str:
+    """A value as people may see it: secrets and passwords in URLs masked, lists with commas, nothing as `-`."""
+    if value is None or value == ():
+        return "-"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ",".join(str(item) for item in value)
+    return mask_url_password(str(value))
+
+
+def mask_url_password(text: str) -> str:
+    """Hide what stands before the `@` of a URL."""
+    return re.sub(r"://[^@/\s]+@", f"://{MASK}@", text)
+
+
+def _refuse_control_characters(text: str) -> None:
+    if any(character < _FIRST_PRINTABLE or character == "\x7f" for character in text):
+        raise BadValue("It holds a control character.")
+
+
+def _bool(text: str, _: Around) -> bool:
+    word = text.lower()
+    if word not in _TRUE | _FALSE:
+        raise BadValue("")
+    return word in _TRUE
+
+
+BOOL = Kind(label="true/false", expected="true or false (also yes/no, on/off, 1/0)", parse=_bool)
+
+
+def whole(low: int, high: int) -> Kind:
+    """A whole number from `low` to `high`."""
+
+    def parse(text: str, _: Around) -> int:
+        if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+            raise BadValue("Write digits only.")
+        if not low <= (number := int(text)) <= high:
+            raise BadValue("")
+        return number
+
+    return Kind(label=f"{low}-{high}", expected=f"a whole number from {low} to {high}", parse=parse)
+
+
+def size(low: str, high: str) -> Kind:
+    """A number of bytes, plain or with KiB, MiB or GiB."""
+    least, most = _bytes(low), _bytes(high)
+
+    def parse(text: str, _: Around) -> int:
+        if not least <= (number := _bytes(text)) <= most:
+            raise BadValue("")
+        return number
+
+    return Kind(
+        label=f"bytes, {low}-{high}", expected=f"bytes from {low} to {high}, such as 65536 or 2MiB", parse=parse
+    )
+
+
+def _bytes(text: str) -> int:
+    match = re.fullmatch(r"([0-9]{1,15})\s*([A-Za-z]*)", text)
+    if match is None or match[2].upper() not in _SIZE_UNITS:
+        raise BadValue("Units are KiB, MiB and GiB.")
+    return int(match[1]) * _SIZE_UNITS[match[2].upper()]
+
+
+def one_of(*words: str, upper: bool = False) -> Kind:
+    """One of a few words, ignoring case."""
+
+    def parse(text: str, _: Around) -> str:
+        word = text.upper() if upper else text.lower()
+        if word not in words:
+            raise BadValue("")
+        return word
+
+    return Kind(label="/".join(words), expected=f"one of {', '.join(words)}", parse=parse)
+
+
+def matching(label: str, pattern: str, expected: str) -> Kind:
+    """Text that a regular expression matches as a whole."""
+
+    def parse(text: str, _: Around) -> str:
+        if not re.fullmatch(pattern, text):
+            raise BadValue("")
+        return text
+
+    return Kind(label=label, expected=expected, parse=parse)
+
+
+WORD = matching("word", r"[A-Za-z0-9_.-]{1,64}", "a word of letters, digits, `_`, `.` and `-`, at most 64")
+AGENT_NAME = matching("name", r"[A-Za-z][A-Za-z0-9_-]{0,63}", "a letter, then letters, digits, `_` or `-`, at most 64")
+
+
+def _git_identity(text: str, _: Around) -> str:
+    _refuse_control_characters(text)
+    if "<" in text or ">" in text:
+        raise BadValue("Git cannot store `<` or `>` in it.")
+    return text
+
+
+GIT_IDENTITY = Kind(label="text", expected="one line of text without `<` and `>`", parse=_git_identity)
+
+
+def _path(text: str, around: Around) -> Path:
+    _refuse_control_characters(text)
+    if text == "~" or text.startswith("~/"):
+        text = f"{around.home}{text[1:]}"
+    elif text.startswith("~"):
+        raise BadValue("Only your own home can be written as `~`.")
+    return Path(os.path.abspath(around.folder / text))  # noqa: PTH100  # resolve() would follow symbolic links
+
+
+def _folder(text: str, around: Around) -> Path:
+    path = _path(text, around)
+    if path.exists() and not path.is_dir():
+        raise BadValue("There is a file of that name.")
+    return path
+
+
+def _file(text: str, around: Around) -> Path:
+    path = _path(text, around)
+    if path.is_dir():
+        raise BadValue("There is a folder of that name.")
+    return path
+
+
+FOLDER = Kind(label="folder", expected="a folder, which need not exist yet", parse=_folder)
+FILE = Kind(label="file", expected="a file", parse=_file)
+
+
+def _sqlite(text: str, around: Around) -> str:
+    scheme, separator, rest = text.partition("://")
+    if separator:
+        if scheme.lower() not in ("sqlite", "sqlite+aiosqlite", "sqlite+pysqlite"):
+            raise BadValue("The store is SQLite; other databases are not supported.")
+        # SQLAlchemy's form: three slashes before a relative path, four before an absolute one.
+        if not rest.startswith("/"):
+            raise BadValue("Write three slashes before a relative path, four before an absolute one.")
+        rest = rest[1:]
+    else:
+        rest = text
+    if rest in ("", ":memory:") or "?" in rest:
+        raise BadValue("The store is a file, and takes no options: name just the file.")
+    return f"sqlite:///{_file(rest, around)}"
+
+
+SQLITE = Kind(label="SQLite path or URL", expected="the path of an SQLite file, or sqlite:///PATH", parse=_sqlite)
+
+
+def _address(text: str, _: Around) -> str:
+    import ipaddress  # noqa: PLC0415  # hooks start without it
+
+    if text.lower() == "localhost":
+        return "localhost"
+    try:
+        return str(ipaddress.ip_address(text.removeprefix("[").removesuffix("]")))
+    except ValueError:
+        raise BadValue("127.0.0.1 is this machine only, 0.0.0.0 every network it is in.") from None
+
+
+ADDRESS = Kind(label="address", expected="an IP address or localhost", parse=_address)
+
+
+def _url_path(text: str, _: Around) -> str:
+    path = text.rstrip("/")
+    if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", path) or ".." in path:
+        raise BadValue("Begin with `/`; letters, digits, `.`, `_`, `~` and `-` may follow.")
+    if path.split("/")[1] in _OUR_PATHS:
+        raise BadValue(f"These are taken: {', '.join('/' + word for word in _OUR_PATHS)}.")
+    return path
+
+
+URL_PATH = Kind(label="path", expected="a URL path such as /mcp", parse=_url_path)
+
+
+def _hosts(text: str, _: Around) -> tuple[str, ...]:
+    hosts = tuple(dict.fromkeys(item.strip().lower() for item in text.split(",") if item.strip()))
+    for host in hosts:
+        if not re.fullmatch(r"(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:[0-9]{1,5})?|[0-9a-f:.]+", host):
+            raise BadValue(f"{host!r:.100} is no host name; leave out scheme, path and wildcards.")
+    if not hosts:
+        raise BadValue("")
+    return hosts
+
+
+HOSTS = Kind(label="list", expected="host names with commas between them", parse=_hosts)
+
+
+def _http_url(text: str, _: Around) -> str:
+    if not re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", text, re.IGNORECASE):
+        raise BadValue("Leave out what follows the path.")
+    return text
+
+
+URL = Kind(label="URL", expected="a URL that begins with http:// or https://", parse=_http_url)
+
+
+def _secret(text: str, _: Around) -> Secret:
+    if not re.fullmatch(r"[!-~]{1,4096}", text):
+        raise BadValue("It travels in an HTTP header.")
+    return Secret(text)
+
+
+SECRET = Kind(
+    label="secret", expected="visible ASCII characters without blanks, at most 4096", parse=_secret, secret=True
+)
+
+
+def _path_or_slug(text: str, around: Around) -> str:
+    _refuse_control_characters(text)
+    return str(_path(text, around)) if text.startswith(("/", "~", ".")) else text
+
+
+PATH_OR_SLUG = Kind(label="path or slug", expected="a project's path or its slug", parse=_path_or_slug)

@@ -1,0 +1,283 @@
+"""The settings as data: every name we know, what it is and what it does. Standard library only.
+
+`ROWS` is what works today; `LATER` are names whose part of the product is not built yet, so that
+setting one gives a notice and not silence. docs/reference/settings.md and `.env.example` hold the
+same rows; a test compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from mcp_agent_mail.core import setting_kinds as kinds
+from mcp_agent_mail.core.setting_kinds import Kind
+
+Values = Mapping[str, object]
+"""The values of the rows before, by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One setting. `default` is its text, empty for none; `computed` makes a default out of earlier rows' values,
+    and `default` then only describes it. `client` rows are read by what runs in other people's repositories too.
+    """
+
+    name: str
+    kind: Kind
+    default: str
+    does: str
+    group: str
+    client: bool = False
+    computed: Callable[[Values], object] | None = None
+
+    @property
+    def attribute(self) -> str:
+        return self.name.lower()
+
+
+def _allowed_hosts(values: Values) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(["localhost", "127.0.0.1", "::1", str(values["HTTP_HOST"])]))
+
+
+def _agent_auth(values: Values) -> str:
+    return "open" if kinds.is_loopback(str(values["HTTP_HOST"])) else "strict"
+
+
+def _database_url(values: Values) -> str:
+    return f"sqlite:///{values['STORAGE_ROOT']}/mail.sqlite3"
+
+
+_STORE = (
+    Row(
+        name="APP_ENVIRONMENT",
+        kind=kinds.WORD,
+        default="development",
+        does="A label that `health_check` and `config/environment` show. It switches nothing.",
+        group="Store and process",
+    ),
+    Row(
+        name="STORAGE_ROOT",
+        kind=kinds.FOLDER,
+        default="~/.mcp_agent_mail",
+        does="Where everything is kept: the database, the archives, the lock.",
+        group="Store and process",
+        client=True,
+    ),
+    Row(
+        name="DATABASE_URL",
+        kind=kinds.SQLITE,
+        default="STORAGE_ROOT/mail.sqlite3",
+        computed=_database_url,
+        does="The database file, if it is to lie elsewhere. It is locked there too.",
+        group="Store and process",
+    ),
+    Row(
+        name="DATABASE_ECHO",
+        kind=kinds.BOOL,
+        default="false",
+        does="Log every SQL statement, without its values.",
+        group="Store and process",
+    ),
+    Row(
+        name="SHUTDOWN_TIMEOUT_SECONDS",
+        kind=kinds.whole(1, 600),
+        default="8",
+        does="How long a stop may take to finish calls and drain the queues.",
+        group="Store and process",
+    ),
+)
+
+_HTTP = (
+    Row(
+        name="HTTP_HOST",
+        kind=kinds.ADDRESS,
+        default="127.0.0.1",
+        does="The address to listen on. Beyond loopback HTTP_BEARER_TOKEN is required.",
+        group="HTTP",
+        client=True,
+    ),
+    Row(
+        name="HTTP_PORT",
+        kind=kinds.whole(0, 65535),
+        default="8765",
+        does="The port. 0 takes any free one and prints it.",
+        group="HTTP",
+        client=True,
+    ),
+    Row(
+        name="HTTP_PATH",
+        kind=kinds.URL_PATH,
+        default="/mcp",
+        does="One more path for MCP; /mcp and /api always answer.",
+        group="HTTP",
+        client=True,
+    ),
+    Row(
+        name="HTTP_ALLOWED_HOSTS",
+        kind=kinds.HOSTS,
+        default="localhost,127.0.0.1,::1 and HTTP_HOST",
+        computed=_allowed_hosts,
+        does="The Host headers that are answered; a list replaces the default.",
+        group="HTTP",
+    ),
+    Row(
+        name="HTTP_REQUEST_LOG_ENABLED",
+        kind=kinds.BOOL,
+        default="false",
+        does="Log a line per request, never a body.",
+        group="HTTP",
+    ),
+)
+
+_CALLERS = (
+    Row(
+        name="AGENT_AUTH",
+        kind=kinds.one_of("open", "strict"),
+        default="open on loopback, else strict",
+        computed=_agent_auth,
+        does="`open` takes agents' names at their word and says so; `strict` wants an agent's token for every act.",
+        group="Who calls",
+    ),
+    Row(
+        name="HTTP_BEARER_TOKEN",
+        kind=kinds.SECRET,
+        default="",
+        does="A token that every request must carry. Fewer than 16 characters give a warning.",
+        group="Who calls",
+    ),
+    Row(
+        name="HTTP_ALLOW_LOCALHOST_UNAUTHENTICATED",
+        kind=kinds.BOOL,
+        default="false",
+        does="Let requests from this machine in without HTTP_BEARER_TOKEN.",
+        group="Who calls",
+    ),
+)
+
+_ARCHIVE = (
+    Row(
+        name="GIT_AUTHOR_NAME",
+        kind=kinds.GIT_IDENTITY,
+        default="mcp-agent",
+        does="The author of archive commits that hold several agents' work.",
+        group="Archive",
+    ),
+    Row(
+        name="GIT_AUTHOR_EMAIL",
+        kind=kinds.GIT_IDENTITY,
+        default="mcp-agent@example.com",
+        does="The author's address of archive commits.",
+        group="Archive",
+    ),
+    Row(
+        name="ARCHIVE_COMMIT_INTERVAL_MS",
+        kind=kinds.whole(50, 60_000),
+        default="500",
+        does="How long an event may wait for its Git commit.",
+        group="Archive",
+    ),
+)
+
+_MAIL = (
+    Row(
+        name="AGENT_NAME_ENFORCEMENT_MODE",
+        kind=kinds.one_of("free", "coerce", "strict", "always_auto"),
+        default="free",
+        does="Which names agents may have: `free` any, `coerce` replaces what is not adjective+noun and says so, "
+        "`strict` refuses it, `always_auto` generates every name.",
+        group="Names and mail",
+    ),
+    Row(
+        name="MESSAGE_BODY_MAX_BYTES",
+        kind=kinds.size("1KiB", "3MiB"),
+        default="1MiB",
+        does="The longest body; a longer one is INVALID_INPUT.",
+        group="Names and mail",
+    ),
+)
+
+_LOGS = (
+    Row(
+        name="LOG_LEVEL",
+        kind=kinds.one_of("DEBUG", "INFO", "WARNING", "ERROR", upper=True),
+        default="INFO",
+        does="The least severe lines that are logged. Logs go to stderr.",
+        group="Logs",
+    ),
+    Row(
+        name="LOG_RICH_ENABLED",
+        kind=kinds.BOOL,
+        default="true",
+        does="Colour and columns, where stderr is a terminal.",
+        group="Logs",
+    ),
+    Row(
+        name="LOG_JSON_ENABLED",
+        kind=kinds.BOOL,
+        default="false",
+        does="One JSON object per line. Beats LOG_RICH_ENABLED.",
+        group="Logs",
+    ),
+    Row(
+        name="TOOLS_LOG_ENABLED",
+        kind=kinds.BOOL,
+        default="false",
+        does="Log a line per tool call, never its arguments. Costly under full load.",
+        group="Logs",
+    ),
+)
+
+_CLIENT = (
+    Row(
+        name="AGENT_MAIL_ENV_FILE",
+        kind=kinds.FILE,
+        default="",
+        does="The `.env` file to read, from the environment only. `/dev/null` reads none.",
+        group="Client side",
+        client=True,
+    ),
+    Row(
+        name="AGENT_MAIL_URL",
+        kind=kinds.URL,
+        default="",
+        does="The server to talk to. Else the one that holds the store's lock, else HTTP_HOST, HTTP_PORT, HTTP_PATH.",
+        group="Client side",
+        client=True,
+    ),
+    Row(
+        name="AGENT_MAIL_TOKEN",
+        kind=kinds.SECRET,
+        default="",
+        does="Sent to the server as `Authorization: Bearer`.",
+        group="Client side",
+        client=True,
+    ),
+    Row(
+        name="AGENT_MAIL_AGENT_TOKEN",
+        kind=kinds.SECRET,
+        default="",
+        does="The acting agent's own token, sent as `X-Agent-Token`.",
+        group="Client side",
+        client=True,
+    ),
+    Row(
+        name="AGENT_MAIL_PROJECT",
+        kind=kinds.PATH_OR_SLUG,
+        default="",
+        does="The project. Else Git's `agent-mail.project`, else the Git top level, else the current folder.",
+        group="Client side",
+        client=True,
+    ),
+    Row(
+        name="AGENT_NAME",
+        kind=kinds.AGENT_NAME,
+        default="",
+        does="Who acts. Else Git's `agent-mail.name`, else GIT_AUTHOR_NAME if that is an agent.",
+        group="Client side",
+        client=True,
+    ),
+)
+
+ROWS: tuple[Row, ...] = (*_STORE, *_HTTP, *_CALLERS, *_ARCHIVE, *_MAIL, *_LOGS, *_CLIENT)
+CLIENT_ROWS: tuple[Row, ...] = tuple(row for row in ROWS if row.client)

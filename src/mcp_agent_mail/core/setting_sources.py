@@ -1,0 +1,291 @@
+"""Where settings come from: command line, environment, one `.env`, default. Standard library only.
+
+Nothing here asks the process for its environment: it is handed in, so that a reading can be
+repeated, tested and explained. Every mistake is collected; the caller raises them together.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from mcp_agent_mail.core import setting_kinds as kinds
+from mcp_agent_mail.core import setting_names as names
+from mcp_agent_mail.core.env_file import EnvFile, read_env_file
+from mcp_agent_mail.core.setting_kinds import MASK, Around, BadValue, mask_url_password
+from mcp_agent_mail.core.setting_rows import Row
+
+COMMAND_LINE = "command line"
+ENVIRONMENT = "environment"
+DEFAULT = "default"
+ENV_FILE_NAME = "AGENT_MAIL_ENV_FILE"
+
+_SHOWN_LENGTH = 100
+_SECRET_WORDS = ("TOKEN", "SECRET", "PASSWORD", "API_KEY")
+"""A mistyped name may hold a secret too."""
+_OTHERS_MAY_READ = 0o077
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mistake:
+    """A value that cannot be used. `value` is masked where it is secret."""
+
+    name: str
+    value: str
+    place: str
+    expected: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value} ({self.place}): expected {self.expected}. {self.hint}".rstrip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """Something to say about a setting that stops nobody. A warning is one that should be acted on."""
+
+    level: Literal["notice", "warning"]
+    name: str
+    message: str
+    place: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.place}): {self.message}"
+
+
+class SettingsError(Exception):
+    """All the mistakes at once. A command line ends with exit code 78 (`os.EX_CONFIG`)."""
+
+    def __init__(self, mistakes: Iterable[Mistake], notices: Iterable[Notice] = ()) -> None:
+        self.mistakes = tuple(mistakes)
+        self.notices = tuple(notices)
+        super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """A text that was found for a setting. `name` is the name it was found under."""
+
+    name: str
+    text: str
+    place: str
+    folder: Path
+
+
+@dataclass(slots=True)
+class Findings:
+    """What reading the settings brings to light."""
+
+    mistakes: list[Mistake] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+
+    def mistake(self, given: Given, expected: str, hint: str = "") -> None:
+        self.mistakes.append(
+            Mistake(
+                name=given.name,
+                value=shown_text(given.name, given.text),
+                place=given.place,
+                expected=expected,
+                hint=hint,
+            )
+        )
+
+    def notice(self, name: str, message: str, place: str) -> None:
+        self.notices.append(Notice(level="notice", name=name, message=message, place=place))
+
+    def warning(self, name: str, message: str, place: str) -> None:
+        self.notices.append(Notice(level="warning", name=name, message=message, place=place))
+
+
+def shown_text(name: str, text: str) -> str:
+    """A raw text as a message may quote it: secrets masked, cut to a bearable length."""
+    if name in names.SECRETS or any(word in name for word in _SECRET_WORDS):
+        return MASK
+    shown = mask_url_password(text)
+    return repr(shown if len(shown) <= _SHOWN_LENGTH else f"{shown[:_SHOWN_LENGTH]}…")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Everything that may hold a setting's text. `file_values` is what the chosen `.env` says."""
+
+    environ: Mapping[str, str]
+    overrides: Mapping[str, str]
+    file: EnvFile | None
+    file_values: Mapping[str, str]
+    cwd: Path
+    home: Path
+
+    def find(self, name: str) -> Given | None:
+        """The text that counts for this very name; an empty one counts as not given."""
+        if text := self.overrides.get(name, "").strip():
+            return Given(name=name, text=text, place=COMMAND_LINE, folder=self.cwd)
+        if text := self.environ.get(name, "").strip():
+            return Given(name=name, text=text, place=ENVIRONMENT, folder=self.cwd)
+        if name != ENV_FILE_NAME and self.file is not None and (text := self.file_values.get(name, "")):
+            return Given(name=name, text=text, place=self.file.place(name), folder=self.file.path.parent)
+        return None
+
+    def find_former(self, name: str) -> Given | None:
+        """The text under a former name of the setting `name`."""
+        for former, today in names.FORMER.items():
+            if today == name and (given := self.find(former)) and (former != "HOST" or _is_address(given)):
+                return given
+        return None
+
+
+def _is_address(given: Given) -> bool:
+    """Shells export HOST as the machine's name: only an address can have been meant for us."""
+    try:
+        kinds.ADDRESS.parse(given.text, Around(folder=given.folder, home=given.folder))
+    except BadValue:
+        return False
+    return True
+
+
+ReadValues = Callable[[Path], Mapping[str, str]]
+
+
+def open_sources(
+    environ: Mapping[str, str],
+    findings: Findings,
+    *,
+    overrides: Mapping[str, str],
+    env_file: Path | None,
+    cwd: Path | None,
+    read_values: ReadValues | None = None,
+) -> Sources:
+    """Choose and read the one `.env`. `cwd=None` is for what runs in other people's repositories: no `./.env`.
+
+    `read_values` reads the values; without it they are those of `read_env_file`.
+    """
+    home = Path(environ.get("HOME") or Path.home())
+    start = cwd or Path.cwd()
+    file = _chosen_file(environ, findings, env_file=env_file, start=start, home=home, here=cwd is not None)
+    if file is None:
+        values: Mapping[str, str] = {}
+    else:
+        _judge_file(file, findings)
+        values = file.values()
+        if read_values is not None:
+            read = read_values(file.path)
+            values = {name: read[name] for name in values}
+    return Sources(environ=environ, overrides=overrides, file=file, file_values=values, cwd=start, home=home)
+
+
+def _chosen_file(
+    environ: Mapping[str, str], findings: Findings, *, env_file: Path | None, start: Path, home: Path, here: bool
+) -> EnvFile | None:
+    """`--env-file`, AGENT_MAIL_ENV_FILE, `./.env`, the one in the home folder: the first that counts."""
+    if env_file is not None:
+        given = Given(name="--env-file", text=str(env_file), place=COMMAND_LINE, folder=start)
+        return _required_file(given, findings, home)
+    if text := environ.get(ENV_FILE_NAME, "").strip():
+        given = Given(name=ENV_FILE_NAME, text=text, place=ENVIRONMENT, folder=start)
+        return _required_file(given, findings, home)
+    if here and (file := _optional_file(start / ".env", findings)):
+        # It may be any project's: it counts only when it speaks to us.
+        spoken = {line.name for line in file.lines} | {fault.name for fault in file.faults}
+        if any(names.is_ours(name) for name in spoken):
+            return file
+    return _optional_file(home / ".config" / "mcp-agent-mail" / ".env", findings)
+
+
+def _required_file(given: Given, findings: Findings, home: Path) -> EnvFile | None:
+    try:
+        path = kinds.FILE.parse(given.text, Around(folder=given.folder, home=home))
+        assert isinstance(path, Path)
+        return read_env_file(path)
+    except BadValue as bad:
+        findings.mistake(given, kinds.FILE.expected, str(bad))
+    except OSError as error:
+        findings.mistake(given, "a file that can be read", f"{error.strerror}.")
+    except UnicodeDecodeError:
+        findings.mistake(given, "a text file in UTF-8")
+    return None
+
+
+def _optional_file(path: Path, findings: Findings) -> EnvFile | None:
+    """None where there is none. One that cannot be read is passed over with a warning."""
+    try:
+        return read_env_file(path) if path.is_file() else None
+    except OSError as error:
+        findings.warning(".env", f"It was passed over: {error.strerror}.", str(path))
+    except UnicodeDecodeError:
+        findings.warning(".env", "It was passed over: it is not UTF-8.", str(path))
+    return None
+
+
+def _judge_file(file: EnvFile, findings: Findings) -> None:
+    """What is wrong with the file itself. Lines about names that are not ours are not our business."""
+    for fault in file.faults:
+        if _concerns_us(fault.name):
+            place = f"{file.path}:{fault.number}"
+            given = Given(name=fault.name, text=fault.text, place=place, folder=file.path.parent)
+            findings.mistake(given, fault.expected, fault.hint)
+    for name, numbers in file.duplicates().items():
+        if _concerns_us(name):
+            earlier = ", ".join(str(number) for number in numbers[:-1])
+            findings.notice(name, f"It stands more than once; line {earlier} does not count.", file.place(name))
+    if ENV_FILE_NAME in file.values():
+        findings.notice(ENV_FILE_NAME, "It counts in the environment only.", file.place(ENV_FILE_NAME))
+    secrets = [name for name, value in file.values().items() if value and name in names.SECRETS]
+    if secrets and _is_open_to_others(file.path):
+        findings.warning(
+            secrets[0], f"Others can read this file and its secrets: run `chmod 600 {file.path}`.", str(file.path)
+        )
+
+
+def _concerns_us(name: str) -> bool:
+    return name in names.KNOWN or name.startswith(names.OUR_PREFIXES)
+
+
+def _is_open_to_others(path: Path) -> bool:
+    mode = os.stat(path).st_mode  # noqa: PTH116  # one call for type and permissions
+    return stat.S_ISREG(mode) and bool(mode & _OTHERS_MAY_READ)
+
+
+def find_row(row: Row, sources: Sources, findings: Findings) -> Given | None:
+    """The text for a row, under its name or a former one."""
+    given, former = sources.find(row.name), sources.find_former(row.name)
+    if former is not None:
+        used = "is ignored, because that is set" if given else "is used"
+        findings.notice(former.name, f"A former name of {row.name}; it {used}.", former.place)
+    return given or former
+
+
+def parse_rows(
+    rows: Iterable[Row], sources: Sources, findings: Findings
+) -> tuple[dict[str, object], dict[str, Given]]:
+    """The value of every row (its default where the text is a mistake) and the texts that were given."""
+    values: dict[str, object] = {}
+    givens: dict[str, Given] = {}
+    for row in rows:
+        given = find_row(row, sources, findings)
+        if given is not None:
+            givens[row.name] = given
+            around = Around(folder=given.folder, home=sources.home)
+            try:
+                values[row.name] = row.kind.parse(given.text, around)
+                continue
+            except BadValue as bad:
+                findings.mistake(given, row.kind.expected, str(bad))
+        values[row.name] = _default_of(row, values, sources)
+    return values, givens
+
+
+def _default_of(row: Row, values: Mapping[str, object], sources: Sources) -> object:
+    if row.computed is not None:
+        return row.computed(values)
+    if not row.default:
+        return None
+    return row.kind.parse(row.default, Around(folder=sources.cwd, home=sources.home))
+
+
+def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a child process: our secrets are not handed down."""
+    return {name: value for name, value in environ.items() if name not in names.SECRETS}

@@ -1,0 +1,138 @@
+"""The server's settings: read once at start into one frozen object, every mistake told at once.
+
+Order: command line, environment, ONE `.env`, default. python-decouple reads the file, through
+`RepositoryEnv` and never AutoConfig, which climbs to the parents of the current folder. The
+environment is handed in, because decouple's own look at `os.environ` would put an empty variable
+before a filled-in line and could not be tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from decouple import Config, RepositoryEnv
+
+from mcp_agent_mail.core.env_file import ENCODING
+from mcp_agent_mail.core.setting_checks import check_names, check_together
+from mcp_agent_mail.core.setting_kinds import Secret, shown
+from mcp_agent_mail.core.setting_rows import ROWS
+from mcp_agent_mail.core.setting_sources import (
+    DEFAULT,
+    Findings,
+    Mistake,
+    Notice,
+    SettingsError,
+    open_sources,
+    parse_rows,
+    without_secrets,
+)
+
+__all__ = [
+    "LoadedSettings",
+    "Mistake",
+    "Notice",
+    "Secret",
+    "Settings",
+    "SettingsError",
+    "Source",
+    "load_settings",
+    "without_secrets",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """One attribute per row of `setting_rows.ROWS`, in lower case. Safe to print and to send to a child process."""
+
+    app_environment: str
+    storage_root: Path
+    database_url: str
+    database_echo: bool
+    shutdown_timeout_seconds: int
+    http_host: str
+    http_port: int
+    http_path: str
+    http_allowed_hosts: tuple[str, ...]
+    http_request_log_enabled: bool
+    agent_auth: str
+    http_bearer_token: Secret | None
+    http_allow_localhost_unauthenticated: bool
+    git_author_name: str
+    git_author_email: str
+    archive_commit_interval_ms: int
+    agent_name_enforcement_mode: str
+    message_body_max_bytes: int
+    log_level: str
+    log_rich_enabled: bool
+    log_json_enabled: bool
+    tools_log_enabled: bool
+    agent_mail_env_file: Path | None
+    agent_mail_url: str | None
+    agent_mail_token: Secret | None
+    agent_mail_agent_token: Secret | None
+    agent_mail_project: str | None
+    agent_name: str | None
+
+    @property
+    def database_path(self) -> Path:
+        """The file that `database_url` names."""
+        return Path(self.database_url.removeprefix("sqlite:///"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where a setting's value comes from, and the value as people may see it."""
+
+    place: str
+    shown: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedSettings:
+    settings: Settings
+    sources: Mapping[str, Source]
+    notices: tuple[Notice, ...]
+
+
+def load_settings(
+    environ: Mapping[str, str],
+    *,
+    cwd: Path,
+    overrides: Mapping[str, str] | None = None,
+    env_file: Path | None = None,
+) -> LoadedSettings:
+    """Read every setting. `overrides` is the command line, by the settings' names; `env_file` is `--env-file`.
+
+    Nothing is opened but the `.env`. Raises SettingsError with all mistakes at once.
+    """
+    overrides = overrides or {}
+    rows_by_name = {row.name: row for row in ROWS}
+    assert overrides.keys() <= rows_by_name.keys(), f"no such settings: {overrides.keys() - rows_by_name.keys()}"
+    findings = Findings()
+    sources = open_sources(
+        environ, findings, overrides=overrides, env_file=env_file, cwd=cwd, read_values=_values_by_decouple
+    )
+    values, givens = parse_rows(ROWS, sources, findings)
+    check_together(values, givens, findings)
+    check_names(sources, findings)
+    if findings.mistakes:
+        raise SettingsError(findings.mistakes, findings.notices)
+    # Any: the rows' kinds made these values; a test compares their types with the fields above.
+    attributes: dict[str, Any] = {row.attribute: values[row.name] for row in ROWS}
+    return LoadedSettings(
+        settings=Settings(**attributes),
+        sources={
+            name: Source(place=givens[name].place if name in givens else DEFAULT, shown=shown(value))
+            for name, value in values.items()
+        },
+        notices=tuple(findings.notices),
+    )
+
+
+def _values_by_decouple(path: Path) -> Mapping[str, str]:
+    config = Config(RepositoryEnv(str(path), encoding=ENCODING))
+    values: dict[str, str] = config.repository.data
+    return values
