@@ -1,0 +1,98 @@
+"""The listening socket: bound before anything slow is imported, so that a taken port is told at once."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from pathlib import Path
+
+from mcp_agent_mail.core.errors import Unavailable
+
+BACKLOG = 2048
+
+
+class PortTaken(Unavailable):
+    """Someone else listens on HTTP_HOST:HTTP_PORT."""
+
+
+class CannotListen(Unavailable):
+    """The address is not this machine's, or the port needs rights we do not have."""
+
+
+def open_listener(host: str, port: int) -> socket.socket:
+    """A bound socket, not listening yet; port 0 takes any free one. Raises PortTaken, CannotListen."""
+    family, _, _, _, address = _resolved(host, port)
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        # Two sockets may bind one port before either listens (SO_REUSEADDR): listen now, so that the second fails.
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise _taken(host, port) from error
+        raise CannotListen(
+            f"Cannot listen on {host}:{port}: {error.strerror}.", hint="Choose another HTTP_HOST or HTTP_PORT."
+        ) from error
+    listener.setblocking(False)
+    return listener
+
+
+def _resolved(host: str, port: int) -> tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        raise CannotListen(
+            f"Cannot listen on {host}: {error.strerror}.", hint="Set HTTP_HOST to an address of this machine."
+        ) from error
+    found.sort(key=lambda entry: entry[0] != socket.AF_INET)
+    return found[0]  # type: ignore[return-value]  # (ip, port) or (ip, port, flow, scope); bytes only on odd builds
+
+
+def base_url(host: str, port: int) -> str:
+    """How clients on this machine reach a server bound to `host`."""
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  # compared, not bound
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+
+
+def _taken(host: str, port: int) -> PortTaken:
+    owner = port_owner(port)
+    by_whom = f" by process {owner[0]} ({owner[1]})" if owner else ""
+    return PortTaken(
+        f"{host}:{port} is taken{by_whom}.",
+        hint="If that is an agent-mail server, use it (am status). Else stop it, or start with --port 0 or another port.",
+        data={"port": port, "pid": owner[0] if owner else None},
+    )
+
+
+def port_owner(port: int) -> tuple[int, str] | None:
+    """(pid, command) of the process that listens on `port`, where the kernel lets us see it (Linux, own processes)."""
+    inodes = {f"socket:[{inode}]" for inode in _listening_inodes(port)}
+    if not inodes:
+        return None
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if any(str(entry.readlink()) in inodes for entry in (process / "fd").iterdir()):
+                command = (process / "cmdline").read_bytes().split(b"\0")
+                return int(process.name), " ".join(part.decode(errors="replace") for part in command[:4]).strip()
+        except OSError:
+            continue
+    return None
+
+
+_LISTEN = "0A"
+
+
+def _listening_inodes(port: int) -> set[str]:
+    inodes = set()
+    for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
+        try:
+            lines = table.read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            fields = line.split()
+            if fields[3] == _LISTEN and int(fields[1].rpartition(":")[2], 16) == port:
+                inodes.add(fields[9])
+    return inodes

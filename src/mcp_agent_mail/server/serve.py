@@ -1,0 +1,74 @@
+"""The server process from its first line to its exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import sys
+from enum import IntEnum
+
+import uvloop
+
+from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.logs import configure_logs
+from mcp_agent_mail.core.settings import Settings
+from mcp_agent_mail.server.lifespan import Announce, Running, run_server
+from mcp_agent_mail.server.listener import CannotListen, PortTaken
+from mcp_agent_mail.store.lock import StoreTaken
+
+
+class ServeExit(IntEnum):
+    """How `serve` ends, by sysexits.h where it has a word for it."""
+
+    STOPPED = 0
+    FAILED = 1
+    CANNOT_LISTEN = 71
+    STORE_TAKEN = 75
+
+
+def announce_on_stdout(running: Running) -> None:
+    """One line for people and scripts: where to reach the server, and which store it serves."""
+    sys.stdout.write(f"mcp-agent-mail {running.version} serves {running.mcp_url} from {running.storage_root}\n")
+    sys.stdout.flush()
+
+
+def serve(settings: Settings, *, announce: Announce = announce_on_stdout) -> int:
+    """Serve until SIGTERM or SIGINT; `announce` is called once requests are answered. Returns the exit code."""
+    # A full collection walks every object of every import for nothing; it is switched on again after the start.
+    gc.disable()
+    configure_logs(
+        level=settings.log_level, rich_enabled=settings.log_rich_enabled, json_enabled=settings.log_json_enabled
+    )
+    quiet_fastmcp()
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(run_server(settings, announce))
+    except AgentMailError as error:
+        sys.stderr.write(f"{error.message}\n{error.hint}\n")
+        return _exit_code(error)
+    return ServeExit.STOPPED
+
+
+def _exit_code(error: AgentMailError) -> ServeExit:
+    if isinstance(error, StoreTaken):
+        return ServeExit.STORE_TAKEN
+    if isinstance(error, PortTaken | CannotListen):
+        return ServeExit.CANNOT_LISTEN
+    return ServeExit.FAILED
+
+
+def quiet_fastmcp() -> None:
+    """Keep FastMCP from reading settings of its own: it does so at import, and from a `.env` in the current folder.
+
+    Its log handler, its rich tracebacks and its spans would cost time on every call.
+    """
+    for name in [name for name in os.environ if name.startswith("FASTMCP_")]:
+        del os.environ[name]
+    os.environ.update(
+        FASTMCP_ENV_FILE=os.devnull,
+        FASTMCP_LOG_ENABLED="false",
+        FASTMCP_ENABLE_RICH_TRACEBACKS="false",
+        FASTMCP_TELEMETRY_MODE="off",
+        FASTMCP_CHECK_FOR_UPDATES="off",
+    )

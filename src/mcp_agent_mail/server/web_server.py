@@ -1,0 +1,71 @@
+"""uvicorn, told to let us decide when to stop and what happens around it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from mcp_agent_mail.server.http import HttpApp
+
+KEEP_ALIVE_S = 75
+"""Agents think for a minute between calls; uvicorn's 5 s would cost them a connection each time."""
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class WebServer(uvicorn.Server):
+    """Serves `app` on an open socket until SIGTERM or SIGINT; a second signal stops without waiting.
+
+    `serve` returns after the last answer. (uvicorn itself would raise the signal again, which ends
+    the process before the queues are drained.)
+    """
+
+    def __init__(
+        self, app: HttpApp, *, grace_s: float, on_started: Callable[[], None], on_stopping: Callable[[], None]
+    ) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http="httptools",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_keep_alive=KEEP_ALIVE_S,
+                timeout_graceful_shutdown=grace_s,  # type: ignore[arg-type]  # passed to asyncio.wait_for: fractions do
+            )
+        )
+        self._http_app = app
+        self._on_started = on_started
+        self._on_stopping = on_stopping
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)
+
+    def handle_exit(self, sig: int, frame: object) -> None:
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self._on_started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._on_stopping()
+        self._http_app.end_streams()
+        await super().shutdown(sockets=sockets)
