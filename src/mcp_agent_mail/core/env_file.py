@@ -73,7 +73,7 @@ def read_env_file(path: Path) -> EnvFile:
 
 
 def _is_quoted(value: str) -> bool:
-    return len(value) >= 2 and value[0] == value[-1] and value[0] in "'\""  # noqa: PLR2004  # a pair of quotes
+    return len(value) >= 2 and value[0] == value[-1] and value[0] in "'\""
 
 
 def _unquoted(value: str) -> str:

@@ -82,13 +82,9 @@ def _check_unknown(sources: Sources, findings: Findings) -> None:
 
 def _strangers(environ: Mapping[str, str]) -> Iterable[str]:
     return (
-        name
-        for name in environ
-        if name not in names.KNOWN | _NOT_A_TYPO and not name.startswith(_NOT_A_TYPO_PREFIXES)
+        name for name in environ if name not in names.KNOWN | _NOT_A_TYPO and not name.startswith(_NOT_A_TYPO_PREFIXES)
     )
 
 
 def _unknown(nearest: str | None) -> str:
     return f"There is no such setting. Did you mean {nearest}?" if nearest else "There is no such setting."
-
-

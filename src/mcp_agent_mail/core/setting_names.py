@@ -70,8 +70,7 @@ WITHOUT_EFFECT: dict[str, str] = {name: why for why, names in _WHY_WITHOUT_EFFEC
 """Names that are accepted and do nothing, each with the reason."""
 
 PROVIDER_KEYS: frozenset[str] = frozenset(
-    f"{provider}_API_KEY"
-    for provider in "OPENAI ANTHROPIC GROQ XAI GROK GOOGLE GEMINI OPENROUTER DEEPSEEK".split()
+    f"{provider}_API_KEY" for provider in "OPENAI ANTHROPIC GROQ XAI GROK GOOGLE GEMINI OPENROUTER DEEPSEEK".split()
 )
 
 _FOR_CHILDREN = frozenset({"AM_SLOT", "AGENTMAIL_DAEMON_CHILD"})

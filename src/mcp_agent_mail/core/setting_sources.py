@@ -258,9 +258,7 @@ def find_row(row: Row, sources: Sources, findings: Findings) -> Given | None:
     return given or former
 
 
-def parse_rows(
-    rows: Iterable[Row], sources: Sources, findings: Findings
-) -> tuple[dict[str, object], dict[str, Given]]:
+def parse_rows(rows: Iterable[Row], sources: Sources, findings: Findings) -> tuple[dict[str, object], dict[str, Given]]:
     """The value of every row (its default where the text is a mistake) and the texts that were given."""
     values: dict[str, object] = {}
     givens: dict[str, Given] = {}
