@@ -1,0 +1,94 @@
+"""`am agents`: the agents of a project."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mcp_agent_mail.cli.gateway import open_gateway
+from mcp_agent_mail.cli.lean import LeanCommand, LeanGroup
+from mcp_agent_mail.cli.present import Column, JsonFlag, at, print_fields, print_json, print_rows
+from mcp_agent_mail.cli.surroundings import look_around
+from mcp_agent_mail.cli.where import ProjectOption, project_key, resource_uri
+
+app = typer.Typer(
+    cls=LeanGroup,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+    help="List, show and retire agents.",
+)
+
+NameArgument = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name.")]
+
+_AGENTS = (
+    Column("name", "name"),
+    Column("program", "program"),
+    Column("model", "model"),
+    Column("unread", "unread_count", is_right=True),
+    Column("last active", at("last_active_ts")),
+    Column("retired", lambda row: "retired" if row.get("retired_at") else ""),
+    Column("task", "task_description", may_wrap=True),
+)
+
+_COMMITS = (
+    Column("commit", "hexsha"),
+    Column("authored", at("authored_ts")),
+    Column("summary", "summary", may_wrap=True),
+)
+
+
+@app.command("list", cls=LeanCommand)
+def list_agents(
+    project: ProjectOption = None,
+    retired: Annotated[bool, typer.Option("--retired", help="Retired agents too.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """List a project's agents, last active first."""
+    around = look_around()
+    with open_gateway(around) as gateway:
+        answer = gateway.read(resource_uri("agents", project_key(project, around), include_retired=retired or None))
+    if json:
+        print_json(answer)
+    else:
+        print_rows(answer["agents"], _AGENTS, nothing=f"No agents yet in {answer['project']['human_key']}.")
+
+
+@app.command("show", cls=LeanCommand)
+def show(name: NameArgument, project: ProjectOption = None, json: JsonFlag = False) -> None:
+    """Show an agent and its latest commits in the archive."""
+    around = look_around()
+    with open_gateway(around) as gateway:
+        agent = gateway.call("whois", {"project_key": project_key(project, around), "agent_name": name})
+    if json:
+        print_json(agent)
+        return
+    shown = ("id", "name", "program", "model", "task_description", "status", "status_note")
+    times = ("inception_ts", "last_active_ts", "retired_at")
+    print_fields([(key, agent.get(key)) for key in (*shown, *times)])
+    print_rows(agent["recent_commits"], _COMMITS, nothing="No commits yet.")
+
+
+@app.command("retire", cls=LeanCommand)
+def retire(name: NameArgument, project: ProjectOption = None, json: JsonFlag = False) -> None:
+    """Retire an agent: no new mail in or out; its history and its name stay."""
+    around = look_around()
+    with open_gateway(around) as gateway:
+        answer = gateway.call("deregister_agent", {"project_key": project_key(project, around), "agent_name": name})
+    if json:
+        print_json(answer)
+    else:
+        print_fields([("retired", answer["agent_name"]), ("retired_at", answer["retired_at"])])
+
+
+@app.command("unretire", cls=LeanCommand)
+def unretire(name: NameArgument, project: ProjectOption = None, json: JsonFlag = False) -> None:
+    """Bring a retired agent back."""
+    around = look_around()
+    with open_gateway(around) as gateway:
+        agent = gateway.call("unretire_agent", {"project_key": project_key(project, around), "agent_name": name})
+    if json:
+        print_json(agent)
+    else:
+        print_fields([("name", agent["name"]), ("program", agent["program"]), ("model", agent["model"])])

@@ -1,0 +1,93 @@
+"""The command line `am`: its commands by name, and what ends it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from mcp_agent_mail import __version__
+from mcp_agent_mail.cli.lean import Entry, LazyGroup
+from mcp_agent_mail.cli.outcome import ExitCode, tell_error
+from mcp_agent_mail.core.errors import AgentMailError
+
+_HERE = "mcp_agent_mail.cli"
+
+ENTRIES = {
+    "serve": Entry(f"{_HERE}.serve", "Run the server until Ctrl-C."),
+    "status": Entry(f"{_HERE}.status", "Is the server up, who owns the store, what is pending."),
+    "mail": Entry(f"{_HERE}.mail", "Read and send mail as a person; reading consumes nothing."),
+    "agents": Entry(f"{_HERE}.agents", "List, show and retire agents."),
+    "projects": Entry(f"{_HERE}.projects", "List, show and archive projects."),
+    "token": Entry(f"{_HERE}.tokens", "Replace a lost agent token."),
+    "doctor": Entry(f"{_HERE}.doctor", "Check store and archives against each other."),
+    "config": Entry(f"{_HERE}.config", "Show and check the settings."),
+    "demo": Entry(f"{_HERE}.demo.command", "Watch two scripted agents work a task by mail on a scratch server."),
+}
+
+
+class Root(LazyGroup):
+    """`am` itself."""
+
+    entries = ENTRIES
+
+
+app = typer.Typer(
+    cls=Root, no_args_is_help=True, rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"am {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def am(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Mail for coding agents: run the server, read along, write to agents as Human.
+
+    Data comes from the running server, or straight from the store when none runs. Tables on a
+    terminal, tab-separated lines when piped, JSON with --json.
+
+    Exit codes: 0 done, 1 refused or findings, 2 usage, 69 no server or store, 78 bad configuration.
+    """
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run `am ARGUMENTS` and return its exit code. Output is flushed, so that a closed pipe is noticed here."""
+    try:
+        code = _exit_code_of(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has left (`am mail inbox | head -1`); Python must not complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.BROKEN_PIPE
+    return code
+
+
+def _exit_code_of(arguments: Sequence[str]) -> int:
+    try:
+        outcome = typer.main.get_command(app).main(list(arguments), prog_name="am", standalone_mode=False)
+    except AgentMailError as error:
+        return tell_error(error)
+    except typer.TyperException as error:
+        return _tell_usage(error)
+    except (KeyboardInterrupt, typer.Abort):
+        sys.stderr.write("\nInterrupted.\n")
+        return ExitCode.INTERRUPTED
+    return outcome if isinstance(outcome, int) else ExitCode.DONE
+
+
+def _tell_usage(error: typer.TyperException) -> int:
+    """Typer's own words for a mistake in the command line; its class for it is private."""
+    if show := getattr(error, "show", None):
+        show()
+    return error.exit_code

@@ -1,0 +1,88 @@
+"""The command: play the story on a scratch server, tell it as it happens, say where to read it."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mcp_agent_mail.cli.demo.scratch import scratch_server
+from mcp_agent_mail.cli.lean import LeanCommand
+from mcp_agent_mail.cli.present import print_text
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+_TIMEOUT_S = 120.0
+
+
+@app.command("demo", cls=LeanCommand)
+def demo(
+    keep: Annotated[bool, typer.Option("--keep/--no-keep", help="Leave the mail behind to be read.")] = True,
+) -> None:
+    """Watch two scripted agents work a task by mail on a scratch server.
+
+    One speaks through fastmcp's MCP client, the other through the official one. Nothing of yours is
+    touched: store and archive are in a new folder, which is named at the end.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="am-demo-"))
+    workspace = folder / "shop"
+    workspace.mkdir()
+    try:
+        print_text("Starting a scratch server ...")
+        with scratch_server(folder) as url:
+            print_text(f"It serves at {url}/mcp. Two agents connect.\n")
+            whois = _play(url, str(workspace))
+        _say_where_to_read(folder, whois)
+    finally:
+        if not keep:
+            shutil.rmtree(folder)
+            print_text(f"\nRemoved {folder}.")
+    if keep:
+        print_text(f"\nThe server has stopped. Everything it wrote is in {folder}; when done: rm -r {_quoted(folder)}")
+
+
+def _play(url: str, project_key: str) -> dict[str, Any]:
+    # fastmcp costs a second of import: after the first line is on the screen.
+    from mcp_agent_mail.cli.demo.story import play
+
+    async def bounded() -> dict[str, Any]:
+        async with asyncio.timeout(_TIMEOUT_S):
+            return await play(url, project_key, _tell)
+
+    return asyncio.run(bounded())
+
+
+def _tell(payload: Mapping[str, Any]) -> None:
+    time = payload["created_ts"][11:19]
+    to = ", ".join([*payload["to"], *(f"{name} (cc)" for name in payload["cc"])])
+    asks = "  [asks for an acknowledgement]" if payload["ack_required"] else ""
+    print_text(f"{time}  {payload['from']} -> {to}: {payload['subject']}{asks}")
+    for line in payload["body_md"].splitlines():
+        print_text(f"          {line}" if line else "")
+    print_text("")
+    sys.stdout.flush()
+
+
+def _say_where_to_read(folder: Path, whois: Mapping[str, Any]) -> None:
+    archive = next((folder / "store" / "projects").iterdir())
+    print_text(f"{whois['name']}'s commits in Git, newest first:\n")
+    for commit in whois["recent_commits"]:
+        print_text(f"  {commit['hexsha']}  {commit['summary']}")
+    letters = sorted((archive / "agents" / whois["name"] / "inbox").rglob("*.md"))
+    print_text("\nRead it in Git:\n")
+    print_text(f"  git -C {_quoted(archive)} log --stat")
+    print_text(f"  cat {_quoted(letters[0])}")
+    print_text("\nor as a person, with no server running:\n")
+    at_store = f"STORAGE_ROOT={_quoted(folder / 'store')}"
+    print_text(f"  {at_store} am mail thread rounding --project {_quoted(folder / 'shop')}")
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(str(path))

@@ -1,0 +1,124 @@
+"""The one port of all data commands: the running server's tools and resources, or the same ones in process.
+
+Which one, in this order:
+1. AGENT_MAIL_URL is set: that server, with AGENT_MAIL_TOKEN.
+2. A server owns the store in STORAGE_ROOT: that server, with the operator's token that lies beside its lock.
+3. The store is there and nobody owns it: in process, under the store's lock.
+4. There is no store here: the server that HTTP_HOST and HTTP_PORT name (it may run as another user).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from mcp_agent_mail.cli.http_gateway import HttpGateway, Server, Unreachable
+from mcp_agent_mail.cli.outcome import NoServer
+from mcp_agent_mail.cli.surroundings import Surroundings
+from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX
+
+_PATIENCE_S = 5.0
+"""How long to wait while a server starts or another command has the store."""
+
+
+class Gateway(Protocol):
+    """Tools and resources by name, as the server runs them for its operator. Raises AgentMailError."""
+
+    # The answers are plain JSON.
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> Any: ...
+
+    def read(self, uri: str) -> Any: ...
+
+
+@contextmanager
+def open_gateway(around: Surroundings) -> Iterator[Gateway]:
+    """The gateway to the data of these surroundings. Raises NoServer when there is none."""
+    server = find_server(around)
+    if server is not None:
+        with _over_http(server) as gateway:
+            yield gateway
+    elif around.store_exists():
+        with _in_process_or_http(around) as gateway:
+            yield gateway
+    else:
+        with _at_settings_address(around) as gateway:
+            yield gateway
+
+
+def find_server(around: Surroundings) -> Server | None:
+    """The server that was named, or that owns the store and answers."""
+    named_url = around.named_url()
+    if named_url is not None:
+        return server_at(named_url, around)
+    owner_url = around.owner_url()
+    if owner_url is None:
+        return None
+    server = server_at(owner_url, around)
+    gateway = HttpGateway(server)
+    try:
+        gateway.connect()
+    except Unreachable:
+        return None
+    finally:
+        gateway.close()
+    return server
+
+
+def server_at(url: str, around: Surroundings) -> Server:
+    """An agent's own token goes along only where nothing proves the operator: it would make us that agent."""
+    bearer_token = around.bearer_token_for(url)
+    is_operator = bearer_token is not None and bearer_token.startswith(OPERATOR_TOKEN_PREFIX)
+    return Server(url=url, bearer_token=bearer_token, agent_token=None if is_operator else around.agent_token())
+
+
+@contextmanager
+def _over_http(server: Server) -> Iterator[Gateway]:
+    gateway = HttpGateway(server)
+    gateway.connect()
+    try:
+        yield gateway
+    finally:
+        gateway.close()
+
+
+@contextmanager
+def _in_process_or_http(around: Surroundings) -> Iterator[Gateway]:
+    """Whoever has the store now: ourselves, or a server that has just started."""
+    # The services are imported only where no server can answer: 0.3 s.
+    from mcp_agent_mail.cli.in_process import InProcessGateway, StoreIsOwned
+
+    give_up_at = time.monotonic() + _PATIENCE_S
+    while True:
+        gateway = InProcessGateway(around.settings)
+        try:
+            gateway.open()
+        except StoreIsOwned:
+            server = find_server(around)
+            if server is None and time.monotonic() < give_up_at:
+                time.sleep(0.05)
+                continue
+            if server is None:
+                raise
+            with _over_http(server) as remote:
+                yield remote
+        else:
+            try:
+                yield gateway
+            finally:
+                gateway.close()
+        return
+
+
+@contextmanager
+def _at_settings_address(around: Surroundings) -> Iterator[Gateway]:
+    url = around.settings_url()
+    try:
+        with _over_http(server_at(url, around)) as gateway:
+            yield gateway
+    except Unreachable as nobody:
+        raise NoServer(
+            f"There is no store in {around.storage_root} yet, and no server answers at {url}.",
+            hint="Start one with: am serve",
+        ) from nobody

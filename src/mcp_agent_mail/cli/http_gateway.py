@@ -1,0 +1,139 @@
+"""Tools and resources of a running server, over plain HTTP (`POST /rpc/{tool}`) with the standard library."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from mcp_agent_mail.cli.outcome import NoServer, WireError
+
+_CONNECT_TIMEOUT_S = 3.0
+_ANSWER_TIMEOUT_S = 60.0
+_STOPPED = "The server stopped before it answered."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """Where a server is and what proves who we are. Tokens stay out of `repr`."""
+
+    url: str
+    bearer_token: str | None = field(default=None, repr=False)
+    agent_token: str | None = field(default=None, repr=False)
+
+
+class Unreachable(NoServer):
+    """Nobody listens at the address."""
+
+
+class HttpGateway:
+    """One keep-alive connection. `call` and `read` raise the server's refusal as WireError."""
+
+    def __init__(self, server: Server, *, answer_timeout_s: float = _ANSWER_TIMEOUT_S) -> None:
+        self._server = server
+        self._answer_timeout_s = answer_timeout_s
+        self._connection: http.client.HTTPConnection | None = None
+
+    def connect(self) -> None:
+        """Raises Unreachable when nobody listens."""
+        parts = urlsplit(self._server.url)
+        connection = _connection_to(parts)
+        try:
+            connection.connect()
+        except OSError as failed:
+            reason = failed.strerror or str(failed)
+            raise Unreachable(
+                f"No server answers at {self._server.url}: {reason}.", hint="Start one with: am serve"
+            ) from failed
+        connection.sock.settimeout(self._answer_timeout_s)
+        self._connection = connection
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    # The answer is plain JSON.
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
+        """Run a tool and return its plain result."""
+        return self._post(f"/rpc/{tool}", arguments)
+
+    # The answer is plain JSON.
+    def read(self, uri: str) -> Any:
+        """Read a resource and return its JSON."""
+        return self._post("/rpc/read_resource", {"uri": uri})
+
+    # The answer is plain JSON.
+    def _post(self, path: str, arguments: Mapping[str, Any]) -> Any:
+        if self._connection is None:
+            self.connect()
+        assert self._connection is not None
+        prefix = urlsplit(self._server.url).path.rstrip("/")
+        body = json.dumps(arguments).encode("utf-8", "replace")
+        try:
+            self._connection.request("POST", prefix + path, body, self._headers())
+            response = self._connection.getresponse()
+            content = response.read()
+        except (OSError, http.client.HTTPException) as broken:
+            self.close()
+            raise _broken(broken, self._server.url) from broken
+        return _answer(response.status, content)
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if self._server.bearer_token:
+            headers["Authorization"] = f"Bearer {self._server.bearer_token}"
+        if self._server.agent_token:
+            headers["X-Agent-Token"] = self._server.agent_token
+        return headers
+
+
+def _connection_to(parts: SplitResult) -> http.client.HTTPConnection:
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    return kind(parts.hostname or "127.0.0.1", parts.port, timeout=_CONNECT_TIMEOUT_S)
+
+
+def _broken(error: Exception, url: str) -> NoServer:
+    """The request may have been carried out: only its answer is missing."""
+    if isinstance(error, TimeoutError):
+        return NoServer(f"{url} did not answer in time.", hint="Look at `am status` before you repeat a write.")
+    return NoServer(_STOPPED, hint="Look at `am status`, and at what was written, before you repeat a write.")
+
+
+# The answer is plain JSON.
+def _answer(status: int, content: bytes) -> Any:
+    try:
+        answer = json.loads(content)
+    except ValueError:
+        answer = None
+    if status == http.client.OK and answer is not None:
+        return answer
+    raise _refusal(status, answer)
+
+
+def _refusal(status: int, answer: object) -> WireError:
+    """A typed error of ours, a refusal below the tools (`{"detail": ...}`), or no answer of this product at all."""
+    if isinstance(answer, dict) and isinstance(answer.get("error"), dict):
+        return WireError(answer["error"])
+    if isinstance(answer, dict) and "detail" in answer:
+        kind, hint = _BELOW_THE_TOOLS.get(status, ("UNAVAILABLE", ""))
+        return WireError({"type": kind, "message": str(answer["detail"]), "hint": hint})
+    return WireError(
+        {
+            "type": "UNAVAILABLE",
+            "message": f"What answers there is no agent-mail server (HTTP {status}).",
+            "hint": "Check AGENT_MAIL_URL, HTTP_HOST and HTTP_PORT.",
+        }
+    )
+
+
+_TOKEN_HINT = "Set AGENT_MAIL_TOKEN to the server's HTTP_BEARER_TOKEN."
+_BELOW_THE_TOOLS = {
+    http.client.UNAUTHORIZED: ("AUTHENTICATION_REQUIRED", _TOKEN_HINT),
+    http.client.FORBIDDEN: ("PERMISSION_DENIED", _TOKEN_HINT),
+    http.client.REQUEST_ENTITY_TOO_LARGE: ("INVALID_INPUT", "Send less at once."),
+    http.client.TOO_MANY_REQUESTS: ("RATE_LIMITED", "Wait a moment."),
+}

@@ -1,0 +1,108 @@
+"""Typer without its start-up cost: groups import their commands when asked, and values are converted without pydantic.
+
+Typer converts every value, even an option's absence, through a pydantic adapter (0.15 s of import
+for a text or a number). The commands here declare only texts, whole numbers, flags, lists of texts
+and words to choose from, so the standard library does. Should a Typer release drop the attribute
+that is set here, commands work on, only slower; `tests/cli/test_startup.py` notices.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, get_args, get_origin
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+
+class PlainConversion:
+    """What Typer calls to turn one parameter's words into its value."""
+
+    def __init__(self, annotation: object) -> None:
+        self._annotation = annotation
+
+    # Typer's own signature: parameter and context are only used to word the error.
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        if param.multiple or param.nargs == -1:
+            return [] if value is None else [self._convert(item, param, ctx) for item in value]
+        return None if value is None else self._convert(value, param, ctx)
+
+    def _convert(self, value: object, param: Any, ctx: Any) -> object:
+        if self._annotation is int:
+            try:
+                return int(str(value))
+            except ValueError as unreadable:
+                raise typer.BadParameter(f"{value!r} is no whole number.", ctx=ctx, param=param) from unreadable
+        if choices := getattr(param.type_descriptor, "choices", None):
+            word = str(value).strip().lower()
+            if word not in choices:
+                raise typer.BadParameter(f"{value!r} is not one of {', '.join(choices)}.", ctx=ctx, param=param)
+            return word
+        return value
+
+
+_PLAIN = (str, int, bool)
+
+
+def _is_plain(annotation: object) -> bool:
+    """Flags, texts, numbers, words to choose from, and lists of these."""
+    inner = get_args(annotation)[0] if get_origin(annotation) is list else annotation
+    return inner in _PLAIN or all(isinstance(word, str) for word in get_args(inner) or (None,))
+
+
+def _convert_plainly(parameters: Sequence[Any]) -> None:
+    for parameter in parameters:
+        descriptor = getattr(parameter, "type_descriptor", None)
+        if descriptor is not None and _is_plain(descriptor.annotation):
+            parameter._runtime_param = PlainConversion(descriptor.annotation)  # noqa: SLF001  # no public way
+
+
+class LeanCommand(TyperCommand):
+    """A command whose parameters are converted by the standard library."""
+
+    # Typer keeps the parameter classes private.
+    def get_params(self, ctx: Any) -> list[Any]:
+        parameters = super().get_params(ctx)
+        _convert_plainly(parameters)
+        return parameters
+
+
+class LeanGroup(TyperGroup):
+    """A group whose parameters are converted by the standard library."""
+
+    # Typer keeps the parameter classes private.
+    def get_params(self, ctx: Any) -> list[Any]:
+        parameters = super().get_params(ctx)
+        _convert_plainly(parameters)
+        return parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A command of the root: where its Typer app (`app`) is, and its line in the root's help."""
+
+    module: str
+    summary: str
+
+
+class LazyGroup(LeanGroup):
+    """The root: it knows its commands by name and summary (`entries`), and imports the one that is run."""
+
+    entries: ClassVar[Mapping[str, Entry]] = {}
+
+    def __init__(self, **attributes: Any) -> None:
+        attributes["commands"] = {
+            name: LeanCommand(name=name, help=entry.summary, short_help=entry.summary, rich_markup_mode=None)
+            for name, entry in self.entries.items()
+        }
+        super().__init__(**attributes)
+
+    # Typer keeps the command classes private.
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is not None and name in self.entries:
+            command = typer.main.get_command(importlib.import_module(self.entries[name].module).app)
+            command.name = name
+        return name, command, rest

@@ -1,0 +1,240 @@
+"""`am mail`: what a person reads and writes. Reading consumes nothing: no command here marks anything as read."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any, Literal
+
+import typer
+
+from mcp_agent_mail.cli.gateway import Gateway, open_gateway
+from mcp_agent_mail.cli.lean import LeanCommand, LeanGroup
+from mcp_agent_mail.cli.present import (
+    Column,
+    JsonFlag,
+    Row,
+    at,
+    is_terminal,
+    print_fields,
+    print_json,
+    print_rows,
+    print_text,
+)
+from mcp_agent_mail.cli.surroundings import look_around
+from mcp_agent_mail.cli.where import ProjectOption, project_key, resource_uri
+
+HUMAN = "Human"
+
+app = typer.Typer(
+    cls=LeanGroup,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+    help="Read and send mail as a person; reading consumes nothing.",
+)
+
+LimitOption = Annotated[int, typer.Option("--limit", help="At most this many (1 to 1000).")]
+
+
+def _flags(row: Row) -> str:
+    """Importance and the wish for an acknowledgement, in words."""
+    importance = row.get("importance")
+    words = [] if importance in (None, "normal") else [str(importance)]
+    return ", ".join([*words, "ack"] if row.get("ack_required") else words)
+
+
+_INBOX = (
+    Column("id", "id", is_right=True),
+    Column("received", at("created_ts")),
+    Column("from", "from"),
+    Column("kind", "kind"),
+    Column("flags", _flags),
+    Column("thread", "thread_id"),
+    Column("subject", "subject", may_wrap=True),
+)
+
+_FOUND = (
+    Column("id", "id", is_right=True),
+    Column("sent", at("created_ts")),
+    Column("from", "from"),
+    Column("thread", "thread_id"),
+    Column("subject", "subject", may_wrap=True),
+    Column("snippet", "snippet", may_wrap=True),
+)
+
+
+@app.command("inbox", cls=LeanCommand)
+def inbox(
+    agent: Annotated[str, typer.Argument(help="Whose inbox.")] = HUMAN,
+    project: ProjectOption = None,
+    limit: LimitOption = 20,
+    since: Annotated[str | None, typer.Option("--since", help="Delivered after this time (ISO 8601).")] = None,
+    urgent: Annotated[bool, typer.Option("--urgent", help="Only high and urgent mail.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """List an agent's inbox, newest first; yours (Human's) unless you name another."""
+    around = look_around()
+    with open_gateway(around) as gateway:
+        uri = resource_uri(
+            "inbox",
+            agent,
+            project=project_key(project, around),
+            limit=limit,
+            since_ts=since,
+            urgent_only=urgent or None,
+        )
+        answer = gateway.read(uri)
+    if json:
+        print_json(answer)
+    else:
+        print_rows(answer["messages"], _INBOX, nothing=f"No mail for {answer['agent']} in {answer['project']}.")
+
+
+@app.command("read", cls=LeanCommand)
+def read(
+    message_id: Annotated[int, typer.Argument(metavar="ID", help="The message's id.")],
+    project: ProjectOption = None,
+    json: JsonFlag = False,
+) -> None:
+    """Show one message with its body."""
+    around = look_around()
+    with open_gateway(around) as gateway:
+        message = gateway.read(resource_uri("message", message_id, project=project and project_key(project, around)))
+    if json:
+        print_json(message)
+    else:
+        _print_message(message)
+
+
+@app.command("thread", cls=LeanCommand)
+def thread(
+    thread_id: Annotated[str, typer.Argument(metavar="ID", help="The thread's id; a message's id is a thread's too.")],
+    project: ProjectOption = None,
+    limit: LimitOption = 1000,
+    json: JsonFlag = False,
+) -> None:
+    """Show a thread with its bodies, oldest message first."""
+    around = look_around()
+    with open_gateway(around) as gateway:
+        uri = resource_uri("thread", thread_id, project=project_key(project, around), include_bodies=True, limit=limit)
+        answer = gateway.read(uri)
+    if json:
+        print_json(answer)
+        return
+    for message in answer["messages"]:
+        _print_message(message)
+        print_text("")
+    if answer["next_after_id"] is not None:
+        print_text(f"{answer['total'] - len(answer['messages'])} more: raise --limit.")
+
+
+@app.command("search", cls=LeanCommand)
+def search(
+    query: Annotated[str, typer.Argument(help='Words, "a phrase", prefix*, AND, OR, NOT, subject: or body:.')],
+    project: ProjectOption = None,
+    limit: LimitOption = 20,
+    order: Annotated[Literal["relevance", "newest", "oldest"], typer.Option("--order", help="What comes first.")] = (
+        "relevance"
+    ),
+    json: JsonFlag = False,
+) -> None:
+    """Search a project's mail."""
+    around = look_around()
+    arguments = {"project_key": project_key(project, around), "query": query, "limit": limit, "order": order}
+    with open_gateway(around) as gateway:
+        answer = gateway.call("search_messages", arguments)
+    if json:
+        print_json(answer)
+    else:
+        print_rows(answer["result"], _FOUND, nothing="Nothing found.")
+
+
+@app.command("send", cls=LeanCommand)
+def send(
+    to: Annotated[list[str], typer.Option("--to", help="Recipient: Name, or Name@project. Repeat for more.")],
+    body: Annotated[str | None, typer.Argument(help="The text (Markdown); - reads it from standard input.")] = None,
+    subject: Annotated[str, typer.Option("--subject", "-s", help="Its subject.")] = "",
+    project: ProjectOption = None,
+    cc: Annotated[list[str] | None, typer.Option("--cc", help="Copy to. Repeat for more.")] = None,
+    bcc: Annotated[list[str] | None, typer.Option("--bcc", help="Blind copy to. Repeat for more.")] = None,
+    thread: Annotated[str | None, typer.Option("--thread", help="Thread to put it in.")] = None,
+    reply_to: Annotated[int | None, typer.Option("--reply-to", help="Id of the message it answers.")] = None,
+    importance: Annotated[
+        Literal["low", "normal", "high", "urgent"], typer.Option("--importance", help="How important it is.")
+    ] = "normal",
+    ack: Annotated[bool, typer.Option("--ack", help="Ask for an acknowledgement.")] = False,
+    sender: Annotated[str, typer.Option("--from", help="Send as this agent.")] = HUMAN,
+    json: JsonFlag = False,
+) -> None:
+    """Send a message, as Human unless --from says otherwise."""
+    around = look_around()
+    text = _body_text(body)
+    arguments = {
+        "project_key": project_key(project, around),
+        "sender_name": sender,
+        "to": to,
+        "cc": cc,
+        "bcc": bcc,
+        "subject": subject or _subject_from(text),
+        "body_md": text,
+        "thread_id": thread,
+        "reply_to": reply_to,
+        "importance": importance,
+        "ack_required": ack,
+    }
+    with open_gateway(around) as gateway:
+        answer = _send(gateway, arguments)
+    if json:
+        print_json(answer)
+    else:
+        payload = answer["deliveries"][0]["payload"]
+        print_fields(
+            [
+                ("sent", payload["id"]),
+                ("from", payload["from"]),
+                ("to", [*payload["to"], *payload["cc"], *payload["bcc"]]),
+                ("subject", payload["subject"]),
+                ("thread", payload["thread_id"]),
+            ]
+        )
+
+
+# The answer is plain JSON.
+def _send(gateway: Gateway, arguments: dict[str, Any]) -> Any:
+    given = {name: value for name, value in arguments.items() if value not in (None, [], ())}
+    return gateway.call("send_message", {**given, "body_md": arguments["body_md"]})
+
+
+def _body_text(body: str | None) -> str:
+    """The text given, or standard input when it is `-` or, left out, a pipe."""
+    if body is not None and body != "-":
+        return body
+    if body is None and sys.stdin.isatty():
+        raise typer.BadParameter("Give the text, or - to read it from standard input.", param_hint="BODY")
+    return sys.stdin.buffer.read().decode("utf-8", "replace")
+
+
+def _subject_from(text: str) -> str:
+    """The first line that says something; the server refuses a message without any."""
+    return next((line.strip("# \t")[:100] for line in text.splitlines() if line.strip("# \t")), "")
+
+
+def _print_message(message: Row) -> None:
+    print_fields(
+        [
+            ("id", message["id"]),
+            ("from", message["from"]),
+            ("to", message.get("to")),
+            ("cc", message.get("cc")),
+            ("sent", message["created_ts"]),
+            ("thread", message["thread_id"]),
+            ("topic", message["topic"]),
+            ("flags", _flags(message)),
+            ("subject", message["subject"]),
+        ]
+    )
+    print_text("")
+    body = message.get("body_md")
+    print_text("(too long to show here; read it alone: am mail read ID)" if body is None else body.rstrip("\n"))
+    if is_terminal():
+        print_text("-" * 20)

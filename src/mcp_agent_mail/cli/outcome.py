@@ -1,0 +1,62 @@
+"""How a command ends: exit codes, and errors as fact, then hint, on stderr."""
+
+from __future__ import annotations
+
+import sys
+from enum import IntEnum
+
+from mcp_agent_mail.cli.text import visible
+from mcp_agent_mail.core.errors import AgentMailError, Unavailable
+
+
+class ExitCode(IntEnum):
+    """The numbers of sysexits.h where it has one."""
+
+    DONE = 0
+    REFUSED = 1
+    FINDINGS = 1
+    USAGE = 2
+    UNAVAILABLE = 69
+    CONFIG = 78
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+
+
+class WireError(AgentMailError):
+    """A refusal as it came over the wire: its `code` is the server's."""
+
+    def __init__(self, error: dict[str, object]) -> None:
+        data = error.get("data")
+        super().__init__(
+            str(error.get("message") or "The server refused without a reason."),
+            hint=str(error.get("hint") or ""),
+            data=data if isinstance(data, dict) else {},
+        )
+        self.wire_code = str(error.get("type") or "INTERNAL")
+
+
+class NoServer(Unavailable):
+    """Neither a server nor a store to work on."""
+
+
+class BadSettings(AgentMailError):
+    """The settings hold mistakes; nothing was opened."""
+
+    code = "CONFIG"
+
+
+_EXIT_CODES = {Unavailable.code: ExitCode.UNAVAILABLE, BadSettings.code: ExitCode.CONFIG}
+
+
+def code_of(error: AgentMailError) -> str:
+    return error.wire_code if isinstance(error, WireError) else error.code
+
+
+def tell_error(error: AgentMailError) -> int:
+    """Print the fact, then the next step; return the exit code."""
+    code = code_of(error)
+    sys.stdout.flush()
+    sys.stderr.write(f"Error ({code}): {visible(error.message)}\n")
+    if error.hint:
+        sys.stderr.write(f"Hint: {visible(error.hint)}\n")
+    return _EXIT_CODES.get(code, ExitCode.REFUSED)

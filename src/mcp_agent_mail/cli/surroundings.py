@@ -1,0 +1,109 @@
+"""What a command finds around it: settings, the store, who owns it, and which tokens it may show to whom."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from mcp_agent_mail.cli.outcome import BadSettings
+from mcp_agent_mail.core.settings import LoadedSettings, Settings, SettingsError, load_settings
+
+_MCP_PATHS = ("/mcp", "/api")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The settings of this command, read once."""
+
+    settings: Settings
+
+    @property
+    def storage_root(self) -> Path:
+        return self.settings.storage_root
+
+    def store_exists(self) -> bool:
+        return self.settings.database_path.is_file()
+
+    def named_url(self) -> str | None:
+        """The server that AGENT_MAIL_URL names; it may be given with the path for MCP."""
+        url = self.settings.agent_mail_url
+        return None if url is None else _without_mcp_path(url, self.settings.http_path)
+
+    def owner_url(self) -> str | None:
+        """The server that owns the store of these surroundings, as it noted beside its lock."""
+        return owner_url_of(self.storage_root)
+
+    def settings_url(self) -> str:
+        """Where a server with these settings listens. A wildcard address is reached over loopback."""
+        host = self.settings.http_host
+        if host != "localhost" and (bound := ip_address(host)).is_unspecified:
+            host = "127.0.0.1" if bound.version == 4 else "::1"
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.settings.http_port}"
+
+    def bearer_token_for(self, url: str) -> str | None:
+        """The operator's token for the server of this very store, AGENT_MAIL_TOKEN for any other.
+
+        The operator's token opens everything, so it is shown to nobody but the process that wrote it.
+        """
+        owner_url = self.owner_url()
+        if owner_url is not None and _address(owner_url) == _address(url):
+            operator_token = read_operator_token(self.storage_root)
+            if operator_token is not None:
+                return operator_token
+        token = self.settings.agent_mail_token
+        return token.reveal() if token else None
+
+    def agent_token(self) -> str | None:
+        token = self.settings.agent_mail_agent_token
+        return token.reveal() if token else None
+
+
+def look_around(*, env_file: Path | None = None) -> Surroundings:
+    """Raises BadSettings, which lists every mistake."""
+    return Surroundings(read_settings(env_file=env_file).settings)
+
+
+def read_settings(*, overrides: Mapping[str, str] | None = None, env_file: Path | None = None) -> LoadedSettings:
+    """The settings with their sources and notices. Raises BadSettings, which lists every mistake."""
+    try:
+        return load_settings(os.environ, cwd=Path.cwd(), overrides=overrides, env_file=env_file)
+    except SettingsError as wrong:
+        count = len(wrong.mistakes)
+        listed = "".join(f"\n  {mistake}" for mistake in wrong.mistakes)
+        raise BadSettings(
+            f"{count} {'setting' if count == 1 else 'settings'} cannot be used:{listed}",
+            hint="Nothing was opened. `am config check` tries again, docs/reference/settings.md has them all.",
+        ) from wrong
+
+
+def owner_url_of(storage_root: Path) -> str | None:
+    """The URL of the server that owns the store, if one does."""
+    from mcp_agent_mail.store.lock import read_owner
+
+    owner = read_owner(storage_root)
+    return owner.url if owner is not None else None
+
+
+def read_operator_token(storage_root: Path) -> str | None:
+    """The token that the server wrote for its operator; None when there is none that we may read."""
+    try:
+        return (storage_root / "operator.token").read_text().strip() or None
+    except OSError:
+        return None
+
+
+def _address(url: str) -> tuple[str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.hostname, parts.port
+
+
+def _without_mcp_path(url: str, http_path: str) -> str:
+    bare = url.rstrip("/")
+    for path in (*_MCP_PATHS, http_path.rstrip("/")):
+        if path and bare.endswith(path):
+            return bare.removesuffix(path)
+    return bare

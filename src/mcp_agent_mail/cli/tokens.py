@@ -1,0 +1,42 @@
+"""`am token`: agent tokens, which only their first answer shows."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mcp_agent_mail.cli.gateway import open_gateway
+from mcp_agent_mail.cli.lean import LeanCommand, LeanGroup
+from mcp_agent_mail.cli.present import JsonFlag, print_fields, print_json
+from mcp_agent_mail.cli.surroundings import look_around
+from mcp_agent_mail.cli.where import ProjectOption, project_key
+
+app = typer.Typer(
+    cls=LeanGroup,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+    help="Replace a lost agent token.",
+)
+
+
+@app.callback()
+def token() -> None:
+    """Replace a lost agent token."""
+
+
+@app.command("reissue", cls=LeanCommand)
+def reissue(
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name.")],
+    project: ProjectOption = None,
+    json: JsonFlag = False,
+) -> None:
+    """Give an agent a new token and print it, this once; the old one is void."""
+    around = look_around()
+    with open_gateway(around) as gateway:
+        answer = gateway.call("reissue_token", {"project_key": project_key(project, around), "agent_name": agent})
+    if json:
+        print_json(answer)
+    else:
+        print_fields([("agent", answer["name"]), ("registration_token", answer["registration_token"])])

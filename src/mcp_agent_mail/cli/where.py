@@ -1,0 +1,45 @@
+"""Which project a command is about, and how that and other keys are put into a resource's URI."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import quote
+
+import typer
+
+from mcp_agent_mail.cli.surroundings import Surroundings
+
+ProjectOption = Annotated[
+    str | None,
+    typer.Option(
+        "--project", "-p", help="Path or slug. Else AGENT_MAIL_PROJECT, the Git top level, the current directory."
+    ),
+]
+
+
+def project_key(option: str | None, around: Surroundings) -> str:
+    """The project that a command is about: as given, as set, or where we stand."""
+    if given := option or around.settings.agent_mail_project:
+        return absolute_key(given)
+    here = Path.cwd()
+    return str(next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here))
+
+
+def absolute_key(given: str) -> str:
+    """A path that exists from here, made absolute; anything else (a slug, a path of another machine) as it is."""
+    path = Path(given).expanduser()
+    if given.startswith((".", "~")) or ("/" in given and path.exists()):
+        return str(path.absolute())
+    return given
+
+
+def resource_uri(resource: str, key: str | int, **query: str | int | bool | None) -> str:
+    """`resource://inbox/BlueLake?project=%2Fwork%2Fapp`; what is None is left out."""
+    pairs = [f"{name}={_encoded(value)}" for name, value in query.items() if value is not None]
+    return f"resource://{resource}/{_encoded(key)}" + (f"?{'&'.join(pairs)}" if pairs else "")
+
+
+def _encoded(value: str | float) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return quote(text, safe="")
