@@ -11,7 +11,7 @@ from enum import IntEnum
 import uvloop
 
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.core.logs import configure_logs
+from mcp_agent_mail.core.logging import configure_logs
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.server.lifespan import Announce, Running, run_server
 from mcp_agent_mail.server.listener import CannotListen, PortTaken
