@@ -1,0 +1,341 @@
+"""Bad input for every tool and parameter, as data: what is sent, and which answers are right.
+
+Cases are derived from the contract's stage (`tests/golden/surface.json`), so a new parameter is
+covered, or fails for want of a sample, the day it is added there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SURFACE: dict[str, Any] = json.loads((Path(__file__).parents[1] / "golden" / "surface.json").read_text())
+TOOLS: dict[str, Any] = SURFACE["tools"]
+
+PROJECT = "/work/bad-input"
+ARCHIVED = "/work/archived"
+MAX_BODY = 1024 * 1024
+
+INVALID = frozenset({"INVALID_INPUT"})
+MISSING = frozenset({"NOT_FOUND"})
+NOT_THERE = frozenset({"NOT_FOUND", "INVALID_INPUT"})
+NO_RECIPIENT = frozenset({"RECIPIENT_NOT_FOUND"})
+NO_SUCH_RECIPIENT = frozenset({"RECIPIENT_NOT_FOUND", "INVALID_INPUT"})
+ACCEPTED = frozenset({"OK"})
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`fits` is what the answer's type may be; `OK` among it means accepted."""
+
+    label: str
+    tool: str
+    arguments: dict[str, Any]
+    fits: frozenset[str]
+
+    def __str__(self) -> str:
+        return f"{self.tool}-{self.label}"
+
+
+VALID: dict[str, dict[str, Any]] = {
+    "health_check": {},
+    "ensure_project": {"human_key": PROJECT},
+    "archive_project": {"project_key": PROJECT},
+    "unarchive_project": {"project_key": PROJECT},
+    "register_agent": {"project_key": PROJECT, "program": "tests", "model": "none", "name": "BlueLake"},
+    "create_agent_identity": {"project_key": PROJECT, "program": "tests", "model": "none"},
+    "whois": {"project_key": PROJECT, "agent_name": "BlueLake"},
+    "list_agents": {"project_key": PROJECT},
+    "deregister_agent": {"project_key": PROJECT, "agent_name": "BlueLake"},
+    "unretire_agent": {"project_key": PROJECT, "agent_name": "BlueLake"},
+    "set_status": {"project_key": PROJECT, "agent_name": "BlueLake", "status": "busy"},
+    "send_message": {
+        "project_key": PROJECT,
+        "sender_name": "BlueLake",
+        "to": ["RedStone"],
+        "subject": "Hello",
+        "body_md": "text",
+    },
+    "reply_message": {"project_key": PROJECT, "message_id": 1, "sender_name": "RedStone", "body_md": "text"},
+    "fetch_inbox": {"project_key": PROJECT, "agent_name": "RedStone"},
+    "fetch_topic": {"project_key": PROJECT, "topic_name": "parser"},
+    "mark_message_read": {"project_key": PROJECT, "agent_name": "RedStone", "message_id": 1},
+    "acknowledge_message": {"project_key": PROJECT, "agent_name": "RedStone", "message_id": 1},
+    "search_messages": {"project_key": PROJECT, "query": "text"},
+}
+"""Arguments that would succeed, from which every bad call is made by one change."""
+
+MAY_BE_BLANK = {("send_message", "body_md"), ("reply_message", "body_md"), ("search_messages", "query")}
+PROJECT_KEYS = ("project_key", "human_key")
+NAMES = ("agent_name", "sender_name", "from_agent")
+NEW_NAMES = ("name", "name_hint")
+RECIPIENTS = ("to", "cc", "bcc")
+TOKENS = ("registration_token", "sender_token")
+
+WRONG_TYPES: dict[str, dict[str, Any]] = {
+    "str": {"an-object": {"a": 1}, "a-list": ["a", "b"], "a-boolean": True},
+    "int": {
+        "a-word": "five", "half": 5.5, "half-in-words": "5.5", "a-boolean": True, "a-list": [1, 2],
+        "an-object": {"a": 1}, "hex": "0x10", "exponent": "1e3", "a-time": "2026-01-01",
+    },
+    "bool": {"yes": "yes", "one": 1, "a-list": [True], "an-object": {}, "number-in-words": "1"},
+    "list[str]": {"an-object": {"a": 1}, "a-list-of-objects": [{}], "a-list-of-lists": [["BlueLake"]],
+                  "a-list-with-null": [None], "a-boolean": True, "a-blank-item": ["RedStone", " "]},
+}
+
+TRAVERSALS = {
+    "up": "../../etc/passwd",
+    "up-windows": "..\\..\\windows",
+    "absolute": "/etc/passwd",
+    "inner": "a/../../b",
+    "encoded": "%2e%2e%2fetc",
+    "dots": "..",
+}
+CONTROLS = {"nul": "Blue\0Lake", "escape": "Blue\x1b[31mLake", "newline": "Blue\nLake", "bell": "\x07", "delete": "a\x7fb"}
+HOSTILE_SEARCH = (
+    "src/app.py", "it's", "error:", "(plan", '"open', "*", "**", "a*b", "AND", "OR OR", "NOT", "NEAR(", "NEAR(a b, 5)",
+    "subject:", "subject:plan", "nope:plan", "body:", "scope:p2", "-plan", "^plan", "+", "{subject body}: x", "a AND",
+    ")", "();--", "' OR 1=1 --", "\\", "\u0000x", "💥", "計画", "%", "_", "a" * 1000, '"' * 999, "(" * 500,
+    " ".join(["a"] * 500), "\t\n", "col : x", "plan NEAR/2 parser", "rank", "p1",
+)
+
+
+def _changed(tool: str, param: str, value: Any) -> dict[str, Any]:  # noqa: ANN401  # deliberately anything
+    return {**VALID[tool], param: value}
+
+
+def every_parameter() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for tool, declared in TOOLS.items():
+        for name, param in declared["params"].items():
+            yield tool, name, param
+
+
+def missing_and_null() -> Iterator[Case]:
+    """A required argument that is not there, is null, or is blank."""
+    for tool, name, param in every_parameter():
+        if not param["required"]:
+            continue
+        less = {key: value for key, value in VALID[tool].items() if key != name}
+        yield Case(f"{name}-missing", tool, less, INVALID)
+        yield Case(f"{name}-null", tool, _changed(tool, name, None), INVALID)
+        if param["type"] in ("str", "int") and (tool, name) not in MAY_BE_BLANK:
+            yield Case(f"{name}-empty", tool, _changed(tool, name, ""), INVALID)
+            yield Case(f"{name}-blank", tool, _changed(tool, name, " \t "), INVALID)
+
+
+def wrong_types() -> Iterator[Case]:
+    for tool, name, param in every_parameter():
+        for label, value in WRONG_TYPES[param["type"]].items():
+            yield Case(f"{name}-{label}", tool, _changed(tool, name, value), INVALID)
+        if "values" in param:
+            for label, value in {"unknown-value": "made-up", "a-number": 7, "an-empty-list": []}.items():
+                yield Case(f"{name}-{label}", tool, _changed(tool, name, value), INVALID)
+
+
+def too_long() -> Iterator[Case]:
+    """One more than the most that is accepted."""
+    for tool, name, param in every_parameter():
+        if limit := param.get("max_len"):
+            yield Case(f"{name}-of-{limit + 1}", tool, _changed(tool, name, "x" * (limit + 1)), INVALID)
+        if name == "body_md":
+            yield Case("body-too-long", tool, _changed(tool, name, "x" * (MAX_BODY + 1)), INVALID)
+            yield Case("body-too-many-bytes", tool, _changed(tool, name, "é" * (MAX_BODY // 2 + 1)), INVALID)
+        if name in ("thread_id", "topic", "topic_name"):
+            yield Case(f"{name}-of-200", tool, _changed(tool, name, "x" * 200), INVALID)
+        if name in NEW_NAMES and name == "name":
+            yield Case("name-of-65", tool, _changed(tool, name, "x" * 65), INVALID)
+        if name in RECIPIENTS:
+            many = [f"Agent{number}" for number in range(501)]
+            yield Case(f"{name}-501-recipients", tool, _changed(tool, name, many), INVALID)
+            yield Case(f"{name}-very-long-name", tool, _changed(tool, name, ["x" * 5000]), NO_SUCH_RECIPIENT)
+        if name in (*NAMES, *PROJECT_KEYS):
+            yield Case(f"{name}-of-100000", tool, _changed(tool, name, "x" * 100_000), NOT_THERE)
+
+
+def control_characters() -> Iterator[Case]:
+    for tool, name, param in every_parameter():
+        if param["type"] not in ("str", "list[str]") or name in (*TOKENS, "body_md", "name_hint"):
+            continue
+        for label, text in CONTROLS.items():
+            if name in RECIPIENTS:
+                yield Case(f"{name}-{label}", tool, _changed(tool, name, [text]), NO_SUCH_RECIPIENT)
+            elif name in (*NAMES, *PROJECT_KEYS):
+                yield Case(f"{name}-{label}", tool, _changed(tool, name, text), NOT_THERE)
+            elif label == "nul" or name in ("thread_id", "topic", "topic_name", "name", "since_ts") or "values" in param:
+                yield Case(f"{name}-{label}", tool, _changed(tool, name, text), INVALID)
+
+
+def lone_surrogates() -> Iterator[Case]:
+    """JSON can write half a character; it is no text."""
+    for tool, name, param in every_parameter():
+        if param["type"] == "str":
+            yield Case(f"{name}-lone-surrogate", tool, _changed(tool, name, "x\ud800y"), INVALID)
+
+
+def traversals() -> Iterator[Case]:
+    """Paths where names belong."""
+    for tool, name, param in every_parameter():
+        for label, text in TRAVERSALS.items():
+            if name == "human_key" and label != "absolute":
+                yield Case(f"{name}-{label}", tool, _changed(tool, name, text), INVALID)
+            elif name in (*NAMES, "project_key"):
+                yield Case(f"{name}-{label}", tool, _changed(tool, name, text), NOT_THERE)
+            elif name in ("thread_id", "topic", "topic_name", "name"):
+                yield Case(f"{name}-{label}", tool, _changed(tool, name, text), INVALID)
+            elif name in RECIPIENTS:
+                yield Case(f"{name}-{label}", tool, _changed(tool, name, [text]), NO_SUCH_RECIPIENT)
+        del param
+
+
+def unknown_names() -> Iterator[Case]:
+    for tool, name, _ in every_parameter():
+        if name == "project_key":
+            yield Case("unknown-path", tool, _changed(tool, name, "/work/never-made"), MISSING)
+            yield Case("unknown-slug", tool, _changed(tool, name, "never-made-1234"), MISSING)
+        if name in NAMES:
+            yield Case(f"{name}-unknown", tool, _changed(tool, name, "NobodyHere"), MISSING)
+            yield Case(f"{name}-nearly", tool, _changed(tool, name, "BlueLak"), MISSING)
+        if name in RECIPIENTS:
+            for label, address in {
+                "unknown": "NobodyHere",
+                "nearly": "BlueLak",
+                "System": "System",
+                "unknown-project": "BlueLake@nowhere",
+                "unknown-project-long": "project:nowhere#BlueLake",
+                "no-name": "@nowhere",
+                "hash-only": "project:#",
+            }.items():
+                yield Case(f"{name}-{label}", tool, _changed(tool, name, [address]), NO_SUCH_RECIPIENT | MISSING)
+        if name in ("message_id", "reply_to"):
+            yield Case(f"{name}-unknown", tool, _changed(tool, name, 987_654_321), MISSING)
+
+
+def numbers() -> Iterator[Case]:
+    """Below the least: refused. Above the most: the most, where the contract says so. No id: refused."""
+    for tool, name, param in every_parameter():
+        if param["type"] != "int":
+            continue
+        for value in (0, -1, -(10**30)):
+            if "min" in param:
+                yield Case(f"{name}-{value}", tool, _changed(tool, name, value), INVALID)
+            elif not (name == "after_id" and value == 0):
+                yield Case(f"{name}-{value}", tool, _changed(tool, name, value), NOT_THERE)
+        huge = ACCEPTED if "min" in param else NOT_THERE if name != "after_id" else NOT_THERE | ACCEPTED
+        for value in (10**9, 2**63 - 1, "1000000"):
+            yield Case(f"{name}-huge-{value}", tool, _changed(tool, name, value), huge)
+        for value in (2**63, 2**64, 10**300):
+            yield Case(f"{name}-beyond-{len(str(value))}-digits", tool, _changed(tool, name, value),
+                       huge | INVALID)
+        yield Case(f"{name}-infinite", tool, _changed(tool, name, float("inf")), INVALID)
+        yield Case(f"{name}-no-number", tool, _changed(tool, name, float("nan")), INVALID)
+
+
+def times() -> Iterator[Case]:
+    for tool, name, _ in every_parameter():
+        if name == "since_ts":
+            for value in ("yesterday", "2026-13-01", "2026-01-01T25:00:00Z", "1e400", "9" * 400, "nan", "-inf", "0000-01-01"):
+                yield Case(f"{name}-{value:.20}", tool, _changed(tool, name, value), INVALID)
+
+
+def identities() -> Iterator[Case]:
+    """No tool may act as, or take the name of, those who exist in every project; a wrong token is denied."""
+    for tool, name, _ in every_parameter():
+        if name in ("agent_name", "sender_name") and not TOOLS[tool]["read_only"]:
+            for reserved in ("Human", "System", "human", "HumanOverseer"):
+                yield Case(f"{name}-as-{reserved}", tool, _changed(tool, name, reserved),
+                           frozenset({"PERMISSION_DENIED", "NOT_FOUND", "INVALID_INPUT"}))
+            wrong = {**VALID[tool], "registration_token": "amt_" + "x" * 43}
+            yield Case("wrong-token", tool, wrong, frozenset({"PERMISSION_DENIED"}))
+        if name in TOKENS:
+            for label, value in {"of-a-megabyte": "x" * 1_000_000, "nul": "a\0b"}.items():
+                yield Case(f"{name}-{label}", tool, _changed(tool, name, value),
+                           frozenset({"PERMISSION_DENIED", "INVALID_INPUT"}))
+    for reserved in ("Human", "System", "all", "everyone", "broadcast", "1Lake", "Blue Lake", "Blue@Lake", "Blue#Lake", "-x"):
+        yield Case(f"register-{reserved}", "register_agent", _changed("register_agent", "name", reserved), INVALID)
+
+
+def unknown_arguments() -> Iterator[Case]:
+    for tool in TOOLS:
+        yield Case("unknown-argument", tool, _changed(tool, "made_up", 1), INVALID)
+        yield Case("argument-in-wrong-case", tool, _changed(tool, "Project_Key", PROJECT), INVALID)
+        for later in TOOLS[tool]["later_params"]:
+            yield Case(f"{later}-of-later", tool, _changed(tool, later, "x"), INVALID)
+
+
+def archived_project() -> Iterator[Case]:
+    """Reads go on; every write is refused with a clear error."""
+    refusal = frozenset({"CONFLICT", "PERMISSION_DENIED", "INVALID_INPUT"})
+    for tool, arguments in VALID.items():
+        if TOOLS[tool]["read_only"] or "project_key" not in arguments or tool.endswith("archive_project"):
+            continue
+        given = {**arguments, "project_key": ARCHIVED}
+        given = {key: ["OldOak"] if key == "to" else value for key, value in given.items()}
+        for name in (*NAMES, "name"):
+            if name in given:
+                given[name] = "OldOak"
+        if "message_id" in given:
+            given["message_id"] = "the archived project's message"
+        yield Case("archived-project", tool, given, refusal)
+
+
+def retired_agent() -> Iterator[Case]:
+    retired = "GoneElm"
+    yield Case("to-retired", "send_message", _changed("send_message", "to", [retired]), frozenset({"RECIPIENT_RETIRED"}))
+    yield Case("cc-retired", "send_message", _changed("send_message", "cc", [retired]), frozenset({"RECIPIENT_RETIRED"}))
+    yield Case("one-of-two-retired", "send_message", _changed("send_message", "to", ["RedStone", retired]),
+               frozenset({"RECIPIENT_RETIRED"}))
+    refusal = frozenset({"CONFLICT", "PERMISSION_DENIED", "INVALID_INPUT", "RECIPIENT_RETIRED"})
+    yield Case("from-retired", "send_message", _changed("send_message", "sender_name", retired), refusal)
+    yield Case("reply-from-retired", "reply_message", _changed("reply_message", "sender_name", retired), refusal)
+
+
+def sends() -> Iterator[Case]:
+    """Rules of sending that no single parameter shows."""
+    less = {key: value for key, value in VALID["send_message"].items() if key != "to"}
+    for label, extra in {
+        "no-recipient": {},
+        "empty-to": {"to": []},
+        "broadcast-with-to": {"broadcast": True, "to": ["RedStone"]},
+        "thread-of-digits-unknown": {"to": ["RedStone"], "thread_id": "999999"},
+        "subject-of-line-breaks": {"to": ["RedStone"], "subject": "\n\r\n"},
+        "to-holding-broken-json": {"to": "[\"RedStone\""},
+        "to-holding-json-object": {"to": "[{}]"},
+    }.items():
+        yield Case(label, "send_message", {**less, **extra}, NO_SUCH_RECIPIENT | MISSING)
+
+
+def searches() -> Iterator[Case]:
+    for number, query in enumerate(HOSTILE_SEARCH):
+        fits = INVALID | ACCEPTED if "\0" in query else ACCEPTED
+        yield Case(f"hostile-{number}", "search_messages", _changed("search_messages", "query", query), fits)
+
+
+def lax() -> Iterator[Case]:
+    """What must be accepted though it is not the declared type, on tools that change nothing."""
+    inbox = {
+        "limit-in-words": {"limit": "5"}, "limit-float": {"limit": 5.0}, "limit-null": {"limit": None},
+        "limit-blank": {"limit": " "}, "flag-in-words": {"urgent_only": "true"}, "flag-in-capitals": {"urgent_only": "FALSE"},
+        "flag-null": {"urgent_only": None}, "since-epoch": {"since_ts": 1_700_000_000}, "since-epoch-text": {"since_ts": "1700000000.5"},
+        "since-date": {"since_ts": "2026-01-01"}, "since-z": {"since_ts": "2026-01-01T00:00:00Z"}, "since-blank": {"since_ts": " "},
+        "since-offset": {"since_ts": "2026-01-01T00:00:00+02:00"}, "topic-blank": {"topic": ""}, "thread-number": {"thread_id": 1},
+        "thread-blank": {"thread_id": "  "}, "name-case": {"agent_name": " redstone "}, "limit-plus": {"limit": "+7"},
+        "limit-float-text": {"limit": "5.0"}, "key-slashes": {"project_key": "/work//x/../bad-input/"},
+        "token-blank": {"registration_token": ""}, "token-null": {"sender_token": None},
+    }
+    for label, change in inbox.items():
+        yield Case(label, "fetch_inbox", {**VALID["fetch_inbox"], **change}, ACCEPTED)
+    for label, change in {"order-case": {"order": " NEWEST "}, "importance-case": {"importance": "High"},
+                          "importance-null": {"importance": None}, "query-number": {"query": 42},
+                          "query-blank": {"query": " "}}.items():
+        yield Case(label, "search_messages", {**VALID["search_messages"], **change}, ACCEPTED)
+    for label, change in {"limit": {"limit": 10**6}, "window": {"active_within_s": 10**15}}.items():
+        yield Case(f"huge-{label}", "list_agents", {**VALID["list_agents"], **change}, ACCEPTED)
+
+
+TABLES = (
+    missing_and_null, wrong_types, too_long, control_characters, lone_surrogates, traversals, unknown_names, numbers,
+    times, identities, unknown_arguments, archived_project, retired_agent, sends, searches, lax,
+)

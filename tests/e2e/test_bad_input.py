@@ -1,0 +1,285 @@
+"""Bad input over real HTTP: the right error type, nothing changed, the server alive. The table: bad_input_cases.py."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.bad_input_cases import ARCHIVED, PROJECT, SURFACE, TABLES, TOOLS, VALID, Case
+from tests.served import Answer, Connection, Served, git
+
+TOO_LARGE = 4 * 1024 * 1024 + 1
+ACTIVITY = {"last_active_ts"}
+SKIPPED_TABLES = "sqlite_%"
+
+
+class Witness:
+    """Says whether anything in the store changed, apart from when agents were last active."""
+
+    def __init__(self, database: Path) -> None:
+        self._db = sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True, isolation_level=None)
+        self._version = self._data_version()
+        self._digest = self._look()
+
+    def close(self) -> None:
+        self._db.close()
+
+    def saw_change(self) -> bool:
+        """Since the last time it was asked. Cheap while nobody committed anything."""
+        version = self._data_version()
+        if version == self._version:
+            return False
+        before, self._digest, self._version = self._digest, self._look(), version
+        return before != self._digest
+
+    def _data_version(self) -> int:
+        return int(self._db.execute("PRAGMA data_version").fetchone()[0])
+
+    def _look(self) -> str:
+        digest = hashlib.sha256()
+        tables = self._db.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE ? AND sql NOT LIKE 'CREATE VIRTUAL%' "
+            "AND name NOT LIKE 'messages_fts%' ORDER BY name",
+            (SKIPPED_TABLES,),
+        ).fetchall()
+        for (table,) in tables:
+            columns = [row[1] for row in self._db.execute(f'PRAGMA table_info("{table}")') if row[1] not in ACTIVITY]
+            chosen = ", ".join(f'"{column}"' for column in columns)
+            for row in self._db.execute(f'SELECT {chosen} FROM "{table}" ORDER BY {chosen}'):
+                digest.update(repr((table, row)).encode())
+        return digest.hexdigest()
+
+
+class Bench:
+    """A store with something in it, a connection, and the witness."""
+
+    def __init__(self, server: Served) -> None:
+        self.server = server
+        self.connection = server.connect()
+        self._fill()
+        server.await_drained()
+        self.witness = Witness(server.database)
+        self.heads = self.archive_heads()
+
+    def close(self) -> None:
+        self.connection.close()
+        self.witness.close()
+
+    def _fill(self) -> None:
+        call = self.connection.call
+        profile = {"program": "tests", "model": "none"}
+        for key, names in ((PROJECT, ("BlueLake", "RedStone", "GoneElm")), (ARCHIVED, ("OldOak",))):
+            call("ensure_project", human_key=key)
+            for name in names:
+                call("register_agent", project_key=key, name=name, **profile)
+        call("send_message", **VALID["send_message"], topic="parser", thread_id="plan-1")
+        old = {"project_key": ARCHIVED, "sender_name": "OldOak", "to": ["OldOak"], "subject": "s", "body_md": "b"}
+        self.archived_id = call("send_message", **old)["deliveries"][0]["payload"]["id"]
+        call("deregister_agent", project_key=PROJECT, agent_name="GoneElm")
+        call("archive_project", project_key=ARCHIVED)
+
+    def rebase(self) -> None:
+        """Take what stands now as unchanged, after a test that changed something on purpose."""
+        self.server.await_drained()
+        self.witness.saw_change()
+        self.heads = self.archive_heads()
+
+    def archive_heads(self) -> dict[str, str]:
+        return {path.name: git(path, "rev-parse", "HEAD") for path in self.server.archives()}
+
+    def send(self, case: Case) -> Answer:
+        arguments = dict(case.arguments)
+        if arguments.get("message_id") == "the archived project's message":
+            arguments["message_id"] = self.archived_id
+        return self.connection.rpc(case.tool, arguments)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    with Served(tmp_path_factory.mktemp("bad-input") / "store") as server:
+        bench = Bench(server)
+        yield bench
+        assert bench.connection.call("health_check")["status"] == "ok", "alive and well after all of it"
+        server.await_drained()
+        assert bench.archive_heads() == bench.heads, "no archive got a commit"
+        bench.close()
+
+
+def _every_case(tables: Iterable[Callable[[], Iterator[Case]]]) -> list[Any]:
+    return [pytest.param(case, id=f"{table.__name__}-{case}") for table in tables for case in table()]
+
+
+@pytest.mark.parametrize("case", _every_case(TABLES))
+def test_bad_input_gets_the_right_error_and_changes_nothing(case: Case, bench: Bench) -> None:
+    answer = bench.send(case)
+
+    assert answer.error_type in case.fits, f"{answer.status} {answer.value!r:.600}"
+    if answer.error_type != "OK":
+        _check_error(answer)
+        assert not bench.witness.saw_change(), "a refused call leaves no trace"
+    elif TOOLS[case.tool]["read_only"]:
+        assert not bench.witness.saw_change(), "a read changes nothing"
+
+
+def _check_error(answer: Answer) -> None:
+    error = answer.error
+    assert sorted(error) == sorted(SURFACE["error_keys"])
+    assert error["message"].strip()
+    assert isinstance(error["data"], dict)
+    assert isinstance(error["recoverable"], bool)
+    assert len(json.dumps(error)) < 20_000, "an error does not carry the bad input back at full length"
+
+
+def test_every_tool_has_valid_arguments_in_the_table() -> None:
+    assert sorted(VALID) == sorted(TOOLS)
+
+
+def test_an_unknown_project_and_an_unknown_agent_come_with_the_nearest_names(bench: Bench) -> None:
+    project = bench.connection.rpc("whois", {"project_key": "/work/bad-inputs", "agent_name": "BlueLake"})
+    agent = bench.connection.rpc("whois", {"project_key": PROJECT, "agent_name": "BlueLak"})
+    recipient = bench.connection.rpc("send_message", {**VALID["send_message"], "to": ["RedSton"]})
+
+    assert PROJECT in json.dumps(project.error["data"])
+    assert "BlueLake" in json.dumps(agent.error["data"])
+    assert "RedStone" in json.dumps(recipient.error["data"])
+
+
+def test_an_unknown_argument_names_the_accepted_ones_and_the_nearest(bench: Bench) -> None:
+    answer = bench.connection.rpc("fetch_inbox", {**VALID["fetch_inbox"], "limits": 5})
+
+    assert answer.error["data"]["nearest"][0] == "limit"
+    assert set(TOOLS["fetch_inbox"]["params"]) <= set(answer.error["data"]["accepted"])
+
+
+def test_marking_and_acknowledging_anothers_mail_changes_nothing_and_is_no_error(bench: Bench) -> None:
+    of_another = {"project_key": PROJECT, "agent_name": "BlueLake", "message_id": 1}
+
+    read = bench.connection.call("mark_message_read", **of_another)
+    acknowledged = bench.connection.call("acknowledge_message", **of_another)
+
+    assert read == {"message_id": 1, "read": False, "read_at": None}
+    assert acknowledged == {"message_id": 1, "acknowledged": False, "acknowledged_at": None, "read_at": None}
+    assert not bench.witness.saw_change()
+
+
+@pytest.mark.parametrize("path", ["/rpc/send_message", "/mcp", "/mcp/", "/api"])
+def test_a_body_over_four_mebibytes_is_refused_below_the_tools(path: str, bench: Bench) -> None:
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+
+    with bench.server.connect() as connection:
+        try:
+            answer = connection.request("POST", path, b'{"a":"' + b"x" * TOO_LARGE + b'"}', headers)
+        except (BrokenPipeError, ConnectionResetError):
+            answer = None
+
+    assert answer is None or (answer.status == 413 and sorted(answer.value) == ["detail"])
+    assert not bench.witness.saw_change()
+
+
+BROKEN_BODIES = {
+    "no-json": b"{",
+    "no-utf-8": b'{"project_key": "\xff\xfe"}',
+    "a-list": b"[]",
+    "a-text": b'"x"',
+    "null": b"null",
+    "a-number": b"1",
+    "deep": b"[" * 200_000,
+    "deep-object": b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+    "nul-byte": b'{"project_key": "\x00"}',
+    "no-number": b'{"limit": NaN}',
+    "long-number": b'{"limit": ' + b"9" * 100_000 + b"}",
+    "twice": b'{"project_key": "a"}{"project_key": "b"}',
+}
+
+
+@pytest.mark.parametrize("label", BROKEN_BODIES)
+@pytest.mark.parametrize("tool", ["send_message", "fetch_inbox", "health_check"])
+def test_a_body_that_is_no_json_object_is_invalid_input(tool: str, label: str, bench: Bench) -> None:
+    answer = bench.connection.request(
+        "POST", f"/rpc/{tool}", BROKEN_BODIES[label], {"Content-Type": "application/json"}
+    )
+
+    assert answer.error_type == "INVALID_INPUT"
+    assert not bench.witness.saw_change()
+
+
+@pytest.mark.parametrize("label", BROKEN_BODIES)
+def test_a_broken_body_over_mcp_is_an_error_and_leaves_the_server_alive(label: str, bench: Bench) -> None:
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+
+    with bench.server.connect() as connection:
+        answer = connection.request("POST", "/mcp", BROKEN_BODIES[label], headers)
+
+    assert 400 <= answer.status < 500
+    assert bench.connection.call("health_check")["status"] == "ok"
+
+
+OVER_MCP = [
+    ("missing", "send_message", {"project_key": PROJECT}, "INVALID_INPUT"),
+    ("unknown-agent", "whois", {"project_key": PROJECT, "agent_name": "Nobody"}, "NOT_FOUND"),
+    ("unknown-argument", "fetch_inbox", {**VALID["fetch_inbox"], "made_up": 1}, "INVALID_INPUT"),
+    ("no-recipient", "send_message", {**VALID["send_message"], "to": ["Nobody"]}, "RECIPIENT_NOT_FOUND"),
+    ("as-human", "send_message", {**VALID["send_message"], "sender_name": "Human"}, "PERMISSION_DENIED"),
+    ("retired", "send_message", {**VALID["send_message"], "to": ["GoneElm"]}, "RECIPIENT_RETIRED"),
+]
+
+
+@pytest.mark.parametrize(("label", "tool", "arguments", "error_type"), OVER_MCP, ids=[row[0] for row in OVER_MCP])
+def test_over_mcp_the_error_is_the_same(
+    label: str, tool: str, arguments: dict[str, Any], error_type: str, bench: Bench
+) -> None:
+    del label
+    with bench.server.connect() as session:
+        session.open_session()
+        result = session.tool(tool, **arguments)
+
+    error = result["structuredContent"]["error"]
+    assert (result["isError"], error["type"]) == (True, error_type)
+    assert bench.connection.rpc(tool, arguments).error == error
+    assert not bench.witness.saw_change()
+
+
+BAD_URIS = [
+    "resource://nowhere", "resource://message/abc", "resource://message/0", "resource://message/99999999",
+    "resource://message/-1", "resource://inbox/Nobody", "resource://inbox/..%2f..%2fetc", "resource://project/nope",
+    "resource://inbox/BlueLake?project=%2Fnope", "resource://inbox/BlueLake?limit=-1", "resource://inbox/BlueLake?limit=x",
+    "resource://inbox/BlueLake?since_ts=yesterday", "resource://thread/..%2F..", "resource://thread/%00", "http://x/",
+    "resource://", "resource://agents/", "", "file:///etc/passwd", "resource://inbox/%ff", "resource://thread/never-said",
+    "resource://views/ack-overdue/BlueLake?ttl_minutes=-5", "resource://outbox/BlueLake?include_bodies=perhaps",
+]
+
+
+@pytest.mark.parametrize("uri", BAD_URIS)
+def test_a_bad_resource_uri_is_an_error_never_an_empty_success(uri: str, bench: Bench) -> None:
+    with bench.server.connect() as session:
+        session.open_session()
+        answer = session.mcp("resources/read", uri=uri)
+
+    assert answer["error"]["data"]["error"]["type"] in ("NOT_FOUND", "INVALID_INPUT")
+    assert not bench.witness.saw_change()
+
+
+def test_the_witness_notices_a_change(bench: Bench) -> None:
+    before = bench.witness.saw_change()
+
+    bench.connection.call("set_status", project_key=PROJECT, agent_name="RedStone", status="busy", note="seen?")
+
+    assert (before, bench.witness.saw_change()) == (False, True)
+    bench.rebase()
+
+
+def test_a_connection_that_leaves_in_the_middle_of_a_body_harms_nobody(bench: Bench) -> None:
+    raw = Connection(bench.server.port)
+    raw._http.putrequest("POST", "/rpc/send_message")
+    raw._http.putheader("Content-Length", "1000")
+    raw._http.endheaders(b'{"project_key":')
+
+    raw.close()
+
+    assert bench.connection.call("health_check")["status"] == "ok"
