@@ -40,9 +40,9 @@ class Store:
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as opened:
+            migrate(self._path, reach=self._reach)
             writing = open_writing(self._path, echo=self._echo)
             opened.callback(writing.close)
-            migrate(writing, self._path, reach=self._reach)
             self._writer = Writer(writing, Tx(writing, self._clock), self._reach)
             opened.push_async_callback(self._writer.close)
             self._reading = open_reading(self._path, echo=self._echo)

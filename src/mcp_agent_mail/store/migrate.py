@@ -1,20 +1,207 @@
-"""Numbered, forward-only migrations under `PRAGMA user_version`."""
+"""Numbered, forward-only migrations: `schema/NNNN_*.sql` under `PRAGMA user_version`.
+
+A store file exists whole or not at all: a new one is built beside its place and renamed into it.
+An existing one is recognised by SQLite's `application_id` in its header, read without SQLite, so that
+a file of another program is not touched. Before a migration changes a store, a copy of it is kept.
+"""
 
 from __future__ import annotations
 
+import os
 import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.ids import new_store_id
+from mcp_agent_mail.store.connection import add_functions
+
+APPLICATION_ID = int.from_bytes(b"amai", "big")
+COPIES_KEPT = 3
+_MAGIC = b"SQLite format 3\0"
+_HEADER_BYTES = 100
+_APPLICATION_ID_AT = slice(68, 72)
+_BUSY_S = 5.0
 
 
-def migrate(connection: sqlite3.Connection, path: Path, *, reach: Reach) -> None:
-    """Bring the store to the newest schema. (Placeholder until the store slice lands: no copy, no refusal yet.)"""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version == 0:
-        sql = (files("mcp_agent_mail.store") / "schema" / "0001_foundation.sql").read_text()
-        connection.executescript(f"BEGIN IMMEDIATE; {sql}; PRAGMA user_version=1; COMMIT;")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """One step of the schema; `version` is the `user_version` it leads to."""
+
+    version: int
+    sql: str
+
+
+class StoreRefused(Unavailable):
+    """The file at the store's place is not opened; it is left as it is."""
+
+    recoverable = False
+
+
+class ForeignStore(StoreRefused):
+    """The file is another program's."""
+
+
+class NewerStore(StoreRefused):
+    """The store was written by a newer version of this program."""
+
+
+class MigrationFailed(StoreRefused):
+    """A migration left references that lead nowhere; the store is as it was before."""
+
+
+def shipped_migrations() -> list[Migration]:
+    """The migrations of this version, oldest first, numbered without a gap."""
+    folder = files("mcp_agent_mail.store") / "schema"
+    scripts = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".sql")), key=lambda entry: entry.name)
+    migrations = [
+        Migration(version=int(script.name.split("_")[0]), sql=script.read_text(encoding="utf-8")) for script in scripts
+    ]
+    assert [migration.version for migration in migrations] == list(range(1, len(migrations) + 1))
+    return migrations
+
+
+def migrate(path: Path, *, reach: Reach, migrations: Sequence[Migration] | None = None) -> None:
+    """Make or bring the store at `path` to the newest schema. The caller holds the store's lock.
+
+    Raises StoreRefused. Stopped anywhere, it leaves the store before or after a migration, never between.
+    """
+    path = path.resolve()
+    wanted = shipped_migrations() if migrations is None else migrations
+    if not path.exists() or path.stat().st_size == 0:
+        _create(path, wanted, reach)
+        return
+    require_ours(path)
+    with closing(_connect(path)) as connection:
+        found = _version(connection)
+        newest = wanted[-1].version
+        if found > newest:
+            raise NewerStore(
+                f"{path} has schema {found}; this version of mcp-agent-mail knows schemas up to {newest}.",
+                hint="Start the newer version, or restore the copy kept before its migration "
+                f"({path.name}.before-{newest + 1:04}).",
+                data={"schema_version": found, "newest_known": newest},
+            )
+        missing = [migration for migration in wanted if migration.version > found]
+        if missing:
+            keep_copy(connection, path, before=missing[0].version)
+        for migration in missing:
+            _apply(connection, migration, reach)
+
+
+def require_ours(path: Path) -> None:
+    """Raise ForeignStore unless the header of `path` says that this program made it."""
+    with path.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    if header.startswith(_MAGIC) and int.from_bytes(header[_APPLICATION_ID_AT], "big") == APPLICATION_ID:
+        return
+    kind = "an SQLite database of another program" if header.startswith(_MAGIC) else "no SQLite database"
+    raise ForeignStore(
+        f"{path} is {kind}. It was left untouched.",
+        hint="Point DATABASE_URL (or STORAGE_ROOT) to another place; the store is made there.",
+        data={"path": str(path)},
+    )
+
+
+def keep_copy(connection: sqlite3.Connection, path: Path, *, before: int) -> Path:
+    """Copy the store beside itself and drop the oldest copies beyond COPIES_KEPT. Safe to repeat."""
+    copy = path.with_name(f"{path.name}.before-{before:04}")
+    building = copy.with_name(copy.name + ".new")
+    _remove(building)
+    with closing(sqlite3.connect(building, isolation_level=None)) as target:
+        building.chmod(0o600)
+        connection.backup(target)
+        target.execute("PRAGMA journal_mode=DELETE")
+    _move_into_place(building, copy)
+    copies = sorted(path.parent.glob(f"{path.name}.before-[0-9][0-9][0-9][0-9]"))
+    for outdated in copies[:-COPIES_KEPT]:
+        outdated.unlink()
+    return copy
+
+
+def _create(path: Path, migrations: Sequence[Migration], reach: Reach) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    building = path.with_name(path.name + ".new")
+    _remove(building)
+    with closing(_connect(building)) as connection:
+        building.chmod(0o600)
+        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        for migration in migrations:
+            _apply(connection, migration, reach)
         connection.execute("INSERT INTO meta (key, value) VALUES ('store_id', ?)", (new_store_id(),))
-    reach(FailPoint.MIGRATION)
+    _move_into_place(building, path)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
+    connection.execute("PRAGMA synchronous=FULL")
+    add_functions(connection)
+    return connection
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def _apply(connection: sqlite3.Connection, migration: Migration, reach: Reach) -> None:
+    """One migration in one transaction. Foreign keys are off meanwhile (tables are rebuilt), and checked at its end."""
+    connection.execute("PRAGMA foreign_keys=OFF")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for statement in statements_of(migration.sql):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version={migration.version}")
+        if broken := connection.execute("PRAGMA foreign_key_check").fetchmany(10):
+            raise MigrationFailed(
+                f"Migration {migration.version} would leave rows of {broken[0][0]} that refer to nothing.",
+                hint="Nothing was changed. `am doctor verify` lists what is wrong with the store.",
+                data={"schema_version": migration.version},
+            )
+        reach(FailPoint.MIGRATION)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def statements_of(sql: str) -> list[str]:
+    """The statements of a script, one by one: `executescript` would commit before it begins."""
+    statements, unfinished = [], ""
+    for line in sql.splitlines(keepends=True):
+        unfinished += line
+        if sqlite3.complete_statement(unfinished):
+            statements.append(unfinished)
+            unfinished = ""
+    assert not _without_comments(unfinished), "the script ends within a statement"
+    return statements
+
+
+def _without_comments(sql: str) -> str:
+    return "".join(line for line in sql.splitlines() if not line.lstrip().startswith("--")).strip()
+
+
+def _move_into_place(building: Path, place: Path) -> None:
+    """Rename and make it last: the file's content, then the folder that names it."""
+    _sync(building)
+    building.replace(place)
+    _sync(place.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(building: Path) -> None:
+    """What an attempt that was stopped left behind."""
+    for suffix in ("", "-journal", "-wal", "-shm"):
+        building.with_name(building.name + suffix).unlink(missing_ok=True)

@@ -1,0 +1,148 @@
+"""One process owns a store: a kernel lock says so, and a file beside it says who.
+
+The lock is the kernel's (`flock`): it is free the instant its holder ends, however it ends, so it is
+never broken because of its age. The file beside it is only information: while the lock is free,
+nobody owns the store, whatever that file says.
+
+Standard library only, but for the lock itself: `read_owner` is part of commands that must start fast.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from mcp_agent_mail.core.clock import Clock, iso, system_clock
+from mcp_agent_mail.core.errors import Unavailable
+
+LOCK_FILE = "server.lock"
+OWNER_FILE = "server.json"
+# Longer than `read_owner` holds its shared lock, so that somebody who only looks never keeps a server from starting.
+_PATIENCE_S = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Who holds the lock. `url` is None for a command, and for a server that does not listen yet.
+
+    All are None while the holder has not written them yet.
+    """
+
+    pid: int | None
+    url: str | None
+    started: str | None
+
+
+class StoreInUse(Unavailable):
+    """Another process owns the store."""
+
+
+class StoreLock:
+    """`with StoreLock(storage_root, database_path) as lock:` owns the store, or raises StoreInUse.
+
+    A database that lies elsewhere is locked there too: another STORAGE_ROOT may name it as well.
+    """
+
+    def __init__(self, storage_root: Path, database_path: Path, *, clock: Clock = system_clock) -> None:
+        self._places = [(storage_root / LOCK_FILE, storage_root / OWNER_FILE)]
+        database = database_path.resolve()
+        if database.parent != storage_root.resolve():
+            lock_file = database.with_name(database.name + ".lock")
+            self._places.append((lock_file, lock_file.with_name(lock_file.name + ".json")))
+        self._clock = clock
+        self._started: str | None = None
+        self._held = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as taken:
+            for lock_file, owner_file in self._places:
+                lock_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                _take(lock_file, owner_file, taken)
+                taken.callback(owner_file.unlink, missing_ok=True)
+            self._started = iso(self._clock())
+            self._note(url=None)
+            self._held = taken.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._held.close()
+
+    def announce(self, url: str) -> None:
+        """Tell latecomers and commands where the server listens."""
+        self._note(url=url)
+
+    def _note(self, *, url: str | None) -> None:
+        owner = Owner(pid=os.getpid(), url=url, started=self._started)
+        for _, owner_file in self._places:
+            _write_private(owner_file, json.dumps(asdict(owner)))
+
+
+def read_owner(storage_root: Path) -> Owner | None:
+    """Who owns the store now; None when nobody does. Cheap, and never in the way of a start."""
+    return _owner(storage_root / LOCK_FILE, storage_root / OWNER_FILE)
+
+
+def _take(lock_file: Path, owner_file: Path, taken: ExitStack) -> None:
+    from filelock import FileLock, Timeout  # noqa: PLC0415  # 45 ms that `read_owner` need not pay.
+
+    lock = FileLock(lock_file, mode=0o600, thread_local=False, fallback_to_soft=False)
+    try:
+        taken.enter_context(lock.acquire(timeout=_PATIENCE_S))
+    except Timeout as held:
+        raise _in_use(lock_file.parent, _owner(lock_file, owner_file)) from held
+
+
+def _in_use(place: Path, owner: Owner | None) -> StoreInUse:
+    pid = owner.pid if owner else None
+    url = owner.url if owner else None
+    by_whom = f"process {pid}" if pid else "another process"
+    serving = f", which serves {url}" if url else ""
+    use_it = f"Use the server at {url}, or stop it" if url else "Wait until it is done, or stop it"
+    return StoreInUse(
+        f"The store in {place} is in use by {by_whom}{serving}.",
+        hint=f"{use_it}{f' (kill {pid})' if pid else ''} and start again; another STORAGE_ROOT is another store.",
+        data={"pid": pid, "url": url, "started": owner.started if owner else None, "storage_root": str(place)},
+    )
+
+
+def _owner(lock_file: Path, owner_file: Path) -> Owner | None:
+    if not _is_held(lock_file):
+        return None
+    try:
+        found = json.loads(owner_file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):  # The holder has not written it yet.
+        found = {}
+    return Owner(pid=found.get("pid"), url=found.get("url"), started=found.get("started"))
+
+
+def _is_held(lock_file: Path) -> bool:
+    try:
+        descriptor = os.open(lock_file, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Whole or not at all, readable by this user alone."""
+    beside = path.with_name(f"{path.name}.{os.getpid()}")
+    with suppress(FileNotFoundError):
+        beside.unlink()
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    beside.replace(path)
