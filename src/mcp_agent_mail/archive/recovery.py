@@ -1,0 +1,76 @@
+"""After an unclean stop: leftover locks go, and the work-tree files of the last commits equal the branch again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+from mcp_agent_mail.archive.repository import BRANCH, EMPTY_TREE, Repository
+from mcp_agent_mail.archive.worktree import WorkTree
+from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
+
+WINDOW_S = 120
+"""Kernels write a file back within half a minute or so; what is older was on disk."""
+
+_AT_ONCE = 200
+
+
+def remove_leftovers(repository: Repository) -> None:
+    """Locks and half-written packs of Git processes that were killed.
+
+    Called while the archive lock is held, which those processes would still hold if one lived.
+    """
+    for name in ("index.lock", "HEAD.lock", "packed-refs.lock", f"{BRANCH}.lock"):
+        (repository.git_path / name).unlink(missing_ok=True)
+    for pattern in ("objects/pack/tmp_*", "objects/pack/.tmp-*", "fast_import_crash_*"):
+        for leftover in repository.git_path.glob(pattern):
+            leftover.unlink(missing_ok=True)
+
+
+def restore_recent_files(repository: Repository, tree: WorkTree, tip: str) -> int:
+    """Compare what the last commits wrote with the branch and write again what differs; how many files did."""
+    if not repository.is_checked_out():
+        return 0
+    restored = 0
+    wanted: dict[str, list[str]] = {}
+    for path, blob in _recent_files(repository, tip):
+        if not _holds(repository, path, blob):
+            wanted.setdefault(blob, []).append(path)
+            restored += 1
+        if len(wanted) >= _AT_ONCE:
+            _restore(repository, tree, wanted)
+            wanted.clear()
+    _restore(repository, tree, wanted)
+    return restored
+
+
+def _recent_files(repository: Repository, tip: str) -> Iterator[tuple[str, str]]:
+    """Path and blob of every file of ours that the commits of the window wrote."""
+    newest = int(repository.git("show", "--no-patch", "--format=%ct", tip))
+    before = newest - WINDOW_S
+    base = repository.git("rev-list", "-1", "--first-parent", f"--before={before}", tip).decode().strip()
+    places = (ARCHIVE_FILE, *OWN_FOLDERS)
+    changes = repository.git("diff-tree", "-r", "-z", "--no-renames", base or EMPTY_TREE, tip, "--", *places)
+    fields = iter(changes.decode("utf-8", "surrogateescape").split("\0")[:-1])
+    for entry, path in zip(fields, fields, strict=True):
+        _, mode, _, blob, _ = entry.split(" ")
+        if mode != "000000":
+            yield path, blob
+
+
+def _holds(repository: Repository, path: str, blob: str) -> bool:
+    try:
+        content = (repository.path / path).read_bytes()
+    except OSError:
+        return False
+    return blob_id(content) == blob
+
+
+def _restore(repository: Repository, tree: WorkTree, wanted: dict[str, list[str]]) -> None:
+    for blob, paths in wanted.items():
+        tree.put(repository.git("cat-file", "blob", blob), paths)
+
+
+def blob_id(content: bytes) -> str:
+    """The name Git gives to this content."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()

@@ -1,0 +1,160 @@
+"""One project's repository: where it lies, how it is set up, whose it is, and what its history has sealed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.git import DEFAULT_TIMEOUT_S, GitFailed, run_git, stream_git
+from mcp_agent_mail.core.ids import OutboxSeq
+from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE
+from mcp_agent_mail.domain.commit_text import SEQ_TRAILER
+
+BRANCH = "refs/heads/main"
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+# What a person's own Git in the work tree must know too; our calls pass the rest themselves.
+_CONFIG = """\
+[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = false
+\tlogallrefupdates = false
+\thooksPath = /dev/null
+\tautocrlf = false
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+[fastimport]
+\tunpackLimit = 1
+"""
+_SEALED_FORMAT = f"%H%x1f%ct%x1f%s%x1f%(trailers:key={SEQ_TRAILER},valueonly,separator=%x2C)"
+
+
+class ArchiveRefused(Conflict):
+    """This repository is not written to until somebody has decided what it is. Others are not affected."""
+
+
+class ForeignArchive(ArchiveRefused):
+    """The repository belongs to another store, or is no archive at all."""
+
+
+class ArchiveAhead(ArchiveRefused):
+    """The repository holds events that the database does not know: the database is older than its archive."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SealedCommit:
+    """A commit of ours: with it everything up to `last_seq` is in the archive."""
+
+    hexsha: str
+    subject: str
+    committed_ts: Micros
+    last_seq: OutboxSeq
+
+
+class Repository:
+    """Git on one archive. `lock_fds` (the archive lock) stay open in every Git process that writes."""
+
+    def __init__(self, path: Path, *, lock_fds: Sequence[int] = ()) -> None:
+        self.path = path
+        self.git_path = path / ".git"
+        self._lock_fds = lock_fds
+        # Named, never discovered: in a folder without `.git`, Git would take the next one above it.
+        self._place = (f"--git-dir={self.git_path}", f"--work-tree={path}")
+
+    def git(
+        self, *arguments: str, stdin: bytes = b"", config: Sequence[str] = (), timeout_s: float = DEFAULT_TIMEOUT_S
+    ) -> bytes:
+        return run_git(
+            *self._place, *arguments, stdin=stdin, config=config, timeout_s=timeout_s, keep_fds=self._lock_fds
+        )
+
+    def exists(self) -> bool:
+        return (self.git_path / "HEAD").exists()
+
+    def tip(self) -> str | None:
+        """The commit the branch points to; None before the first."""
+        return self.git("for-each-ref", "--format=%(objectname)", BRANCH).decode().strip() or None
+
+    def is_checked_out(self) -> bool:
+        """Is our branch what the work tree shows? A person may have switched to another."""
+        return (self.git_path / "HEAD").read_text().strip() == f"ref: {BRANCH}"
+
+    def create(self) -> None:
+        """Set up an empty repository; safe to repeat until it has its first commit."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        run_git("init", "--quiet", f"--initial-branch={BRANCH.rpartition('/')[2]}", "--template=", str(self.path))
+        (self.git_path / "config").write_text(_CONFIG)
+        for name in ("HEAD", "config"):
+            sync(self.git_path / name)
+        for folder in ("objects/pack", "objects", "refs/heads", "refs", ""):
+            sync(self.git_path / folder)
+        sync(self.path)
+        sync(self.path.parent)
+
+    def require_owner(self, store_id: str) -> None:
+        """Raise unless the archive's own file names this store."""
+        try:
+            content = self.git("cat-file", "blob", f"{BRANCH}:{ARCHIVE_FILE}")
+            found = json.loads(content)["store_id"]
+        except (GitFailed, ValueError, KeyError, TypeError):
+            raise ForeignArchive(
+                f"{self.path} has commits but no readable {ARCHIVE_FILE}: it is no archive of this store.",
+                hint=f"Move {self.path} away; a new archive is begun there.",
+                data={"path": str(self.path)},
+            ) from None
+        if found != store_id:
+            raise ForeignArchive(
+                f"{self.path} belongs to store {found}; this is store {store_id}.",
+                hint="Point STORAGE_ROOT and DATABASE_URL at the database that belongs to these archives, or move "
+                f"{self.path} away: a new archive is begun there.",
+                data={"path": str(self.path), "store_id": store_id, "found": found},
+            )
+
+    def sealed(self) -> Iterator[SealedCommit]:
+        """Our commits, newest first. A person's own commits have no trailer and are passed over."""
+        with stream_git(*self._place, "log", "-z", f"--format={_SEALED_FORMAT}", BRANCH, "--") as stdout:
+            for record in _records(stdout):
+                hexsha, seconds, subject, trailer = record.split("\x1f")
+                if trailer.isdigit():
+                    yield SealedCommit(
+                        hexsha=hexsha,
+                        subject=subject,
+                        committed_ts=Micros(int(seconds) * SECOND),
+                        last_seq=OutboxSeq(int(trailer)),
+                    )
+
+    def sealed_after(self, seq: OutboxSeq) -> list[SealedCommit]:
+        """Our commits that hold events above `seq`, oldest first."""
+        found: list[SealedCommit] = []
+        for commit in self.sealed():
+            if commit.last_seq <= seq:
+                break
+            found.append(commit)
+        return found[::-1]
+
+
+def sync(path: Path) -> None:
+    """Put a file, or the names in a folder, on disk."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _records(stdout: IO[bytes]) -> Iterator[str]:
+    rest = b""
+    while chunk := stdout.read1(4096):  # type: ignore[attr-defined]  # Popen's pipe is a BufferedReader
+        *records, rest = (rest + chunk).split(b"\0")
+        yield from (record.decode("utf-8", "replace") for record in records)
+    if rest:
+        yield rest.decode("utf-8", "replace")

@@ -1,0 +1,67 @@
+"""The files people read: written once, shared by hard links, replaced but never edited in place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+_FOLDERS_REMEMBERED = 10_000
+
+
+class WorkTree:
+    """`scratch` lies inside `.git`, on the same file system: half a file is never seen under its name."""
+
+    def __init__(self, root: Path, scratch: Path) -> None:
+        self._root = root
+        self._scratch = scratch
+        self._known: set[str] = set()
+
+    def write(self, files: Mapping[str, bytes]) -> None:
+        """Write every file; equal contents become one inode with many names."""
+        shared: dict[bytes, list[str]] = {}
+        for path, content in files.items():
+            shared.setdefault(content, []).append(path)
+        for content, paths in shared.items():
+            self.put(content, paths)
+
+    def put(self, content: bytes, paths: Iterable[str]) -> None:
+        fresh = self._scratch / "new"
+        fresh.write_bytes(content)
+        for path in paths:
+            self._make_folder(path)
+            self._place(fresh, self._root / path, content)
+        fresh.unlink()
+
+    def _place(self, fresh: Path, target: Path, content: bytes) -> None:
+        try:
+            os.link(fresh, target)
+        except FileExistsError:
+            self._replace(fresh, target, content)
+        except OSError:
+            # No hard links here (or no more for this inode): a copy of its own.
+            self._replace_by_copy(target, content)
+
+    def _replace(self, fresh: Path, target: Path, content: bytes) -> None:
+        second = self._scratch / "link"
+        second.unlink(missing_ok=True)
+        try:
+            os.link(fresh, second)
+        except OSError:
+            self._replace_by_copy(target, content)
+        else:
+            second.replace(target)
+
+    def _replace_by_copy(self, target: Path, content: bytes) -> None:
+        copy = self._scratch / "copy"
+        copy.write_bytes(content)
+        copy.replace(target)
+
+    def _make_folder(self, path: str) -> None:
+        folder = path.rpartition("/")[0]
+        if folder in self._known:
+            return
+        (self._root / folder).mkdir(parents=True, exist_ok=True)
+        if len(self._known) >= _FOLDERS_REMEMBERED:
+            self._known.clear()
+        self._known.add(folder)

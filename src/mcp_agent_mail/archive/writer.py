@@ -1,0 +1,153 @@
+"""Writes one project's archive: a batch of files becomes one commit and the files people read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_agent_mail.archive.fast_import import NewCommit, Signature, import_commit
+from mcp_agent_mail.archive.index import refresh_index
+from mcp_agent_mail.archive.recovery import remove_leftovers, restore_recent_files
+from mcp_agent_mail.archive.repository import ArchiveAhead, Repository, SealedCommit, sync
+from mcp_agent_mail.archive.worktree import WorkTree
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.failpoints import FailPoint, Reach
+from mcp_agent_mail.core.ids import OutboxSeq
+from mcp_agent_mail.domain.commit_text import CommitText
+
+MANY_PACKS = 50
+"""Every batch is one pack, and every Git command opens them all."""
+
+_REPACK_TIMEOUT_S = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveOwner:
+    """Whose archives these are, and who signs for mixed batches."""
+
+    store_id: str
+    author_name: str
+    author_email: str
+
+
+class ArchiveWriter:
+    """Opening makes the repository ready: created, or checked to be ours, and mended after an unclean stop.
+
+    Raises ArchiveRefused for a repository that must not be written to. Whoever uses it holds the archive lock.
+    """
+
+    def __init__(
+        self, path: Path, owner: ArchiveOwner, *, highest_seq: OutboxSeq, reach: Reach, lock_fds: Sequence[int] = ()
+    ) -> None:
+        self._repository = Repository(path, lock_fds=lock_fds)
+        self._owner = owner
+        self._reach = reach
+        state = self._repository.git_path / "agent-mail"
+        self._open_note = state / "open"
+        self._index_note = state / "indexed"
+        self._tree = WorkTree(path, state)
+        self._tip = self._repository.tip() if self._repository.exists() else None
+        if self._tip is None:
+            self._repository.create()
+        else:
+            self._repository.require_owner(owner.store_id)
+            self._require_known_seq(highest_seq)
+        state.mkdir(exist_ok=True)
+        if self._open_note.exists():
+            self._mend()
+        self._is_noted = False
+        self._needs_refresh = self._tip is not None
+
+    @property
+    def is_empty(self) -> bool:
+        """No commit yet: the first one must bring `archive.json`."""
+        return self._tip is None
+
+    @property
+    def needs_refresh(self) -> bool:
+        return self._needs_refresh
+
+    def sealed_after(self, seq: OutboxSeq) -> list[SealedCommit]:
+        """Commits made earlier that hold events above `seq`, oldest first, now surely on disk."""
+        if self.is_empty:
+            return []
+        found = self._repository.sealed_after(seq)
+        if found:
+            self._sync_folders()
+        return found
+
+    def commit(self, files: Mapping[str, bytes], text: CommitText, at: Micros) -> SealedCommit:
+        """One commit with these files, in Git and on disk when this returns."""
+        self._note_open()
+        self._reach(FailPoint.BEFORE_IMPORT)
+        committer = Signature(name=self._owner.author_name, email=self._owner.author_email)
+        author = committer if text.author is None else Signature(name=text.author, email=self._owner.author_email)
+        new = NewCommit(files=files, message=text.message, author=author, committer=committer, at=at)
+        self._tip = import_commit(self._repository, new, onto_tip=not self.is_empty)
+        self._needs_refresh = True
+        self._reach(FailPoint.AFTER_IMPORT)
+        self._sync_folders()
+        self._tree.write(files)
+        return SealedCommit(
+            hexsha=self._tip,
+            subject=text.subject,
+            committed_ts=Micros(at // SECOND * SECOND),
+            last_seq=text.last_seq,
+        )
+
+    def refresh(self) -> None:
+        """When idle: the index follows the branch, then nothing here is unfinished."""
+        tip = self._repository.tip()
+        if tip is not None:
+            self._reach(FailPoint.INDEX_REFRESH)
+            refresh_index(self._repository, tip, self._index_note)
+        self._needs_refresh = False
+        self._open_note.unlink(missing_ok=True)
+        self._is_noted = False
+
+    def pack_count(self) -> int:
+        return sum(1 for _ in (self._repository.git_path / "objects" / "pack").glob("*.pack"))
+
+    def repack(self) -> None:
+        """Join packs so that their sizes double from one to the next: few stay, and big ones are rarely touched."""
+        self._repository.git(
+            "repack",
+            "-d",
+            "-q",
+            "--geometric=2",
+            "--write-midx",
+            config=("core.fsync=all",),
+            timeout_s=_REPACK_TIMEOUT_S,
+        )
+
+    def _require_known_seq(self, highest_seq: OutboxSeq) -> None:
+        newest = next(self._repository.sealed(), None)
+        if newest is not None and newest.last_seq > highest_seq:
+            path = self._repository.path
+            raise ArchiveAhead(
+                f"{path} holds events up to {newest.last_seq}; the database has given out {highest_seq} only: "
+                "it is older than its archive.",
+                hint=f"Put the newer database back, or move {path} away: a new archive is begun there.",
+                data={"path": str(path), "archive_seq": newest.last_seq, "store_seq": highest_seq},
+            )
+
+    def _mend(self) -> None:
+        remove_leftovers(self._repository)
+        # The index may be torn as well: build it again.
+        self._index_note.unlink(missing_ok=True)
+        if self._tip is not None:
+            restore_recent_files(self._repository, self._tree, self._tip)
+
+    def _note_open(self) -> None:
+        """From here on a stop is unclean until the next refresh."""
+        if not self._is_noted:
+            self._open_note.touch()
+            self._is_noted = True
+
+    def _sync_folders(self) -> None:
+        """Git never syncs folders: without this a synced branch can point to a pack whose name is lost."""
+        sync(self._repository.git_path / "objects" / "pack")
+        with suppress(FileNotFoundError):  # All branches may be packed by a person's `git gc`.
+            sync(self._repository.git_path / "refs" / "heads")
