@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -14,6 +15,8 @@ from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 MAX_SUBJECT = 512
 MAX_NAMED_RECIPIENTS = 500
 MAX_BROADCAST_RECIPIENTS = 5_000
+MAX_BODIES_BYTES = 2 * 1024 * 1024
+"""What one answer carries of bodies (UTF-8). Beyond, an item says `body_omitted`."""
 
 _BREAKS = re.compile("\r\n|[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
@@ -188,3 +191,14 @@ def require_body_fits(body_md: str, max_bytes: int) -> None:
             hint="Send the essence and say in which file the rest stands.",
             data={"parameter": "body_md", "bytes": size, "max_bytes": max_bytes},
         )
+
+
+def bodies_that_fit(heads: Iterable[MessageHead]) -> list[MessageId]:
+    """The messages whose bodies one answer carries: in order, each that still fits into `MAX_BODIES_BYTES`."""
+    room = MAX_BODIES_BYTES
+    chosen: list[MessageId] = []
+    for head in heads:
+        if head.body_bytes <= room:
+            room -= head.body_bytes
+            chosen.append(head.id)
+    return chosen

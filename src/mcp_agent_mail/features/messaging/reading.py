@@ -1,0 +1,256 @@
+"""Reads of mail. None of them changes anything; each walks an index and is bounded in rows and bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.errors import NotFound
+from mcp_agent_mail.core.ids import MessageId, ProjectId
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.caller import Caller, CallerKind, require_to_read_mail
+from mcp_agent_mail.domain.messages import (
+    Addressee,
+    InboxEntry,
+    Message,
+    MessageHead,
+    Recipient,
+    bodies_that_fit,
+)
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.threads import UnknownThread, root_of_thread
+from mcp_agent_mail.features.messaging.requests import InboxRequest, OutboxRequest, ThreadRequest, TopicRequest
+from mcp_agent_mail.features.messaging.visibility import (
+    AmbiguousAgent,
+    Mailbox,
+    is_visible_from,
+    open_inbox,
+    open_outbox,
+    require_to_read_project,
+    unknown_message,
+)
+from mcp_agent_mail.features.projects.lookup import require_project
+from mcp_agent_mail.store.inboxes import InboxPage, Waiting
+from mcp_agent_mail.store.view import View
+
+Bodies = dict[MessageId, str]
+"""The bodies that one answer carries; a listed message without one was left out for size."""
+
+
+class UnknownCursor(NotFound):
+    """`after_id` is no message of this inbox."""
+
+
+class AmbiguousThread(AmbiguousAgent):
+    """Several projects have mail in this thread, and none was named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxListing:
+    """`bodies` is None when none were asked for."""
+
+    mailbox: Mailbox
+    entries: list[InboxEntry]
+    bodies: Bodies | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailListing:
+    """Messages as seen from `project`; `addressees` by message, where they were asked for."""
+
+    project: Project
+    heads: list[MessageHead]
+    bodies: Bodies | None = None
+    addressees: dict[MessageId, list[Addressee]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxListing:
+    mailbox: Mailbox
+    mail: MailListing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadPage:
+    """`next_after_id` is None on the last page."""
+
+    thread_id: str
+    mail: MailListing
+    total: int
+    next_after_id: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenMessage:
+    """One message as seen from `project`."""
+
+    message: Message
+    recipients: list[Recipient]
+    project: Project
+
+
+def read_inbox(view: View, caller: Caller, request: InboxRequest) -> InboxListing:
+    mailbox = open_inbox(view, caller, request.agent_name, request.project_key)
+    after_seq = 0
+    if request.after_id is not None:
+        after_seq = _cursor(view, mailbox.agent, request.after_id)
+    if request.since is not None:
+        after_seq = max(after_seq, view.inboxes.seq_until(mailbox.agent.id, request.since))
+    page = InboxPage(
+        limit=request.limit,
+        keep=_KEEP[request.urgent_only, request.unread_only],
+        thread_id=request.thread_id,
+        topic=request.topic,
+        after_seq=after_seq,
+        oldest_first=request.after_id is not None,
+    )
+    entries = view.inboxes.page(mailbox.agent.id, page)
+    bodies = load_bodies(view, (entry.head for entry in entries)) if request.include_bodies else None
+    return InboxListing(mailbox=mailbox, entries=entries, bodies=bodies)
+
+
+_KEEP = {
+    (False, False): Waiting.ANY,
+    (True, False): Waiting.URGENT,
+    (False, True): Waiting.UNREAD,
+    (True, True): Waiting.URGENT_UNREAD,
+}
+
+
+def _cursor(view: View, agent: Agent, after_id: int) -> int:
+    if after_id == 0:
+        return 0
+    seq = view.inboxes.cursor(agent.id, MessageId(after_id))
+    if seq is None:
+        raise UnknownCursor(
+            f"after_id {after_id} is no message of {agent.name}'s inbox.",
+            hint="Send the id of the last message you got from this inbox, or 0 for everything from the beginning.",
+            data={"parameter": "after_id", "after_id": after_id},
+        )
+    return seq
+
+
+def read_view(view: View, caller: Caller, agent_name: str, project_key: str | None, page: InboxPage) -> InboxListing:
+    mailbox = open_inbox(view, caller, agent_name, project_key)
+    return InboxListing(mailbox=mailbox, entries=view.inboxes.page(mailbox.agent.id, page))
+
+
+def read_overdue(
+    view: View, caller: Caller, mailbox_of: tuple[str, str | None], until: Micros, limit: int
+) -> InboxListing:
+    """Mail that waits for an acknowledgement since `until` or longer, oldest first."""
+    mailbox = open_inbox(view, caller, *mailbox_of)
+    to_seq = view.inboxes.seq_until(mailbox.agent.id, until)
+    page = InboxPage(limit=limit, keep=Waiting.UNACKNOWLEDGED, to_seq=to_seq, oldest_first=True)
+    return InboxListing(mailbox=mailbox, entries=view.inboxes.page(mailbox.agent.id, page))
+
+
+def read_outbox(view: View, caller: Caller, request: OutboxRequest) -> OutboxListing:
+    mailbox = open_outbox(view, caller, request.agent_name, request.project_key)
+    heads = view.messages.list_sent(mailbox.agent.id, since=request.since, limit=request.limit)
+    mail = MailListing(
+        project=mailbox.project,
+        heads=heads,
+        bodies=load_bodies(view, heads) if request.include_bodies else None,
+        addressees=view.messages.addressees(head.id for head in heads),
+    )
+    return OutboxListing(mailbox=mailbox, mail=mail)
+
+
+def read_topic(view: View, caller: Caller, request: TopicRequest) -> MailListing:
+    project = require_project(view, request.project_key)
+    require_to_read_project(caller, project)
+    heads = view.messages.list_topic(project.id, request.topic, since=request.since, limit=request.limit)
+    bodies = load_bodies(view, heads) if request.include_bodies else None
+    return MailListing(project=project, heads=heads, bodies=bodies)
+
+
+def read_thread(view: View, caller: Caller, request: ThreadRequest) -> ThreadPage:
+    """Oldest first. A thread started by a reply begins with the message that was answered."""
+    require_to_read_mail(caller)
+    project = _project_of_thread(view, caller, request)
+    require_to_read_project(caller, project)
+    root = _root(view, project.id, request.thread_id)
+    total = view.messages.count_thread(project.id, request.thread_id) + (root is not None)
+    if total == 0:
+        raise _unknown_thread(request.thread_id)
+    heads = view.messages.list_thread(
+        project.id, request.thread_id, after_id=request.after_id, limit=request.limit + 1
+    )
+    if root is not None and root.id > request.after_id:
+        heads = [root, *heads]
+    page = heads[: request.limit]
+    bodies = load_bodies(view, page) if request.include_bodies else None
+    return ThreadPage(
+        thread_id=request.thread_id,
+        mail=MailListing(project=project, heads=page, bodies=bodies),
+        total=total,
+        next_after_id=page[-1].id if len(heads) > len(page) else None,
+    )
+
+
+def _root(view: View, project_id: ProjectId, thread_id: str) -> MessageHead | None:
+    root = root_of_thread(thread_id)
+    if root is None or not view.messages.is_open_to(root, project_id):
+        return None
+    head = view.messages.find_head(root)
+    return None if head is None or head.thread_id == thread_id else head
+
+
+def _project_of_thread(view: View, caller: Caller, request: ThreadRequest) -> Project:
+    """The project named, else the caller's own, else the only one that has mail in the thread."""
+    if request.project_key is not None:
+        return require_project(view, request.project_key)
+    if caller.project_id is not None:
+        ids = [caller.project_id]
+    else:
+        ids = view.messages.projects_of_thread(request.thread_id)
+        root = root_of_thread(request.thread_id)
+        head = None if root is None else view.messages.find_head(root)
+        if head is not None and head.project_id not in ids:
+            ids.append(head.project_id)
+    projects = [project for project_id in ids if (project := view.projects.find(project_id)) is not None]
+    if not projects:
+        raise _unknown_thread(request.thread_id)
+    if len(projects) > 1:
+        raise AmbiguousThread(
+            f"Thread {request.thread_id} has mail in {len(projects)} projects.",
+            hint=f"Add ?project= with one of: {', '.join(p.slug for p in projects[:10])}.",
+            data={"projects": [{"slug": p.slug, "human_key": p.human_key} for p in projects]},
+        )
+    return projects[0]
+
+
+def _unknown_thread(thread_id: str) -> UnknownThread:
+    return UnknownThread(
+        f"No mail in thread {thread_id} is to be seen here.",
+        hint="Thread ids stand in fetch_inbox and search_messages; letter case counts.",
+        data={"thread_id": thread_id},
+    )
+
+
+def read_message(view: View, caller: Caller, message_id: MessageId, project_key: str | None) -> SeenMessage:
+    """Seen from the project named, else from the caller's own, else from the sender's."""
+    require_to_read_mail(caller)
+    message = view.messages.find(message_id)
+    if message is None:
+        raise unknown_message(message_id)
+    if project_key is not None:
+        project: Project | None = require_project(view, project_key)
+    else:
+        is_agent = caller.kind is CallerKind.AGENT and caller.project_id is not None
+        project = view.projects.find(caller.project_id if is_agent and caller.project_id else message.project_id)
+    assert project is not None
+    if not is_visible_from(view, caller, message, project):
+        raise unknown_message(message_id)
+    return SeenMessage(message=message, recipients=view.messages.recipients(message_id), project=project)
+
+
+def load_bodies(view: View, heads: Iterable[MessageHead]) -> Bodies:
+    """At most 2 MiB of them; SQLite never reads the others."""
+    return view.messages.bodies(bodies_that_fit(heads))
+
+
+def commits_of(view: View, project: Project, entries: Sequence[InboxEntry]) -> dict[MessageId, tuple[str, str]]:
+    return view.messages.commits(project.id, (entry.head.id for entry in entries))

@@ -1,0 +1,92 @@
+"""What callers ask of messaging, parsed but not yet judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.domain.messages import Importance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """Recipients as written. One named twice counts once, as `to` before `cc` before `bcc`."""
+
+    to: tuple[str, ...] = ()
+    cc: tuple[str, ...] = ()
+    bcc: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendRequest:
+    project_key: str
+    sender_name: str
+    recipients: Named
+    subject: str
+    body_md: str
+    importance: Importance = Importance.NORMAL
+    ack_required: bool = False
+    thread_id: str | None = None
+    topic: str | None = None
+    broadcast: bool = False
+    reply_to: MessageId | None = None
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyRequest:
+    """`importance` and `ack_required` are the original's when left out."""
+
+    project_key: str
+    sender_name: str
+    message_id: MessageId
+    recipients: Named
+    body_md: str
+    subject_prefix: str = "Re:"
+    importance: Importance | None = None
+    ack_required: bool | None = None
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxRequest:
+    """`after_id` turns the page round: what was delivered after that message, oldest first; 0 is the beginning."""
+
+    project_key: str | None
+    agent_name: str
+    limit: int
+    urgent_only: bool = False
+    unread_only: bool = False
+    include_bodies: bool = False
+    since: Micros | None = None
+    topic: str | None = None
+    thread_id: str | None = None
+    after_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxRequest:
+    project_key: str | None
+    agent_name: str
+    limit: int
+    include_bodies: bool = False
+    since: Micros | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRequest:
+    project_key: str
+    topic: str
+    limit: int
+    include_bodies: bool = True
+    since: Micros | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadRequest:
+    project_key: str | None
+    thread_id: str
+    limit: int
+    include_bodies: bool = False
+    after_id: int = 0

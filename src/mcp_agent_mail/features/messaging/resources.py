@@ -1,0 +1,185 @@
+"""The messaging resources: the same reads as the tools, by URI."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.params import Count, Flag, Id, Time
+from mcp_agent_mail.core.resources import ResourceSpec, resource
+from mcp_agent_mail.core.tools import Json
+from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.features.messaging import schemas
+from mcp_agent_mail.features.messaging.requests import InboxRequest, OutboxRequest, ThreadRequest
+from mcp_agent_mail.features.messaging.service import MessagingService
+from mcp_agent_mail.features.messaging.tools import LIMIT, NAME, PROJECT, THREAD
+
+_MAX_AGE_S = 10 * 365 * 24 * 3_600
+
+
+def messaging_resources(service: MessagingService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
+    return [*_mail(service, current_caller), *_boxes(service, current_caller), *_views(service, current_caller)]
+
+
+def _mail(service: MessagingService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
+    async def message(message_id: Annotated[int, Id()], project: Annotated[str | None, PROJECT] = None) -> Json:
+        """One message with its body."""
+        return schemas.message_object(service.message(current_caller(), MessageId(message_id), project))
+
+    async def thread(
+        thread_id: Annotated[str, THREAD],
+        project: Annotated[str | None, PROJECT] = None,
+        include_bodies: Annotated[bool, Flag()] = False,
+        limit: Annotated[int, LIMIT] = 1_000,
+        after_id: Annotated[int | None, Id(low=0)] = None,
+    ) -> Json:
+        """The project's mail in a thread, oldest first; next_after_id continues."""
+        request = ThreadRequest(
+            project_key=project,
+            thread_id=thread_id,
+            limit=limit,
+            include_bodies=include_bodies,
+            after_id=after_id or 0,
+        )
+        return schemas.thread_object(service.thread(current_caller(), request))
+
+    return [
+        resource(message, uri="resource://message/{message_id}{?project}", name="message", title="A message"),
+        resource(
+            thread,
+            uri="resource://thread/{thread_id}{?project,include_bodies,limit,after_id}",
+            name="thread",
+            title="A thread",
+        ),
+    ]
+
+
+def _boxes(service: MessagingService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
+    async def inbox(
+        agent: Annotated[str, NAME],
+        project: Annotated[str | None, PROJECT] = None,
+        since_ts: Annotated[int | None, Time()] = None,
+        urgent_only: Annotated[bool, Flag()] = False,
+        include_bodies: Annotated[bool, Flag()] = False,
+        limit: Annotated[int, LIMIT] = 20,
+    ) -> Json:
+        """An agent's inbox, newest first. Reading marks nothing."""
+        request = InboxRequest(
+            project_key=project,
+            agent_name=agent,
+            limit=limit,
+            urgent_only=urgent_only,
+            include_bodies=include_bodies,
+            since=None if since_ts is None else Micros(since_ts),
+        )
+        return schemas.inbox_object(service.inbox(current_caller(), request))
+
+    async def outbox(
+        agent: Annotated[str, NAME],
+        project: Annotated[str | None, PROJECT] = None,
+        limit: Annotated[int, LIMIT] = 20,
+        include_bodies: Annotated[bool, Flag()] = False,
+        since_ts: Annotated[int | None, Time()] = None,
+    ) -> Json:
+        """What an agent sent, newest first; bcc for the proven sender alone."""
+        request = OutboxRequest(
+            project_key=project,
+            agent_name=agent,
+            limit=limit,
+            include_bodies=include_bodies,
+            since=None if since_ts is None else Micros(since_ts),
+        )
+        return schemas.outbox_object(service.outbox(current_caller(), request))
+
+    async def mailbox(
+        agent: Annotated[str, NAME],
+        project: Annotated[str | None, PROJECT] = None,
+        limit: Annotated[int, LIMIT] = 20,
+    ) -> Json:
+        """An agent's inbox with the Git commit that holds each message (null while it is pending)."""
+        return schemas.mailbox_object(*service.mailbox(current_caller(), agent, project, limit))
+
+    return [
+        resource(
+            inbox,
+            uri="resource://inbox/{agent}{?project,since_ts,urgent_only,include_bodies,limit}",
+            name="inbox",
+            title="Inbox of an agent",
+        ),
+        resource(
+            outbox,
+            uri="resource://outbox/{agent}{?project,limit,include_bodies,since_ts}",
+            name="outbox",
+            title="Outbox of an agent",
+        ),
+        resource(
+            mailbox, uri="resource://mailbox/{agent}{?project,limit}", name="mailbox", title="Inbox with its commits"
+        ),
+    ]
+
+
+def _views(service: MessagingService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
+    async def urgent_unread(
+        agent: Annotated[str, NAME],
+        project: Annotated[str | None, PROJECT] = None,
+        limit: Annotated[int, LIMIT] = 20,
+    ) -> Json:
+        """Unread mail of high or urgent importance, newest first."""
+        return schemas.inbox_object(service.urgent_unread(current_caller(), agent, project, limit))
+
+    async def ack_required(
+        agent: Annotated[str, NAME],
+        project: Annotated[str | None, PROJECT] = None,
+        limit: Annotated[int, LIMIT] = 20,
+    ) -> Json:
+        """Mail that still waits for this agent's acknowledgement, newest first."""
+        return schemas.inbox_object(service.unacknowledged(current_caller(), agent, project, limit))
+
+    async def acks_stale(
+        agent: Annotated[str, NAME],
+        project: Annotated[str | None, PROJECT] = None,
+        ttl_seconds: Annotated[int, Count(1, _MAX_AGE_S)] = 1_800,
+        limit: Annotated[int, LIMIT] = 20,
+    ) -> Json:
+        """Mail that has waited ttl_seconds or longer for this agent's acknowledgement, oldest first."""
+        listing, now = service.overdue(current_caller(), (agent, project), ttl_seconds, limit)
+        return schemas.stale_object(listing, now, ttl_seconds)
+
+    async def ack_overdue(
+        agent: Annotated[str, NAME],
+        project: Annotated[str | None, PROJECT] = None,
+        ttl_minutes: Annotated[int, Count(1, _MAX_AGE_S // 60)] = 60,
+        limit: Annotated[int, LIMIT] = 50,
+    ) -> Json:
+        """Mail that has waited ttl_minutes or longer for this agent's acknowledgement, oldest first."""
+        listing, _ = service.overdue(current_caller(), (agent, project), ttl_minutes * 60, limit)
+        return {**schemas.inbox_object(listing), "ttl_minutes": ttl_minutes}
+
+    return [
+        resource(
+            urgent_unread,
+            uri="resource://views/urgent-unread/{agent}{?project,limit}",
+            name="urgent-unread",
+            title="Urgent unread mail",
+        ),
+        resource(
+            ack_required,
+            uri="resource://views/ack-required/{agent}{?project,limit}",
+            name="ack-required",
+            title="Mail to acknowledge",
+        ),
+        resource(
+            acks_stale,
+            uri="resource://views/acks-stale/{agent}{?project,ttl_seconds,limit}",
+            name="acks-stale",
+            title="Stale acknowledgements",
+        ),
+        resource(
+            ack_overdue,
+            uri="resource://views/ack-overdue/{agent}{?project,ttl_minutes,limit}",
+            name="ack-overdue",
+            title="Overdue acknowledgements",
+        ),
+    ]

@@ -1,0 +1,222 @@
+"""What callers get: wire objects from domain results. Keys and their order are a contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mcp_agent_mail.core.clock import SECOND, Micros, iso, iso_or_none
+from mcp_agent_mail.core.ids import MessageId, ProjectId
+from mcp_agent_mail.domain.addresses import shown_name
+from mcp_agent_mail.domain.messages import InboxEntry, Message, MessageHead, Recipient, RecipientKind
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.messaging.reading import (
+    InboxListing,
+    MailListing,
+    OutboxListing,
+    SeenMessage,
+    ThreadPage,
+)
+from mcp_agent_mail.features.messaging.sending import Replayed, Sent
+from mcp_agent_mail.store.inboxes import ReadingState
+
+Wire = dict[str, Any]
+"""A JSON object."""
+
+_COMMIT_DIGITS = 12
+
+
+def message_of(shown: MessageHead | Message, seen_from: ProjectId) -> Wire:
+    """The Message shape."""
+    wire: Wire = {
+        "id": shown.id,
+        "thread_id": shown.thread_id,
+        "topic": shown.topic,
+        "subject": shown.subject,
+        "from": shown_name(shown.sender_name, shown.project_id, shown.project_slug, seen_from),
+        "importance": str(shown.importance),
+        "ack_required": bool(shown.ack_required),
+        "created_ts": iso(shown.created_ts),
+        "attachments": [],
+    }
+    if shown.is_system:
+        wire["system"] = True
+    return wire
+
+
+def add_body(wire: Wire, message_id: MessageId, bodies: Mapping[MessageId, str] | None) -> Wire:
+    if bodies is not None:
+        body = bodies.get(message_id)
+        wire["body_md"] = body
+        if body is None:
+            wire["body_omitted"] = True
+    return wire
+
+
+def inbox_item(entry: InboxEntry, seen_from: ProjectId, bodies: Mapping[MessageId, str] | None) -> Wire:
+    """The InboxItem shape."""
+    wire = message_of(entry.head, seen_from)
+    wire["kind"] = entry.kind
+    return add_body(wire, entry.head.id, bodies)
+
+
+def inbox_items(listing: InboxListing) -> list[Wire]:
+    seen_from = listing.mailbox.project.id
+    return [inbox_item(entry, seen_from, listing.bodies) for entry in listing.entries]
+
+
+def inbox_object(listing: InboxListing, items: list[Wire] | None = None) -> Wire:
+    messages = inbox_items(listing) if items is None else items
+    return {
+        "project": listing.mailbox.project.human_key,
+        "agent": listing.mailbox.agent.name,
+        "count": len(messages),
+        "messages": messages,
+    }
+
+
+def mailbox_object(listing: InboxListing, commits: Mapping[MessageId, tuple[str, str]]) -> Wire:
+    items = inbox_items(listing)
+    for item in items:
+        commit = commits.get(item["id"])
+        item["commit"] = None if commit is None else {"hexsha": commit[0][:_COMMIT_DIGITS], "summary": commit[1]}
+    return inbox_object(listing, items)
+
+
+def stale_object(listing: InboxListing, now: Micros, ttl_seconds: int) -> Wire:
+    items = inbox_items(listing)
+    for item, entry in zip(items, listing.entries, strict=True):
+        item["read_at"] = iso_or_none(entry.read_ts)
+        item["age_seconds"] = max(0, now - entry.delivered_ts) // SECOND
+    return {**inbox_object(listing, items), "ttl_seconds": ttl_seconds}
+
+
+def mail_items(mail: MailListing) -> list[Wire]:
+    return [add_body(message_of(head, mail.project.id), head.id, mail.bodies) for head in mail.heads]
+
+
+def outbox_object(listing: OutboxListing) -> Wire:
+    """`bcc` only for the proven sender (and the operator)."""
+    kinds = ("to", "cc", "bcc") if listing.mailbox.proven else ("to", "cc")
+    seen_from = listing.mailbox.project.id
+    addressees = listing.mail.addressees or {}
+    messages = mail_items(listing.mail)
+    for item in messages:
+        named = addressees.get(item["id"], [])
+        for kind in kinds:
+            item[kind] = [shown_name(a.name, a.project_id, a.project_slug, seen_from) for a in named if a.kind == kind]
+    return {
+        "project": listing.mailbox.project.human_key,
+        "agent": listing.mailbox.agent.name,
+        "count": len(messages),
+        "messages": messages,
+    }
+
+
+def thread_object(page: ThreadPage) -> Wire:
+    messages = mail_items(page.mail)
+    for item, head in zip(messages, page.mail.heads, strict=True):
+        item["reply_to"] = head.reply_to
+    return {
+        "project": page.mail.project.human_key,
+        "thread_id": page.thread_id,
+        "messages": messages,
+        "total": page.total,
+        "next_after_id": page.next_after_id,
+    }
+
+
+def message_object(seen: SeenMessage) -> Wire:
+    """One message is shown whole, whatever its size; blind recipients never."""
+    message = seen.message
+    return {
+        **message_of(message, seen.project.id),
+        "body_md": message.body_md,
+        "to": _names(seen.recipients, RecipientKind.TO, seen.project.id),
+        "cc": _names(seen.recipients, RecipientKind.CC, seen.project.id),
+        "reply_to": message.reply_to,
+        "project": seen.project.human_key,
+    }
+
+
+def _names(recipients: Iterable[Recipient], kind: RecipientKind, seen_from: ProjectId) -> list[str]:
+    return [shown_name(r.name, r.project_id, r.project_slug, seen_from) for r in recipients if r.kind is kind]
+
+
+def payload(message: Message, recipients: list[Recipient], project: Project) -> Wire:
+    """One project's share of a message, for its sender alone: hence `bcc`. The body is not echoed."""
+    return {
+        **message_of(message, project.id),
+        "to": _names(recipients, RecipientKind.TO, project.id),
+        "cc": _names(recipients, RecipientKind.CC, project.id),
+        "bcc": _names(recipients, RecipientKind.BCC, project.id),
+        "recipients": [
+            {
+                "name": recipient.name,
+                "kind": recipient.kind.value,
+                "status": "delivered",
+                "last_active_ts": iso(recipient.last_active_ts),
+            }
+            for recipient in recipients
+        ],
+    }
+
+
+def _deliveries(sent: Sent) -> list[Wire]:
+    """One per project that has recipients, in the order in which the projects were addressed."""
+    if sent.message is None:
+        return []
+    by_project: dict[ProjectId, list[Recipient]] = {}
+    for recipient in sent.recipients:
+        by_project.setdefault(recipient.project_id, []).append(recipient)
+    return [
+        {
+            "project": sent.projects[project_id].human_key,
+            "payload": payload(sent.message, recipients, sent.projects[project_id]),
+        }
+        for project_id, recipients in by_project.items()
+    ]
+
+
+def sent_object(sent: Sent) -> Wire:
+    deliveries = _deliveries(sent)
+    wire: Wire = {
+        "deliveries": deliveries,
+        "count": len(deliveries),
+        "verified_sender": sent.sender.verified,
+        "skipped": [{"agent": one.agent, "code": one.code, "reason": one.reason} for one in sent.skipped],
+    }
+    if sent.eligible is not None:
+        wire["eligible"] = sent.eligible
+    return wire
+
+
+def replied_object(sent: Sent) -> Wire:
+    assert sent.message is not None
+    wire = sent_object(sent)
+    first: Wire = dict(wire["deliveries"][0]["payload"])
+    del first["recipients"]
+    return {**first, "reply_to": sent.message.reply_to, **wire}
+
+
+def send_result(outcome: Sent | Replayed) -> Wire:
+    return outcome.answer if isinstance(outcome, Replayed) else sent_object(outcome)
+
+
+def reply_result(outcome: Sent | Replayed) -> Wire:
+    return outcome.answer if isinstance(outcome, Replayed) else replied_object(outcome)
+
+
+def read_result(message_id: int, state: ReadingState | None) -> Wire:
+    read_ts = None if state is None else state.read_ts
+    return {"message_id": message_id, "read": read_ts is not None, "read_at": iso_or_none(read_ts)}
+
+
+def acknowledged_result(message_id: int, state: ReadingState | None) -> Wire:
+    ack_ts = None if state is None else state.ack_ts
+    return {
+        "message_id": message_id,
+        "acknowledged": ack_ts is not None,
+        "acknowledged_at": iso_or_none(ack_ts),
+        "read_at": iso_or_none(None if state is None else state.read_ts),
+    }

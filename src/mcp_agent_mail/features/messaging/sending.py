@@ -1,0 +1,287 @@
+"""Units of work that store mail: what they check, and everything that happens with one message.
+
+The message, its recipients, the unread counters, one archive event per project involved and the
+answer kept for the idempotency key stand or fall together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.errors import Conflict, IdempotencyKeyConflict, InvalidInput
+from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.domain.addresses import shown_name
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.archive_layout import mail_snapshot
+from mcp_agent_mail.domain.caller import Caller, require_to_act
+from mcp_agent_mail.domain.events import EventKind, NewEvent
+from mcp_agent_mail.domain.messages import (
+    Message,
+    NewMessage,
+    NewRecipient,
+    Recipient,
+    RecipientKind,
+    reply_subject,
+)
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.threads import (
+    require_same_thread,
+    reserved_thread,
+    root_of_thread,
+    thread_of_reply,
+)
+from mcp_agent_mail.features.identity.lookup import require_agent
+from mcp_agent_mail.features.messaging.recipients import (
+    Chosen,
+    NobodyAddressed,
+    Skipped,
+    choose_everyone,
+    choose_named,
+    part_by_consent,
+    require_deliverable,
+)
+from mcp_agent_mail.features.messaging.requests import Named, ReplyRequest, SendRequest
+from mcp_agent_mail.features.messaging.visibility import is_visible_to, require_message
+from mcp_agent_mail.features.projects.lookup import require_project, require_writable
+from mcp_agent_mail.store.idempotency import RememberedAnswer
+from mcp_agent_mail.store.view import Tx
+
+
+class SenderRetired(Conflict):
+    """A retired agent sends nothing."""
+
+
+class BroadcastNamesRecipients(InvalidInput):
+    """A broadcast has no `to`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    agent: Agent
+    project: Project
+    verified: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """What became of a message. `message` is None when a broadcast found nobody; `eligible` is a broadcast's."""
+
+    sender: Sender
+    message: Message | None
+    recipients: list[Recipient]
+    projects: dict[ProjectId, Project]
+    skipped: list[Skipped]
+    eligible: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """The first answer to the same call, as it was given."""
+
+    sender: Sender
+    answer: dict[str, Any]  # the wire object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """A message that is ready but for its recipients' consent."""
+
+    sender: Sender
+    new: NewMessage
+    chosen: list[Chosen]
+    skipped: list[Skipped]
+    eligible: int | None = None
+
+
+def require_sender(tx: Tx, caller: Caller, project_key: str, name: str) -> Sender:
+    project = require_project(tx, project_key)
+    agent = require_agent(tx, project, name)
+    return Sender(agent=agent, project=project, verified=require_to_act(caller, agent))
+
+
+def require_able_to_send(sender: Sender) -> None:
+    require_writable(sender.project)
+    if sender.agent.is_retired:
+        raise SenderRetired(
+            f"{sender.agent.name} is retired: it sends no mail.",
+            hint="Bring it back with unretire_agent, or act as another agent.",
+            data={"agent": sender.agent.name, "project": sender.project.human_key},
+        )
+
+
+def compose_new(tx: Tx, sender: Sender, request: SendRequest, now: Micros) -> Letter:
+    """Raises when the message must not be sent as asked."""
+    new = NewMessage(
+        project_id=sender.project.id,
+        sender_id=sender.agent.id,
+        thread_id=_thread_of(tx, sender, request),
+        topic=request.topic,
+        subject=request.subject,
+        body_md=request.body_md,
+        importance=request.importance,
+        ack_required=request.ack_required,
+        reply_to=request.reply_to,
+    )
+    if request.broadcast:
+        return _broadcast(tx, sender, new, request.recipients, now)
+    chosen = choose_named(tx, sender.project, request.recipients)
+    if not chosen:
+        raise NobodyAddressed(
+            "The message has no recipient.",
+            hint="Name at least one in to, cc or bcc, or set broadcast=true.",
+            data={"parameter": "to"},
+        )
+    require_deliverable(sender.agent, chosen)
+    return Letter(sender=sender, new=new, chosen=chosen, skipped=[])
+
+
+def _broadcast(tx: Tx, sender: Sender, new: NewMessage, named: Named, now: Micros) -> Letter:
+    if named.to:
+        raise BroadcastNamesRecipients(
+            "A broadcast goes to everyone active in the project; to must be empty.",
+            hint="Leave to out, or set broadcast=false. cc and bcc may be given.",
+            data={"parameter": "to"},
+        )
+    audience = choose_everyone(tx, sender.project, sender.agent, now)
+    chosen = {one.agent.id: one for one in audience.reached}
+    if chosen:
+        for one in choose_named(tx, sender.project, named):
+            chosen.setdefault(one.agent.id, one)
+    reached, refused = part_by_consent(sender.agent, chosen.values())
+    return Letter(
+        sender=sender,
+        new=new,
+        chosen=reached,
+        skipped=[*refused, *audience.skipped],
+        eligible=len(audience.reached),
+    )
+
+
+def _thread_of(tx: Tx, sender: Sender, request: SendRequest) -> str | None:
+    if request.reply_to is not None:
+        original = require_message(tx, request.reply_to, sender.agent)
+        joined = thread_of_reply(original.id, original.thread_id)
+        require_same_thread(request.thread_id, joined, original.id)
+        return joined
+    if request.thread_id is None:
+        return None
+    root = root_of_thread(request.thread_id)
+    if root is not None:
+        message = tx.messages.find(root)
+        if message is None or not is_visible_to(tx, message, sender.agent):
+            raise reserved_thread(request.thread_id)
+    return request.thread_id
+
+
+def compose_reply(tx: Tx, sender: Sender, request: ReplyRequest) -> Letter:
+    original = require_message(tx, request.message_id, sender.agent)
+    named = request.recipients
+    if not named.to:
+        named = replace(named, to=_default_recipients(tx, original, sender))
+    chosen = choose_named(tx, sender.project, named)
+    require_deliverable(sender.agent, chosen)
+    new = NewMessage(
+        project_id=sender.project.id,
+        sender_id=sender.agent.id,
+        thread_id=thread_of_reply(original.id, original.thread_id),
+        topic=original.topic,
+        subject=reply_subject(original.subject, request.subject_prefix),
+        body_md=request.body_md,
+        importance=original.importance if request.importance is None else request.importance,
+        ack_required=original.ack_required if request.ack_required is None else request.ack_required,
+        reply_to=original.id,
+    )
+    return Letter(sender=sender, new=new, chosen=chosen, skipped=[])
+
+
+def _default_recipients(tx: Tx, original: Message, sender: Sender) -> tuple[str, ...]:
+    """The original's sender, in whichever project; for one's own message those it was sent `to`."""
+    here = sender.project.id
+    if original.sender_id != sender.agent.id:
+        return (shown_name(original.sender_name, original.project_id, original.project_slug, here),)
+    to = [r for r in tx.messages.recipients(original.id) if r.kind is RecipientKind.TO]
+    if not to:
+        raise NobodyAddressed(
+            f"Message {original.id} is your own and was sent to nobody openly.",
+            hint="Name the recipients in to.",
+            data={"parameter": "to"},
+        )
+    return tuple(shown_name(r.name, r.project_id, r.project_slug, here) for r in to)
+
+
+def post(tx: Tx, letter: Letter, now: Micros) -> Sent:
+    """Store the letter and everything that belongs to it; nothing when a broadcast found nobody."""
+    projects = {letter.sender.project.id: letter.sender.project}
+    projects.update((one.project.id, one.project) for one in letter.chosen)
+    if not letter.chosen or letter.eligible == 0:
+        return _sent(letter, None, [], projects)
+    new_recipients = [
+        NewRecipient(agent_id=one.agent.id, project_id=one.project.id, kind=one.kind) for one in letter.chosen
+    ]
+    message, recipients = tx.messages.add(letter.new, new_recipients, now)
+    for project_id in projects:
+        tx.outbox.add(
+            NewEvent(
+                project_id=project_id,
+                kind=EventKind.MAIL,
+                agent_id=message.sender_id,
+                message_id=message.id,
+                snapshot=mail_snapshot(message, recipients, project_id),
+            ),
+            now,
+        )
+    return _sent(letter, message, recipients, projects)
+
+
+def _sent(
+    letter: Letter, message: Message | None, recipients: list[Recipient], projects: dict[ProjectId, Project]
+) -> Sent:
+    return Sent(
+        sender=letter.sender,
+        message=message,
+        recipients=recipients,
+        projects=projects,
+        skipped=letter.skipped,
+        eligible=letter.eligible,
+    )
+
+
+def arguments_hash(request: SendRequest | ReplyRequest) -> bytes:
+    """Equal for equal calls: which tool, and every argument as it was given."""
+    text = json.dumps([type(request).__name__, asdict(request)], sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).digest()
+
+
+def once(
+    tx: Tx,
+    sender: Sender,
+    request: SendRequest | ReplyRequest,
+    send: Callable[[], Sent],
+    shape: Callable[[Sent], dict[str, Any]],
+) -> Sent | Replayed:
+    """Run `send`, unless this agent's call with this key was answered already: then that answer again."""
+    key = request.idempotency_key
+    if key is None:
+        return send()
+    now = tx.now()
+    asked = arguments_hash(request)
+    remembered = tx.idempotency_keys.find(sender.agent.id, key, now)
+    if remembered is None:
+        sent = send()
+        answer = json.dumps(shape(sent), ensure_ascii=False)
+        tx.idempotency_keys.add(sender.agent.id, key, RememberedAnswer(arguments_hash=asked, result=answer), now)
+        return sent
+    if remembered.arguments_hash != asked:
+        raise IdempotencyKeyConflict(
+            f"{sender.agent.name} has used idempotency key {key!r} for another call.",
+            hint="Use a new key for a new message; repeat a call only with the very same arguments.",
+            data={"idempotency_key": key},
+        )
+    return Replayed(sender=sender, answer={**json.loads(remembered.result), "idempotent_replay": True})
+
+

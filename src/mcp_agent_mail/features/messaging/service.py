@@ -1,0 +1,176 @@
+"""Messaging: the use cases. A transaction begins and ends here; nothing else stores or reads mail for callers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mcp_agent_mail.core.clock import SECOND, Clock, Micros
+from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.archive_layout import receipt_snapshot
+from mcp_agent_mail.domain.caller import Caller, require_to_act
+from mcp_agent_mail.domain.events import EventKind, NewEvent
+from mcp_agent_mail.domain.messages import require_body_fits
+from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
+from mcp_agent_mail.features.identity.lookup import require_agent
+from mcp_agent_mail.features.messaging import reading, sending
+from mcp_agent_mail.features.messaging.requests import (
+    InboxRequest,
+    OutboxRequest,
+    ReplyRequest,
+    SendRequest,
+    ThreadRequest,
+    TopicRequest,
+)
+from mcp_agent_mail.features.messaging.schemas import replied_object, sent_object
+from mcp_agent_mail.features.projects.lookup import require_project, require_writable
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.inboxes import InboxPage, ReadingState, Waiting
+from mcp_agent_mail.store.view import Tx
+
+
+class MessagingService:
+    """`note_activity` is told of every agent that acts; `clock` measures ages in reads."""
+
+    def __init__(
+        self, store: Store, *, body_max_bytes: int, note_activity: Callable[[Agent], None], clock: Clock
+    ) -> None:
+        self._store = store
+        self._body_max_bytes = body_max_bytes
+        self._note_activity = note_activity
+        self._clock = clock
+
+    async def send(self, caller: Caller, request: SendRequest) -> sending.Sent | sending.Replayed:
+        """Store and deliver one message. All or nothing, except that a broadcast skips whom it cannot reach.
+
+        A repeat with the same idempotency key and arguments gives the first answer again.
+        """
+        require_body_fits(request.body_md, self._body_max_bytes)
+
+        def unit(tx: Tx) -> sending.Sent | sending.Replayed:
+            sender = sending.require_sender(tx, caller, request.project_key, request.sender_name)
+
+            def send() -> sending.Sent:
+                sending.require_able_to_send(sender)
+                now = tx.now()
+                return sending.post(tx, sending.compose_new(tx, sender, request, now), now)
+
+            return sending.once(tx, sender, request, send, sent_object)
+
+        outcome = await self._store.write(unit)
+        self._note_activity(outcome.sender.agent)
+        return outcome
+
+    async def reply(self, caller: Caller, request: ReplyRequest) -> sending.Sent | sending.Replayed:
+        """Answer a message that the sender may see; safe to repeat as `send` is."""
+        require_body_fits(request.body_md, self._body_max_bytes)
+
+        def unit(tx: Tx) -> sending.Sent | sending.Replayed:
+            sender = sending.require_sender(tx, caller, request.project_key, request.sender_name)
+
+            def send() -> sending.Sent:
+                sending.require_able_to_send(sender)
+                return sending.post(tx, sending.compose_reply(tx, sender, request), tx.now())
+
+            return sending.once(tx, sender, request, send, replied_object)
+
+        outcome = await self._store.write(unit)
+        self._note_activity(outcome.sender.agent)
+        return outcome
+
+    async def mark_read(
+        self, caller: Caller, project_key: str, agent_name: str, message_id: MessageId
+    ) -> ReadingState | None:
+        """The first time stands for good. None, and nothing changes, when the agent is no recipient."""
+        return await self._receipt(caller, (project_key, agent_name), message_id, ReceiptStep.READ)
+
+    async def acknowledge(
+        self, caller: Caller, project_key: str, agent_name: str, message_id: MessageId
+    ) -> ReadingState | None:
+        """As `mark_read`, and implies it; any message may be acknowledged, asked for or not."""
+        return await self._receipt(caller, (project_key, agent_name), message_id, ReceiptStep.ACKNOWLEDGED)
+
+    async def _receipt(
+        self, caller: Caller, reader: tuple[str, str], message_id: MessageId, step: ReceiptStep
+    ) -> ReadingState | None:
+        project_key, agent_name = reader
+
+        def unit(tx: Tx) -> tuple[Agent, ReadingState | None]:
+            project = require_project(tx, project_key)
+            agent = require_agent(tx, project, agent_name)
+            require_to_act(caller, agent)
+            require_writable(project)
+            now = tx.now()
+            mark = tx.inboxes.mark_read if step is ReceiptStep.READ else tx.inboxes.acknowledge
+            state = mark(agent.id, message_id, now)
+            if state is not None and state.changed:
+                receipt = Receipt(message_id=message_id, agent_id=agent.id, agent=agent.name, step=step, at=now)
+                tx.outbox.add(
+                    NewEvent(
+                        project_id=project.id,
+                        kind=EventKind.RECEIPT,
+                        agent_id=agent.id,
+                        message_id=message_id,
+                        snapshot=receipt_snapshot(receipt),
+                    ),
+                    now,
+                )
+            return agent, state
+
+        agent, state = await self._store.write(unit)
+        self._note_activity(agent)
+        return state
+
+    def inbox(self, caller: Caller, request: InboxRequest) -> reading.InboxListing:
+        """Newest first, or oldest first after `after_id`. Changes nothing of what is unread."""
+        listing = self._store.read(lambda view: reading.read_inbox(view, caller, request))
+        if not caller.is_operator:
+            self._note_activity(listing.mailbox.agent)
+        return listing
+
+    def mailbox(
+        self, caller: Caller, agent_name: str, project_key: str | None, limit: int
+    ) -> tuple[reading.InboxListing, dict[MessageId, tuple[str, str]]]:
+        """The inbox, and the commit that holds each message in the project's archive."""
+        request = InboxRequest(project_key=project_key, agent_name=agent_name, limit=limit)
+        listing = self.inbox(caller, request)
+        commits = self._store.read(lambda view: reading.commits_of(view, listing.mailbox.project, listing.entries))
+        return listing, commits
+
+    def urgent_unread(
+        self, caller: Caller, agent_name: str, project_key: str | None, limit: int
+    ) -> reading.InboxListing:
+        """High and urgent mail not read yet, newest first."""
+        page = InboxPage(limit=limit, keep=Waiting.URGENT_UNREAD)
+        return self._store.read(lambda view: reading.read_view(view, caller, agent_name, project_key, page))
+
+    def unacknowledged(
+        self, caller: Caller, agent_name: str, project_key: str | None, limit: int
+    ) -> reading.InboxListing:
+        """Mail that asks for an acknowledgement and has none, newest first."""
+        page = InboxPage(limit=limit, keep=Waiting.UNACKNOWLEDGED)
+        return self._store.read(lambda view: reading.read_view(view, caller, agent_name, project_key, page))
+
+    def overdue(
+        self, caller: Caller, mailbox_of: tuple[str, str | None], age_s: int, limit: int
+    ) -> tuple[reading.InboxListing, Micros]:
+        """The same for `age_s` seconds or longer, oldest first; and the time that ages are counted from."""
+        now = self._clock()
+        until = Micros(now - age_s * SECOND)
+        return self._store.read(lambda view: reading.read_overdue(view, caller, mailbox_of, until, limit)), now
+
+    def outbox(self, caller: Caller, request: OutboxRequest) -> reading.OutboxListing:
+        """What the agent sent, newest first."""
+        return self._store.read(lambda view: reading.read_outbox(view, caller, request))
+
+    def topic(self, caller: Caller, request: TopicRequest) -> reading.MailListing:
+        """The project's mail on a topic, newest first, whoever the recipients."""
+        return self._store.read(lambda view: reading.read_topic(view, caller, request))
+
+    def thread(self, caller: Caller, request: ThreadRequest) -> reading.ThreadPage:
+        """The project's mail in a thread, oldest first."""
+        return self._store.read(lambda view: reading.read_thread(view, caller, request))
+
+    def message(self, caller: Caller, message_id: MessageId, project_key: str | None) -> reading.SeenMessage:
+        """One message with its body; it does not exist for those who may not see it."""
+        return self._store.read(lambda view: reading.read_message(view, caller, message_id, project_key))

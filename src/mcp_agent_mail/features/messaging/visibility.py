@@ -1,0 +1,125 @@
+"""Who may see what.
+
+Within a project every agent reads all of its mail: what was sent from there, and what was sent
+to or cc somebody there. A blind copy to another project is its recipient's alone. Whoever is
+proven to belong to another project reads only what it takes part in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied
+from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.caller import Caller, CallerKind, require_to_act, require_to_read_mail
+from mcp_agent_mail.domain.messages import Message
+from mcp_agent_mail.domain.names import UnknownAgent
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.identity.lookup import require_agent
+from mcp_agent_mail.features.projects.lookup import require_project
+from mcp_agent_mail.store.view import View
+
+
+class UnknownMessage(NotFound):
+    """No message of this id that the caller may see."""
+
+
+class AmbiguousAgent(InvalidInput):
+    """Several projects have an agent of this name, and none was named."""
+
+
+class ForeignProject(PermissionDenied):
+    """The token given proves an agent of another project."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mailbox:
+    """An agent in its project, and whether the caller proved to be it (or is the operator)."""
+
+    agent: Agent
+    project: Project
+    proven: bool
+
+
+def find_mailbox(view: View, agent_name: str, project_key: str | None) -> tuple[Agent, Project]:
+    """Without a project the name must be unique among the projects that are not archived."""
+    if project_key is not None:
+        project = require_project(view, project_key)
+        return require_agent(view, project, agent_name), project
+    namesakes = view.agents.find_everywhere(agent_name)
+    if not namesakes:
+        raise UnknownAgent(
+            f"No project has an agent {agent_name.strip()!r:.100}.",
+            hint="list_agents shows a project's agents; add ?project=<path or slug> for an archived project.",
+            data={"agent": agent_name[:100]},
+        )
+    projects = [project for one in namesakes if (project := view.projects.find(one.project_id)) is not None]
+    if len(namesakes) > 1:
+        slugs = [project.slug for project in projects]
+        raise AmbiguousAgent(
+            f"{namesakes[0].name} is an agent of {len(namesakes)} projects.",
+            hint=f"Add ?project= with one of: {', '.join(slugs[:10])}.",
+            data={"projects": [{"slug": p.slug, "human_key": p.human_key} for p in projects]},
+        )
+    return namesakes[0], projects[0]
+
+
+def open_inbox(view: View, caller: Caller, agent_name: str, project_key: str | None) -> Mailbox:
+    """One's own inbox (the operator: anyone's): it shows blind copies, so it is read by acting as the agent."""
+    agent, project = find_mailbox(view, agent_name, project_key)
+    if caller.is_operator:
+        return Mailbox(agent=agent, project=project, proven=True)
+    return Mailbox(agent=agent, project=project, proven=require_to_act(caller, agent))
+
+
+def open_outbox(view: View, caller: Caller, agent_name: str, project_key: str | None) -> Mailbox:
+    """What an agent sent is project mail; `proven` tells whether blind recipients may be shown."""
+    agent, project = find_mailbox(view, agent_name, project_key)
+    require_to_read_project(caller, project)
+    return Mailbox(agent=agent, project=project, proven=caller.is_operator or caller.agent_id == agent.id)
+
+
+def require_to_read_project(caller: Caller, project: Project) -> None:
+    """May the caller read the mail of the whole project?"""
+    require_to_read_mail(caller)
+    if caller.kind is CallerKind.AGENT and caller.project_id != project.id:
+        raise ForeignProject(
+            f"{caller.agent_name} belongs to another project than {project.human_key}.",
+            hint="Read one message you take part in with resource://message/{id}, or your own project's mail.",
+            data={"project": project.human_key},
+        )
+
+
+def require_message(view: View, message_id: MessageId, reader: Agent) -> Message:
+    """The message, when its project's mail or its recipients include the reader; else it does not exist for it."""
+    message = view.messages.find(message_id)
+    if message is None or not is_visible_to(view, message, reader):
+        raise unknown_message(message_id)
+    return message
+
+
+def is_visible_to(view: View, message: Message, reader: Agent) -> bool:
+    return view.messages.is_open_to(message.id, reader.project_id) or is_party(view, message, reader.id)
+
+
+def is_visible_from(view: View, caller: Caller, message: Message, project: Project) -> bool:
+    """The same for a caller who looks at `project` and may have proved to be an agent."""
+    if caller.is_operator:
+        return True
+    if caller.agent_id is not None and is_party(view, message, caller.agent_id):
+        return True
+    is_home = caller.kind is not CallerKind.AGENT or caller.project_id == project.id
+    return is_home and view.messages.is_open_to(message.id, project.id)
+
+
+def is_party(view: View, message: Message, agent_id: AgentId) -> bool:
+    return message.sender_id == agent_id or view.messages.is_recipient(message.id, agent_id)
+
+
+def unknown_message(message_id: int) -> UnknownMessage:
+    return UnknownMessage(
+        f"No message {message_id} is to be seen here.",
+        hint="Ids come from fetch_inbox, search_messages and send_message.",
+        data={"message_id": message_id},
+    )
