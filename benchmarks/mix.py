@@ -28,8 +28,8 @@ class Prose:
     """Varied text: words drawn so that few are common and many are rare, as in real mail."""
 
     def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)  # noqa: S311  # repeatable text, no secret
-        words = random.Random(7)  # noqa: S311  # one vocabulary for everyone
+        self._random = random.Random(seed)  # repeatable text, no secret
+        words = random.Random(7)  # one vocabulary for everyone
         self._words = ["".join(words.choices(_SYLLABLES, k=words.randint(2, 4))) for _ in range(_VOCABULARY)]
         self._sentences: list[str] = []
 
@@ -75,7 +75,7 @@ class MixedWork:
         self._me = me
         self._others = [name for name in others if name != me]
         self._pool = pool
-        self._random = random.Random(seed)  # noqa: S311  # repeatable
+        self._random = random.Random(seed)  # repeatable
         self._deck = [kind for kind, share in MIX.items() for _ in range(share)]
         self._hand: list[str] = []
         self._unseen: deque[int] = deque(maxlen=500)
@@ -144,7 +144,7 @@ class OnlySends:
         self._others = [name for name in others if name != me]
         self._pool = pool
         self._recipients = recipients
-        self._random = random.Random(seed)  # noqa: S311  # repeatable
+        self._random = random.Random(seed)  # repeatable
 
     def next(self) -> tuple[str, str, dict[str, Any]]:
         pick = self._random

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.wire import AnswerReader, Dialect, Refused
+from benchmarks.wire import Answer, AnswerReader, Dialect, Refused
 
 START_WITHIN_S = 60.0
 STOP_WITHIN_S = 30.0
@@ -84,6 +84,17 @@ class Server:
             raise
 
 
+def _exchange(connection: socket.socket, request: bytes) -> Answer:
+    connection.sendall(request)
+    reader = AnswerReader()
+    while True:
+        data = connection.recv(65536)
+        if not data:
+            raise Refused("the server closed the connection while starting")
+        if (answer := reader.feed(data)) is not None:
+            return answer
+
+
 def _ask(port: int, dialect: Dialect, tool: str, arguments: dict[str, str]) -> bool:
     """One connection, a handshake and one call. False while nothing listens."""
     try:
@@ -91,30 +102,26 @@ def _ask(port: int, dialect: Dialect, tool: str, arguments: dict[str, str]) -> b
     except ConnectionRefusedError:
         return False
     with connection:
-        for position in range(len(dialect.handshake()) + 1):
-            last = position == len(dialect.handshake())
-            connection.sendall(dialect.call(tool, arguments) if last else dialect.handshake()[position])
-            reader = AnswerReader()
-            while (answer := reader.feed(connection.recv(65536))) is None:
-                pass
-            if position == 0 and not last:
-                dialect.greeted(answer.head)
+        for position in range(len(dialect.handshake())):
+            greeting = _exchange(connection, dialect.handshake()[position])
+            if position == 0:
+                dialect.greeted(greeting.head)
+        answer = _exchange(connection, dialect.call(tool, arguments))
     if not dialect.is_success(answer.status, answer.body):
         raise Refused(f"first call: {answer.status} {answer.body[:500]!r}")
     return True
 
 
-def start(name: str, command: list[str], port: int, cores: set[int], log: Path, **env: str) -> subprocess.Popen[bytes]:
+def start(command: list[str], cores: set[int], log: Path, **env: str) -> subprocess.Popen[bytes]:
     """Spawn on its core from the first instruction on."""
     with log.open("ab") as output:
-        process = subprocess.Popen(  # noqa: S603  # our own command
+        process = subprocess.Popen(  # our own command
             command,
             stdout=output,
             stderr=output,
             env={**os.environ, **env},
             preexec_fn=(lambda: os.sched_setaffinity(0, cores)) if cores else None,  # noqa: PLW1509  # no threads here
         )
-    assert name and port
     return process
 
 
@@ -136,10 +143,8 @@ def start_floor(scratch: Path, cores: set[int], dialect: Dialect) -> Server:
     port = free_port()
     log = scratch / "floor.log"
     began = time.perf_counter()
-    process = start("floor", [sys.executable, "-m", "benchmarks.floor", str(port)], port, cores, log)
-    return await_answer(
-        "floor", process, port, began, lambda: _ask(port, dialect, "echo", {"text": "first"}), log
-    )
+    process = start([sys.executable, "-m", "benchmarks.floor", str(port)], cores, log)
+    return await_answer("floor", process, port, began, lambda: _ask(port, dialect, "echo", {"text": "first"}), log)
 
 
 def start_ours(root: Path, cores: set[int], dialect: Dialect, **env: str) -> Server:
@@ -148,9 +153,9 @@ def start_ours(root: Path, cores: set[int], dialect: Dialect, **env: str) -> Ser
     root.mkdir(parents=True, exist_ok=True)
     log = root.parent / f"{root.name}.log"
     command = [sys.executable, "-m", "mcp_agent_mail", "serve", "--host", "127.0.0.1", "--port", str(port)]
-    settings = {"STORAGE_ROOT": str(root), "AGENT_MAIL_ENV_FILE": "", "LOG_LEVEL": "WARNING", **env}
+    settings = {"STORAGE_ROOT": str(root), "LOG_LEVEL": "WARNING", **env}
     began = time.perf_counter()
-    process = start("ours", command, port, cores, log, **settings)
+    process = start(command, cores, log, **settings)
     return await_answer("ours", process, port, began, lambda: _ask(port, dialect, "health_check", {}), log)
 
 

@@ -60,26 +60,56 @@ def load_figures(pairs: Sequence[Pair]) -> list[Figure]:
         return _each(pairs, lambda pair: pair[phase]["archive"][field] or 0.0)
 
     return [
-        Figure(name="mixed load over MCP, 20 clients, share of the floor's requests/s",
-               values=ratio("mixed", "floor_20", "per_second"), target=0.50, at_least=True),
-        Figure(name="mixed load over /rpc, 20 clients, share of the floor's requests/s",
-               values=ratio("mixed_rpc", "floor_20", "per_second"), target=1.0, at_least=True),
-        Figure(name="send p50, 1 client, multiple of the floor's p50",
-               values=ratio("send_1", "floor_1", "p50_ms"), target=2.2),
-        Figure(name="send p99, 20 clients, multiple of the floor's p99",
-               values=ratio("send_20", "floor_20", "p99_ms"), target=3.0),
-        Figure(name="100 senders to 10 recipients each, share of the floor's requests/s",
-               values=ratio("send_100", "floor_100", "per_second"), target=0.40, at_least=True),
-        Figure(name="archive lag p99 under the mixed load over MCP",
-               values=archive("mixed", "lag_p99_s"), unit="s", target=1.0),
-        Figure(name="commits per project under the mixed load over MCP",
-               values=archive("mixed", "commits_per_project_s"), unit="/s", target=2.0),
-        Figure(name="archive lag p99 under the mixed load over /rpc",
-               values=archive("mixed_rpc", "lag_p99_s"), unit="s"),
+        Figure(
+            name="mixed load over MCP, 20 clients, share of the floor's requests/s",
+            values=ratio("mixed", "floor_20", "per_second"),
+            target=0.50,
+            at_least=True,
+        ),
+        Figure(
+            name="mixed load over /rpc, 20 clients, share of the floor's requests/s",
+            values=ratio("mixed_rpc", "floor_20", "per_second"),
+            target=1.0,
+            at_least=True,
+        ),
+        Figure(
+            name="send p50, 1 client, multiple of the floor's p50",
+            values=ratio("send_1", "floor_1", "p50_ms"),
+            target=2.2,
+        ),
+        Figure(
+            name="send p99, 20 clients, multiple of the floor's p99",
+            values=ratio("send_20", "floor_20", "p99_ms"),
+            target=3.0,
+        ),
+        Figure(
+            name="100 senders to 10 recipients each, share of the floor's requests/s",
+            values=ratio("send_100", "floor_100", "per_second"),
+            target=0.40,
+            at_least=True,
+        ),
+        Figure(
+            name="archive lag p99 under the mixed load over MCP",
+            values=archive("mixed", "lag_p99_s"),
+            unit="s",
+            target=1.0,
+        ),
+        Figure(
+            name="commits per project under the mixed load over MCP",
+            values=archive("mixed", "commits_per_project_s"),
+            unit="/s",
+            target=2.0,
+        ),
+        Figure(
+            name="archive lag p99 under the mixed load over /rpc", values=archive("mixed_rpc", "lag_p99_s"), unit="s"
+        ),
         Figure(name="backlog at most, 100 senders to 10", values=archive("send_100", "backlog_max"), unit="events"),
         Figure(name="archive lag p99, 100 senders to 10", values=archive("send_100", "lag_p99_s"), unit="s"),
-        Figure(name="time to drain after 100 senders to 10",
-               values=_each(pairs, lambda pair: pair["send_100"]["drain_s"]), unit="s"),
+        Figure(
+            name="time to drain after 100 senders to 10",
+            values=_each(pairs, lambda pair: pair["send_100"]["drain_s"]),
+            unit="s",
+        ),
     ]
 
 
@@ -96,14 +126,20 @@ def raw_figures(pairs: Sequence[Pair]) -> list[Figure]:
 def start_figures(starts: Sequence[dict[str, Any]]) -> list[Figure]:
     """The targets on start time and memory."""
     return [
-        Figure(name="first successful call after spawn, multiple of the floor's",
-               values=[start["ours_s"] / start["floor_s"] for start in starts], target=1.3),
+        Figure(
+            name="first successful call after spawn, multiple of the floor's",
+            values=[start["ours_s"] / start["floor_s"] for start in starts],
+            target=1.3,
+        ),
         Figure(name="first successful call after spawn, floor", values=[s["floor_s"] for s in starts], unit="s"),
         Figure(name="first successful call after spawn, ours", values=[s["ours_s"] for s in starts], unit="s"),
-        Figure(name="memory of all our processes after start (PSS)",
-               values=[sum(start["ours_pss_mib"]) for start in starts], unit="MiB", target=140.0),
-        Figure(name="memory of the floor (PSS)",
-               values=[sum(start["floor_pss_mib"]) for start in starts], unit="MiB"),
+        Figure(
+            name="memory of all our processes after start (PSS)",
+            values=[sum(start["ours_pss_mib"]) for start in starts],
+            unit="MiB",
+            target=140.0,
+        ),
+        Figure(name="memory of the floor (PSS)", values=[sum(start["floor_pss_mib"]) for start in starts], unit="MiB"),
     ]
 
 

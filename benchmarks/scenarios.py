@@ -31,12 +31,12 @@ Pairs = list[tuple[Dialect, Script]]
 
 def call(server: Server, tool: str, **arguments: Any) -> Any:  # noqa: ANN401  # plain JSON
     """One call over `/rpc`, outside every measurement."""
-    request = urllib.request.Request(  # noqa: S310  # our own server
+    request = urllib.request.Request(  # our own server
         f"http://127.0.0.1:{server.port}/rpc/{tool}",
         data=json.dumps(arguments).encode(),
         headers={"Content-Type": "application/json"},
     )
-    with urllib.request.urlopen(request, timeout=DRAIN_WITHIN_S) as answer:  # noqa: S310  # our own server
+    with urllib.request.urlopen(request, timeout=DRAIN_WITHIN_S) as answer:  # our own server
         return json.load(answer)
 
 

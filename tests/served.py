@@ -40,7 +40,8 @@ class Answer:
     @property
     def error(self) -> dict[str, Any]:
         """The wire contract's error object; fails the test when the answer is none."""
-        assert isinstance(self.value, dict) and "error" in self.value, f"no error: {self.status} {self.value!r:.500}"
+        assert isinstance(self.value, dict), f"no object: {self.value!r:.500}"
+        assert "error" in self.value, f"no error: {self.status} {self.value!r:.500}"
         error: dict[str, Any] = self.value["error"]
         return error
 
@@ -186,8 +187,18 @@ class Served:
 
     def environment(self) -> dict[str, str]:
         """No setting of the person running the tests gets through to the server."""
-        kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "PYTHONPATH", "LANG", "TMPDIR")}
-        return {**kept, "STORAGE_ROOT": str(self.root), "HTTP_PORT": str(self.port), "LOG_RICH_ENABLED": "false", **self._env}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if name in ("PATH", "HOME", "PYTHONPATH", "LANG", "TMPDIR")
+        }
+        return {
+            **kept,
+            "STORAGE_ROOT": str(self.root),
+            "HTTP_PORT": str(self.port),
+            "LOG_RICH_ENABLED": "false",
+            **self._env,
+        }
 
     def am(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """The command line over this store."""

@@ -53,7 +53,9 @@ def test_a_tool_declares_the_contracts_parameters_types_and_defaults(name: str, 
     assert _schema(TOOLS[name]["params"]) == {
         "required": sorted(schema.get("required", [])),
         "properties": {
-            param: {key: value for key, value in declared.items() if key in ("type", "items", "enum", "default", "anyOf")}
+            param: {
+                key: value for key, value in declared.items() if key in ("type", "items", "enum", "default", "anyOf")
+            }
             for param, declared in schema["properties"].items()
         },
     }
@@ -126,7 +128,7 @@ class Story:
         self._connection = connection
         self.results: dict[str, dict[str, Any]] = {}
 
-    def does(self, tool: str, /, **arguments: Any) -> Any:  # noqa: ANN401  # plain JSON
+    def does(self, tool: str, /, **arguments: Any) -> Any:  # plain JSON
         answer = self._connection.tool(tool, **arguments)
         assert not answer.get("isError"), f"{tool}: {answer!r:.800}"
         self.results[tool] = answer
@@ -208,12 +210,12 @@ def test_text_and_structured_content_agree(name: str, story: Story) -> None:
     assert block["text"] == json.dumps(text, separators=(",", ":"), ensure_ascii=False), "compact JSON"
 
 
-def _plain(name: str, result: dict[str, Any]) -> Any:  # noqa: ANN401  # plain JSON
+def _plain(name: str, result: dict[str, Any]) -> Any:  # plain JSON
     content = result["structuredContent"]
     return content["result"] if TOOLS[name]["result_list"] else content
 
 
-def _check_keys(declared: dict[str, Any], value: Any) -> None:  # noqa: ANN401  # plain JSON
+def _check_keys(declared: dict[str, Any], value: Any) -> None:  # plain JSON
     """Every key of the contract is there; keys of later stages are not; more keys are allowed."""
     items: Values = value if declared["result_list"] else [value]
     assert items, "nothing came back to check"
@@ -227,7 +229,7 @@ def _check_keys(declared: dict[str, Any], value: Any) -> None:  # noqa: ANN401  
         assert [item for item in (_at(items, parent) if parent else items) if key in item] == [], later
 
 
-def _at(items: Values, path: str) -> Values:
+def _at(items: list[Any], path: str) -> Values:
     """The objects at `a[].b`; a null object is passed over."""
     for step in path.split("."):
         found = [item[step.removesuffix("[]")] for item in items]
@@ -285,7 +287,7 @@ def test_a_resources_query_defaults_are_the_contracts(template: str, story: Stor
     assert _timeless(said) == _timeless(left_out)
 
 
-def _timeless(value: Any) -> Any:  # noqa: ANN401  # plain JSON
+def _timeless(value: Any) -> Any:  # plain JSON
     """Less what the clock moves between two reads."""
     if isinstance(value, dict):
         return {key: _timeless(item) for key, item in value.items() if key not in ("age_seconds", "last_active_ts")}
@@ -304,7 +306,8 @@ def test_a_resource_of_a_later_stage_is_an_error(template: str, connection: Conn
 # --- Errors ------------------------------------------------------------------------------------------------------
 
 
-def test_an_error_has_its_shape_over_mcp_and_over_rpc(story: Story, connection: Connection) -> None:
+@pytest.mark.usefixtures("story")
+def test_an_error_has_its_shape_over_mcp_and_over_rpc(connection: Connection) -> None:
     arguments = {"project_key": PROJECT, "agent_name": "NoSuchAgent"}
 
     over_mcp = connection.tool("whois", **arguments)

@@ -53,9 +53,7 @@ def _store_faults(database: Path, record: Record) -> list[str]:
 def _whole_inbox(connection: Connection, project: str, agent: str) -> list[int]:
     """All ids of an inbox by paging with the delivery cursor, oldest first."""
     ids: list[int] = []
-    page = connection.call(
-        "fetch_inbox", project_key=project, agent_name=agent, limit=PAGE, since_ts="2000-01-01"
-    )
+    page = connection.call("fetch_inbox", project_key=project, agent_name=agent, limit=PAGE, since_ts="2000-01-01")
     if len(page) < PAGE:
         return [item["id"] for item in reversed(page)]
     after = 0

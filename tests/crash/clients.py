@@ -21,9 +21,7 @@ def set_up(server: Served, record: Record) -> None:
         for project in PROJECTS:
             connection.call("ensure_project", human_key=project)
             for name in NAMES:
-                agent = connection.call(
-                    "register_agent", project_key=project, program="tests", model="none", name=name
-                )
+                agent = connection.call("register_agent", project_key=project, program="tests", model="none", name=name)
                 record.add_agent(project, agent["name"], agent["id"])
 
 
@@ -65,9 +63,7 @@ class Agent(threading.Thread):
 
     def _note(self, payload: dict[str, Any], body: str) -> None:
         names = tuple(dict.fromkeys([*payload["to"], *payload["cc"], *payload["bcc"]]))
-        self._record.add_sent(
-            Sent(payload["id"], self._project, self._me, names, payload["subject"], body)
-        )
+        self._record.add_sent(Sent(payload["id"], self._project, self._me, names, payload["subject"], body))
 
     def _body(self) -> str:
         self._count += 1
@@ -98,9 +94,7 @@ class Agent(threading.Thread):
             return
         body = self._body()
         message_id = self._random.choice(inbox)["id"]
-        result = self._ask(
-            connection, "reply_message", message_id=message_id, sender_name=self._me, body_md=body
-        )
+        result = self._ask(connection, "reply_message", message_id=message_id, sender_name=self._me, body_md=body)
         if result is not None:
             self._note(result, body)
 

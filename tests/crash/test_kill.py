@@ -45,7 +45,7 @@ def rounds(server: Served, record: Record, count: int) -> None:
         faults = faults_after(server, record)
         assert faults == [], f"round {number}: {faults[:20]}"
         assert len(record.sent) > before, "the clients got something done"
-        print(f"round {number + 1}: {len(record.sent)} sends acknowledged so far, none lost")
+        print(f"round {number + 1}: {len(record.sent)} sends acknowledged so far, none lost")  # noqa: T201  # for a person
 
 
 def test_two_kills_of_the_server_lose_nothing(tmp_path: Path) -> None:

@@ -78,12 +78,25 @@ TOKENS = ("registration_token", "sender_token")
 WRONG_TYPES: dict[str, dict[str, Any]] = {
     "str": {"an-object": {"a": 1}, "a-list": ["a", "b"], "a-boolean": True},
     "int": {
-        "a-word": "five", "half": 5.5, "half-in-words": "5.5", "a-boolean": True, "a-list": [1, 2],
-        "an-object": {"a": 1}, "hex": "0x10", "exponent": "1e3", "a-time": "2026-01-01",
+        "a-word": "five",
+        "half": 5.5,
+        "half-in-words": "5.5",
+        "a-boolean": True,
+        "a-list": [1, 2],
+        "an-object": {"a": 1},
+        "hex": "0x10",
+        "exponent": "1e3",
+        "a-time": "2026-01-01",
     },
     "bool": {"yes": "yes", "one": 1, "a-list": [True], "an-object": {}, "number-in-words": "1"},
-    "list[str]": {"an-object": {"a": 1}, "a-list-of-objects": [{}], "a-list-of-lists": [["BlueLake"]],
-                  "a-list-with-null": [None], "a-boolean": True, "a-blank-item": ["RedStone", " "]},
+    "list[str]": {
+        "an-object": {"a": 1},
+        "a-list-of-objects": [{}],
+        "a-list-of-lists": [["BlueLake"]],
+        "a-list-with-null": [None],
+        "a-boolean": True,
+        "a-blank-item": ["RedStone", " "],
+    },
 }
 
 TRAVERSALS = {
@@ -94,16 +107,59 @@ TRAVERSALS = {
     "encoded": "%2e%2e%2fetc",
     "dots": "..",
 }
-CONTROLS = {"nul": "Blue\0Lake", "escape": "Blue\x1b[31mLake", "newline": "Blue\nLake", "bell": "\x07", "delete": "a\x7fb"}
+CONTROLS = {
+    "nul": "Blue\0Lake",
+    "escape": "Blue\x1b[31mLake",
+    "newline": "Blue\nLake",
+    "bell": "\x07",
+    "delete": "a\x7fb",
+}
 HOSTILE_SEARCH = (
-    "src/app.py", "it's", "error:", "(plan", '"open', "*", "**", "a*b", "AND", "OR OR", "NOT", "NEAR(", "NEAR(a b, 5)",
-    "subject:", "subject:plan", "nope:plan", "body:", "scope:p2", "-plan", "^plan", "+", "{subject body}: x", "a AND",
-    ")", "();--", "' OR 1=1 --", "\\", "\u0000x", "💥", "計画", "%", "_", "a" * 1000, '"' * 999, "(" * 500,
-    " ".join(["a"] * 500), "\t\n", "col : x", "plan NEAR/2 parser", "rank", "p1",
+    "src/app.py",
+    "it's",
+    "error:",
+    "(plan",
+    '"open',
+    "*",
+    "**",
+    "a*b",
+    "AND",
+    "OR OR",
+    "NOT",
+    "NEAR(",
+    "NEAR(a b, 5)",
+    "subject:",
+    "subject:plan",
+    "nope:plan",
+    "body:",
+    "scope:p2",
+    "-plan",
+    "^plan",
+    "+",
+    "{subject body}: x",
+    "a AND",
+    ")",
+    "();--",
+    "' OR 1=1 --",
+    "\\",
+    "\u0000x",
+    "💥",
+    "計画",
+    "%",
+    "_",
+    "a" * 1000,
+    '"' * 999,
+    "(" * 500,
+    " ".join(["a"] * 500),
+    "\t\n",
+    "col : x",
+    "plan NEAR/2 parser",
+    "rank",
+    "p1",
 )
 
 
-def _changed(tool: str, param: str, value: Any) -> dict[str, Any]:  # noqa: ANN401  # deliberately anything
+def _changed(tool: str, param: str, value: Any) -> dict[str, Any]:  # deliberately anything
     return {**VALID[tool], param: value}
 
 
@@ -164,7 +220,9 @@ def control_characters() -> Iterator[Case]:
                 yield Case(f"{name}-{label}", tool, _changed(tool, name, [text]), NO_SUCH_RECIPIENT)
             elif name in (*NAMES, *PROJECT_KEYS):
                 yield Case(f"{name}-{label}", tool, _changed(tool, name, text), NOT_THERE)
-            elif label == "nul" or name in ("thread_id", "topic", "topic_name", "name", "since_ts") or "values" in param:
+            elif (
+                label == "nul" or name in ("thread_id", "topic", "topic_name", "name", "since_ts") or "values" in param
+            ):
                 yield Case(f"{name}-{label}", tool, _changed(tool, name, text), INVALID)
 
 
@@ -224,11 +282,10 @@ def numbers() -> Iterator[Case]:
             elif not (name == "after_id" and value == 0):
                 yield Case(f"{name}-{value}", tool, _changed(tool, name, value), NOT_THERE)
         huge = ACCEPTED if "min" in param else NOT_THERE if name != "after_id" else NOT_THERE | ACCEPTED
-        for value in (10**9, 2**63 - 1, "1000000"):
-            yield Case(f"{name}-huge-{value}", tool, _changed(tool, name, value), huge)
+        for large in (10**9, 2**63 - 1, "1000000"):
+            yield Case(f"{name}-huge-{large}", tool, _changed(tool, name, large), huge)
         for value in (2**63, 2**64, 10**300):
-            yield Case(f"{name}-beyond-{len(str(value))}-digits", tool, _changed(tool, name, value),
-                       huge | INVALID)
+            yield Case(f"{name}-beyond-{len(str(value))}-digits", tool, _changed(tool, name, value), huge | INVALID)
         yield Case(f"{name}-infinite", tool, _changed(tool, name, float("inf")), INVALID)
         yield Case(f"{name}-no-number", tool, _changed(tool, name, float("nan")), INVALID)
 
@@ -236,7 +293,16 @@ def numbers() -> Iterator[Case]:
 def times() -> Iterator[Case]:
     for tool, name, _ in every_parameter():
         if name == "since_ts":
-            for value in ("yesterday", "2026-13-01", "2026-01-01T25:00:00Z", "1e400", "9" * 400, "nan", "-inf", "0000-01-01"):
+            for value in (
+                "yesterday",
+                "2026-13-01",
+                "2026-01-01T25:00:00Z",
+                "1e400",
+                "9" * 400,
+                "nan",
+                "-inf",
+                "0000-01-01",
+            ):
                 yield Case(f"{name}-{value:.20}", tool, _changed(tool, name, value), INVALID)
 
 
@@ -245,15 +311,34 @@ def identities() -> Iterator[Case]:
     for tool, name, _ in every_parameter():
         if name in ("agent_name", "sender_name") and not TOOLS[tool]["read_only"]:
             for reserved in ("Human", "System", "human", "HumanOverseer"):
-                yield Case(f"{name}-as-{reserved}", tool, _changed(tool, name, reserved),
-                           frozenset({"PERMISSION_DENIED", "NOT_FOUND", "INVALID_INPUT"}))
+                yield Case(
+                    f"{name}-as-{reserved}",
+                    tool,
+                    _changed(tool, name, reserved),
+                    frozenset({"PERMISSION_DENIED", "NOT_FOUND", "INVALID_INPUT"}),
+                )
             wrong = {**VALID[tool], "registration_token": "amt_" + "x" * 43}
             yield Case("wrong-token", tool, wrong, frozenset({"PERMISSION_DENIED"}))
         if name in TOKENS:
             for label, value in {"of-a-megabyte": "x" * 1_000_000, "nul": "a\0b"}.items():
-                yield Case(f"{name}-{label}", tool, _changed(tool, name, value),
-                           frozenset({"PERMISSION_DENIED", "INVALID_INPUT"}))
-    for reserved in ("Human", "System", "all", "everyone", "broadcast", "1Lake", "Blue Lake", "Blue@Lake", "Blue#Lake", "-x"):
+                yield Case(
+                    f"{name}-{label}",
+                    tool,
+                    _changed(tool, name, value),
+                    frozenset({"PERMISSION_DENIED", "INVALID_INPUT"}),
+                )
+    for reserved in (
+        "Human",
+        "System",
+        "all",
+        "everyone",
+        "broadcast",
+        "1Lake",
+        "Blue Lake",
+        "Blue@Lake",
+        "Blue#Lake",
+        "-x",
+    ):
         yield Case(f"register-{reserved}", "register_agent", _changed("register_agent", "name", reserved), INVALID)
 
 
@@ -283,10 +368,18 @@ def archived_project() -> Iterator[Case]:
 
 def retired_agent() -> Iterator[Case]:
     retired = "GoneElm"
-    yield Case("to-retired", "send_message", _changed("send_message", "to", [retired]), frozenset({"RECIPIENT_RETIRED"}))
-    yield Case("cc-retired", "send_message", _changed("send_message", "cc", [retired]), frozenset({"RECIPIENT_RETIRED"}))
-    yield Case("one-of-two-retired", "send_message", _changed("send_message", "to", ["RedStone", retired]),
-               frozenset({"RECIPIENT_RETIRED"}))
+    yield Case(
+        "to-retired", "send_message", _changed("send_message", "to", [retired]), frozenset({"RECIPIENT_RETIRED"})
+    )
+    yield Case(
+        "cc-retired", "send_message", _changed("send_message", "cc", [retired]), frozenset({"RECIPIENT_RETIRED"})
+    )
+    yield Case(
+        "one-of-two-retired",
+        "send_message",
+        _changed("send_message", "to", ["RedStone", retired]),
+        frozenset({"RECIPIENT_RETIRED"}),
+    )
     refusal = frozenset({"CONFLICT", "PERMISSION_DENIED", "INVALID_INPUT", "RECIPIENT_RETIRED"})
     yield Case("from-retired", "send_message", _changed("send_message", "sender_name", retired), refusal)
     yield Case("reply-from-retired", "reply_message", _changed("reply_message", "sender_name", retired), refusal)
@@ -295,15 +388,16 @@ def retired_agent() -> Iterator[Case]:
 def sends() -> Iterator[Case]:
     """Rules of sending that no single parameter shows."""
     less = {key: value for key, value in VALID["send_message"].items() if key != "to"}
-    for label, extra in {
+    variants: dict[str, dict[str, Any]] = {
         "no-recipient": {},
         "empty-to": {"to": []},
         "broadcast-with-to": {"broadcast": True, "to": ["RedStone"]},
         "thread-of-digits-unknown": {"to": ["RedStone"], "thread_id": "999999"},
         "subject-of-line-breaks": {"to": ["RedStone"], "subject": "\n\r\n"},
-        "to-holding-broken-json": {"to": "[\"RedStone\""},
+        "to-holding-broken-json": {"to": '["RedStone"'},
         "to-holding-json-object": {"to": "[{}]"},
-    }.items():
+    }
+    for label, extra in variants.items():
         yield Case(label, "send_message", {**less, **extra}, NO_SUCH_RECIPIENT | MISSING)
 
 
@@ -315,27 +409,60 @@ def searches() -> Iterator[Case]:
 
 def lax() -> Iterator[Case]:
     """What must be accepted though it is not the declared type, on tools that change nothing."""
-    inbox = {
-        "limit-in-words": {"limit": "5"}, "limit-float": {"limit": 5.0}, "limit-null": {"limit": None},
-        "limit-blank": {"limit": " "}, "flag-in-words": {"urgent_only": "true"}, "flag-in-capitals": {"urgent_only": "FALSE"},
-        "flag-null": {"urgent_only": None}, "since-epoch": {"since_ts": 1_700_000_000}, "since-epoch-text": {"since_ts": "1700000000.5"},
-        "since-date": {"since_ts": "2026-01-01"}, "since-z": {"since_ts": "2026-01-01T00:00:00Z"}, "since-blank": {"since_ts": " "},
-        "since-offset": {"since_ts": "2026-01-01T00:00:00+02:00"}, "topic-blank": {"topic": ""}, "thread-number": {"thread_id": 1},
-        "thread-blank": {"thread_id": "  "}, "name-case": {"agent_name": " redstone "}, "limit-plus": {"limit": "+7"},
-        "limit-float-text": {"limit": "5.0"}, "key-slashes": {"project_key": "/work//x/../bad-input/"},
-        "token-blank": {"registration_token": ""}, "token-null": {"sender_token": None},
+    inbox: dict[str, dict[str, Any]] = {
+        "limit-in-words": {"limit": "5"},
+        "limit-float": {"limit": 5.0},
+        "limit-null": {"limit": None},
+        "limit-blank": {"limit": " "},
+        "flag-in-words": {"urgent_only": "true"},
+        "flag-in-capitals": {"urgent_only": "FALSE"},
+        "flag-null": {"urgent_only": None},
+        "since-epoch": {"since_ts": 1_700_000_000},
+        "since-epoch-text": {"since_ts": "1700000000.5"},
+        "since-date": {"since_ts": "2026-01-01"},
+        "since-z": {"since_ts": "2026-01-01T00:00:00Z"},
+        "since-blank": {"since_ts": " "},
+        "since-offset": {"since_ts": "2026-01-01T00:00:00+02:00"},
+        "topic-blank": {"topic": ""},
+        "thread-number": {"thread_id": 1},
+        "thread-blank": {"thread_id": "  "},
+        "name-case": {"agent_name": " redstone "},
+        "limit-plus": {"limit": "+7"},
+        "limit-float-text": {"limit": "5.0"},
+        "key-slashes": {"project_key": "/work//x/../bad-input/"},
+        "token-blank": {"registration_token": ""},
+        "token-null": {"sender_token": None},
     }
     for label, change in inbox.items():
         yield Case(label, "fetch_inbox", {**VALID["fetch_inbox"], **change}, ACCEPTED)
-    for label, change in {"order-case": {"order": " NEWEST "}, "importance-case": {"importance": "High"},
-                          "importance-null": {"importance": None}, "query-number": {"query": 42},
-                          "query-blank": {"query": " "}}.items():
+    search: dict[str, dict[str, Any]] = {
+        "order-case": {"order": " NEWEST "},
+        "importance-case": {"importance": "High"},
+        "importance-null": {"importance": None},
+        "query-number": {"query": 42},
+        "query-blank": {"query": " "},
+    }
+    for label, change in search.items():
         yield Case(label, "search_messages", {**VALID["search_messages"], **change}, ACCEPTED)
     for label, change in {"limit": {"limit": 10**6}, "window": {"active_within_s": 10**15}}.items():
         yield Case(f"huge-{label}", "list_agents", {**VALID["list_agents"], **change}, ACCEPTED)
 
 
 TABLES = (
-    missing_and_null, wrong_types, too_long, control_characters, lone_surrogates, traversals, unknown_names, numbers,
-    times, identities, unknown_arguments, archived_project, retired_agent, sends, searches, lax,
+    missing_and_null,
+    wrong_types,
+    too_long,
+    control_characters,
+    lone_surrogates,
+    traversals,
+    unknown_names,
+    numbers,
+    times,
+    identities,
+    unknown_arguments,
+    archived_project,
+    retired_agent,
+    sends,
+    searches,
+    lax,
 )

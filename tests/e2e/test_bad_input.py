@@ -44,8 +44,8 @@ class Witness:
     def _look(self) -> str:
         digest = hashlib.sha256()
         tables = self._db.execute(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE ? AND sql NOT LIKE 'CREATE VIRTUAL%' "
-            "AND name NOT LIKE 'messages_fts%' ORDER BY name",
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE ? "
+            "AND sql NOT LIKE 'CREATE VIRTUAL%' AND name NOT LIKE 'messages_fts%' ORDER BY name",
             (SKIPPED_TABLES,),
         ).fetchall()
         for (table,) in tables:
@@ -246,12 +246,29 @@ def test_over_mcp_the_error_is_the_same(
 
 
 BAD_URIS = [
-    "resource://nowhere", "resource://message/abc", "resource://message/0", "resource://message/99999999",
-    "resource://message/-1", "resource://inbox/Nobody", "resource://inbox/..%2f..%2fetc", "resource://project/nope",
-    "resource://inbox/BlueLake?project=%2Fnope", "resource://inbox/BlueLake?limit=-1", "resource://inbox/BlueLake?limit=x",
-    "resource://inbox/BlueLake?since_ts=yesterday", "resource://thread/..%2F..", "resource://thread/%00", "http://x/",
-    "resource://", "resource://agents/", "", "file:///etc/passwd", "resource://inbox/%ff", "resource://thread/never-said",
-    "resource://views/ack-overdue/BlueLake?ttl_minutes=-5", "resource://outbox/BlueLake?include_bodies=perhaps",
+    "resource://nowhere",
+    "resource://message/abc",
+    "resource://message/0",
+    "resource://message/99999999",
+    "resource://message/-1",
+    "resource://inbox/Nobody",
+    "resource://inbox/..%2f..%2fetc",
+    "resource://project/nope",
+    "resource://inbox/BlueLake?project=%2Fnope",
+    "resource://inbox/BlueLake?limit=-1",
+    "resource://inbox/BlueLake?limit=x",
+    "resource://inbox/BlueLake?since_ts=yesterday",
+    "resource://thread/..%2F..",
+    "resource://thread/%00",
+    "http://x/",
+    "resource://",
+    "resource://agents/",
+    "",
+    "file:///etc/passwd",
+    "resource://inbox/%ff",
+    "resource://thread/never-said",
+    "resource://views/ack-overdue/BlueLake?ttl_minutes=-5",
+    "resource://outbox/BlueLake?include_bodies=perhaps",
 ]
 
 
