@@ -12,6 +12,7 @@ import typer
 from mcp_agent_mail import __version__
 from mcp_agent_mail.cli.lean import Entry, LazyGroup
 from mcp_agent_mail.cli.outcome import ExitCode, tell_error
+from mcp_agent_mail.cli.text import visible
 from mcp_agent_mail.core.errors import AgentMailError
 
 _HERE = "mcp_agent_mail.cli"
@@ -75,14 +76,25 @@ def run(arguments: Sequence[str]) -> int:
 
 def _exit_code_of(arguments: Sequence[str]) -> int:
     try:
-        outcome = typer.main.get_command(app).main(list(arguments), prog_name="am", standalone_mode=False)
+        # Not `main()`: it would turn a closed pipe into an exit code of its own.
+        command = typer.main.get_command(app)
+        with command.make_context("am", list(arguments)) as context:
+            outcome = command.invoke(context)
+    except typer.Exit as ended:
+        return ended.exit_code
     except AgentMailError as error:
         return tell_error(error)
     except typer.TyperException as error:
         return _tell_usage(error)
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, EOFError, typer.Abort):
         sys.stderr.write("\nInterrupted.\n")
         return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except OSError as failed:
+        # A file that cannot be read, a full disk: the operating system's words name the file.
+        sys.stderr.write(f"Error: {visible(str(failed))}\n")
+        return ExitCode.REFUSED
     return outcome if isinstance(outcome, int) else ExitCode.DONE
 
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from mcp_agent_mail.cli.outcome import BadSettings
 from mcp_agent_mail.core.settings import LoadedSettings, Settings, SettingsError, load_settings
+from mcp_agent_mail.store.lock import Owner, read_owner
 
 _MCP_PATHS = ("/mcp", "/api")
 
@@ -33,9 +34,14 @@ class Surroundings:
         url = self.settings.agent_mail_url
         return None if url is None else _without_mcp_path(url, self.settings.http_path)
 
+    def owner(self) -> Owner | None:
+        """Who owns the store of these surroundings; None when nobody does."""
+        return read_owner(self.storage_root)
+
     def owner_url(self) -> str | None:
-        """The server that owns the store of these surroundings, as it noted beside its lock."""
-        return owner_url_of(self.storage_root)
+        """The server that owns the store, as it noted beside its lock."""
+        owner = self.owner()
+        return owner.url if owner is not None else None
 
     def settings_url(self) -> str:
         """Where a server with these settings listens. A wildcard address is reached over loopback."""
@@ -78,14 +84,6 @@ def read_settings(*, overrides: Mapping[str, str] | None = None, env_file: Path 
             f"{count} {'setting' if count == 1 else 'settings'} cannot be used:{listed}",
             hint="Nothing was opened. `am config check` tries again, docs/reference/settings.md has them all.",
         ) from wrong
-
-
-def owner_url_of(storage_root: Path) -> str | None:
-    """The URL of the server that owns the store, if one does."""
-    from mcp_agent_mail.store.lock import read_owner
-
-    owner = read_owner(storage_root)
-    return owner.url if owner is not None else None
 
 
 def read_operator_token(storage_root: Path) -> str | None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mcp_agent_mail.cli.outcome import NoServer
-from mcp_agent_mail.cli.surroundings import owner_url_of
+from mcp_agent_mail.store.lock import read_owner
 
 _START_TIMEOUT_S = 30.0
 _STOP_TIMEOUT_S = 15.0
@@ -50,8 +50,9 @@ def scratch_server(folder: Path) -> Iterator[str]:
 def _wait_for_url(process: subprocess.Popen[bytes], storage_root: Path, log_path: Path) -> str:
     give_up_at = time.monotonic() + _START_TIMEOUT_S
     while time.monotonic() < give_up_at:
-        if (url := owner_url_of(storage_root)) is not None:
-            return url
+        owner = read_owner(storage_root)
+        if owner is not None and owner.url is not None:
+            return owner.url
         if process.poll() is not None:
             break
         time.sleep(0.05)

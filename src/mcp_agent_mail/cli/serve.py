@@ -1,0 +1,39 @@
+"""`am serve`: the server process. Everything about serving is in `server`; here are its options."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mcp_agent_mail.cli.lean import LeanCommand
+from mcp_agent_mail.cli.surroundings import read_settings
+from mcp_agent_mail.cli.text import visible
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command("serve", cls=LeanCommand)
+def serve(
+    host: Annotated[str | None, typer.Option("--host", help="Address to listen on, instead of HTTP_HOST.")] = None,
+    port: Annotated[str | None, typer.Option("--port", help="Port instead of HTTP_PORT; 0 takes a free one.")] = None,
+    env_file: Annotated[
+        str | None, typer.Option("--env-file", help="Read this .env instead of the one that would be chosen.")
+    ] = None,
+) -> int:
+    """Run the server until Ctrl-C or SIGTERM.
+
+    Its address is printed once it answers. Exit codes: 0 stopped, 71 it cannot listen there, 75 the
+    store belongs to another server, 78 bad configuration.
+    """
+    given = {"HTTP_HOST": host, "HTTP_PORT": port}
+    overrides = {name: value for name, value in given.items() if value is not None}
+    loaded = read_settings(overrides=overrides, env_file=Path(env_file) if env_file else None)
+    for notice in loaded.notices:
+        sys.stderr.write(visible(f"{notice.level.capitalize()}: {notice}\n"))
+
+    from mcp_agent_mail.server.serve import serve as run_server
+
+    return run_server(loaded.settings)

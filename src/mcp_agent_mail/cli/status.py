@@ -1,0 +1,150 @@
+"""`am status`: is the server up, who owns the store, what has the archive yet to catch up with. Changes nothing."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+import typer
+
+from mcp_agent_mail.cli.gateway import server_at
+from mcp_agent_mail.cli.http_gateway import HttpGateway, Server
+from mcp_agent_mail.cli.lean import LeanCommand
+from mcp_agent_mail.cli.outcome import ExitCode, NoServer, WireError
+from mcp_agent_mail.cli.present import JsonFlag, print_fields, print_json
+from mcp_agent_mail.cli.surroundings import Surroundings, look_around
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+_ANSWER_TIMEOUT_S = 5.0
+
+# Plain JSON, as `--json` prints it.
+Report = dict[str, Any]
+
+
+@app.command("status", cls=LeanCommand)
+def status(json: JsonFlag = False) -> int:
+    """Say whether the server is up, who owns the store and what is pending.
+
+    Works when nothing runs. Exit codes: 0 up and well, 1 up and degraded, 69 not up.
+    """
+    report = _report(look_around())
+    if json:
+        print_json(report)
+    else:
+        print_fields(_lines(report))
+    if not report["running"]:
+        return ExitCode.UNAVAILABLE
+    return ExitCode.DONE if report["status"] == "ok" else ExitCode.REFUSED
+
+
+def _report(around: Surroundings) -> Report:
+    """`status` is the server's own (ok, degraded, error), or stopped, starting, unreachable, absent."""
+    owner = around.owner()
+    url = around.named_url() or (owner.url if owner else None)
+    report: Report = {
+        "running": False,
+        "status": "stopped",
+        "url": url,
+        "version": None,
+        "owner": {"pid": owner.pid, "url": owner.url, "started": owner.started} if owner else None,
+        "storage_root": str(around.storage_root),
+        "store": {"exists": around.store_exists(), "schema_version": None},
+        "archive": {"pending_events": None, "oldest_pending_s": None, "last_commit_at": None},
+    }
+    if url is None and not report["store"]["exists"]:
+        return _ask_elsewhere(report, around)
+    if url is not None and _ask(report, server_at(url, around)):
+        return report
+    if url is not None or owner is not None:
+        report["status"] = "unreachable" if url else "starting"
+    if report["store"]["exists"] and around.named_url() is None:
+        _look_into_store(report, around)
+    return report
+
+
+def _ask(report: Report, server: Server) -> bool:
+    """Fill in what the server at `server` says of itself; False when none does."""
+    gateway = HttpGateway(server, answer_timeout_s=_ANSWER_TIMEOUT_S)
+    try:
+        health = gateway.call("health_check", {})
+    except (NoServer, WireError) as silent:
+        report["problem"] = silent.message
+        return False
+    finally:
+        gateway.close()
+    report |= {"running": True, "status": health["status"], "version": health["version"], "archive": health["archive"]}
+    report["store"]["schema_version"] = health["store"]["schema_version"]
+    report["owner"] = report["owner"] or {"pid": health["store"]["owner_pid"], "url": None, "started": None}
+    return True
+
+
+def _ask_elsewhere(report: Report, around: Surroundings) -> Report:
+    """No store here: a server may still run at the address of the settings, as another user."""
+    url = around.settings_url()
+    if _ask(report, server_at(url, around)):
+        report["url"] = url
+    else:
+        report["status"] = "absent"
+        del report["problem"]
+    return report
+
+
+def _look_into_store(report: Report, around: Surroundings) -> None:
+    """Schema and backlog straight from the file, which a sick or stopped server cannot tell."""
+    from mcp_agent_mail.core.clock import iso_or_none, system_clock
+    from mcp_agent_mail.core.errors import AgentMailError
+    from mcp_agent_mail.store.connection import open_reading
+    from mcp_agent_mail.store.migrate import require_ours
+    from mcp_agent_mail.store.view import View
+
+    path = around.settings.database_path
+    try:
+        require_ours(path)
+        with closing(open_reading(path)) as connection:
+            view = View(connection)
+            backlog = view.outbox.backlog(system_clock())
+            last_commit_at = iso_or_none(view.outbox.last_commit_at())
+            report["store"]["schema_version"] = view.meta.schema_version()
+    except AgentMailError as refused:
+        report["problem"] = refused.message
+    else:
+        report["archive"] = {
+            "pending_events": backlog.pending_events,
+            "oldest_pending_s": round(backlog.oldest_pending_s, 3),
+            "last_commit_at": last_commit_at,
+        }
+
+
+_IN_WORDS = {
+    "ok": "up, well",
+    "degraded": "up, degraded: mail is safe, but its Git archive lags",
+    "error": "up, but its store cannot be read or written",
+    "stopped": "not running (start it with: am serve)",
+    "starting": "not up yet: a server that starts, or a command at work",
+    "unreachable": "does not answer",
+    "absent": "not running, and there is no store yet (start both with: am serve)",
+}
+
+
+def _lines(report: Report) -> list[tuple[str, object]]:
+    owner = report["owner"]
+    archive = report["archive"]
+    pending = archive["pending_events"]
+    oldest = f", the oldest for {archive['oldest_pending_s']} s" if pending else ""
+    owned_by = (
+        None
+        if owner is None
+        else f"process {owner['pid']}" + (f" since {owner['started']}" if owner["started"] else "")
+    )
+    return [
+        ("server", _IN_WORDS[report["status"]]),
+        ("problem", report.get("problem")),
+        ("url", report["url"]),
+        ("version", report["version"]),
+        ("store", report["storage_root"]),
+        ("owner", owned_by or "nobody"),
+        ("schema", report["store"]["schema_version"]),
+        ("pending", None if pending is None else f"{pending} events for Git{oldest}"),
+        ("last commit", archive["last_commit_at"]),
+    ]
