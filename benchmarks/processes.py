@@ -115,14 +115,13 @@ def _ask(port: int, dialect: Dialect, tool: str, arguments: dict[str, str]) -> b
 def start(command: list[str], cores: set[int], log: Path, **env: str) -> subprocess.Popen[bytes]:
     """Spawn on its core from the first instruction on."""
     with log.open("ab") as output:
-        process = subprocess.Popen(  # our own command
+        return subprocess.Popen(
             command,
             stdout=output,
             stderr=output,
             env={**os.environ, **env},
             preexec_fn=(lambda: os.sched_setaffinity(0, cores)) if cores else None,  # noqa: PLW1509  # no threads here
         )
-    return process
 
 
 def await_answer(
