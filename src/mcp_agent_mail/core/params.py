@@ -32,6 +32,15 @@ def _refuse(name: str, fact: str, *, hint: str = "", **data: object) -> InvalidI
     return InvalidInput(f"{name} {fact}.", hint=hint, data={"parameter": name, **data})
 
 
+def _shown(value: object) -> str:
+    """What came instead, for a message: short, and safe for a list nested a thousand deep."""
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, dict):
+        return "an object"
+    return repr(value)[:100]
+
+
 def _as_text(name: str, value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise _refuse(name, "must be text", hint="Send a JSON string.", expected="string")
@@ -86,7 +95,7 @@ class Choice:
         wanted = value.strip().lower() if isinstance(value, str) else value
         if isinstance(wanted, str) and wanted in self.values:
             return wanted
-        raise _refuse(name, f"must be {listed(self.values)}, not {value!r:.100}", accepted=list(self.values))
+        raise _refuse(name, f"must be {listed(self.values)}, not {_shown(value)}", accepted=list(self.values))
 
 
 def _as_integer(name: str, value: object) -> int:
@@ -98,7 +107,7 @@ def _as_integer(name: str, value: object) -> int:
         return int(value)
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,40}(\.0{1,40})?\s*", value):
         return int(value.strip().split(".")[0])
-    raise _refuse(name, f"must be a whole number, not {value!r:.100}", expected="integer")
+    raise _refuse(name, f"must be a whole number, not {_shown(value)}", expected="integer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +120,13 @@ class Count:
     def schema(self) -> dict[str, Any]:
         return {"type": "integer"}
 
+    def _hint(self) -> str:
+        return f"Send a whole number from {self.low} to {self.high}."
+
     def convert(self, name: str, value: object) -> int:
         number = _as_integer(name, value)
         if number < self.low:
-            raise _refuse(name, f"is {number}; the least accepted is {self.low}", min=self.low, max=self.high)
+            raise _refuse(name, f"is {number}; the least accepted is {self.low}", hint=self._hint(), min=self.low, max=self.high)
         return min(number, self.high)
 
 
@@ -147,7 +159,7 @@ class Flag:
         word = value.strip().lower() if isinstance(value, str) else None
         if word in ("true", "false"):
             return word == "true"
-        raise _refuse(name, f"must be true or false, not {value!r:.100}", accepted=[True, False])
+        raise _refuse(name, f"must be true or false, not {_shown(value)}", accepted=[True, False])
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +184,7 @@ def _as_list(value: object) -> list[object]:
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             parsed = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return [value]
         return parsed if isinstance(parsed, list) else [value]
     return value if isinstance(value, list) else [value]
@@ -192,7 +204,7 @@ class Time:
         except (ValueError, OverflowError) as unreadable:
             raise _refuse(
                 name,
-                f"is no time: {value!r:.100}",
+                f"is no time: {_shown(value)}",
                 hint="Send ISO 8601, like 2026-01-31T09:30:00Z, or epoch seconds.",
                 accepted=["ISO 8601", "epoch seconds"],
             ) from unreadable

@@ -1,15 +1,14 @@
 """One way to run a tool or read a resource, for MCP and `/rpc` alike: masking, logging, nothing else.
 
 Whatever is not an `AgentMailError` is a bug of ours: the caller gets INTERNAL with the request's id,
-the log gets the kind of error and where it happened. Messages of foreign exceptions may quote
-arguments, so neither the caller nor the log ever sees them.
+the log gets the kind of error and where it happened (`core.logging` leaves out what it says: that
+may quote arguments).
 """
 
 from __future__ import annotations
 
 import logging
 import time
-import traceback
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 
@@ -30,8 +29,7 @@ class RequestFacts:
 
 def masked(error: Exception, *, what: str, request_id: str) -> Internal:
     """The INTERNAL error that stands for `error` outside, after logging where it came from."""
-    frames = "".join(traceback.format_tb(error.__traceback__))
-    logger.error("%s failed: %s (request %s)\n%s", what, type(error).__qualname__, request_id, frames.rstrip())
+    logger.error("%s failed", what, exc_info=error)
     return Internal(
         f"The server failed while running {what}.",
         hint="This is a bug of the server. Its log tells more under the request id.",
@@ -79,5 +77,5 @@ async def _logged(running: Awaitable[Json], what: str, facts: RequestFacts) -> J
     else:
         return result
     finally:
-        took_ms = (time.perf_counter() - started) * 1_000
-        logger.info("%s %s %.1f ms via %s (request %s)", what, outcome, took_ms, facts.credentials.via, facts.request_id)
+        took_ms = round((time.perf_counter() - started) * 1_000, 1)
+        logger.info("%s", what, extra={"facts": {"outcome": outcome, "ms": took_ms, "via": facts.credentials.via}})

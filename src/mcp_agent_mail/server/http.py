@@ -17,6 +17,7 @@ from typing import Any
 from fastmcp import FastMCP
 from starlette.types import Message, Receive, Scope, Send
 
+from mcp_agent_mail.core.logging import request_scope
 from mcp_agent_mail.server.auth import Gate, Refusal
 from mcp_agent_mail.server.calls import Calls, RequestFacts
 from mcp_agent_mail.server.identity import Headers, read_credentials
@@ -76,14 +77,15 @@ class HttpApp:
             raise NotImplementedError(f"{scope['type']} is not served")
         headers: Headers = dict(scope["headers"])
         request_id = f"{self._id_prefix}-{next(self._ids)}"
-        if self._log_requests:
-            send = _logged(scope, request_id, send)
-        try:
-            await self._answer(scope, headers, request_id, receive, send)
-        except BodyTooLarge:
-            await send_detail(send, 413, _TOO_LARGE)
-        except ClientLeft:
-            logger.debug("client left before its request was complete (request %s)", request_id)
+        with request_scope(request_id):
+            if self._log_requests:
+                send = _logged(scope, send)
+            try:
+                await self._answer(scope, headers, request_id, receive, send)
+            except BodyTooLarge:
+                await send_detail(send, 413, _TOO_LARGE)
+            except ClientLeft:
+                logger.debug("the client left before its request was complete")
 
     async def _answer(self, scope: Scope, headers: Headers, request_id: str, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
@@ -130,17 +132,15 @@ def _peer(scope: Scope) -> str | None:
     return client[0] if client else None
 
 
-def _logged(scope: Scope, request_id: str, send: Send) -> Send:
+def _logged(scope: Scope, send: Send) -> Send:
     """A line per request when its answer starts: method, path, status, duration. No query, no body."""
     started = time.perf_counter()
 
     async def send_and_log(message: Message) -> None:
         if message["type"] == "http.response.start":
-            took_ms = (time.perf_counter() - started) * 1_000
-            logger.info(
-                "%s %s %d %.1f ms from %s (request %s)",
-                scope["method"], scope["path"], message["status"], took_ms, _peer(scope), request_id,
-            )  # fmt: skip
+            took_ms = round((time.perf_counter() - started) * 1_000, 1)
+            facts = {"status": message["status"], "ms": took_ms, "peer": _peer(scope)}
+            logger.info("%s %s", scope["method"], scope["path"], extra={"facts": facts})
         await send(message)
 
     return send_and_log

@@ -51,7 +51,7 @@ Announce = Callable[[Running], None]
 
 
 async def run_server(settings: Settings, announce: Announce) -> None:
-    """Serve until a signal. Raises AgentMailError (StoreTaken, PortTaken, …) when it cannot start."""
+    """Serve until a signal. Raises AgentMailError (StoreInUse, PortTaken, …) when it cannot start."""
     settings.storage_root.mkdir(parents=True, exist_ok=True, mode=0o700)
     async with AsyncExitStack() as stack:
         lock = stack.enter_context(StoreLock(settings.storage_root, settings.database_path))

@@ -15,7 +15,7 @@ from mcp_agent_mail.core.logging import configure_logs
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.server.lifespan import Announce, Running, run_server
 from mcp_agent_mail.server.listener import CannotListen, PortTaken
-from mcp_agent_mail.store.lock import StoreTaken
+from mcp_agent_mail.store.lock import StoreInUse
 
 
 class ServeExit(IntEnum):
@@ -24,7 +24,7 @@ class ServeExit(IntEnum):
     STOPPED = 0
     FAILED = 1
     CANNOT_LISTEN = 71
-    STORE_TAKEN = 75
+    STORE_IN_USE = 75
 
 
 def announce_on_stdout(running: Running) -> None:
@@ -51,8 +51,8 @@ def serve(settings: Settings, *, announce: Announce = announce_on_stdout) -> int
 
 
 def _exit_code(error: AgentMailError) -> ServeExit:
-    if isinstance(error, StoreTaken):
-        return ServeExit.STORE_TAKEN
+    if isinstance(error, StoreInUse):
+        return ServeExit.STORE_IN_USE
     if isinstance(error, PortTaken | CannotListen):
         return ServeExit.CANNOT_LISTEN
     return ServeExit.FAILED

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.params import MAX_ID, Choice, Count, Flag, Id, Matching, Rule, Text, Texts, Time
+
+DEEP: Any = "end"
+for _ in range(900):
+    DEEP = [DEEP]
+
+RULES: list[Rule] = [
+    Text(),
+    Choice(("low", "high")),
+    Count(1, 1000),
+    Id(),
+    Flag(),
+    Texts(),
+    Time(),
+    Matching(str.strip),
+]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "given", "wanted"),
+    [
+        (Count(1, 1000), "5", 5),
+        (Count(1, 1000), 5.0, 5),
+        (Count(1, 1000), " 5.0 ", 5),
+        (Count(1, 1000), 5000, 1000),
+        (Id(), MAX_ID, MAX_ID),
+        (Id(low=0), 0, 0),
+        (Flag(), "TRUE ", True),
+        (Flag(), False, False),
+        (Choice(("low", "high")), " High ", "high"),
+        (Text(), 7, "7"),
+        (Text(raw=True), "a\0b", "a\0b"),
+        (Text(may_be_blank=True), " ", " "),
+        (Texts(), "one", ["one"]),
+        (Texts(), '["a", "b"]', ["a", "b"]),
+        (Texts(), "[not json", ["[not json"]),
+        (Texts(), 7, ["7"]),
+        (Texts(), [], []),
+        (Time(), "2026-01-31", 1_769_817_600_000_000),
+        (Time(), "2026-01-31T00:00:00+01:00", 1_769_814_000_000_000),
+        (Time(), "2026-01-31T00:00:00Z", 1_769_817_600_000_000),
+        (Time(), 1.5, 1_500_000),
+        (Time(), "1769817600", 1_769_817_600_000_000),
+    ],
+)
+def test_what_callers_really_send_becomes_the_declared_type(rule: Rule, given: object, wanted: object) -> None:
+    assert rule.convert("x", given) == wanted
+
+
+@pytest.mark.parametrize(
+    ("rule", "given"),
+    [
+        (Count(1, 1000), 5.5),
+        (Count(1, 1000), "5.5"),
+        (Count(1, 1000), "five"),
+        (Count(1, 1000), 0),
+        (Count(1, 1000), True),
+        (Count(1, 1000), float("nan")),
+        (Count(1, 1000), float("inf")),
+        (Count(1, 1000), -(10**4000)),
+        (Count(1, 1000), DEEP),
+        (Id(), 0),
+        (Id(), MAX_ID + 1),
+        (Flag(), "yes"),
+        (Flag(), 1),
+        (Choice(("low", "high")), "medium"),
+        (Choice(("low", "high")), DEEP),
+        (Text(), " "),
+        (Text(), True),
+        (Text(), ["a"]),
+        (Text(), "a\0b"),
+        (Text(), "\ud800"),
+        (Text(max_length=3), "four"),
+        (Texts(), [" "]),
+        (Texts(), [None]),
+        (Texts(), {"a": 1}),
+        (Texts(max_items=1), ["a", "b"]),
+        (Texts(max_length=3), ["four"]),
+        (Texts(), "[" * 100_000 + "x" * 2_000),
+        (Time(), "yesterday"),
+        (Time(), "1e400"),
+        (Time(), "0001-01-01T00:00:00+23:59"),
+        (Time(), True),
+    ],
+)
+def test_what_cannot_be_read_is_refused_by_the_parameters_name(rule: Rule, given: object) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        rule.convert("count", given)
+
+    assert refused.value.message.startswith("count")
+    assert refused.value.data["parameter"].startswith("count")
+
+
+def test_a_refused_choice_lists_what_is_accepted() -> None:
+    with pytest.raises(InvalidInput, match="x must be low or high, not 'medium'") as refused:
+        Choice(("low", "high")).convert("x", "medium")
+
+    assert refused.value.data["accepted"] == ["low", "high"]
+
+
+def test_too_long_text_is_refused_and_never_cut() -> None:
+    with pytest.raises(InvalidInput, match="x has 4 characters; at most 3"):
+        Text(max_length=3).convert("x", "four")
+
+
+@given(value=JSON.filter(lambda value: value is not None))
+def test_any_json_is_converted_or_refused_and_never_breaks_a_rule(value: object) -> None:
+    for rule in RULES:
+        try:
+            rule.convert("x", value)
+        except InvalidInput as refused:
+            assert len(refused.message) < 500
