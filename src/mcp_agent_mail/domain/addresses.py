@@ -30,7 +30,8 @@ class Address:
 
 def parse_address(text: str) -> Address:
     """Neither form is ambiguous: no name holds `@`, `#` or `:`, so the name is the part up to the first `@` or
-    after the last `#`."""
+    after the last `#`.
+    """
     cleaned = text.strip()
     if cleaned[: len(_PREFIX)].lower() == _PREFIX:
         key, hash_sign, name = cleaned[len(_PREFIX) :].rpartition("#")

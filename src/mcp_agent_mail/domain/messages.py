@@ -156,9 +156,7 @@ def parse_subject(text: str) -> str:
     if not subject:
         raise UnfitSubject("subject is blank.", hint="Give subject a value.", data={"parameter": "subject"})
     if _CONTROL.search(subject):
-        raise UnfitSubject(
-            "subject holds a control character.", hint="Remove it.", data={"parameter": "subject"}
-        )
+        raise UnfitSubject("subject holds a control character.", hint="Remove it.", data={"parameter": "subject"})
     if len(subject) > MAX_SUBJECT:
         raise UnfitSubject(
             f"subject has {len(subject)} characters; at most {MAX_SUBJECT} are accepted.",

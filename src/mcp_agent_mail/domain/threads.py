@@ -89,7 +89,7 @@ def require_same_thread(thread_id: str | None, joined: str, reply_to: MessageId)
 
 def reserved_thread(thread_id: str) -> ReservedThread:
     return ReservedThread(
-        f"Thread {thread_id} would be message {thread_id} with the replies to it, and this project has no such message.",
+        f"Thread {thread_id} is message {thread_id} with the replies to it, and this project has no such message.",
         hint="All-digit thread ids are reserved. Use another id, like task-12.",
         data={"parameter": "thread_id"},
     )

@@ -141,7 +141,7 @@ def _page_query(agent_id: AgentId, page: InboxPage) -> tuple[str, list[object]]:
 SELECT r.kind, r.delivery_seq, r.delivered_ts, r.read_ts, r.ack_ts, {HEAD_COLUMNS}
 FROM recipients r JOIN messages m ON m.id = r.message_id {HEAD_JOINS}
 WHERE {where} ORDER BY r.delivery_seq {direction} LIMIT ?
-"""  # noqa: S608  # all parts are constants of this module
+"""  # all parts are constants of this module
     return sql, [*values, page.limit]
 
 

@@ -130,9 +130,7 @@ class Messages:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def add(
-        self, new: NewMessage, recipients: Sequence[NewRecipient], now: Micros
-    ) -> tuple[Message, list[Recipient]]:
+    def add(self, new: NewMessage, recipients: Sequence[NewRecipient], now: Micros) -> tuple[Message, list[Recipient]]:
         """Store a message and deliver it to `recipients` (each agent once), in their order.
 
         Draws a delivery number for each and counts it as unread. Delivery times never run
@@ -231,9 +229,7 @@ class Messages:
         rows = self._connection.execute(_COMMITS, (_ids(message_ids), project_id))
         return {message_id: (hexsha, summary) for message_id, hexsha, summary in rows}
 
-    def list_thread(
-        self, project_id: ProjectId, thread_id: str, *, after_id: int = 0, limit: int
-    ) -> list[MessageHead]:
+    def list_thread(self, project_id: ProjectId, thread_id: str, *, after_id: int = 0, limit: int) -> list[MessageHead]:
         """The project's messages that carry this thread id, oldest first."""
         return [to_head(row) for row in self._connection.execute(_THREAD, (thread_id, project_id, after_id, limit))]
 

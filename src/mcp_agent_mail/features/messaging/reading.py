@@ -175,9 +175,7 @@ def read_thread(view: View, caller: Caller, request: ThreadRequest) -> ThreadPag
     total = view.messages.count_thread(project.id, request.thread_id) + (root is not None)
     if total == 0:
         raise _unknown_thread(request.thread_id)
-    heads = view.messages.list_thread(
-        project.id, request.thread_id, after_id=request.after_id, limit=request.limit + 1
-    )
+    heads = view.messages.list_thread(project.id, request.thread_id, after_id=request.after_id, limit=request.limit + 1)
     if root is not None and root.id > request.after_id:
         heads = [root, *heads]
     page = heads[: request.limit]
@@ -202,7 +200,7 @@ def _project_of_thread(view: View, caller: Caller, request: ThreadRequest) -> Pr
     """The project named, else the caller's own, else the only one that has mail in the thread."""
     if request.project_key is not None:
         return require_project(view, request.project_key)
-    if caller.project_id is not None:
+    if caller.kind is CallerKind.AGENT and caller.project_id is not None:
         ids = [caller.project_id]
     else:
         ids = view.messages.projects_of_thread(request.thread_id)

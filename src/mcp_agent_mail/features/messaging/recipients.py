@@ -6,7 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, NotFound, RecipientNotFound, RecipientRetired, listed
+from mcp_agent_mail.core.errors import (
+    AgentMailError,
+    InvalidInput,
+    NotFound,
+    RecipientNotFound,
+    RecipientRetired,
+    listed,
+)
 from mcp_agent_mail.domain.addresses import parse_address
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.contacts import decide

@@ -283,5 +283,3 @@ def once(
             data={"idempotency_key": key},
         )
     return Replayed(sender=sender, answer={**json.loads(remembered.result), "idempotent_replay": True})
-
-

@@ -36,11 +36,12 @@ def messaging_tools(service: MessagingService, current_caller: Callable[[], Call
 
 def _writing_tools(service: MessagingService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
     async def send_message(
+        *,
         project_key: Annotated[str, PROJECT],
         sender_name: Annotated[str, NAME],
+        to: Annotated[list[str] | None, Texts()] = None,
         subject: Annotated[str, Matching(parse_subject)],
         body_md: Annotated[str, BODY],
-        to: Annotated[list[str] | None, Texts()] = None,
         cc: Annotated[list[str] | None, Texts()] = None,
         bcc: Annotated[list[str] | None, Texts()] = None,
         importance: Annotated[str, IMPORTANCE] = "normal",
@@ -53,7 +54,8 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Calle
     ) -> Json:
         """Send Markdown mail to agents by name: Name, or Name@project elsewhere. Set thread_id to keep a task
         together, broadcast=true (no to) for everyone active. Repeat safely with an idempotency_key.
-        To answer a message use reply_message."""
+        To answer a message use reply_message.
+        """
         request = SendRequest(
             project_key=project_key,
             sender_name=sender_name,
@@ -71,6 +73,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Calle
         return schemas.send_result(await service.send(current_caller(), request))
 
     async def reply_message(
+        *,
         project_key: Annotated[str, PROJECT],
         message_id: Annotated[int, Id()],
         sender_name: Annotated[str, NAME],
@@ -84,7 +87,8 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Calle
         idempotency_key: Annotated[str | None, KEY] = None,
     ) -> Json:
         """Answer a message in its thread; goes to its sender alone unless to is given. Thread, topic, importance
-        and ack_required are the original's unless given."""
+        and ack_required are the original's unless given.
+        """
         request = ReplyRequest(
             project_key=project_key,
             sender_name=sender_name,
@@ -99,6 +103,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Calle
         return schemas.reply_result(await service.reply(current_caller(), request))
 
     async def mark_message_read(
+        *,
         project_key: Annotated[str, PROJECT],
         agent_name: Annotated[str, NAME],
         message_id: Annotated[int, Id()],
@@ -108,6 +113,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Calle
         return schemas.read_result(message_id, state)
 
     async def acknowledge_message(
+        *,
         project_key: Annotated[str, PROJECT],
         agent_name: Annotated[str, NAME],
         message_id: Annotated[int, Id()],
@@ -126,6 +132,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Calle
 
 def _reading_tools(service: MessagingService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
     async def fetch_inbox(
+        *,
         project_key: Annotated[str, PROJECT],
         agent_name: Annotated[str, NAME],
         limit: Annotated[int, LIMIT] = 20,
@@ -138,7 +145,8 @@ def _reading_tools(service: MessagingService, current_caller: Callable[[], Calle
         thread_id: Annotated[str | None, THREAD] = None,
     ) -> Json:
         """Your mail, newest first; reading marks nothing. after_id (a message id of this inbox, 0 = from the start)
-        pages oldest first without losing any. urgent_only: high or urgent."""
+        pages oldest first without losing any. urgent_only: high or urgent.
+        """
         request = InboxRequest(
             project_key=project_key,
             agent_name=agent_name,
@@ -154,6 +162,7 @@ def _reading_tools(service: MessagingService, current_caller: Callable[[], Calle
         return schemas.inbox_items(service.inbox(current_caller(), request))
 
     async def fetch_topic(
+        *,
         project_key: Annotated[str, PROJECT],
         topic_name: Annotated[str, TOPIC],
         limit: Annotated[int, LIMIT] = 50,
