@@ -16,6 +16,7 @@ from mcp_agent_mail.domain.agents import (
     NewAgent,
 )
 from mcp_agent_mail.domain.events import ArchiveCommit
+from mcp_agent_mail.domain.names import name_key
 
 _NAMES = (
     "id",
@@ -78,14 +79,7 @@ _RECENT_COMMITS = """
     ORDER BY o.commit_id DESC LIMIT ?
 """
 
-_Row = tuple[
-    int, int, str, str, str, str, str, int, int, int, str, str, str, str | None, int | None, int | None, int
-]
-
-
-def name_key(name: str) -> str:
-    """How names are compared: ignoring case and outer blanks, nothing else."""
-    return name.strip().lower()
+_Row = tuple[int, int, str, str, str, str, str, int, int, int, str, str, str, str | None, int | None, int | None, int]
 
 
 def _at(micros: int | None) -> Micros | None:
@@ -170,7 +164,7 @@ class Agents:
         )
         return _agent(self._connection.execute(_ADD, values).fetchone())
 
-    def update_profile(  # the four fields a registration may change, and when
+    def update_profile(
         self,
         agent_id: AgentId,
         *,

@@ -1,0 +1,162 @@
+"""Agents' names: which are fit, which are spoken for, and how the server makes one up."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
+
+from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound, listed
+from mcp_agent_mail.domain.name_words import ADJECTIVES, NOUNS
+
+HUMAN = "Human"
+SYSTEM = "System"
+
+MAX_NAME_LENGTH = 64
+CANDIDATES = 64
+"""How many generated names one registration may try; with half of all names taken, all fail once in 10^19."""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_HUMAN_ALIASES = frozenset({"human", "humanoverseer"})
+
+# Compared without `-` and `_`, in lower case.
+_RESERVED = frozenset(
+    """
+    admin administrator agent agents all anonymous anybody anyone broadcast channel everybody everyone here human
+    humanoverseer humans mailer me myself nobody none null operator overseer postmaster project root self server
+    someone system thehuman undefined unknown user users you
+    """.split()
+)
+_PROGRAMS = (
+    "agentmail aider amazonq amp ampcode anthropic antigravity augment augmentcode auggie chatgpt claude claudecode "
+    "claudedesktop cline codebuff codewhisperer codex codexcli copilot copilotcli crush cursor cursoragent cursorcli "
+    "devin droid factorydroid gemini geminicli githubcopilot goose grokcli jules junie kilo kilocode kimicli "
+    "kiro kirocli mcp mcpagentmail openai opencode openhands plandex qodo qwencode replit roo roocode rovodev "
+    "sourcegraph tabnine trae vscode windsurf zencoder"
+).split()
+# A family's name alone is refused too; of a common word only a version ("Nova" is a name, "nova-pro" a model).
+_MODEL_FAMILIES = (
+    "claude opus sonnet haiku gpt chatgpt gemini gemma llama mistral mixtral magistral codestral devstral ministral "
+    "deepseek qwen qwq grok kimi glm nemotron minimax starcoder codellama"
+).split()
+_COMMON_FAMILIES = "fable mythos instant bard palm phi yi command granite nova falcon jamba".split()
+_MODEL_VARIANTS = (
+    "opus sonnet haiku instant code coder codex mini nano micro small medium large pro flash lite turbo max ultra plus "
+    "high low xhigh fast preview latest thinking reasoning reasoner chat instruct experimental exp beta vision oss "
+    "omni distill"
+).split()
+# Longest first and possessive: each step is taken once, so that no name makes the match try its ways over and over.
+_VARIANT = rf"(?:{'|'.join(sorted(_MODEL_VARIANTS, key=len, reverse=True))}|[a-z]?[0-9]++[bkmox]?)"
+_MODEL = re.compile(
+    rf"(?:{'|'.join(_MODEL_FAMILIES)}){_VARIANT}*+|(?:{'|'.join(_COMMON_FAMILIES)}){_VARIANT}++|o[1-9]{_VARIANT}*+"
+)
+_ADJECTIVE_KEYS = frozenset(word.lower() for word in ADJECTIVES)
+_NOUN_KEYS = frozenset(word.lower() for word in NOUNS)
+
+
+class NameEnforcement(StrEnum):
+    """What happens to a name that an agent asks for: see docs/concepts/identity.md."""
+
+    FREE = "free"
+    COERCE = "coerce"
+    STRICT = "strict"
+    ALWAYS_AUTO = "always_auto"
+
+
+class UnfitName(InvalidInput):
+    """The name cannot be an agent's; the message says why."""
+
+
+class NameTaken(Conflict):
+    """An identity was to be new, and its name is another's."""
+
+
+class NamesExhausted(Conflict):
+    """Every generated name that was tried is taken."""
+
+
+class UnknownAgent(NotFound):
+    """No agent of the project has this name."""
+
+
+def name_key(name: str) -> str:
+    """How names are compared: ignoring letter case and outer blanks, nothing else."""
+    return name.strip().lower()
+
+
+def recipient_name(name: str) -> str:
+    """The name a recipient goes by: `HumanOverseer` is `Human`."""
+    return HUMAN if name_key(name) in _HUMAN_ALIASES else name.strip()
+
+
+def is_generated_form(name: str) -> bool:
+    """Adjective+Noun of the word lists, in any letter case."""
+    key = name_key(name)
+    return any(key[:cut] in _ADJECTIVE_KEYS and key[cut:] in _NOUN_KEYS for cut in range(1, len(key)))
+
+
+def flaw_of(name: str, *, program: str = "", model: str = "") -> str | None:
+    """Why `name` cannot be an agent's, as the end of a sentence; None when it can."""
+    bare = re.sub(r"[-_]", "", name.lower())
+    if not _NAME.fullmatch(name):
+        return "is not a letter followed by at most 63 letters, digits, `-` or `_`"
+    if bare in _RESERVED:
+        return "is a reserved word"
+    if bare.rstrip("0123456789") in _PROGRAMS or name_key(name) == name_key(program):
+        return "names a program, not an agent: several agents may run it"
+    if _MODEL.fullmatch(bare) or name_key(name) == name_key(model):
+        return "names a model, not an agent: several agents may use it"
+    return None
+
+
+def require_fit(name: str, *, program: str = "", model: str = "") -> str:
+    """`name` less outer blanks, or UnfitName with the reason."""
+    cleaned = name.strip()
+    if flaw := flaw_of(cleaned, program=program, model=model):
+        raise UnfitName(
+            f"The name {cleaned!r:.100} {flaw}.",
+            hint="Choose a name of your own, like BlueLake or api-reviewer, or leave it out to be given one.",
+            data={"parameter": "name", "name": cleaned[:100], "pattern": _NAME.pattern},
+        )
+    return cleaned
+
+
+def require_adjective_noun(name: str) -> str:
+    """What `strict` asks of a name that is fit otherwise."""
+    if not is_generated_form(name):
+        raise UnfitName(
+            f"The name {name!r:.100} is not made of an adjective and a noun of the word lists, as "
+            "AGENT_NAME_ENFORCEMENT_MODE=strict asks.",
+            hint="Leave the name out to be given one, or use one like BlueLake.",
+            data={"parameter": "name", "name": name[:100], "enforcement": NameEnforcement.STRICT.value},
+        )
+    return name
+
+
+def candidate_names(choose: Callable[[Sequence[str]], str], count: int = CANDIDATES) -> list[str]:
+    """Generated names, drawn before the unit of work that takes the first one that is free."""
+    return [choose(ADJECTIVES) + choose(NOUNS) for _ in range(count)]
+
+
+def first_free(candidates: Iterable[str], is_taken: Callable[[str], bool]) -> str:
+    for name in candidates:
+        if not is_taken(name):
+            return name
+    raise NamesExhausted(
+        f"{CANDIDATES} generated names are all taken in this project.",
+        hint="Call again with a name of your own.",
+        data={"parameter": "name"},
+    )
+
+
+def nearest(wanted: str, known: Iterable[str], limit: int = 3) -> list[str]:
+    """The known names most like `wanted`, best first: for hints only, nothing is ever matched by likeness."""
+    shown = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(wanted.strip().lower()[:200], shown, n=limit, cutoff=0.6)
+    return [shown[name] for name in close]
+
+
+def did_you_mean(names: Sequence[str]) -> str:
+    """The hint's first sentence, or nothing."""
+    return f"Did you mean {listed(names)}? " if names else ""

@@ -1,0 +1,80 @@
+"""From what a caller calls a project to the project."""
+
+from __future__ import annotations
+
+import os
+
+from mcp_agent_mail.core.errors import suggest_call
+from mcp_agent_mail.domain.names import did_you_mean, nearest
+from mcp_agent_mail.domain.projects import Project, ProjectArchived, UnknownProject, canonical_path, is_path
+from mcp_agent_mail.store.view import View
+
+_CANDIDATES = 200
+"""How many of the newest projects are compared for "did you mean"."""
+
+
+def resolved_path(path: str) -> str:
+    """The canonical path with symbolic links resolved as far as it exists on this disk."""
+    canonical_path(path)
+    return canonical_path(os.path.realpath(path.strip()))
+
+
+def find_by_path(view: View, path: str) -> Project | None:
+    """As written, else as the disk resolves it. So an existing key costs no look at the disk."""
+    written = canonical_path(path)
+    project = view.projects.find_by_human_key(written)
+    if project is None and (resolved := resolved_path(path)) != written:
+        project = view.projects.find_by_human_key(resolved)
+    return project
+
+
+def require_project(view: View, key: str) -> Project:
+    """The project of this path, slug, or plain slug while one project alone has it. Archived ones too."""
+    wanted = key.strip()
+    project = find_by_path(view, wanted) if is_path(wanted) else _find_by_slug(view, wanted.lower())
+    if project is None:
+        raise _unknown(view, wanted)
+    return project
+
+
+def require_writable(project: Project) -> Project:
+    """`project`, unless it is archived."""
+    if project.is_archived:
+        raise ProjectArchived(
+            f"The project {project.human_key} is archived: nothing can be written to it.",
+            hint=f"unarchive_project(project_key={project.human_key!r}) brings it back.",
+            data={
+                "project": project.human_key,
+                "suggested_tool_calls": [suggest_call("unarchive_project", {"project_key": project.human_key})],
+            },
+        )
+    return project
+
+
+def _find_by_slug(view: View, slug: str) -> Project | None:
+    project = view.projects.find_by_slug(slug)
+    if project is None:
+        candidates = view.projects.find_by_plain_slug(slug, limit=2)
+        project = candidates[0] if len(candidates) == 1 else None
+    return project
+
+
+def _unknown(view: View, key: str) -> UnknownProject:
+    """With the projects that share the plain slug, else those most like the key."""
+    sharing = [] if is_path(key) else view.projects.find_by_plain_slug(key.lower(), limit=3)
+    if sharing:
+        keys = [project.human_key for project in sharing]
+        return UnknownProject(
+            f"{key!r:.200} names several projects.",
+            hint=f"Use the path: {', '.join(keys)}.",
+            data={"parameter": "project_key", "nearest": keys},
+        )
+    known = view.projects.newest(_CANDIDATES)
+    by_key = {project.human_key if is_path(key) else project.slug: project.human_key for project in known}
+    close = [by_key[like] for like in nearest(key, by_key)]
+    create = f"ensure_project(human_key={key!r:.300}) creates it." if is_path(key) else "resource://projects lists all."
+    return UnknownProject(
+        f"Unknown project: {key:.300}.",
+        hint=f"{did_you_mean(close)}{create}",
+        data={"parameter": "project_key", "nearest": close},
+    )
