@@ -18,11 +18,16 @@ _FIRST_PRINTABLE = " "
 _OUR_PATHS = ("rpc", "health", ".well-known")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class Secret:
-    """A text that shows itself as `***`; `reveal` gives it away."""
+    """A text that shows itself as `***`; `reveal` gives it away.
 
-    _text: str
+    No dataclass: `asdict` of the settings that hold it would spell it out.
+    """
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
 
     def reveal(self) -> str:
         return self._text
@@ -33,6 +38,12 @@ class Secret:
 
     def __len__(self) -> int:
         return len(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self.matches(other.reveal())
+
+    def __hash__(self) -> int:
+        return hash(self._text)
 
     def __repr__(self) -> str:
         return f"Secret({MASK})"

@@ -26,7 +26,6 @@ ENV_FILE_NAME = "AGENT_MAIL_ENV_FILE"
 
 _SHOWN_LENGTH = 100
 _SECRET_WORDS = ("TOKEN", "SECRET", "PASSWORD", "API_KEY")
-"""A mistyped name may hold a secret too."""
 _OTHERS_MAY_READ = 0o077
 
 
@@ -84,6 +83,9 @@ class Findings:
     notices: list[Notice] = field(default_factory=list)
 
     def mistake(self, given: Given, expected: str, hint: str = "") -> None:
+        """Told once, however many checks find it."""
+        if any((known.name, known.place) == (given.name, given.place) for known in self.mistakes):
+            return
         self.mistakes.append(
             Mistake(
                 name=given.name,
@@ -103,7 +105,8 @@ class Findings:
 
 def shown_text(name: str, text: str) -> str:
     """A raw text as a message may quote it: secrets masked, cut to a bearable length."""
-    if name in names.SECRETS or any(word in name for word in _SECRET_WORDS):
+    # A mistyped name may hold a secret too.
+    if any(word in name for word in _SECRET_WORDS) or {name, names.nearest_setting(name)} & names.SECRETS:
         return MASK
     shown = mask_url_password(text)
     return repr(shown if len(shown) <= _SHOWN_LENGTH else f"{shown[:_SHOWN_LENGTH]}…")

@@ -1,0 +1,75 @@
+"""Writes the settings' rows into `.env.example` and the reference page: `python -m tests.core.settings_pages`."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+from mcp_agent_mail.core import setting_names as names
+from mcp_agent_mail.core.setting_rows import ROWS, Row
+
+ROOT = Path(__file__).parents[2]
+ENV_EXAMPLE = ROOT / ".env.example"
+REFERENCE = ROOT / "docs" / "reference" / "settings.md"
+BEGIN, END = "<!-- rows: begin -->", "<!-- rows: end -->"
+
+_HEAD = """\
+# Settings of MCP Agent Mail. Copy this file to `.env` and take the `#` off the lines you change.
+# The environment beats this file, the command line beats both. What each line means in full:
+# docs/reference/settings.md. No `export`, and no comment behind a value.
+"""
+
+
+def env_example() -> str:
+    """Every row as a comment, so that a plain copy changes nothing."""
+    parts = [_HEAD]
+    for group, rows in itertools.groupby(ROWS, key=lambda row: row.group):
+        parts.append(f"\n# --- {group} ---\n")
+        parts += [f"\n# {row.does}\n# {_expects(row)}\n#{row.name}={_literal_default(row)}\n" for row in rows]
+    return "".join(parts)
+
+
+def _expects(row: Row) -> str:
+    default = f" Default: {row.default}." if row.computed else ""
+    return f"({row.kind.label}){default}"
+
+
+def _literal_default(row: Row) -> str:
+    return "" if row.computed else row.default
+
+
+def reference_rows() -> str:
+    """The tables of the reference page, and the lists of names without effect."""
+    parts = [f"{BEGIN}\n"]
+    for group, rows in itertools.groupby(ROWS, key=lambda row: row.group):
+        parts.append(f"\n### {group}\n\n| name | type | default | what it does |\n|---|---|---|---|\n")
+        parts += [f"| `{row.name}` | {row.kind.label} | {_default(row)} | {row.does} |\n" for row in rows]
+    parts.append("\n### Former names\n\nStill accepted, with a notice; the name itself wins.\n\n")
+    parts.append("| former name | today |\n|---|---|\n")
+    parts += [f"| `{former}` | `{today}` |\n" for former, today in names.FORMER.items()]
+    parts.append("\n### Accepted without effect\n\n| name | why |\n|---|---|\n")
+    parts += [f"| `{name}` | {why} |\n" for name, why in names.WITHOUT_EFFECT.items()]
+    later = ", ".join(f"`{name}`" for name in sorted(names.LATER))
+    parts.append(f"\n### Not built yet\n\nSetting one of these gives a notice and changes nothing: {later}.\n\n{END}\n")
+    return "".join(parts)
+
+
+def _default(row: Row) -> str:
+    if row.computed:
+        return row.default
+    return f"`{row.default}`" if row.default else "none"
+
+
+def written_rows(page: str) -> str:
+    """What stands between the markers of the reference page, markers included."""
+    return page[page.index(BEGIN) : page.index(END) + len(END) + 1]
+
+
+def main() -> None:
+    ENV_EXAMPLE.write_text(env_example(), encoding="utf-8")
+    page = REFERENCE.read_text(encoding="utf-8")
+    REFERENCE.write_text(page.replace(written_rows(page), reference_rows()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

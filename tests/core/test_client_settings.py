@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.client_settings import ClientSettings, load_client_settings
+from mcp_agent_mail.core.setting_rows import CLIENT_ROWS
+from mcp_agent_mail.core.settings import Settings, SettingsError, load_settings
+
+_EXAMPLES = {
+    "STORAGE_ROOT": "~/elsewhere",
+    "HTTP_HOST": "[::1]",
+    "HTTP_PORT": "9000",
+    "HTTP_PATH": "/mail/",
+    "AGENT_MAIL_ENV_FILE": "",
+    "AGENT_MAIL_URL": "http://127.0.0.1:9000/mail",
+    "AGENT_MAIL_TOKEN": "'a-token'",
+    "AGENT_MAIL_AGENT_TOKEN": "amt_x",
+    "AGENT_MAIL_PROJECT": "../code",
+    "AGENT_NAME": "BlueLake",
+}
+
+
+def test_there_is_one_attribute_per_client_row_with_the_servers_type() -> None:
+    of_server = {field.name: field.type for field in dataclasses.fields(Settings)}
+    of_client = {field.name: field.type for field in dataclasses.fields(ClientSettings)}
+
+    assert list(of_client) == [row.attribute for row in CLIENT_ROWS]
+    assert of_client == {name: of_server[name] for name in of_client}
+    assert _EXAMPLES.keys() == {row.name for row in CLIENT_ROWS}
+
+
+@pytest.mark.parametrize("text", ["", "\n".join(f"{name}={value}" for name, value in _EXAMPLES.items())])
+def test_the_client_reads_what_the_server_reads(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "mail.env"
+    path.write_text(text)
+    environ = {"HOME": str(tmp_path)}
+
+    client = load_client_settings(environ, env_file=path)
+
+    server = load_settings(environ, cwd=tmp_path, env_file=path).settings
+    assert dataclasses.asdict(client) == {name: getattr(server, name) for name in dataclasses.asdict(client)}
+
+
+def test_the_env_file_of_the_repository_one_stands_in_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".env").write_text("AGENT_MAIL_URL=http://evil.example\nexport HTTP_PORT=1\n")
+    monkeypatch.chdir(tmp_path)
+
+    settings = load_client_settings({"HOME": str(tmp_path / "home")})
+
+    assert (settings.agent_mail_url, settings.http_port) == (None, 8765)
+
+
+def test_the_client_tells_all_mistakes_at_once() -> None:
+    with pytest.raises(SettingsError) as refused:
+        load_client_settings({"HTTP_PORT": "x", "AGENT_NAME": "?", "LOG_LEVEL": "not the client's business"})
+
+    assert [mistake.name for mistake in refused.value.mistakes] == ["HTTP_PORT", "AGENT_NAME"]
+
+
+def test_the_client_imports_the_standard_library_only() -> None:
+    code = (
+        "import sys; import mcp_agent_mail.core.client_settings; "
+        "print(*sorted({name.split('.')[0] for name in sys.modules} - sys.stdlib_module_names - {'mcp_agent_mail'}))"
+    )
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+    finished = subprocess.run(
+        [sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True, env=environ
+    )
+
+    assert finished.stdout.split() == ["__main__"] or finished.stdout.split() == []
