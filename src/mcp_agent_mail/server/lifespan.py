@@ -24,7 +24,7 @@ from mcp_agent_mail.bootstrap import Services, build_services
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.features.upkeep.service import ServerPlace
 from mcp_agent_mail.server.listener import base_url, open_listener
-from mcp_agent_mail.server.operator_token import write_operator_token
+from mcp_agent_mail.server.operator_token import operator_token_file
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.lock import StoreLock
 
@@ -57,7 +57,7 @@ async def run_server(settings: Settings, announce: Announce) -> None:
         lock = stack.enter_context(StoreLock(settings.storage_root, settings.database_path))
         listener = stack.enter_context(open_listener(settings.http_host, settings.http_port))
         running = _running(settings, listener)
-        operator_token = write_operator_token(settings.storage_root)
+        operator_token = stack.enter_context(operator_token_file(settings.storage_root))
         store = await stack.enter_async_context(Store(settings.database_path, echo=settings.database_echo))
         services = build_services(
             settings, store, place=_place(settings, running, listener), operator_token=operator_token
