@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import IO
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import Conflict
-from mcp_agent_mail.core.git import DEFAULT_TIMEOUT_S, GitFailed, run_git, stream_git
+from mcp_agent_mail.core.git import DEFAULT_TIMEOUT_S, GitFailed, run_git, start_git, stream_git
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE
 from mcp_agent_mail.domain.commit_text import SEQ_TRAILER
@@ -76,6 +77,10 @@ class Repository:
         return run_git(
             *self._place, *arguments, stdin=stdin, config=config, timeout_s=timeout_s, keep_fds=self._lock_fds
         )
+
+    def start(self, *arguments: str, config: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+        """Start a command that may take long; the archive counts as locked until it has ended."""
+        return start_git(*self._place, *arguments, config=config, keep_fds=self._lock_fds)
 
     def exists(self) -> bool:
         return (self.git_path / "HEAD").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from mcp_agent_mail.domain.commit_text import CommitText
 MANY_PACKS = 50
 """Every batch is one pack, and every Git command opens them all."""
 
-_REPACK_TIMEOUT_S = 600.0
+_STATE = Path(".git/agent-mail")
+_OPEN_NOTE = _STATE / "open"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,11 @@ class ArchiveOwner:
     store_id: str
     author_name: str
     author_email: str
+
+
+def is_unfinished(path: Path) -> bool:
+    """Did whoever wrote this archive last stop in the middle of something?"""
+    return (path / _OPEN_NOTE).exists()
 
 
 class ArchiveWriter:
@@ -44,8 +51,8 @@ class ArchiveWriter:
         self._repository = Repository(path, lock_fds=lock_fds)
         self._owner = owner
         self._reach = reach
-        state = self._repository.git_path / "agent-mail"
-        self._open_note = state / "open"
+        state = path / _STATE
+        self._open_note = path / _OPEN_NOTE
         self._index_note = state / "indexed"
         self._tree = WorkTree(path, state)
         self._tip = self._repository.tip() if self._repository.exists() else None
@@ -107,20 +114,16 @@ class ArchiveWriter:
         self._open_note.unlink(missing_ok=True)
         self._is_noted = False
 
-    def pack_count(self) -> int:
-        return sum(1 for _ in (self._repository.git_path / "objects" / "pack").glob("*.pack"))
+    def start_repack(self) -> subprocess.Popen[bytes] | None:
+        """When there are many packs: join them, beside further commits. None when there are few.
 
-    def repack(self) -> None:
-        """Join packs so that their sizes double from one to the next: few stay, and big ones are rarely touched."""
-        self._repository.git(
-            "repack",
-            "-d",
-            "-q",
-            "--geometric=2",
-            "--write-midx",
-            config=("core.fsync=all",),
-            timeout_s=_REPACK_TIMEOUT_S,
-        )
+        Sizes double from one pack to the next afterwards, so few stay and big ones are rarely touched.
+        """
+        packs = sum(1 for _ in (self._repository.git_path / "objects" / "pack").glob("*.pack"))
+        if packs < MANY_PACKS:
+            return None
+        arguments = ("repack", "-d", "-q", "--geometric=2", "--write-midx")
+        return self._repository.start(*arguments, config=("core.fsync=all",))
 
     def _require_known_seq(self, highest_seq: OutboxSeq) -> None:
         newest = next(self._repository.sealed(), None)

@@ -113,6 +113,13 @@ def stream_git(*arguments: str, config: Sequence[str] = ()) -> Iterator[IO[bytes
             raise _failed(arguments, process.returncode, stderr)
 
 
-def split_nul(output: bytes) -> list[str]:
-    """The fields of `-z` output."""
-    return [field.decode("utf-8", "surrogateescape") for field in output.split(b"\0")[:-1]]
+def start_git(*arguments: str, config: Sequence[str] = (), keep_fds: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+    """Start a long command whose output nobody needs; the caller waits for it, or ends it."""
+    return subprocess.Popen(
+        _command(arguments, config),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=scrubbed_environment(os.environ),
+        pass_fds=tuple(keep_fds),
+    )

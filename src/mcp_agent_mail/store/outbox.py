@@ -34,6 +34,8 @@ _PENDING = """
 _NEXT_PROJECT = """
     SELECT project_id FROM outbox WHERE commit_id IS NULL AND project_id > ? ORDER BY project_id, seq LIMIT 1
 """
+_HAS_PENDING = "SELECT 1 FROM outbox WHERE project_id = ? AND seq > ? AND commit_id IS NULL LIMIT 1"
+_COUNT_PENDING = "SELECT count(*) FROM outbox WHERE project_id = ? AND seq > ? AND commit_id IS NULL"
 _HIGHEST_SEQ = "SELECT seq FROM sqlite_sequence WHERE name = 'outbox'"
 _BACKLOG = "SELECT count(*) FROM outbox WHERE commit_id IS NULL"
 _OLDEST = "SELECT created_ts FROM outbox WHERE commit_id IS NULL ORDER BY seq LIMIT 1"
@@ -116,6 +118,13 @@ class Outbox:
         while (row := self._connection.execute(_NEXT_PROJECT, (project_id,)).fetchone()) is not None:
             (project_id,) = row
             yield ProjectId(project_id)
+
+    def has_pending(self, project_id: ProjectId, *, after: OutboxSeq = _FIRST) -> bool:
+        return self._connection.execute(_HAS_PENDING, (project_id, after)).fetchone() is not None
+
+    def count_pending(self, project_id: ProjectId, *, after: OutboxSeq = _FIRST) -> int:
+        (count,) = self._connection.execute(_COUNT_PENDING, (project_id, after)).fetchone()
+        return int(count)
 
     def highest_seq(self) -> OutboxSeq:
         """The newest `seq` ever given out, 0 before the first."""

@@ -1,0 +1,103 @@
+"""The archive's child process: `python -m mcp_agent_mail.archiver`, started by the server.
+
+Its standard input says what to do: first a line of settings, then a line per wake-up, `drain SECONDS`
+for an orderly end. When the input closes, the server is gone, and it ends too. On standard output
+it reports commits, which the server's one writer marks. It alone changes archives while it runs,
+and it imports neither FastMCP nor SQLModel, so that it stays small.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+from collections import deque
+from contextlib import suppress
+from types import FrameType
+
+from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
+from mcp_agent_mail.core.failpoints import FailPoint, Reach
+from mcp_agent_mail.features.archiving.drain import Drain
+from mcp_agent_mail.features.archiving.launch import DRAIN, WAKE, ArchiverSettings
+from mcp_agent_mail.features.archiving.plan import open_drain
+from mcp_agent_mail.features.archiving.reports import Drained, Report, to_line
+
+_STDIN = 0
+_STDOUT = 1
+_CHUNK = 65_536
+
+
+class Instructions:
+    """The lines of standard input, with a time limit on waiting for them."""
+
+    def __init__(self) -> None:
+        self._lines: deque[bytes] = deque()
+        self._rest = b""
+        self._is_closed = False
+
+    def next(self, timeout_s: float | None) -> bytes | None:
+        """The next line; None after `timeout_s` without one. Raises EOFError once the server is gone."""
+        while not self._lines:
+            ready, _, _ = select.select([_STDIN], [], [], timeout_s)
+            if not ready:
+                return None
+            chunk = os.read(_STDIN, _CHUNK)
+            if not chunk:
+                raise EOFError
+            *lines, self._rest = (self._rest + chunk).split(b"\n")
+            self._lines.extend(lines)
+        return self._lines.popleft()
+
+    def skip(self, line: bytes) -> None:
+        """Drop the repeats of `line` that have come already."""
+        while self._lines and self._lines[0] == line:
+            self._lines.popleft()
+
+
+def main() -> int:
+    # A stop of the whole process group reaches us too: the server decides what happens then.
+    signal.signal(signal.SIGTERM, _stay)
+    signal.signal(signal.SIGINT, _stay)
+    instructions = Instructions()
+    with suppress(EOFError):
+        line = instructions.next(None)
+        assert line is not None
+        settings = ArchiverSettings.from_line(line)
+        with open_drain(settings, report=_report, reach=_reach(settings.failpoint)) as drain:
+            _serve(drain, instructions)
+    return 0
+
+
+def _serve(drain: Drain, instructions: Instructions) -> None:
+    drain.resume()
+    while True:
+        line = instructions.next(drain.step())
+        if line is not None and line.startswith(DRAIN):
+            seconds = float(line.removeprefix(DRAIN))
+            pending = drain.flush(Micros(system_clock() + int(seconds * SECOND)))
+            _report(Drained(pending=pending))
+            return
+        instructions.skip(WAKE.rstrip())
+
+
+def _report(report: Report) -> None:
+    line = to_line(report)
+    while line:
+        line = line[os.write(_STDOUT, line) :]
+
+
+def _reach(point: FailPoint | None) -> Reach:
+    def reach(reached: FailPoint) -> None:
+        if reached is point:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return reach
+
+
+def _stay(number: int, frame: FrameType | None) -> None:
+    """Keep running: the end comes by standard input."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+"""What the server and its archiver tell each other over the archiver's standard input."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from mcp_agent_mail.core.failpoints import FailPoint
+
+PROJECTS_FOLDER = "projects"
+LOCK_FILE = "archive.lock"
+DRAIN = b"drain"
+WAKE = b"wake\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiverSettings:
+    """Plain values, so that they travel as one line of JSON. `failpoint`: where a test wants the process killed."""
+
+    storage_root: str
+    database_path: str
+    author_name: str
+    author_email: str
+    commit_interval_ms: int
+    lock_timeout_s: float = 30.0
+    failpoint: FailPoint | None = None
+
+    def to_line(self) -> bytes:
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+    @classmethod
+    def from_line(cls, line: bytes) -> ArchiverSettings:
+        fields = json.loads(line)
+        point = fields["failpoint"]
+        return cls(**(fields | {"failpoint": None if point is None else FailPoint(point)}))
+
+
+def archive_path(storage_root: Path, slug: str) -> Path:
+    """Where a project's archive lies."""
+    return storage_root / PROJECTS_FOLDER / slug

@@ -1,0 +1,41 @@
+"""The drain, opened as an archiver needs it: alone on the archives, over a connection of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from mcp_agent_mail.archive.locks import ArchiveLock
+from mcp_agent_mail.archive.writer import ArchiveOwner
+from mcp_agent_mail.core.clock import Micros, system_clock
+from mcp_agent_mail.core.failpoints import Reach
+from mcp_agent_mail.features.archiving.drain import Drain, DrainPlan
+from mcp_agent_mail.features.archiving.launch import LOCK_FILE, PROJECTS_FOLDER, ArchiverSettings
+from mcp_agent_mail.features.archiving.reports import Report
+from mcp_agent_mail.store.connection import open_reading
+from mcp_agent_mail.store.meta import Meta
+from mcp_agent_mail.store.outbox import Outbox
+from mcp_agent_mail.store.projects import Projects
+
+
+@contextmanager
+def open_drain(settings: ArchiverSettings, *, report: Callable[[Report], None], reach: Reach) -> Iterator[Drain]:
+    """The drain over its own read-only connection, holding the archive lock; waits for a dying holder."""
+    root = Path(settings.storage_root)
+    with (
+        ArchiveLock(root / LOCK_FILE, timeout_s=settings.lock_timeout_s) as lock,
+        closing(open_reading(Path(settings.database_path))) as connection,
+    ):
+        owner = ArchiveOwner(
+            store_id=Meta(connection).store_id(),
+            author_name=settings.author_name,
+            author_email=settings.author_email,
+        )
+        plan = DrainPlan(
+            projects_path=root / PROJECTS_FOLDER,
+            owner=owner,
+            interval=Micros(settings.commit_interval_ms * 1_000),
+            lock_fds=(lock.fd,),
+        )
+        yield Drain(plan, Outbox(connection), Projects(connection), report=report, clock=system_clock, reach=reach)

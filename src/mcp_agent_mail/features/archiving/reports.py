@@ -1,0 +1,68 @@
+"""What the drain tells whoever marks the outbox: in process as values, from the archiver as lines of JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.domain.events import ArchiveCommit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """`commit` is on disk. `oldest_ts` is when its oldest event happened; None for one found at start."""
+
+    project: str
+    commit: ArchiveCommit
+    events: int
+    oldest_ts: Micros | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """One project's archive cannot be written just now; it is tried again, the others go on."""
+
+    project: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovered:
+    """The project's archive, which failed before, is written again."""
+
+    project: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drained:
+    """The last word before an orderly end: how many events are not in Git."""
+
+    pending: int
+
+
+Report = Committed | Failed | Recovered | Drained
+
+
+def to_line(report: Report) -> bytes:
+    return json.dumps({type(report).__name__: asdict(report)}).encode() + b"\n"
+
+
+def from_line(line: bytes) -> Report:
+    """Raises ValueError for a line that is none."""
+    ((kind, fields),) = json.loads(line).items()
+    return _parse(kind, fields)
+
+
+def _parse(kind: str, fields: dict[str, Any]) -> Report:
+    if kind == Committed.__name__:
+        return Committed(**(fields | {"commit": ArchiveCommit(**fields["commit"])}))
+    if kind == Failed.__name__:
+        return Failed(**fields)
+    if kind == Recovered.__name__:
+        return Recovered(**fields)
+    if kind == Drained.__name__:
+        return Drained(**fields)
+    raise ValueError(f"{kind!r} is no report")

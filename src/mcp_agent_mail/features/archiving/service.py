@@ -1,0 +1,190 @@
+"""Keeps the archiver running beside the server: starts it, wakes it, marks what it commits, says how it is doing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from asyncio.subprocess import PIPE, Process
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from mcp_agent_mail.core.child_process import plain_environment
+from mcp_agent_mail.core.clock import Clock, Micros, system_clock
+from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.domain.events import ArchiveCommit, Backlog
+from mcp_agent_mail.features.archiving.lag import LagSamples
+from mcp_agent_mail.features.archiving.launch import DRAIN, WAKE, ArchiverSettings
+from mcp_agent_mail.features.archiving.reports import Committed, Drained, Failed, Recovered, Report, from_line
+from mcp_agent_mail.store.database import Store
+
+logger = logging.getLogger("mcp_agent_mail.archiving")
+
+_COMMAND = (sys.executable, "-P", "-m", "mcp_agent_mail.archiver")
+_WAKE_EVERY_S = 0.02
+_RESTART_FIRST_S = 0.2
+_RESTART_LAST_S = 10.0
+_LONG_ENOUGH_S = 30.0
+_MARK_AGAIN_S = 0.5
+_PROBLEMS_KEPT = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveStatus:
+    """`problems`: what fails just now, by project (`archiver` for the process itself). Lags are in seconds."""
+
+    backlog: Backlog
+    last_commit_at: Micros | None
+    last_error: str | None
+    problems: dict[str, str]
+    archiver_pid: int | None
+    restarts: int
+    lag_p50_s: float | None
+    lag_p99_s: float | None
+
+
+@dataclass(slots=True)
+class _Health:
+    problems: dict[str, str] = field(default_factory=dict)
+    last_error: str | None = None
+    restarts: int = 0
+
+    def fail(self, what: str, message: str) -> None:
+        self.last_error = f"{what}: {message}"
+        if what in self.problems or len(self.problems) < _PROBLEMS_KEPT:
+            self.problems[what] = message
+
+    def recover(self, what: str) -> None:
+        self.problems.pop(what, None)
+
+
+class ArchivingService:
+    """`start()` once the server answers; `await stop(timeout_s)` while the store is still open."""
+
+    def __init__(self, store: Store, settings: ArchiverSettings, *, clock: Clock = system_clock) -> None:
+        self._store = store
+        self._settings = settings
+        self._clock = clock
+        self._wake = asyncio.Event()
+        self._health = _Health()
+        self._lags = LagSamples()
+        self._process: Process | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._stopping = asyncio.Event()
+
+    def start(self) -> None:
+        """Start the archiver and keep it alive. Does not wait for it."""
+        assert self._keeper is None
+        self._store.on_commit(self._wake.set)
+        self._keeper = asyncio.get_running_loop().create_task(self._keep(), name="archiver-keeper")
+
+    async def stop(self, timeout_s: float) -> None:
+        """Let the archiver commit what is pending, for so long, then end it; the next start replays what is left."""
+        self._stopping.set()
+        if self._keeper is None:
+            return
+        self._tell(DRAIN + f" {max(0.0, timeout_s - _WAKE_EVERY_S):.3f}\n".encode())
+        if self._process is None:
+            self._keeper.cancel()
+        with suppress(asyncio.CancelledError, TimeoutError):
+            await asyncio.wait_for(self._keeper, timeout_s)
+
+    def status(self) -> ArchiveStatus:
+        now = self._clock()
+        return ArchiveStatus(
+            backlog=self._store.read(lambda view: view.outbox.backlog(now)),
+            last_commit_at=self._store.read(lambda view: view.outbox.last_commit_at()),
+            last_error=self._health.last_error,
+            problems=dict(self._health.problems),
+            archiver_pid=None if self._process is None else self._process.pid,
+            restarts=self._health.restarts,
+            lag_p50_s=self._lags.percentile(0.5),
+            lag_p99_s=self._lags.percentile(0.99),
+        )
+
+    async def _keep(self) -> None:
+        """Run one archiver after another until the stop; a short-lived one is followed after a growing pause."""
+        loop = asyncio.get_running_loop()
+        pause = _RESTART_FIRST_S
+        while not self._stopping.is_set():
+            started = loop.time()
+            code = await self._run()
+            if self._stopping.is_set():
+                return
+            self._health.restarts += 1
+            self._health.fail("archiver", f"the archiver ended with code {code}; it is started again")
+            logger.error("the archiver ended; it is started again", extra={"facts": {"code": code}})
+            pause = _RESTART_FIRST_S if loop.time() - started > _LONG_ENOUGH_S else min(pause * 2, _RESTART_LAST_S)
+            await asyncio.sleep(pause)
+
+    async def _run(self) -> int:
+        """One archiver from start to end; its exit code."""
+        # A session of its own: Ctrl-C at the terminal stops the server, which then asks for an orderly end.
+        process = await asyncio.create_subprocess_exec(
+            *_COMMAND, stdin=PIPE, stdout=PIPE, env=plain_environment(), start_new_session=True
+        )
+        self._process = process
+        self._tell(self._settings.to_line())
+        waker = asyncio.create_task(self._wake_up(), name="archiver-waker")
+        try:
+            await self._listen(process)
+            return await process.wait()
+        finally:
+            self._process = None
+            waker.cancel()
+            await self._end(process)
+
+    async def _listen(self, process: Process) -> None:
+        assert process.stdout is not None
+        while line := await process.stdout.readline():
+            await self._hear(from_line(line))
+
+    async def _hear(self, report: Report) -> None:
+        if isinstance(report, Committed):
+            await self._mark(report.commit)
+            if report.oldest_ts is not None:
+                self._lags.add(report.oldest_ts, self._clock())
+        elif isinstance(report, Failed):
+            self._health.fail(report.project, f"{report.message} {report.hint}".strip())
+            logger.error("an archive cannot be written", extra={"facts": {"project": report.project}})
+        elif isinstance(report, Recovered):
+            self._health.recover(report.project)
+        else:
+            assert isinstance(report, Drained)
+            logger.info("the archive is drained", extra={"facts": {"pending": report.pending}})
+
+    async def _mark(self, commit: ArchiveCommit) -> None:
+        """Mark it, however long the store refuses: the archiver waits at the pipe meanwhile."""
+        while True:
+            try:
+                await self._store.write(lambda tx: tx.outbox.mark(commit))
+            except Unavailable as error:
+                if self._stopping.is_set():
+                    return
+                self._health.fail("archiver", f"commits cannot be marked: {error.message}")
+                await asyncio.sleep(_MARK_AGAIN_S)
+            else:
+                self._health.recover("archiver")
+                return
+
+    async def _wake_up(self) -> None:
+        """One line for all commits of a moment."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            self._tell(WAKE)
+            await asyncio.sleep(_WAKE_EVERY_S)
+
+    def _tell(self, line: bytes) -> None:
+        """Never waits. A full pipe has a wake-up in it already, a broken one ends `_listen`."""
+        process = self._process
+        if process is None or process.stdin is None or process.stdin.is_closing():
+            return
+        if line == WAKE and process.stdin.transport.get_write_buffer_size() > 0:
+            return
+        process.stdin.write(line)
+
+    async def _end(self, process: Process) -> None:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
