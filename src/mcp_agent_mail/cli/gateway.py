@@ -12,12 +12,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_agent_mail.cli.http_gateway import HttpGateway, Server, Unreachable
 from mcp_agent_mail.cli.outcome import NoServer
 from mcp_agent_mail.cli.surroundings import Surroundings
 from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX
+
+if TYPE_CHECKING:
+    from mcp_agent_mail.cli.in_process import InProcessGateway
 
 _PATIENCE_S = 5.0
 """How long to wait while a server starts or another command has the store."""
@@ -86,29 +89,36 @@ def _over_http(server: Server) -> Iterator[Gateway]:
 @contextmanager
 def _in_process_or_http(around: Surroundings) -> Iterator[Gateway]:
     """Whoever has the store now: ourselves, or a server that has just started."""
-    # The services are imported only where no server can answer: 0.3 s.
-    from mcp_agent_mail.cli.in_process import InProcessGateway, StoreIsOwned
+    taken = _take_store_or_find_server(around)
+    if isinstance(taken, Server):
+        with _over_http(taken) as gateway:
+            yield gateway
+        return
+    try:
+        yield taken
+    finally:
+        taken.close()
+
+
+def _take_store_or_find_server(around: Surroundings) -> InProcessGateway | Server:
+    """Raises StoreInUse when somebody keeps the store and does not serve it."""
+    # The services are imported only where no server answers: 0.15 s.
+    from mcp_agent_mail.cli.in_process import InProcessGateway
+    from mcp_agent_mail.store.lock import StoreInUse
 
     give_up_at = time.monotonic() + _PATIENCE_S
     while True:
         gateway = InProcessGateway(around.settings)
         try:
             gateway.open()
-        except StoreIsOwned:
+        except StoreInUse:
             server = find_server(around)
-            if server is None and time.monotonic() < give_up_at:
-                time.sleep(0.05)
-                continue
-            if server is None:
+            if server is not None:
+                return server
+            if time.monotonic() >= give_up_at:
                 raise
-            with _over_http(server) as remote:
-                yield remote
         else:
-            try:
-                yield gateway
-            finally:
-                gateway.close()
-        return
+            return gateway
 
 
 @contextmanager

@@ -28,7 +28,7 @@ def scratch_server(folder: Path) -> Iterator[str]:
         name: os.environ[name] for name in ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR") if name in os.environ
     }
     environment |= {"STORAGE_ROOT": str(folder / "store"), "AGENT_MAIL_ENV_FILE": str(env_file)}
-    environment |= {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    environment |= {"PYTHONPATH": os.pathsep.join(str(Path(path).absolute()) for path in sys.path if path)}
     command = [sys.executable, "-m", "mcp_agent_mail", "serve", "--host", "127.0.0.1", "--port", "0"]
     with log_path.open("wb") as log:
         # start_new_session: Ctrl-C is for the demo, which then stops its server in order.

@@ -1,0 +1,103 @@
+"""Tools and resources without a server: the same services over the store, which this process owns meanwhile.
+
+What was written goes into Git before the command ends, by the drain that the archiver runs beside a server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from typing import Any
+
+from mcp_agent_mail import __version__
+from mcp_agent_mail.bootstrap import build_services
+from mcp_agent_mail.cli.text import visible
+from mcp_agent_mail.core.clock import system_clock
+from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX, new_token
+from mcp_agent_mail.core.settings import Settings
+from mcp_agent_mail.core.tools import Credentials
+from mcp_agent_mail.features.archiving.offline import drain_in_process
+from mcp_agent_mail.features.archiving.launch import ArchiverSettings
+from mcp_agent_mail.features.upkeep.service import ServerPlace
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.lock import StoreLock
+
+_DRAIN_TIMEOUT_S = 30.0
+
+
+class InProcessGateway:
+    """`open` takes the store's lock (raises StoreInUse) and `close` gives it back."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._runner = asyncio.Runner()
+        self._held = AsyncExitStack()
+
+    def open(self) -> None:
+        try:
+            self._runner.run(self._open())
+        except BaseException:
+            self._runner.close()
+            raise
+
+    async def _open(self) -> None:
+        settings = self._settings
+        async with AsyncExitStack() as opened:
+            opened.enter_context(StoreLock(settings.storage_root, settings.database_path))
+            self._store = await opened.enter_async_context(Store(settings.database_path, echo=settings.database_echo))
+            # A token of this moment: the services ask for proof, and nobody else can have seen it.
+            operator_token = new_token(OPERATOR_TOKEN_PREFIX)
+            self._services = build_services(
+                settings, self._store, place=_place(settings), operator_token=operator_token
+            )
+            opened.push_async_callback(self._services.close, timeout_s=_DRAIN_TIMEOUT_S)
+            self._credentials = Credentials(via="local", bearer_token=operator_token)
+            self._held = opened.pop_all()
+
+    def close(self) -> None:
+        """Bring what was written into Git, then let go of the store."""
+        try:
+            self._runner.run(self._close())
+        finally:
+            self._runner.close()
+
+    async def _close(self) -> None:
+        async with self._held:
+            if self._store.read(lambda view: view.outbox.backlog(system_clock())).pending_events:
+                await self._drain()
+
+    async def _drain(self) -> None:
+        settings = self._settings
+        archiver = ArchiverSettings(
+            storage_root=str(settings.storage_root),
+            database_path=str(settings.database_path),
+            author_name=settings.git_author_name,
+            author_email=settings.git_author_email,
+            commit_interval_ms=settings.archive_commit_interval_ms,
+        )
+        for failed in await drain_in_process(self._store, archiver, timeout_s=_DRAIN_TIMEOUT_S):
+            sys.stderr.write(
+                f"Warning: the archive of {visible(failed.project)} is behind: {visible(failed.message)}\n"
+                f"Hint: {visible(failed.hint)} Nothing is lost: the next start goes on with it.\n"
+            )
+
+    # The answer is plain JSON.
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
+        return self._runner.run(self._services.tools.run(tool, arguments, self._credentials))
+
+    # The answer is plain JSON.
+    def read(self, uri: str) -> Any:
+        return self._runner.run(self._services.resources.read(uri, self._credentials))
+
+
+def _place(settings: Settings) -> ServerPlace:
+    return ServerPlace(
+        environment=settings.app_environment,
+        http_host=settings.http_host,
+        http_port=settings.http_port,
+        http_path=settings.http_path,
+        database_url=settings.database_url,
+        version=__version__,
+    )

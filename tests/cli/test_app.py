@@ -1,0 +1,73 @@
+"""How `am` ends: exit codes, errors as fact then hint, closed pipes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.cli.command_line import am, environment
+
+
+def test_an_unknown_command_is_a_usage_error_with_the_nearest_one(tmp_path: Path) -> None:
+    done = am("mial", "inbox", home=tmp_path)
+
+    assert done.returncode == 2
+    assert "No such command 'mial'. Did you mean 'mail'?" in done.stderr
+    assert done.stdout == ""
+
+
+def test_an_unknown_option_is_a_usage_error(tmp_path: Path) -> None:
+    done = am("mail", "inbox", "--unread", home=tmp_path)
+
+    assert done.returncode == 2
+    assert "No such option: --unread" in done.stderr
+
+
+def test_a_word_for_a_number_is_a_usage_error(tmp_path: Path) -> None:
+    done = am("mail", "read", "seven", home=tmp_path)
+
+    assert done.returncode == 2
+    assert "'seven' is no whole number." in done.stderr
+
+
+def test_a_word_that_is_no_choice_is_a_usage_error_with_the_choices(tmp_path: Path) -> None:
+    done = am("mail", "search", "x", "--order", "random", home=tmp_path)
+
+    assert done.returncode == 2
+    assert "'random' is not one of relevance, newest, oldest." in done.stderr
+
+
+def test_without_a_store_and_a_server_the_way_out_is_told(tmp_path: Path) -> None:
+    done = am("mail", "inbox", home=tmp_path, HTTP_PORT="1")
+
+    assert done.returncode == 69
+    assert done.stderr.splitlines() == [
+        f"Error (UNAVAILABLE): There is no store in {tmp_path}/.mcp_agent_mail yet, "
+        "and no server answers at http://127.0.0.1:1.",
+        "Hint: Start one with: am serve",
+    ]
+    assert not (tmp_path / ".mcp_agent_mail").exists()
+
+
+def test_bad_settings_stop_every_command_and_are_told_all_at_once(tmp_path: Path) -> None:
+    done = am("mail", "inbox", home=tmp_path, HTTP_PORT="99999", AGENT_AUTH="perhaps")
+
+    assert done.returncode == 78
+    assert "2 settings cannot be used" in done.stderr
+    assert "HTTP_PORT='99999' (environment)" in done.stderr
+    assert "AGENT_AUTH='perhaps' (environment)" in done.stderr
+
+
+def test_a_reader_that_leaves_early_is_no_error_message(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mcp_agent_mail", "config", "show", "--json"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=environment(tmp_path)
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        complaint = process.stderr.read()
+
+    assert complaint == b""
+    assert process.returncode == 141

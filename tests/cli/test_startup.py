@@ -1,0 +1,64 @@
+"""Start-up is bounded by what is imported: asserted as module names, since times differ from machine to machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command_line import am, modules_after
+
+SERVERS_OWN = {"fastmcp", "mcp", "starlette", "uvicorn", "uvloop", "mcp_agent_mail.server.serve"}
+HEAVY = SERVERS_OWN | {"pydantic", "sqlmodel", "sqlalchemy", "git", "rich", "asyncio", "aiosqlite", "filelock"}
+
+COMMANDS = (
+    ("serve", "--help"),
+    ("status", "--help"),
+    ("demo", "--help"),
+    ("mail", "--help"),
+    ("mail", "inbox", "--help"),
+    ("mail", "read", "--help"),
+    ("mail", "thread", "--help"),
+    ("mail", "search", "--help"),
+    ("mail", "send", "--help"),
+    ("agents", "list", "--help"),
+    ("projects", "list", "--help"),
+    ("token", "reissue", "--help"),
+    ("doctor", "verify", "--help"),
+    ("config", "show", "--help"),
+)
+
+
+def test_root_help_imports_no_command(tmp_path: Path) -> None:
+    modules = modules_after("--help", home=tmp_path)
+
+    ours = {name for name in modules if name.startswith("mcp_agent_mail.") and ".cli" not in name}
+    assert modules & HEAVY == set()
+    assert ours == {"mcp_agent_mail.core", "mcp_agent_mail.core.errors"}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_of_a_command_imports_nothing_heavy(tmp_path: Path, command: tuple[str, ...]) -> None:
+    modules = modules_after(*command, home=tmp_path)
+
+    assert modules & HEAVY == set()
+
+
+def test_status_imports_nothing_heavy_when_nothing_runs(tmp_path: Path) -> None:
+    modules = modules_after("status", home=tmp_path)
+
+    assert modules & HEAVY == set()
+
+
+def test_a_text_and_a_number_are_converted_without_pydantic(tmp_path: Path) -> None:
+    modules = modules_after("mail", "inbox", "BlueLake", "--limit", "3", home=tmp_path)
+
+    assert "mcp_agent_mail.cli.http_gateway" in modules
+    assert "pydantic" not in modules
+
+
+def test_the_module_is_the_command_too(tmp_path: Path) -> None:
+    done = am("--version", home=tmp_path)
+
+    assert done.returncode == 0
+    assert done.stdout.startswith("am ")
