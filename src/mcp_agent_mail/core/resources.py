@@ -103,11 +103,21 @@ class ResourceTable:
         return await call_as(credentials, spec.handler, bind(spec.params, given, what=spec.name))
 
     def _unknown(self, uri: str) -> UnknownResource:
-        known = {spec.bare_uri: spec.uri for spec in self._specs}
-        close = difflib.get_close_matches(uri.partition("?")[0], known, n=3, cutoff=0.5)
-        nearest = [known[bare] for bare in close]
+        path = _without_scheme(uri).partition("?")[0]
+        candidates = {_filled_like(spec, path): spec.uri for spec in self._specs}
+        nearest = [candidates[close] for close in difflib.get_close_matches(path, candidates, n=3)]
         hint = f"Did you mean {listed(nearest)}?" if nearest else "resources/templates/list names them all."
         return UnknownResource(f"Unknown resource: {uri:.500}.", hint=hint, data={"uri": uri[:500], "nearest": nearest})
+
+
+def _filled_like(spec: ResourceSpec, path: str) -> str:
+    """The path of `spec` with the parts of `path` for its keys, so that only the fixed words are compared."""
+    parts = path.split("/")
+    filled = [
+        parts[position] if segment.startswith("{") and position < len(parts) else segment
+        for position, segment in enumerate(spec.segments)
+    ]
+    return "/".join(filled)
 
 
 def _without_scheme(uri: str) -> str:

@@ -34,6 +34,10 @@ _INTERNAL_ERROR = -32603
 _RESOURCE_NOT_FOUND = -32002
 """Of the handshake era; 2026-07-28 forbids it and says invalid params."""
 
+_DONE = {"resultType": "complete"}
+_NEVER_CACHED = {"ttlMs": 0, "cacheScope": "private"}
+"""2026-07-28 requires these keys; for the handshake era the SDK drops them."""
+
 
 def compact(value: Json) -> str:
     return orjson.dumps(value).decode()
@@ -54,7 +58,7 @@ def tool_result(spec: ToolSpec, result: Json) -> dict[str, Any]:
     Structured content must be an object, so a list tool's array stands in it under `result`.
     """
     structured = {"result": result} if spec.result_list else result
-    return {"content": [{"type": "text", "text": compact(result)}], "structuredContent": structured, "isError": False}
+    return {"content": [{"type": "text", "text": compact(result)}], "structuredContent": structured, **_DONE, "isError": False}
 
 
 def tool_error(name: str, error: AgentMailError) -> dict[str, Any]:
@@ -63,11 +67,11 @@ def tool_error(name: str, error: AgentMailError) -> dict[str, Any]:
         text = error.message
     else:
         text = f"Error calling tool '{name}': {error.message} {error.hint}".rstrip()
-    return {"content": [{"type": "text", "text": text}], "structuredContent": error_object(error), "isError": True}
+    return {"content": [{"type": "text", "text": text}], "structuredContent": error_object(error), **_DONE, "isError": True}
 
 
 def resource_result(uri: str, result: Json) -> dict[str, Any]:
-    return {"contents": [{"uri": uri, "mimeType": "application/json", "text": compact(result)}]}
+    return {"contents": [{"uri": uri, "mimeType": "application/json", "text": compact(result)}], **_DONE, **_NEVER_CACHED}
 
 
 def resource_error_code(error: AgentMailError, *, is_modern: bool) -> int:

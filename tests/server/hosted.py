@@ -1,0 +1,136 @@
+"""A toy tool table behind the real HTTP application, served by the real uvicorn on a free port, in the test's own loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Annotated
+
+from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.params import Count, Text
+from mcp_agent_mail.core.resources import ResourceSpec, ResourceTable, resource
+from mcp_agent_mail.core.tools import Json, ToolSpec, ToolTable, current_credentials, tool
+from mcp_agent_mail.server.auth import Gate
+from mcp_agent_mail.server.calls import Calls
+from mcp_agent_mail.server.http import HttpApp
+from mcp_agent_mail.server.listener import open_listener
+from mcp_agent_mail.server.mcp import create_mcp
+from mcp_agent_mail.server.web_server import WebServer
+
+VERSION = "7.8.9"
+
+
+def toy_tools() -> list[ToolSpec]:
+    async def echo(text: Annotated[str, Text(4_000_000)], times: Annotated[int, Count(1, 3)] = 1) -> Json:
+        """Say it again."""
+        return {"text": text * times, "nothing": None, "nested": [{"nothing": None}]}
+
+    async def count(limit: Annotated[int, Count(1, 1000)] = 3) -> Json:
+        """Count."""
+        return [{"number": number} for number in range(limit)]
+
+    async def clash() -> Json:
+        """Refuse."""
+        raise Conflict("It is taken.", hint="Take another.", data={"holders": ["BlueLake"]})
+
+    async def crash(text: Annotated[str, Text()]) -> Json:
+        """Fail as bugs do."""
+        raise ValueError(text)
+
+    async def who() -> Json:
+        """Show what came with the request."""
+        credentials = current_credentials()
+        return {
+            "via": credentials.via,
+            "bearer": credentials.bearer_token,
+            "agent": credentials.agent_token,
+            "argument": credentials.token_argument,
+        }
+
+    async def rule() -> Json:
+        """The operator's."""
+        return {"ruled": True}
+
+    return [
+        tool(echo, cluster="toys", title="Echo", read_only=True, idempotent=True),
+        tool(count, cluster="toys", title="Count", result_list=True),
+        tool(clash, cluster="toys", title="Clash"),
+        tool(crash, cluster="toys", title="Crash", destructive=True),
+        tool(who, cluster="toys", title="Who"),
+        tool(rule, cluster="toys", title="Rule", operator_only=True),
+    ]
+
+
+def toy_resources() -> list[ResourceSpec]:
+    async def toys() -> Json:
+        """All toys."""
+        return [{"name": "ball"}]
+
+    async def toy(name: Annotated[str, Text(64)], limit: Annotated[int, Count(1, 9)] = 2) -> Json:
+        """One toy."""
+        return {"name": name, "limit": limit, "nothing": None}
+
+    async def broken() -> Json:
+        """Fail as bugs do."""
+        raise ValueError("secret")
+
+    return [
+        resource(toys, uri="resource://toys", name="toys", title="Toys", list_result=True),
+        resource(toy, uri="resource://toy/{name}{?limit}", name="toy", title="Toy"),
+        resource(broken, uri="resource://broken", name="broken", title="Broken"),
+    ]
+
+
+def toy_app(
+    *,
+    server_token: str | None = None,
+    operator_token: str | None = None,
+    trust_loopback: bool = False,
+    allowed_hosts: tuple[str, ...] = (),
+    http_path: str = "/mail",
+    log: bool = False,
+    ready: bool = True,
+) -> HttpApp:
+    calls = Calls(ToolTable(toy_tools()), ResourceTable(toy_resources()), log_calls=log)
+    gate = Gate(
+        allowed_hosts=allowed_hosts,
+        server_token=server_token,
+        operator_token=operator_token,
+        trust_loopback=trust_loopback,
+    )
+    return HttpApp(
+        create_mcp(calls, version=VERSION),
+        calls,
+        gate,
+        http_path=http_path,
+        is_ready=lambda: ready,
+        log_requests=log,
+    )
+
+
+class _WithoutSignals(WebServer):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@asynccontextmanager
+async def hosted(app: HttpApp, *, port: int = 0) -> AsyncIterator[str]:
+    """The base URL of `app` while it is served, in a task of its own."""
+    started = asyncio.Event()
+    with open_listener("127.0.0.1", port) as listener:
+        server = _WithoutSignals(app, grace_s=2.0, on_started=started.set, on_stopping=lambda: None)
+
+        async def live() -> None:
+            async with app.opened():
+                await server.serve(sockets=[listener])
+
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(live())
+            await started.wait()
+            try:
+                yield url
+            finally:
+                server.should_exit = True
