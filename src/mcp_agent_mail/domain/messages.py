@@ -172,7 +172,9 @@ def reply_subject(original: str, prefix: str) -> str:
     A subject that has no room for the prefix stays as it is, because a subject is never cut.
     """
     lead = _BREAKS.sub(" ", prefix).strip()
-    if original.lower().startswith(lead.lower()):
+    rest = original[len(lead) :]
+    is_there = original.lower().startswith(lead.lower()) and not (lead[-1:].isalnum() and rest[:1].isalnum())
+    if is_there:
         return original
     subject = f"{lead} {original}"
     return original if len(subject) > MAX_SUBJECT else parse_subject(subject)

@@ -39,18 +39,21 @@ _COUNT_READ = "UPDATE agents SET unread_count = unread_count - 1 WHERE id = ?"
 
 
 class Waiting(Enum):
-    """Which mail a page keeps, as a condition that one of the partial indexes repeats word for word."""
+    """Which mail a page keeps: the condition, and the partial index that repeats it word for word."""
 
-    ANY = ""
-    UNREAD = "r.read_ts IS NULL"
-    URGENT = "r.urgent = 1"
-    URGENT_UNREAD = "r.urgent = 1 AND r.read_ts IS NULL"
-    UNACKNOWLEDGED = "r.ack_required = 1 AND r.ack_ts IS NULL"
+    ANY = ("", "recipients_inbox")
+    UNREAD = ("r.read_ts IS NULL", "recipients_unread")
+    URGENT = ("r.urgent = 1", "recipients_urgent")
+    URGENT_UNREAD = ("r.urgent = 1 AND r.read_ts IS NULL", "recipients_urgent_unread")
+    UNACKNOWLEDGED = ("r.ack_required = 1 AND r.ack_ts IS NULL", "recipients_unacked")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxPage:
-    """What part of an inbox to read. `after_seq` (exclusive) and `to_seq` (inclusive) are delivery numbers."""
+    """What part of an inbox to read. `after_seq` (exclusive) and `to_seq` (inclusive) are delivery numbers.
+
+    A thread or a topic is walked by its own index; `keep` then filters the mail of that thread or topic.
+    """
 
     limit: int
     keep: Waiting = Waiting.ANY
@@ -125,23 +128,28 @@ class Inboxes:
 
 
 def _page_query(agent_id: AgentId, page: InboxPage) -> tuple[str, list[object]]:
-    conditions = ["r.agent_id = ?", "r.delivery_seq > ?", page.keep.value]
+    kept, index = page.keep.value
+    conditions = ["r.agent_id = ?", "r.delivery_seq > ?"]
     values: list[object] = [agent_id, page.after_seq]
-    for condition, value in (
-        ("r.delivery_seq <= ?", page.to_seq),
-        ("r.thread_id = ?", page.thread_id),
-        ("r.topic = ?", page.topic),
-    ):
-        if value is not None:
-            conditions.append(condition)
-            values.append(value)
-    where = " AND ".join(c for c in conditions if c)
+    if kept:
+        conditions.append(kept)
+    if page.to_seq is not None:
+        conditions.append("r.delivery_seq <= ?")
+        values.append(page.to_seq)
+    if page.topic is not None:
+        conditions.append("r.topic = ?")
+        values.append(page.topic)
+        index = "recipients_topic"
+    if page.thread_id is not None:
+        conditions.append("r.thread_id = ?")
+        values.append(page.thread_id)
+        index = "recipients_thread"
     direction = "" if page.oldest_first else "DESC"
     sql = f"""
 SELECT r.kind, r.delivery_seq, r.delivered_ts, r.read_ts, r.ack_ts, {HEAD_COLUMNS}
-FROM recipients r JOIN messages m ON m.id = r.message_id {HEAD_JOINS}
-WHERE {where} ORDER BY r.delivery_seq {direction} LIMIT ?
-"""  # all parts are constants of this module
+FROM recipients r INDEXED BY {index} CROSS JOIN messages m ON m.id = r.message_id {HEAD_JOINS}
+WHERE {" AND ".join(conditions)} ORDER BY r.delivery_seq {direction} LIMIT ?
+"""
     return sql, [*values, page.limit]
 
 

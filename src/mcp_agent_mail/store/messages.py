@@ -66,22 +66,26 @@ WHERE o.message_id IN (SELECT value FROM json_each(?)) AND o.project_id = ? AND 
 
 HEAD_COLUMNS = """m.id, m.project_id, p.slug, a.name, m.thread_id, m.topic, m.subject, m.importance, m.ack_required,
        m.created_ts, m.reply_to, m.is_system, m.body_bytes"""
-HEAD_JOINS = "JOIN agents a ON a.id = m.sender_id JOIN projects p ON p.id = m.project_id"
+# CROSS JOIN and INDEXED BY pin the plan: statistics must never turn the walk of a page into a scan.
+HEAD_JOINS = "CROSS JOIN agents a ON a.id = m.sender_id CROSS JOIN projects p ON p.id = m.project_id"
 
 _HEAD = f"SELECT {HEAD_COLUMNS} FROM messages m {HEAD_JOINS} WHERE m.id = ?"
 _THREAD = f"""
-SELECT {HEAD_COLUMNS} FROM message_projects mp JOIN messages m ON m.id = mp.message_id {HEAD_JOINS}
+SELECT {HEAD_COLUMNS} FROM message_projects mp INDEXED BY message_projects_thread
+CROSS JOIN messages m ON m.id = mp.message_id {HEAD_JOINS}
 WHERE mp.thread_id = ? AND mp.project_id = ? AND mp.message_id > ? ORDER BY mp.message_id LIMIT ?
 """
 _THREAD_SIZE = "SELECT count(*) FROM message_projects WHERE thread_id = ? AND project_id = ?"
 _THREAD_PROJECT = "SELECT min(project_id) FROM message_projects WHERE thread_id = ? AND project_id > ?"
 _TOPIC = f"""
-SELECT mp.delivered_ts, {HEAD_COLUMNS} FROM message_projects mp JOIN messages m ON m.id = mp.message_id {HEAD_JOINS}
+SELECT mp.delivered_ts, {HEAD_COLUMNS} FROM message_projects mp INDEXED BY message_projects_topic
+CROSS JOIN messages m ON m.id = mp.message_id {HEAD_JOINS}
 WHERE mp.project_id = ? AND mp.topic = ? ORDER BY mp.message_id DESC LIMIT ?
 """
 _SENT = f"""
 SELECT mp.delivered_ts, {HEAD_COLUMNS}
-FROM messages m JOIN message_projects mp ON mp.project_id = m.project_id AND mp.message_id = m.id {HEAD_JOINS}
+FROM messages m INDEXED BY messages_sender
+CROSS JOIN message_projects mp ON mp.project_id = m.project_id AND mp.message_id = m.id {HEAD_JOINS}
 WHERE m.sender_id = ? ORDER BY m.id DESC LIMIT ?
 """
 

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import MessageId, ProjectId
+from mcp_agent_mail.domain.messages import (
+    MAX_BODIES_BYTES,
+    MAX_SUBJECT,
+    BodyTooLong,
+    MessageHead,
+    UnfitSubject,
+    bodies_that_fit,
+    parse_subject,
+    reply_subject,
+    require_body_fits,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "subject"),
+    [
+        ("Plan", "Plan"),
+        ("  Plan  ", "Plan"),
+        ("one\ntwo", "one two"),
+        ("one\r\ntwo\rthree", "one two three"),
+        ("one\ttwo\u2028three\x85four", "one two three four"),
+        ("x" * MAX_SUBJECT, "x" * MAX_SUBJECT),
+    ],
+)
+def test_a_subject_is_one_line(text: str, subject: str) -> None:
+    assert parse_subject(text) == subject
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "x" * (MAX_SUBJECT + 1), "a\x1b[31mb", "a\x7f", "a\x00b", "a\x9bb"])
+def test_a_subject_that_is_blank_too_long_or_holds_control_characters_is_refused(text: str) -> None:
+    with pytest.raises(UnfitSubject):
+        parse_subject(text)
+
+
+@pytest.mark.parametrize(
+    ("original", "prefix", "subject"),
+    [
+        ("Plan", "Re:", "Re: Plan"),
+        ("Re: Plan", "Re:", "Re: Plan"),
+        ("RE: Plan", "Re:", "RE: Plan"),
+        ("Plan", "AW:\n", "AW: Plan"),
+        ("re: Plan", "AW:", "AW: re: Plan"),
+        ("Regarding", "Re", "Re Regarding"),
+        ("Re Plan", "Re", "Re Plan"),
+    ],
+)
+def test_a_reply_has_the_prefix_once(original: str, prefix: str, subject: str) -> None:
+    assert reply_subject(original, prefix) == subject
+
+
+def test_a_subject_without_room_for_the_prefix_stays_as_it_is() -> None:
+    assert reply_subject("x" * MAX_SUBJECT, "Re:") == "x" * MAX_SUBJECT
+
+
+@given(st.text(min_size=1, max_size=520).filter(lambda text: text.isprintable() and text.strip() == text))
+def test_replying_to_a_reply_never_changes_the_subject_again(text: str) -> None:
+    first = reply_subject(text[:MAX_SUBJECT].strip(), "Re:")
+
+    assert reply_subject(first, "Re:") == first
+
+
+def test_a_body_is_measured_in_bytes() -> None:
+    require_body_fits("é" * 512, 1_024)
+
+    with pytest.raises(BodyTooLong) as refused:
+        require_body_fits("é" * 512 + "x", 1_024)
+
+    assert refused.value.data == {"parameter": "body_md", "bytes": 1_025, "max_bytes": 1_024}
+
+
+def head(message_id: int, body_bytes: int) -> MessageHead:
+    return MessageHead(
+        id=MessageId(message_id),
+        project_id=ProjectId(1),
+        project_slug="app",
+        sender_name="BlueLake",
+        thread_id=None,
+        topic=None,
+        subject="Plan",
+        importance="normal",
+        ack_required=False,
+        created_ts=Micros(0),
+        reply_to=None,
+        is_system=False,
+        body_bytes=body_bytes,
+    )
+
+
+def test_one_answer_carries_two_mebibytes_of_bodies_in_order_each_that_still_fits() -> None:
+    mebibyte = 1024 * 1024
+    heads = [head(1, mebibyte), head(2, mebibyte - 10), head(3, 11), head(4, 10), head(5, 1), head(6, 0)]
+
+    assert bodies_that_fit(heads) == [1, 2, 4, 6]
+
+
+@given(st.lists(st.integers(0, 3 * 1024 * 1024), max_size=20))
+def test_bodies_never_exceed_the_bound(sizes: list[int]) -> None:
+    chosen = set(bodies_that_fit(head(index, size) for index, size in enumerate(sizes)))
+
+    assert sum(size for index, size in enumerate(sizes) if index in chosen) <= MAX_BODIES_BYTES

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.domain.threads import (
+    ThreadMismatch,
+    UnfitThread,
+    UnfitTopic,
+    parse_thread_id,
+    parse_topic,
+    require_same_thread,
+    root_of_thread,
+    thread_of_reply,
+)
+
+
+@pytest.mark.parametrize("text", ["TKT-123", "a", "7", "0.1_x-y", "x" * 128])
+def test_a_thread_id_is_kept_as_written(text: str) -> None:
+    assert parse_thread_id(f"  {text}\n") == text
+
+
+@pytest.mark.parametrize("text", ["", "-x", ".x", "a b", "a/b", "../x", "ä", "x" * 129, "a\nb", "a\0"])
+def test_other_text_is_no_thread_id(text: str) -> None:
+    with pytest.raises(UnfitThread):
+        parse_thread_id(text)
+
+
+@pytest.mark.parametrize("text", ["build", "_x", "-x", "9.1", "X" * 64])
+def test_a_topic_is_kept_as_written(text: str) -> None:
+    assert parse_topic(f" {text} ") == text
+
+
+@pytest.mark.parametrize("text", ["", ".x", "a b", "a/b", "x" * 65, "é"])
+def test_other_text_is_no_topic(text: str) -> None:
+    with pytest.raises(UnfitTopic):
+        parse_topic(text)
+
+
+@pytest.mark.parametrize(
+    ("thread_id", "root"),
+    [("7", 7), ("9223372036854775807", 2**63 - 1), ("TKT-7", None), ("7a", None)],
+)
+def test_an_all_digit_thread_is_named_by_a_message(thread_id: str, root: int | None) -> None:
+    assert root_of_thread(thread_id) == root
+
+
+@pytest.mark.parametrize("thread_id", ["0", "007", "9223372036854775808", "9" * 128])
+def test_digits_that_are_no_id_stand_for_the_message_that_never_exists(thread_id: str) -> None:
+    assert root_of_thread(thread_id) == 0
+
+
+def test_a_reply_joins_the_thread_or_starts_the_one_named_by_the_original() -> None:
+    assert thread_of_reply(MessageId(7), "TKT-1") == "TKT-1"
+    assert thread_of_reply(MessageId(7), None) == "7"
+
+
+def test_a_thread_beside_reply_to_must_be_the_same_one() -> None:
+    require_same_thread(None, "TKT-1", MessageId(7))
+    require_same_thread("TKT-1", "TKT-1", MessageId(7))
+
+    with pytest.raises(ThreadMismatch):
+        require_same_thread("TKT-2", "TKT-1", MessageId(7))

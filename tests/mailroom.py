@@ -1,0 +1,116 @@
+"""Real stores with projects and agents in them, for tests of mail."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.ids import token_hash
+from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
+from mcp_agent_mail.domain.messages import Importance, Message, NewMessage, NewRecipient, Recipient, RecipientKind
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.view import Tx
+
+
+@dataclass
+class SetClock:
+    """A clock that moves when told."""
+
+    now: Micros = field(default=Micros(1_800_000_000 * SECOND))
+
+    def __call__(self) -> Micros:
+        return self.now
+
+    def step(self, seconds: float = 1.0) -> None:
+        """Forward, or back when negative."""
+        self.now = Micros(self.now + int(seconds * SECOND))
+
+
+def token_of(name: str, project: Project) -> str:
+    return f"amt_{name}_{project.id}"
+
+
+def add_project(tx: Tx, path: str) -> Project:
+    slug = path.strip("/").replace("/", "-")
+    project = tx.projects.add(slug=slug, human_key=path, plain_slug=slug, now=tx.now())
+    add_agent(tx, project, "Human", AgentKind.HUMAN)
+    add_agent(tx, project, "System", AgentKind.SYSTEM)
+    return project
+
+
+def add_agent(tx: Tx, project: Project, name: str, kind: AgentKind = AgentKind.AGENT) -> Agent:
+    new = NewAgent(
+        project_id=project.id,
+        kind=kind,
+        name=name,
+        program="test",
+        model="test",
+        task_description="",
+        attachments_policy=AttachmentsPolicy.AUTO,
+        token_hash=token_hash(token_of(name, project)) if kind is AgentKind.AGENT else None,
+    )
+    return tx.agents.add(new, tx.now())
+
+
+def letter(
+    sender: Agent,
+    *,
+    subject: str = "Plan",
+    body: str = "body",
+    importance: Importance = Importance.NORMAL,
+    ack_required: bool = False,
+    thread_id: str | None = None,
+    topic: str | None = None,
+) -> NewMessage:
+    return NewMessage(
+        project_id=sender.project_id,
+        sender_id=sender.id,
+        thread_id=thread_id,
+        topic=topic,
+        subject=subject,
+        body_md=body,
+        importance=importance,
+        ack_required=ack_required,
+        reply_to=None,
+    )
+
+
+def addressed(agents: Sequence[Agent], kind: RecipientKind = RecipientKind.TO) -> list[NewRecipient]:
+    return [NewRecipient(agent_id=agent.id, project_id=agent.project_id, kind=kind) for agent in agents]
+
+
+@dataclass
+class Mailroom:
+    """A store with two projects: `app` has BlueLake, RedStone, GreenField, `lib` has QuietFox and another BlueLake."""
+
+    store: Store
+    clock: SetClock
+    app: Project
+    lib: Project
+    blue: Agent
+    red: Agent
+    green: Agent
+    fox: Agent
+    lib_blue: Agent
+
+    async def post(self, new: NewMessage, *recipients: NewRecipient) -> tuple[Message, list[Recipient]]:
+        """Store a message as the store alone does it, without any of the checks of a send."""
+        return await self.store.write(lambda tx: tx.messages.add(new, recipients, tx.now()))
+
+
+@asynccontextmanager
+async def open_mailroom(directory: Path) -> AsyncIterator[Mailroom]:
+    clock = SetClock()
+    async with Store(directory / "mail.sqlite3", clock=clock) as store:
+        app, lib = await store.write(lambda tx: (add_project(tx, "/work/app"), add_project(tx, "/work/lib")))
+        agents = await store.write(
+            lambda tx: [
+                *(add_agent(tx, app, name) for name in ("BlueLake", "RedStone", "GreenField")),
+                *(add_agent(tx, lib, name) for name in ("QuietFox", "BlueLake")),
+            ]
+        )
+        yield Mailroom(store, clock, app, lib, *agents)

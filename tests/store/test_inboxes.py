@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.messages import Importance
+from mcp_agent_mail.store.inboxes import InboxPage, Waiting
+from mcp_agent_mail.store.view import Tx, View
+from tests.mailroom import Mailroom, addressed, letter, open_mailroom
+
+
+@pytest.fixture
+async def room(tmp_path: Path) -> AsyncIterator[Mailroom]:
+    async with open_mailroom(tmp_path) as opened:
+        yield opened
+
+
+def ids(room: Mailroom, agent: Agent, page: InboxPage) -> list[int]:
+    return room.store.read(lambda view: [entry.head.id for entry in view.inboxes.page(agent.id, page)])
+
+
+def unread_count(room: Mailroom, agent: Agent) -> int:
+    found = room.store.read(lambda view: view.agents.find(agent.id))
+    assert found is not None
+    return found.unread_count
+
+
+async def post(room: Mailroom, **what: object) -> MessageId:
+    message, _ = await room.post(letter(room.blue, **what), *addressed([room.red]))  # type: ignore[arg-type]
+    return message.id
+
+
+async def test_a_page_is_newest_first_or_oldest_first_after_a_cursor(room: Mailroom) -> None:
+    sent = [await post(room) for _ in range(5)]
+
+    assert ids(room, room.red, InboxPage(limit=2)) == [sent[4], sent[3]]
+    cursor = room.store.read(lambda view: view.inboxes.cursor(room.red.id, sent[1]))
+    assert cursor is not None
+    assert ids(room, room.red, InboxPage(limit=2, after_seq=cursor, oldest_first=True)) == [sent[2], sent[3]]
+
+
+async def test_a_message_of_another_inbox_is_no_cursor(room: Mailroom) -> None:
+    sent = await post(room)
+
+    assert room.store.read(lambda view: view.inboxes.cursor(room.green.id, sent)) is None
+
+
+async def test_filters_keep_what_they_name(room: Mailroom) -> None:
+    plain = await post(room)
+    high = await post(room, importance=Importance.HIGH)
+    urgent = await post(room, importance=Importance.URGENT, thread_id="T", topic="Build")
+    low = await post(room, importance=Importance.LOW, ack_required=True, thread_id="t")
+    await room.store.write(lambda tx: tx.inboxes.mark_read(room.red.id, urgent, tx.now()))
+
+    page = InboxPage(limit=9)
+
+    assert ids(room, room.red, page) == [low, urgent, high, plain]
+    assert ids(room, room.red, replace(page, keep=Waiting.UNREAD)) == [low, high, plain]
+    assert ids(room, room.red, replace(page, keep=Waiting.URGENT)) == [urgent, high]
+    assert ids(room, room.red, replace(page, keep=Waiting.URGENT_UNREAD)) == [high]
+    assert ids(room, room.red, replace(page, keep=Waiting.UNACKNOWLEDGED)) == [low]
+    assert ids(room, room.red, replace(page, thread_id="T")) == [urgent]
+    assert ids(room, room.red, replace(page, topic="bUILD")) == [urgent]
+    assert ids(room, room.red, replace(page, thread_id="T", topic="build", keep=Waiting.UNREAD)) == []
+
+
+async def test_a_time_parts_the_inbox_exactly(room: Mailroom) -> None:
+    times, sent = [], []
+    for _ in range(6):
+        for _ in range(3):
+            sent.append(await post(room))
+            times.append(room.clock.now)
+            await room.post(letter(room.red), *addressed([room.green, room.blue]))
+        room.clock.step()
+
+    for at in (times[0] - 1, *times, times[-1] + 1):
+        seq = room.store.read(lambda view, at=at: view.inboxes.seq_until(room.red.id, Micros(at)))  # type: ignore[misc]
+        later = ids(room, room.red, InboxPage(limit=99, after_seq=seq, oldest_first=True))
+        earlier = ids(room, room.red, InboxPage(limit=99, to_seq=seq, oldest_first=True))
+
+        assert later == [one for one, time in zip(sent, times, strict=True) if time > at]
+        assert earlier == [one for one, time in zip(sent, times, strict=True) if time <= at]
+
+
+async def test_a_time_parts_an_empty_inbox_too(room: Mailroom) -> None:
+    assert room.store.read(lambda view: view.inboxes.seq_until(room.red.id, room.clock.now)) == 0
+
+
+async def test_the_first_reading_and_the_first_acknowledgement_stand(room: Mailroom) -> None:
+    sent = await post(room)
+    first = room.clock.now
+
+    async def after(act: Callable[[Tx], object]) -> tuple[object, object, object]:
+        state = await room.store.write(act)
+        room.clock.step()
+        return (state.read_ts, state.ack_ts, state.changed)  # type: ignore[attr-defined]
+
+    assert await after(lambda tx: tx.inboxes.mark_read(room.red.id, sent, tx.now())) == (first, None, True)
+    assert await after(lambda tx: tx.inboxes.mark_read(room.red.id, sent, tx.now())) == (first, None, False)
+    second = room.clock.now
+    assert await after(lambda tx: tx.inboxes.acknowledge(room.red.id, sent, tx.now())) == (first, second, True)
+    assert await after(lambda tx: tx.inboxes.acknowledge(room.red.id, sent, tx.now())) == (first, second, False)
+    assert unread_count(room, room.red) == 0
+
+
+async def test_acknowledging_implies_reading(room: Mailroom) -> None:
+    sent = await post(room)
+
+    state = await room.store.write(lambda tx: tx.inboxes.acknowledge(room.red.id, sent, tx.now()))
+
+    assert state is not None
+    assert (state.read_ts, state.ack_ts) == (room.clock.now, room.clock.now)
+    assert unread_count(room, room.red) == 0
+
+
+async def test_nothing_changes_for_an_agent_that_is_no_recipient(room: Mailroom) -> None:
+    sent = await post(room)
+
+    assert await room.store.write(lambda tx: tx.inboxes.mark_read(room.blue.id, sent, tx.now())) is None
+    assert await room.store.write(lambda tx: tx.inboxes.acknowledge(room.green.id, sent, tx.now())) is None
+    assert await room.store.write(lambda tx: tx.inboxes.acknowledge(room.red.id, MessageId(999), tx.now())) is None
+    assert [unread_count(room, agent) for agent in (room.red, room.green, room.blue)] == [1, 0, 0]
+
+
+_PAGES = [
+    (InboxPage(limit=20), "recipients_inbox"),
+    (InboxPage(limit=20, after_seq=3, oldest_first=True), "recipients_inbox"),
+    (InboxPage(limit=20, keep=Waiting.UNREAD), "recipients_unread"),
+    (InboxPage(limit=20, keep=Waiting.URGENT), "recipients_urgent"),
+    (InboxPage(limit=20, keep=Waiting.URGENT_UNREAD), "recipients_urgent_unread"),
+    (InboxPage(limit=20, keep=Waiting.UNACKNOWLEDGED, to_seq=9, oldest_first=True), "recipients_unacked"),
+    (InboxPage(limit=20, thread_id="T", keep=Waiting.UNREAD), "recipients_thread"),
+    (InboxPage(limit=20, topic="b"), "recipients_topic"),
+]
+
+
+@pytest.mark.parametrize(("page", "index"), _PAGES)
+async def test_every_page_walks_its_index_and_sorts_nothing(room: Mailroom, page: InboxPage, index: str) -> None:
+    plans = plans_of(room, lambda view: view.inboxes.page(room.red.id, page))
+
+    assert len(plans) == 1
+    assert index in plans[0]
+    assert "SCAN" not in plans[0]
+    assert "TEMP B-TREE" not in plans[0]
+
+
+async def test_cursors_and_times_are_found_by_index(room: Mailroom) -> None:
+    sent = await post(room)
+
+    plans = [
+        *plans_of(room, lambda view: view.inboxes.cursor(room.red.id, sent)),
+        *plans_of(room, lambda view: view.inboxes.state(room.red.id, sent)),
+        *plans_of(room, lambda view: view.inboxes.seq_until(room.red.id, room.clock.now)),
+    ]
+
+    assert len(plans) >= 4
+    assert not any("SCAN" in plan or "TEMP B-TREE" in plan for plan in plans), plans
+
+
+def plans_of(room: Mailroom, query: Callable[[View], object]) -> list[str]:
+    """The query plan of each statement that `query` runs."""
+    statements: list[str] = []
+    reading = room.store._reading
+    reading.set_trace_callback(statements.append)
+    room.store.read(query)
+    reading.set_trace_callback(None)
+    return [
+        "\n".join(row[3] for row in reading.execute(f"EXPLAIN QUERY PLAN {statement}"))
+        for statement in statements
+        if statement.lstrip().startswith("SELECT")
+    ]
