@@ -1,10 +1,17 @@
-"""Asynchronous tests run on asyncio, through anyio's plugin: a coroutine is a test like any other."""
+"""What every test needs: an environment that says nothing, and property tests without a clock."""
 
 from __future__ import annotations
 
-import pytest
+import os
 
+from hypothesis import HealthCheck, settings
 
-@pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    return "asyncio"
+from mcp_agent_mail.core.setting_names import KNOWN
+
+# No test depends on how fast the machine is; a failure found once is found again.
+settings.register_profile("agent-mail", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("agent-mail")
+
+# Neither the settings of the person who runs the tests nor the repository they stand in reach the product.
+for name in [name for name in os.environ if name in KNOWN or name.startswith("GIT_")]:
+    del os.environ[name]

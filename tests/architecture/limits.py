@@ -1,0 +1,185 @@
+"""The size limits of docs/architecture.md, measured on the syntax tree.
+
+Functions inside functions are measured each on their own, so that a builder of tools is as long as
+its own lines and not as all its tools together.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+MAX_MODULE_LINES = 500
+MAX_FUNCTION_LINES = 60
+MAX_ARGUMENTS = 6
+MAX_COMPLEXITY = 10
+MEASURED = ("src", "tests", "benchmarks")
+
+_EMPTY_WORDS = frozenset(
+    {"util", "utils", "helper", "helpers", "common", "manager", "managers", "misc", "base", "stuff"}
+)
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.comprehension, ast.match_case)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """`where` is `path` or `path::qualified.name`; `rule` is the word that an exception uses."""
+
+    rule: str
+    where: str
+    fact: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    """One entry of exceptions.toml."""
+
+    rule: str
+    where: str
+    adr: int
+
+
+def measure(root: Path) -> list[Finding]:
+    """Every limit that a Python file below `root` exceeds."""
+    findings: list[Finding] = []
+    for path in _modules(root):
+        findings += _measure_module(path, path.relative_to(root).as_posix())
+    return findings
+
+
+def _modules(root: Path) -> Iterator[Path]:
+    for top in MEASURED:
+        yield from sorted((root / top).rglob("*.py"))
+
+
+def _measure_module(path: Path, name: str) -> Iterator[Finding]:
+    text = path.read_text(encoding="utf-8")
+    lines = text.count("\n") + (not text.endswith("\n"))
+    if lines > MAX_MODULE_LINES:
+        yield Finding(rule="module-lines", where=name, fact=f"{lines} lines, at most {MAX_MODULE_LINES}")
+    for part in Path(name).with_suffix("").parts:
+        if part.startswith("new_"):
+            yield Finding(rule="name", where=name, fact=f"`{part}` will not be new for long")
+        if fault := _naming_fault(part):
+            yield Finding(rule="name", where=name, fact=fault)
+    for qualified, node in _definitions(ast.parse(text), ""):
+        where = f"{name}::{qualified}"
+        if isinstance(node, ast.ClassDef):
+            if fault := _naming_fault(_as_words(node.name)):
+                yield Finding(rule="name", where=where, fact=fault)
+        else:
+            yield from _measure_function(node, where)
+
+
+def _as_words(class_name: str) -> str:
+    """`QueueManager` as `queue_manager`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_name).lower()
+
+
+def _naming_fault(name: str) -> str | None:
+    words = name.lower().strip("_").split("_")
+    if empty := _EMPTY_WORDS.intersection({words[0], words[-1]}):
+        return f"`{name}` says nothing: {', '.join(sorted(empty))}"
+    if re.search(r"_v\d+$", name):
+        return f"`{name}` numbers a version"
+    return None
+
+
+def _definitions(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.ClassDef | _Function]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            qualified = f"{prefix}{child.name}"
+            yield qualified, child
+            yield from _definitions(child, f"{qualified}.")
+        else:
+            yield from _definitions(child, prefix)
+
+
+def _measure_function(node: _Function, where: str) -> Iterator[Finding]:
+    lines = _own_lines(node)
+    if lines > MAX_FUNCTION_LINES:
+        yield Finding(rule="function-lines", where=where, fact=f"{lines} lines, at most {MAX_FUNCTION_LINES}")
+    complexity = 1 + sum(isinstance(child, _BRANCHES) for child in _own_nodes(node))
+    if complexity > MAX_COMPLEXITY:
+        yield Finding(rule="complexity", where=where, fact=f"complexity {complexity}, at most {MAX_COMPLEXITY}")
+    arguments = _arguments(node)
+    if arguments > MAX_ARGUMENTS and not _is_command(node) and not _is_tool(node, where):
+        yield Finding(rule="arguments", where=where, fact=f"{arguments} arguments, at most {MAX_ARGUMENTS}")
+
+
+def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """Everything inside `node` but what stands inside a function of its own."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield child
+            yield from _own_nodes(child)
+
+
+def _own_lines(node: _Function) -> int:
+    """Lines from `def` to the end, less the docstring and the functions inside."""
+    lines = (node.end_lineno or node.lineno) - node.lineno + 1
+    if ast.get_docstring(node, clean=False) is not None:
+        lines -= _span(node.body[0])
+    inner = (child for child in _own_and_inner(node) if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
+    return lines - sum(_span(child) for child in inner)
+
+
+def _own_and_inner(node: ast.AST) -> Iterator[ast.AST]:
+    """The functions directly inside `node`, however deep in blocks, and everything that is in none of them."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _own_and_inner(child)
+
+
+def _span(node: ast.stmt | _Function) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def _arguments(node: _Function) -> int:
+    named = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    own = [argument for argument in named if argument.arg not in ("self", "cls")]
+    return len(own) + (node.args.vararg is not None) + (node.args.kwarg is not None)
+
+
+def _is_command(node: _Function) -> bool:
+    """A command's arguments are what a person may write (docs/adr/0002)."""
+    called = (decorator.func for decorator in node.decorator_list if isinstance(decorator, ast.Call))
+    return any(isinstance(func, ast.Attribute) and func.attr in ("command", "callback") for func in called)
+
+
+def _is_tool(node: _Function, where: str) -> bool:
+    """A tool or resource has the arguments of the wire contract."""
+    path, _, qualified = where.partition("::")
+    return (
+        isinstance(node, ast.AsyncFunctionDef)
+        and "." in qualified
+        and Path(path).name in ("tools.py", "resources.py")
+        and "/features/" in path
+    )
+
+
+def read_exceptions(path: Path) -> list[Allowed]:
+    entries = tomllib.loads(path.read_text(encoding="utf-8")).get("exception", [])
+    return [Allowed(rule=entry["rule"], where=entry["where"], adr=entry["adr"]) for entry in entries]
+
+
+def judge(findings: Iterable[Finding], allowed: Iterable[Allowed], adr_folder: Path) -> list[str]:
+    """What is wrong: limits exceeded without an exception, exceptions without need or without their ADR."""
+    found = {(finding.rule, finding.where): finding for finding in findings}
+    excepted = {(exception.rule, exception.where): exception for exception in allowed}
+    faults = [
+        f"{finding.where}: {finding.rule}: {finding.fact}" for key, finding in found.items() if key not in excepted
+    ]
+    faults += [
+        f"{where}: the exception for {rule} is no longer needed" for rule, where in excepted.keys() - found.keys()
+    ]
+    for exception in excepted.values():
+        if not list(adr_folder.glob(f"{exception.adr:04d}-*.md")):
+            faults.append(f"{exception.where}: there is no ADR {exception.adr:04d}")
+    return sorted(faults)
