@@ -21,7 +21,8 @@ _sql_log = logging.getLogger("mcp_agent_mail.store.sql")
 class EchoingConnection(sqlite3.Connection):
     """Logs the text of every statement and never its values (SQLite's own trace would show them)."""
 
-    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+    # `Any` as in the class it stands in for.
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:  # noqa: ANN401
         _sql_log.info("%s", " ".join(sql.split()))
         return super().execute(sql, parameters)
 
@@ -47,6 +48,8 @@ def open_writing(path: Path, *, echo: bool = False) -> sqlite3.Connection:
     )
     try:
         connection.execute("PRAGMA journal_mode=WAL")
+        # Touching the log now lets this connection clear it away at the end, even if it never writes.
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA foreign_keys=ON")
         connection.execute(f"PRAGMA journal_size_limit={_WAL_KEPT_BYTES}")

@@ -171,7 +171,7 @@ class Writer:
         """One transaction for the whole group. True when it is on disk; else every job holds an error."""
         try:
             self._transact(group)
-        except BaseException as error:  # The thread must outlive whatever a unit, a fail point or SQLite does.
+        except BaseException as error:  # noqa: BLE001  # The thread outlives whatever a unit or SQLite does.
             self._roll_back()
             cause = error.__cause__ if isinstance(error, _TransactionLost) and error.__cause__ else error
             _log.error("A group of %d writes was not committed: %r", len(group), cause, exc_info=cause)
@@ -180,7 +180,7 @@ class Writer:
             return False
         try:
             self._reach(FailPoint.AFTER_COMMIT)
-        except BaseException:
+        except BaseException:  # noqa: BLE001  # Likewise.
             _log.exception("After a commit; what was committed is answered as such.")
         return True
 

@@ -1,0 +1,86 @@
+"""Search: one use case, find mail by words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.domain.addresses import parse_address
+from mcp_agent_mail.domain.caller import Caller, CallerKind, require_to_read_mail
+from mcp_agent_mail.domain.messages import Importance
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.search import Filters, Hit, Order, Reader, read_query
+from mcp_agent_mail.features.identity.lookup import require_agent
+from mcp_agent_mail.features.projects.lookup import require_project
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.search import search
+from mcp_agent_mail.store.view import View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """`agent_name` keeps what that agent sent or got; `from_agent` is a name or an address."""
+
+    project_key: str
+    query: str
+    limit: int
+    order: Order
+    agent_name: str | None = None
+    importance: Importance | None = None
+    from_agent: str | None = None
+    thread_id: str | None = None
+    since_ts: Micros | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What was found, seen from `project`."""
+
+    project: Project
+    hits: list[Hit]
+
+
+class SearchService:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def search(self, caller: Caller, request: SearchRequest) -> Found:
+        """Mail of the project that holds the words, and mail of other projects that the caller itself got or sent.
+
+        Who is proven to belong to another project finds only what it takes part in.
+        """
+        require_to_read_mail(caller)
+        project, filters = self._store.read(lambda view: _resolve(view, caller, request))
+        query = read_query(request.query)
+        if query is None:
+            return Found(project=project, hits=[])
+        reader = Reader(
+            project_id=project.id,
+            agent_id=caller.agent_id,
+            whole_project=caller.kind is not CallerKind.AGENT or caller.project_id == project.id,
+        )
+        hits = await search(self._store, query, reader, filters, order=request.order, limit=request.limit)
+        return Found(project=project, hits=hits)
+
+
+def _resolve(view: View, caller: Caller, request: SearchRequest) -> tuple[Project, Filters]:
+    project = require_project(view, request.project_key)
+    participant_id = None
+    if request.agent_name is not None:
+        participant_id = require_agent(view, project, request.agent_name).id
+    return project, Filters(
+        participant_id=participant_id,
+        with_blind=caller.is_operator or (participant_id is not None and caller.agent_id == participant_id),
+        sender_id=None if request.from_agent is None else _sender_id(view, project, request.from_agent),
+        importance=request.importance,
+        thread_id=request.thread_id,
+        since_ts=request.since_ts,
+    )
+
+
+def _sender_id(view: View, project: Project, from_agent: str) -> AgentId:
+    """A sender of another project is named as results name it: `Name@slug`."""
+    address = parse_address(from_agent)
+    home = project if address.project_key is None else require_project(view, address.project_key)
+    return require_agent(view, home, address.name).id

@@ -1,0 +1,50 @@
+"""The search tool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.params import Choice, Count, Matching, Text, Time
+from mcp_agent_mail.core.tools import Json, ToolSpec, tool
+from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.messages import Importance
+from mcp_agent_mail.domain.search import Order
+from mcp_agent_mail.domain.threads import parse_thread_id
+from mcp_agent_mail.features.search.schemas import found_object
+from mcp_agent_mail.features.search.service import SearchRequest, SearchService
+
+_NAME = Text(max_length=1_100)
+
+
+def search_tools(service: SearchService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+    async def search_messages(
+        *,
+        project_key: Annotated[str, Text(max_length=1_100)],
+        query: Annotated[str, Text(max_length=1_000, may_be_blank=True)],
+        limit: Annotated[int, Count(1, 1_000)] = 20,
+        agent_name: Annotated[str | None, _NAME] = None,
+        importance: Annotated[str | None, Choice(tuple(one.value for one in Importance))] = None,
+        from_agent: Annotated[str | None, _NAME] = None,
+        thread_id: Annotated[str | None, Matching(parse_thread_id)] = None,
+        since_ts: Annotated[int | None, Time()] = None,
+        order: Annotated[str, Choice(tuple(one.value for one in Order))] = "relevance",
+    ) -> Json:
+        """Find a project's mail by words: "a phrase", pre*, AND OR NOT, subject:word, body:word. agent_name keeps
+        what that agent sent or got. Returns heads with a snippet; read one with resource://message/{id}.
+        """
+        request = SearchRequest(
+            project_key=project_key,
+            query=query,
+            limit=limit,
+            order=Order(order),
+            agent_name=agent_name,
+            importance=None if importance is None else Importance(importance),
+            from_agent=from_agent,
+            thread_id=thread_id,
+            since_ts=None if since_ts is None else Micros(since_ts),
+        )
+        return found_object(await service.search(current_caller(), request))
+
+    return [tool(search_messages, cluster="search", title="Search mail", read_only=True, idempotent=True)]

@@ -1,0 +1,181 @@
+"""Full-text search: candidates from the index, newest first and bounded, then ranked.
+
+Who may see a message is decided twice. The index is asked within the project's scope token, so that
+a bound on candidates is a bound on candidates of this project; the rows themselves are then held
+against the tables, so that nothing hangs on the index alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import NamedTuple, Protocol
+
+import aiosqlite
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import MessageId, ProjectId
+from mcp_agent_mail.core.params import MAX_ID
+from mcp_agent_mail.domain.messages import Importance
+from mcp_agent_mail.domain.relevance import Text, excerpt, first_match, ranked, words_of
+from mcp_agent_mail.domain.search import Filters, Hit, Order, Phrase, Query, Reader
+
+CANDIDATES = 200
+"""So many of the newest hits are ranked; more when more are asked for."""
+SUBJECT_CANDIDATES = 100
+"""So many older hits with a word in the subject are ranked too ..."""
+SUBJECT_REACH = 20_000
+"""... as far back as this many ids, which bounds how much of the index is walked for them."""
+RANKED_CHARACTERS = 4_096
+"""So much of a body is ranked and searched for a snippet."""
+
+_TAKES_PART = """(m.sender_id = :agent OR EXISTS (
+    SELECT 1 FROM recipients r WHERE r.message_id = m.id AND r.agent_id = :agent AND r.delivery_seq IS NOT NULL))"""
+_HITS = f"""
+SELECT m.id, m.subject, m.importance, m.ack_required, m.created_ts, m.thread_id, a.name, m.project_id, p.slug,
+       m.body_bytes, substr(m.body_md, 1, {RANKED_CHARACTERS})
+FROM messages_fts
+CROSS JOIN messages m ON m.id = messages_fts.rowid
+JOIN agents a ON a.id = m.sender_id JOIN projects p ON p.id = m.project_id
+LEFT JOIN message_projects mp ON mp.project_id = :project AND mp.message_id = m.id
+WHERE messages_fts MATCH :match AND messages_fts.rowid BETWEEN :low AND :high
+  AND CASE WHEN :whole_project THEN mp.message_id IS NOT NULL OR {_TAKES_PART}
+           ELSE mp.message_id IS NOT NULL AND {_TAKES_PART} END
+  AND (:since IS NULL OR coalesce(mp.delivered_ts, m.created_ts) > :since)
+  AND (:importance IS NULL OR m.importance = :importance)
+  AND (:thread IS NULL OR m.thread_id = :thread)
+  AND (:sender IS NULL OR m.sender_id = :sender)
+  AND (:participant IS NULL OR m.sender_id = :participant OR EXISTS (
+       SELECT 1 FROM recipients r
+       WHERE r.message_id = m.id AND r.agent_id = :participant AND r.delivery_seq IS NOT NULL
+         AND (r.kind <> 'bcc' OR :with_blind OR m.sender_id = :agent)))
+"""
+_NEWEST = f"{_HITS} ORDER BY messages_fts.rowid DESC LIMIT :limit"
+_OLDEST = f"{_HITS} ORDER BY messages_fts.rowid ASC LIMIT :limit"
+_DEEP = """
+SELECT id, substr(body_md, max(1, at - :before), :length)
+FROM (SELECT id, body_md, instr(lower(body_md), :word) AS at FROM messages
+      WHERE id IN (SELECT value FROM json_each(:ids)))
+WHERE at > 0 ORDER BY id
+"""
+_DEEP_BEFORE = 60
+_DEEP_LENGTH = 300
+
+
+class LongReader(Protocol):
+    """What search needs of the store."""
+
+    def long_read(self) -> AbstractAsyncContextManager[aiosqlite.Connection]: ...
+
+
+class _Row(NamedTuple):
+    id: int
+    subject: str
+    importance: str
+    ack_required: int
+    created_ts: int
+    thread_id: str | None
+    sender_name: str
+    sender_project_id: int
+    sender_project_slug: str
+    body_bytes: int
+    beginning: str
+
+
+async def search(
+    store: LongReader, query: Query, reader: Reader, filters: Filters, *, order: Order, limit: int
+) -> list[Hit]:
+    """At most `limit` messages that `reader` may see. Ties of relevance: newest first."""
+    parameters = _parameters(reader, filters)
+    async with store.long_read() as connection:
+        if order is Order.RELEVANCE:
+            candidates = await _candidates(connection, query, reader, parameters, limit)
+            texts = [Text(row.subject, row.beginning) for row in candidates]
+            rows = [candidates[position] for position in ranked(texts, query.phrases)[:limit]]
+        else:
+            sql = _NEWEST if order is Order.NEWEST else _OLDEST
+            rows = await _rows(connection, sql, _within(reader, query.expression), parameters, limit=limit)
+        snippets = await _snippets(connection, rows, query.phrases)
+    return [_hit(row, snippets[row.id]) for row in rows]
+
+
+async def _candidates(
+    connection: aiosqlite.Connection,
+    query: Query,
+    reader: Reader,
+    parameters: dict[str, object],
+    limit: int,
+) -> list[_Row]:
+    """The newest hits, and of the older ones those with a word in the subject."""
+    bound = max(limit, CANDIDATES)
+    newest = await _rows(connection, _NEWEST, _within(reader, query.expression), parameters, limit=bound)
+    if len(newest) < bound:
+        return newest
+    reach = {"high": newest[-1].id - 1, "low": newest[0].id - SUBJECT_REACH}
+    match = _within(reader, query.in_subject)
+    return newest + await _rows(connection, _NEWEST, match, parameters | reach, limit=SUBJECT_CANDIDATES)
+
+
+def _within(reader: Reader, expression: str) -> str:
+    """The expression, asked within what the reader may see. Only here is the index's scope spoken of."""
+    scopes = [f'"p{reader.project_id:d}"']
+    if reader.whole_project and reader.agent_id is not None:
+        scopes.append(f'"b{reader.agent_id:d}"')
+    return f"(scope : ({' OR '.join(scopes)})) AND ({expression})"
+
+
+def _parameters(reader: Reader, filters: Filters) -> dict[str, object]:
+    return {
+        "project": reader.project_id,
+        "agent": reader.agent_id,
+        "whole_project": reader.whole_project,
+        "since": filters.since_ts,
+        "importance": filters.importance,
+        "thread": filters.thread_id,
+        "sender": filters.sender_id,
+        "participant": filters.participant_id,
+        "with_blind": filters.with_blind,
+        "low": 0,
+        "high": MAX_ID,
+    }
+
+
+async def _rows(
+    connection: aiosqlite.Connection, sql: str, match: str, parameters: dict[str, object], *, limit: int
+) -> list[_Row]:
+    found = await connection.execute_fetchall(sql, parameters | {"match": match, "limit": limit})
+    return [_Row(*row) for row in found]
+
+
+async def _snippets(
+    connection: aiosqlite.Connection, rows: Sequence[_Row], phrases: Sequence[Phrase]
+) -> dict[int, str]:
+    """What to show of each message: its body around the first word found, else its beginning."""
+    at = {row.id: first_match(row.beginning, phrases) for row in rows}
+    cut = {row.id for row in rows if len(row.beginning) == RANKED_CHARACTERS}
+    snippets = {row.id: excerpt(row.beginning, at[row.id], is_end=row.id not in cut) for row in rows}
+    deeper = [
+        row.id for row in rows if row.id in cut and at[row.id] is None and first_match(row.subject, phrases) is None
+    ]
+    words = [word for phrase in phrases for word in words_of(phrase)]
+    if deeper and words:
+        parameters = {"ids": json.dumps(deeper), "word": words[0], "before": _DEEP_BEFORE, "length": _DEEP_LENGTH}
+        for message_id, part in await connection.execute_fetchall(_DEEP, parameters):
+            snippets[message_id] = excerpt(part, None, is_beginning=False, is_end=False)
+    return snippets
+
+
+def _hit(row: _Row, snippet: str) -> Hit:
+    return Hit(
+        id=MessageId(row.id),
+        subject=row.subject,
+        importance=Importance(row.importance),
+        ack_required=bool(row.ack_required),
+        created_ts=Micros(row.created_ts),
+        thread_id=row.thread_id,
+        sender_name=row.sender_name,
+        sender_project_id=ProjectId(row.sender_project_id),
+        sender_project_slug=row.sender_project_slug,
+        snippet=snippet,
+    )
