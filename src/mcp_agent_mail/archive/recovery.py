@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 
 from mcp_agent_mail.archive.repository import BRANCH, EMPTY_TREE, Repository
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
+from mcp_agent_mail.domain.blobs import blob_id
 
 WINDOW_S = 120
 """Kernels write a file back within half a minute or so; what is older was on disk."""
@@ -69,8 +69,3 @@ def _holds(repository: Repository, path: str, blob: str) -> bool:
 def _restore(repository: Repository, tree: WorkTree, wanted: dict[str, list[str]]) -> None:
     for blob, paths in wanted.items():
         tree.put(repository.git("cat-file", "blob", blob), paths)
-
-
-def blob_id(content: bytes) -> str:
-    """The name Git gives to this content."""
-    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()

@@ -124,18 +124,22 @@ class Repository:
                 data={"path": str(self.path), "store_id": store_id, "found": found},
             )
 
-    def sealed(self) -> Iterator[SealedCommit]:
+    def records(self, *arguments: str) -> Iterator[str]:
+        """The fields that a reading command prints with `-z`, as they come."""
+        with stream_git(*self._place, *arguments) as stdout:
+            yield from _records(stdout)
+
+    def sealed(self, revisions: str = BRANCH) -> Iterator[SealedCommit]:
         """Our commits, newest first. A person's own commits have no trailer and are passed over."""
-        with stream_git(*self._place, "log", "-z", f"--format={_SEALED_FORMAT}", BRANCH, "--") as stdout:
-            for record in _records(stdout):
-                hexsha, seconds, subject, trailer = record.split("\x1f")
-                if trailer.isdigit():
-                    yield SealedCommit(
-                        hexsha=hexsha,
-                        subject=subject,
-                        committed_ts=Micros(int(seconds) * SECOND),
-                        last_seq=OutboxSeq(int(trailer)),
-                    )
+        for record in self.records("log", "-z", f"--format={_SEALED_FORMAT}", revisions, "--"):
+            hexsha, seconds, subject, trailer = record.split("\x1f")
+            if trailer.isdigit():
+                yield SealedCommit(
+                    hexsha=hexsha,
+                    subject=subject,
+                    committed_ts=Micros(int(seconds) * SECOND),
+                    last_seq=OutboxSeq(int(trailer)),
+                )
 
     def sealed_after(self, seq: OutboxSeq) -> list[SealedCommit]:
         """Our commits that hold events above `seq`, oldest first."""
@@ -160,6 +164,6 @@ def _records(stdout: IO[bytes]) -> Iterator[str]:
     rest = b""
     while chunk := stdout.read1(4096):  # type: ignore[attr-defined]  # Popen's pipe is a BufferedReader
         *records, rest = (rest + chunk).split(b"\0")
-        yield from (record.decode("utf-8", "replace") for record in records)
+        yield from (record.decode("utf-8", "surrogateescape") for record in records)
     if rest:
-        yield rest.decode("utf-8", "replace")
+        yield rest.decode("utf-8", "surrogateescape")

@@ -89,6 +89,10 @@ class ArchivingService:
         with suppress(asyncio.CancelledError, TimeoutError):
             await asyncio.wait_for(self._keeper, timeout_s)
 
+    def works(self) -> bool:
+        """Is every archive that has something to write being written?"""
+        return not self._health.problems
+
     def status(self) -> ArchiveStatus:
         now = self._clock()
         return ArchiveStatus(

@@ -1,0 +1,111 @@
+"""Reads a repository for checks; changes nothing and needs no lock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_agent_mail.archive.repository import BRANCH, Repository
+from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
+from mcp_agent_mail.domain.blobs import blob_id
+
+_FSCK_TIMEOUT_S = 3_600.0
+_HASHES_REMEMBERED = 50_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeFile:
+    path: str
+    blob: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrangerChange:
+    """A commit that is not the archiver's wrote or removed a file that is the archiver's."""
+
+    hexsha: str
+    path: str
+
+
+class Inspection:
+    def __init__(self, path: Path) -> None:
+        self._repository = Repository(path)
+        self._hashed: dict[tuple[int, int, int, int], str] = {}
+
+    @property
+    def path(self) -> Path:
+        return self._repository.path
+
+    def exists(self) -> bool:
+        return self._repository.exists()
+
+    def is_on_branch(self, hexsha: str) -> bool:
+        """Is this commit part of the branch's history? False too when it is gone."""
+        try:
+            self._repository.git("merge-base", "--is-ancestor", hexsha, BRANCH)
+        except GitFailed:
+            return False
+        return True
+
+    def has_commit(self, hexsha: str) -> bool:
+        try:
+            self._repository.git("cat-file", "-e", f"{hexsha}^{{commit}}")
+        except GitFailed:
+            return False
+        return True
+
+    def files(self, hexsha: str) -> Iterator[TreeFile]:
+        """Every file of a commit, sorted by the bytes of its path."""
+        for entry in self._repository.records("ls-tree", "-r", "-z", hexsha):
+            facts, _, path = entry.partition("\t")
+            yield TreeFile(path=path, blob=facts.rpartition(" ")[2])
+
+    def stranger_changes(self, since: str) -> Iterator[StrangerChange]:
+        """What others' commits after `since` did to our files, newest first."""
+        ours = {commit.hexsha for commit in self._repository.sealed(f"{since}..{BRANCH}")}
+        for hexsha in self._repository.git("rev-list", "--no-merges", f"{since}..{BRANCH}").decode().split():
+            if hexsha not in ours:
+                places = (ARCHIVE_FILE, *OWN_FOLDERS)
+                listing = ("diff-tree", "-r", "-z", "--no-commit-id", "--name-only", hexsha, "--", *places)
+                for path in self._repository.records(*listing):
+                    yield StrangerChange(hexsha=hexsha, path=path)
+
+    def work_tree_differs(self, file: TreeFile) -> str | None:
+        """How the file people see differs from Git: missing or different; None when it does not."""
+        try:
+            found = self._blob_on_disk(self._repository.path / file.path)
+        except OSError:
+            found = None
+        if found == file.blob or self._at_tip(file.path) == found:
+            return None
+        return "missing" if found is None else "different"
+
+    def is_checked_out(self) -> bool:
+        return self._repository.is_checked_out()
+
+    def fsck(self) -> str | None:
+        """What `git fsck --strict` finds wrong; None when nothing is."""
+        try:
+            self._repository.git("fsck", "--strict", "--no-dangling", "--no-progress", timeout_s=_FSCK_TIMEOUT_S)
+        except GitFailed as failed:
+            return failed.message
+        return None
+
+    def _blob_on_disk(self, path: Path) -> str:
+        facts = path.lstat()
+        key = (facts.st_dev, facts.st_ino, facts.st_mtime_ns, facts.st_size)
+        if key not in self._hashed:
+            # Copies of one mail are one inode; neighbours in the listing are not, so remember many.
+            if len(self._hashed) >= _HASHES_REMEMBERED:
+                self._hashed.clear()
+            self._hashed[key] = blob_id(path.read_bytes())
+        return self._hashed[key]
+
+    def _at_tip(self, path: str) -> str | None:
+        """The file may have been written again since the commit that is looked at."""
+        try:
+            return self._repository.git("rev-parse", "--verify", "--quiet", f"{BRANCH}:{path}").decode().strip()
+        except GitFailed:
+            return None

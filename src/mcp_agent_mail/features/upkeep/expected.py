@@ -1,0 +1,111 @@
+"""Every file the archives should hold, rendered again from the database: its path and Git's name for its content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.domain.archive_layout import (
+    ARCHIVE_FILE,
+    File,
+    archive_file,
+    mail_files,
+    mail_snapshot,
+    profile_file,
+    profile_path,
+    profile_snapshot,
+    project_snapshot,
+    receipt_line,
+    receipt_snapshot,
+    receipts_path,
+)
+from mcp_agent_mail.domain.blobs import blob_id
+from mcp_agent_mail.features.upkeep.spool import Spool
+from mcp_agent_mail.store.artifacts import Artifacts
+
+Progress = Callable[[int, int], None]
+"""Called with messages done and messages there are."""
+
+_PROGRESS_EVERY = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    path: str
+    blob: str
+
+
+class ExpectedFiles:
+    """Rendered once, sorted on disk, then read project by project in the order of their slugs."""
+
+    def __init__(self, artifacts: Artifacts, folder: Path, progress: Progress) -> None:
+        self._artifacts = artifacts
+        self._spool = Spool(folder)
+        self._slugs: dict[ProjectId, bytes] = {}
+        self._unfinished = artifacts.pending_projects()
+        for project in artifacts.projects():
+            self._slugs[project.id] = project.slug.encode()
+            if project.id not in self._unfinished:
+                self._add(project.id, [(ARCHIVE_FILE, archive_file(project_snapshot(project), artifacts.store_id))])
+        self._add_profiles()
+        self._add_receipts()
+        self._add_mail(progress)
+
+    def by_project(self) -> Iterator[tuple[str, Iterator[Expected]]]:
+        """Sorted by slug, each project's files sorted by path as Git sorts them."""
+        for slug, lines in groupby(self._spool, key=lambda line: line.partition(b"\0")[0]):
+            yield slug.decode(), map(_parse, lines)
+
+    def _add(self, project_id: ProjectId, files: list[File]) -> None:
+        slug = self._slugs[project_id]
+        names: dict[int, bytes] = {}
+        for path, content in files:
+            blob = names.get(id(content))
+            if blob is None:
+                blob = names[id(content)] = blob_id(content).encode()
+            self._spool.add(b"\0".join((slug, path.encode(), blob)))
+
+    def _add_profiles(self) -> None:
+        for agent in self._artifacts.agents():
+            self._add(agent.project_id, [(profile_path(agent.name), profile_file(profile_snapshot(agent)))])
+
+    def _add_mail(self, progress: Progress) -> None:
+        total, _ = self._artifacts.counts()
+        for done, (message, recipients, pending) in enumerate(self._artifacts.messages(), start=1):
+            involved = {message.project_id, *(recipient.project_id for recipient in recipients)}
+            for project_id in involved - pending:
+                self._add(project_id, list(mail_files(mail_snapshot(message, recipients, project_id))))
+            if done % _PROGRESS_EVERY == 0 or done == total:
+                progress(done, total)
+
+    def _add_receipts(self) -> None:
+        open_files: dict[ProjectId, _ReceiptsFile] = {}
+        for archived in self._artifacts.receipts():
+            current = open_files.get(archived.project_id)
+            # Commits of one project follow one another: a new one means that the file before is complete.
+            if current is None or current.commit_id != archived.commit_id:
+                if current is not None:
+                    self._close(archived.project_id, current)
+                path = receipts_path(archived.seq, archived.created_ts)
+                current = open_files[archived.project_id] = _ReceiptsFile(path, archived.commit_id)
+            current.lines.append(receipt_line(receipt_snapshot(archived.receipt)))
+        for project_id, receipts in open_files.items():
+            self._close(project_id, receipts)
+
+    def _close(self, project_id: ProjectId, receipts: _ReceiptsFile) -> None:
+        self._add(project_id, [(receipts.path, b"".join(receipts.lines))])
+
+
+class _ReceiptsFile:
+    def __init__(self, path: str, commit_id: int) -> None:
+        self.path = path
+        self.commit_id = commit_id
+        self.lines: list[bytes] = []
+
+
+def _parse(line: bytes) -> Expected:
+    _, path, blob = line.split(b"\0")
+    return Expected(path=path.decode(), blob=blob.decode())

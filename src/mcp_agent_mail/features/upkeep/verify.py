@@ -1,0 +1,188 @@
+"""Does Git hold exactly what the database says? Every artifact is rendered again and compared, byte for byte.
+
+Reads one unchanging view of the store and compares each archive at the commit of its newest event
+marked done, so it works beside a running server. Memory stays bounded: expected files are
+sorted on disk and walked beside Git's own sorted listing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mcp_agent_mail.archive.inspection import Inspection, TreeFile
+from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER, archive_path
+from mcp_agent_mail.features.upkeep.expected import Expected, ExpectedFiles, Progress
+from mcp_agent_mail.store.artifacts import Artifacts, open_artifacts
+
+FINDINGS_SHOWN = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is not as it should be: what, where, how that is known, and what to do next."""
+
+    check: str
+    problem: str
+    project: str | None
+    path: str | None
+    evidence: str
+    next_step: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyReport:
+    """`findings` are the first FINDINGS_SHOWN of `finding_count`. Pending events are no finding: Git may be behind."""
+
+    projects: int
+    files: int
+    pending_events: int
+    findings: tuple[Finding, ...]
+    finding_count: int
+
+    @property
+    def is_clean(self) -> bool:
+        return self.finding_count == 0
+
+
+@dataclass(slots=True)
+class Findings:
+    """Counts all, keeps the first ones."""
+
+    kept: list[Finding] = field(default_factory=list)
+    count: int = 0
+    files: int = 0
+
+    def add(self, finding: Finding) -> None:
+        self.count += 1
+        if len(self.kept) < FINDINGS_SHOWN:
+            self.kept.append(finding)
+
+
+def verify_archives(storage_root: Path, database_path: Path, *, progress: Progress) -> VerifyReport:
+    """Compare every archive with the database. Takes seconds per 10,000 files: never on an event loop."""
+    findings = Findings()
+    with open_artifacts(database_path) as artifacts, TemporaryDirectory(prefix="am-verify-") as folder:
+        projects = {project.slug: project for project in artifacts.projects()}
+        seen = set()
+        for slug, expected in ExpectedFiles(artifacts, Path(folder), progress).by_project():
+            seen.add(slug)
+            _ProjectCheck(storage_root, projects[slug], artifacts, findings).run(expected)
+        for slug, project in projects.items():
+            if slug not in seen:
+                _ProjectCheck(storage_root, project, artifacts, findings).run(iter(()))
+        _find_strange_archives(storage_root, projects, findings)
+        pending = sum(artifacts.outbox.count_pending(project.id) for project in projects.values())
+    return VerifyReport(
+        projects=len(projects),
+        files=findings.files,
+        pending_events=pending,
+        findings=tuple(findings.kept),
+        finding_count=findings.count,
+    )
+
+
+class _ProjectCheck:
+    def __init__(self, storage_root: Path, project: Project, artifacts: Artifacts, findings: Findings) -> None:
+        self._slug = project.slug
+        self._findings = findings
+        self._archive = Inspection(archive_path(storage_root, project.slug))
+        last = artifacts.outbox.last_commit(project.id)
+        self._commit = None if last is None else last.hexsha
+
+    def run(self, expected: Iterator[Expected]) -> None:
+        if self._commit is None:
+            for file in expected:
+                self._note("archive", "missing", file.path, "the database has it; no commit of this project is known")
+        elif not self._archive.exists() or not self._archive.has_commit(self._commit):
+            evidence = f"commit {self._commit} of the newest archived event is not in {self._archive.path}"
+            self._note("archive", "missing", None, evidence)
+        else:
+            self._check_history(self._commit)
+            self._compare(expected, self._archive.files(self._commit))
+            if problem := self._archive.fsck():
+                self._note("git", "damaged", None, problem)
+
+    def _check_history(self, commit: str) -> None:
+        if not self._archive.is_on_branch(commit):
+            evidence = f"commit {commit} of the newest archived event is not on branch main"
+            self._note("history", "rewritten", None, evidence)
+            return
+        for change in self._archive.stranger_changes(commit):
+            self._note("history", "different", change.path, f"changed by commit {change.hexsha}, not by the archiver")
+
+    def _compare(self, expected: Iterator[Expected], tree: Iterator[TreeFile]) -> None:
+        """Walk two sorted listings side by side."""
+        is_checked_out = self._archive.is_checked_out()
+        wanted = next(expected, None)
+        for file in tree:
+            while wanted is not None and wanted.path.encode() < _sort_key(file):
+                self._note("archive", "missing", wanted.path, f"the database has it; commit {self._commit} does not")
+                wanted = next(expected, None)
+            if wanted is not None and wanted.path == file.path:
+                self._compare_file(wanted, file, with_work_tree=is_checked_out)
+                wanted = next(expected, None)
+            elif _is_ours(file.path):
+                self._note("archive", "unexpected", file.path, "Git has it; the database does not")
+        while wanted is not None:
+            self._note("archive", "missing", wanted.path, f"the database has it; commit {self._commit} does not")
+            wanted = next(expected, None)
+
+    def _compare_file(self, wanted: Expected, file: TreeFile, *, with_work_tree: bool) -> None:
+        self._findings.files += 1
+        if wanted.blob != file.blob:
+            self._note("archive", "different", file.path, f"Git has {file.blob}; the database renders {wanted.blob}")
+        elif with_work_tree and (problem := self._archive.work_tree_differs(file)):
+            self._note("work tree", problem, file.path, f"the file in {self._archive.path} is not what Git has")
+
+    def _note(self, check: str, problem: str, path: str | None, evidence: str) -> None:
+        finding = Finding(
+            check=check,
+            problem=problem,
+            project=self._slug,
+            path=path,
+            evidence=evidence,
+            next_step=self._next_step(check, path),
+        )
+        self._findings.add(finding)
+
+    def _next_step(self, check: str, path: str | None) -> str:
+        where = self._archive.path
+        if check == "work tree":
+            return f"git -C {where} checkout -- {path}"
+        if check == "history":
+            return f"git -C {where} log --stat main"
+        if check == "git":
+            return f"git -C {where} fsck --strict"
+        if path is None or self._commit is None:
+            return f"ls {where}, and restore it from a backup"
+        return f"git -C {where} log --stat -- {path}"
+
+
+def _find_strange_archives(storage_root: Path, projects: dict[str, Project], findings: Findings) -> None:
+    folder = storage_root / PROJECTS_FOLDER
+    for path in sorted(folder.iterdir()) if folder.exists() else ():
+        if path.name not in projects:
+            findings.add(
+                Finding(
+                    check="archive",
+                    problem="unexpected",
+                    project=path.name,
+                    path=None,
+                    evidence=f"{path} belongs to no project of this database",
+                    next_step=f"cat {path / ARCHIVE_FILE}",
+                )
+            )
+
+
+def _sort_key(file: TreeFile) -> bytes:
+    return file.path.encode("utf-8", "surrogateescape")
+
+
+def _is_ours(path: str) -> bool:
+    """Files a person has added elsewhere in the repository are theirs."""
+    return path == ARCHIVE_FILE or path.partition("/")[0] in OWN_FOLDERS

@@ -1,0 +1,149 @@
+"""Everything an archive should hold, read from one unchanging view of the store: for checks.
+
+Events still pending are told apart, since Git does not have to know them yet.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import AgentId, MessageId, OutboxSeq, ProjectId
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.events import EventKind
+from mcp_agent_mail.domain.messages import Message, Recipient
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
+from mcp_agent_mail.store.agents import Agents
+from mcp_agent_mail.store.connection import open_reading
+from mcp_agent_mail.store.messages import Messages
+from mcp_agent_mail.store.meta import Meta
+from mcp_agent_mail.store.outbox import Outbox
+from mcp_agent_mail.store.projects import Projects
+
+_AT_ONCE = 500
+_MESSAGES = "SELECT id FROM messages WHERE id > ? ORDER BY id LIMIT ?"
+_AGENTS = "SELECT id FROM agents WHERE id > ? ORDER BY id LIMIT ?"
+_PENDING_MAIL = """
+    SELECT project_id, message_id FROM outbox INDEXED BY outbox_message
+    WHERE message_id BETWEEN ? AND ? AND kind = 'mail' AND commit_id IS NULL
+"""
+_PENDING_FILES = """
+    SELECT DISTINCT json_extract(snapshot, '$.id') FROM outbox INDEXED BY outbox_oldest
+    WHERE commit_id IS NULL AND kind = ?
+"""
+_RECEIPTS = """
+    SELECT o.project_id, o.commit_id, o.seq, o.created_ts, o.message_id, o.agent_id, a.name, o.step,
+           CASE o.step WHEN 'read' THEN r.read_ts ELSE r.ack_ts END
+    FROM outbox o JOIN agents a ON a.id = o.agent_id
+    LEFT JOIN recipients r ON r.message_id = o.message_id AND r.agent_id = o.agent_id
+    WHERE o.kind = 'receipt' AND o.commit_id IS NOT NULL
+    ORDER BY o.seq
+"""
+_COUNTS = "SELECT (SELECT count(*) FROM messages), (SELECT count(*) FROM agents)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedReceipt:
+    """A receipt that is in Git, in the batch of commit `commit_id`. Time 0: the store has lost it."""
+
+    project_id: ProjectId
+    commit_id: int
+    seq: OutboxSeq
+    created_ts: Micros
+    receipt: Receipt
+
+
+class Artifacts:
+    """One read transaction: whatever is written meanwhile, all answers belong together."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._messages = Messages(connection)
+        self._agents = Agents(connection)
+        self._projects = Projects(connection)
+        self.outbox = Outbox(connection)
+        self.store_id = Meta(connection).store_id()
+
+    def projects(self) -> Iterator[Project]:
+        after = 0
+        while page := self._projects.list_(include_archived=True, limit=_AT_ONCE, after_id=after):
+            yield from page
+            after = page[-1].id
+
+    def counts(self) -> tuple[int, int]:
+        """Messages and agents."""
+        messages, agents = self._connection.execute(_COUNTS).fetchone()
+        return messages, agents
+
+    def agents(self) -> Iterator[Agent]:
+        """Those whose profile Git should hold as it is now."""
+        pending = self._pending_files(EventKind.PROFILE)
+        for agent_id in self._ids(_AGENTS):
+            agent = self._agents.find(AgentId(agent_id))
+            if agent is not None and agent_id not in pending:
+                yield agent
+
+    def pending_projects(self) -> set[int]:
+        """Ids of projects whose own file is about to be written again."""
+        return self._pending_files(EventKind.PROJECT)
+
+    def messages(self) -> Iterator[tuple[Message, list[Recipient], set[int]]]:
+        """Each message with its recipients and the ids of projects whose archive does not have it yet."""
+        pending: dict[int, set[int]] = {}
+        last = 0
+        for message_id in self._ids(_MESSAGES):
+            if message_id > last:
+                last = message_id + _AT_ONCE
+                pending = self._pending_mail(message_id, last)
+            message = self._messages.find(MessageId(message_id))
+            assert message is not None, message_id
+            yield message, self._messages.recipients(message.id), pending.get(message_id, set())
+
+    def receipts(self) -> Iterator[ArchivedReceipt]:
+        """Those in Git, in the order they were queued."""
+        for project_id, commit_id, seq, created_ts, message_id, agent_id, name, step, at in self._connection.execute(
+            _RECEIPTS
+        ):
+            receipt = Receipt(
+                message_id=MessageId(message_id),
+                agent_id=AgentId(agent_id),
+                agent=name,
+                step=ReceiptStep(step),
+                at=Micros(0 if at is None else at),
+            )
+            yield ArchivedReceipt(
+                project_id=ProjectId(project_id),
+                commit_id=commit_id,
+                seq=OutboxSeq(seq),
+                created_ts=Micros(created_ts),
+                receipt=receipt,
+            )
+
+    def _ids(self, sql: str) -> Iterator[int]:
+        after = 0
+        while rows := self._connection.execute(sql, (after, _AT_ONCE)).fetchall():
+            for (number,) in rows:
+                yield number
+            (after,) = rows[-1]
+
+    def _pending_mail(self, first: int, last: int) -> dict[int, set[int]]:
+        found: dict[int, set[int]] = {}
+        for project_id, message_id in self._connection.execute(_PENDING_MAIL, (first, last)):
+            found.setdefault(message_id, set()).add(project_id)
+        return found
+
+    def _pending_files(self, kind: EventKind) -> set[int]:
+        return {number for (number,) in self._connection.execute(_PENDING_FILES, (kind.value,))}
+
+
+@contextmanager
+def open_artifacts(path: Path) -> Iterator[Artifacts]:
+    """Over a connection of its own, beside a running server or without one."""
+    with closing(open_reading(path)) as connection:
+        connection.execute("BEGIN")
+        yield Artifacts(connection)
