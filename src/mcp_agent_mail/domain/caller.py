@@ -91,3 +91,26 @@ def require_to_read_mail(caller: Caller) -> None:
             "Reading mail needs an agent's token (AGENT_AUTH=strict).",
             hint="Send your registration_token as Authorization: Bearer or as header X-Agent-Token.",
         )
+
+
+def require_to_change_project(caller: Caller, project_id: ProjectId) -> None:
+    """Archiving a project names no agent: under `strict` it needs a token of one of its agents, or the operator."""
+    if caller.auth is not AgentAuth.STRICT or caller.is_operator:
+        return
+    if not caller.is_verified:
+        raise TokenMissing(
+            "Changing a project needs the token of one of its agents (AGENT_AUTH=strict).",
+            hint="Send your registration_token as Authorization: Bearer or as header X-Agent-Token.",
+        )
+    if caller.project_id != project_id:
+        raise WrongToken(
+            f"The token given belongs to {caller.agent_name}, an agent of another project.",
+            hint="Send the token of an agent of this project.",
+        )
+
+
+def require_operator(caller: Caller) -> None:
+    if not caller.is_operator:
+        raise PermissionDenied(
+            "Only the operator may do this.", hint="The operator runs `am` on the machine of the server."
+        )

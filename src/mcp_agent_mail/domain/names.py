@@ -122,8 +122,45 @@ def require_fit(name: str, *, program: str = "", model: str = "") -> str:
     return cleaned
 
 
-def require_adjective_noun(name: str) -> str:
-    """What `strict` asks of a name that is fit otherwise."""
+def name_to_register(asked: str | None, mode: NameEnforcement, *, program: str, model: str) -> str | None:
+    """The name a registration is given as asked for; None when one is generated instead.
+
+    Raises UnfitName where the mode refuses rather than generates.
+    """
+    if asked is None or mode is NameEnforcement.ALWAYS_AUTO:
+        return None
+    cleaned = asked.strip()
+    if mode is NameEnforcement.COERCE:
+        return cleaned if is_generated_form(cleaned) else None
+    fit = require_fit(cleaned, program=program, model=model)
+    return _require_adjective_noun(fit) if mode is NameEnforcement.STRICT else fit
+
+
+def name_from_hint(
+    hint: str | None, mode: NameEnforcement, *, program: str, model: str, is_taken: Callable[[str], bool]
+) -> str | None:
+    """The name of an identity that must be new: the hint, or None to generate one.
+
+    Only `strict` raises: UnfitName, or NameTaken.
+    """
+    if hint is None or mode is NameEnforcement.ALWAYS_AUTO:
+        return None
+    cleaned = hint.strip()
+    if mode is NameEnforcement.STRICT:
+        name = _require_adjective_noun(require_fit(cleaned, program=program, model=model))
+        if is_taken(name):
+            raise NameTaken(
+                f"The name {name} is taken in this project.",
+                hint="Leave name_hint out to be given a free name, or register_agent to come back as that agent.",
+                data={"parameter": "name_hint", "name": name},
+            )
+        return name
+    unfit = flaw_of(cleaned, program=program, model=model) is not None
+    unlike = mode is NameEnforcement.COERCE and not is_generated_form(cleaned)
+    return None if unfit or unlike or is_taken(cleaned) else cleaned
+
+
+def _require_adjective_noun(name: str) -> str:
     if not is_generated_form(name):
         raise UnfitName(
             f"The name {name!r:.100} is not made of an adjective and a noun of the word lists, as "

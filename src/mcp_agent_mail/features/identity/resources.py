@@ -1,0 +1,34 @@
+"""Agents by URI: of a project, and with the project they are in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from mcp_agent_mail.core.params import Flag
+from mcp_agent_mail.core.resources import ResourceSpec, resource
+from mcp_agent_mail.core.tools import Json
+from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.features.identity import schemas
+from mcp_agent_mail.features.identity.service import MAX_AGENTS, IdentityService
+from mcp_agent_mail.features.projects.tools import PROJECT_KEY
+
+
+def identity_resources(service: IdentityService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
+    async def project(slug: Annotated[str, PROJECT_KEY]) -> Json:
+        """A project, by slug or path, with its agents, last active first."""
+        current_caller()
+        return schemas.show_project_with_agents(service.list_(slug, limit=MAX_AGENTS))
+
+    async def agents(
+        project_key: Annotated[str, PROJECT_KEY], include_retired: Annotated[bool, Flag()] = False
+    ) -> Json:
+        """A project's agents with their unread mail, last active first."""
+        current_caller()
+        listing = service.list_(project_key, include_retired=include_retired, limit=MAX_AGENTS)
+        return schemas.show_agents(listing, include_retired=include_retired)
+
+    return [
+        resource(project, uri="resource://project/{slug}", name="project", title="A project and its agents"),
+        resource(agents, uri="resource://agents/{project_key}{?include_retired}", name="agents", title="Agents"),
+    ]

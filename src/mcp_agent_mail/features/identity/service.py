@@ -1,0 +1,227 @@
+"""Identity: who is calling, and the agents of a project. A transaction begins and ends here."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from mcp_agent_mail.core.clock import SECOND, Clock, Micros
+from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, AgentId, new_token, token_hash
+from mcp_agent_mail.core.tools import current_credentials
+from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus
+from mcp_agent_mail.domain.caller import Caller, ReservedIdentity, require_operator, require_to_act
+from mcp_agent_mail.domain.events import ArchiveCommit
+from mcp_agent_mail.domain.names import NameEnforcement, candidate_names
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.identity.activity import Activity
+from mcp_agent_mail.features.identity.callers import AuthRules, resolve_caller
+from mcp_agent_mail.features.identity.lookup import require_agent
+from mcp_agent_mail.features.identity.registering import (
+    Registered,
+    Registration,
+    Supplies,
+    create_identity,
+    register,
+    tell_archive,
+)
+from mcp_agent_mail.features.projects.lookup import require_project, require_writable
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.view import Tx, View
+
+MAX_AGENTS = 1_000
+"""Of one answer; beyond it the ones active longest ago are left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acted:
+    """What an act on an agent left, and whether the caller was proven to be it."""
+
+    project: Project
+    agent: Agent
+    is_verified: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    agent: Agent
+    recent_commits: list[ArchiveCommit]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """Last active first; `total` counts what a limit left out too."""
+
+    project: Project
+    agents: list[Agent]
+    total: int
+
+
+class IdentityService:
+    """`choose` draws a word for a generated name."""
+
+    def __init__(
+        self,
+        store: Store,
+        activity: Activity,
+        *,
+        rules: AuthRules,
+        enforcement: NameEnforcement,
+        clock: Clock,
+        choose: Callable[[Sequence[str]], str] = secrets.choice,
+    ) -> None:
+        self._store = store
+        self._activity = activity
+        self._rules = rules
+        self._enforcement = enforcement
+        self._clock = clock
+        self._choose = choose
+
+    def caller(self) -> Caller:
+        """Who runs the current call. A proven agent is active by calling at all."""
+        caller, agent = self._store.read(
+            lambda view: resolve_caller(current_credentials(), self._rules, view.agents.find_by_token_hash)
+        )
+        if agent is not None:
+            self.touch(agent)
+        return caller
+
+    def touch(self, agent: Agent) -> None:
+        """`agent` has just done something; written with the next few seconds' activity."""
+        self._activity.note(agent)
+
+    async def register(self, caller: Caller, wanted: Registration) -> Registered:
+        """Come back as the agent of this name, or become a new one. Eight at once are one identity."""
+        supplies = self._supplies()
+        registered = await self._store.write(lambda tx: register(tx, caller, wanted, supplies))
+        if not caller.is_operator:
+            self.touch(registered.agent)
+        return replace(registered, agent=self._newest(registered.agent))
+
+    async def create(self, wanted: Registration) -> Registered:
+        """Become a new agent, whoever has the name that was hinted at."""
+        supplies = self._supplies()
+        return await self._store.write(lambda tx: create_identity(tx, wanted, supplies))
+
+    def whois(self, project_key: str, agent_name: str, *, commit_limit: int) -> Known:
+        """Any agent, `Human` and `System` and retired ones too. `commit_limit` 0 leaves the commits out."""
+
+        def look(view: View) -> Known:
+            agent = require_agent(view, require_project(view, project_key), agent_name)
+            commits = view.agents.recent_commits(agent.id, commit_limit) if commit_limit else []
+            return Known(agent=self._newest(agent), recent_commits=commits)
+
+        return self._store.read(look)
+
+    def list_(
+        self, project_key: str, *, include_retired: bool = False, active_within_s: int | None = None, limit: int
+    ) -> Listing:
+        """The registered agents, less `Human` and `System`, who are in every project."""
+        since = 0 if active_within_s is None else max(0, self._clock() - active_within_s * SECOND)
+
+        def look(view: View) -> Listing:
+            project = require_project(view, project_key)
+            stored = view.agents.list_(project.id, include_retired=include_retired, active_since=since, limit=limit)
+            total = view.agents.count(project.id, include_retired=include_retired, active_since=since)
+            unseen = self._noted_since(view, project, {agent.id for agent in stored}, include_retired=include_retired)
+            total += sum(agent.last_active_ts < since for agent in unseen)
+            agents = self._activity.laid_over([*stored, *unseen])
+            agents.sort(key=lambda agent: (agent.last_active_ts, agent.id), reverse=True)
+            return Listing(project=project, agents=agents[:limit], total=total)
+
+        return self._store.read(look)
+
+    async def retire(self, caller: Caller, project_key: str, agent_name: str) -> Acted:
+        """No new mail in or out; history and name stay. The first time stands."""
+
+        def change(tx: Tx, agent: Agent, now: Micros) -> Agent:
+            if agent.is_retired:
+                return agent
+            retired = tx.agents.set_retired(agent.id, now, now)
+            tell_archive(tx, retired, _author(caller, agent), now)
+            return retired
+
+        return await self._act(caller, project_key, agent_name, change)
+
+    async def unretire(self, caller: Caller, project_key: str, agent_name: str) -> Acted:
+        """Undo `retire`."""
+
+        def change(tx: Tx, agent: Agent, now: Micros) -> Agent:
+            if not agent.is_retired:
+                return agent
+            back = tx.agents.set_retired(agent.id, None, now)
+            tell_archive(tx, back, _author(caller, agent), now)
+            return back
+
+        return await self._act(caller, project_key, agent_name, change)
+
+    async def set_status(self, caller: Caller, agent: tuple[str, str], status: AgentStatus, note: str | None) -> Acted:
+        """`agent` is project key and name. No note clears the one before."""
+        project_key, agent_name = agent
+
+        def change(tx: Tx, of: Agent, now: Micros) -> Agent:
+            return tx.agents.set_status(of.id, status, note, now)
+
+        return await self._act(caller, project_key, agent_name, change)
+
+    async def reissue_token(self, caller: Caller, project_key: str, agent_name: str) -> Registered:
+        """A new token for an agent that lost its own; the old one is void. The operator's right."""
+        require_operator(caller)
+        token = new_token(AGENT_TOKEN_PREFIX)
+
+        def unit(tx: Tx) -> Agent:
+            agent = require_agent(tx, require_project(tx, project_key), agent_name)
+            if agent.kind is not AgentKind.AGENT:
+                raise ReservedIdentity(f"{agent.name} has no token.", hint="Name a registered agent.")
+            tx.agents.set_token_hash(agent.id, token_hash(token))
+            return agent
+
+        return Registered(agent=await self._store.write(unit), is_verified=True, token=token)
+
+    async def _act(
+        self, caller: Caller, project_key: str, agent_name: str, change: Callable[[Tx, Agent, Micros], Agent]
+    ) -> Acted:
+        """One change to an agent by itself (or the operator, whose acts are not the agent's activity)."""
+
+        def unit(tx: Tx) -> Acted:
+            project = require_project(tx, project_key)
+            agent = require_agent(tx, project, agent_name)
+            is_verified = require_to_act(caller, agent)
+            require_changeable(agent)
+            require_writable(project)
+            return Acted(project=project, agent=change(tx, agent, tx.now()), is_verified=is_verified)
+
+        acted = await self._store.write(unit)
+        if not caller.is_operator:
+            self.touch(acted.agent)
+        return replace(acted, agent=self._newest(acted.agent))
+
+    def _newest(self, agent: Agent) -> Agent:
+        return self._activity.laid_over([agent])[0]
+
+    def _noted_since(self, view: View, project: Project, seen: set[int], *, include_retired: bool) -> list[Agent]:
+        """Agents whose activity the store does not know yet, and whom its own order may therefore have left out."""
+        found = [view.agents.find(agent_id) for agent_id in self._activity.noted_in(project.id) if agent_id not in seen]
+        return [
+            agent
+            for agent in found
+            if agent is not None and agent.kind is AgentKind.AGENT and (include_retired or not agent.is_retired)
+        ]
+
+    def _supplies(self) -> Supplies:
+        return Supplies(
+            enforcement=self._enforcement,
+            candidates=candidate_names(self._choose),
+            token=new_token(AGENT_TOKEN_PREFIX),
+        )
+
+
+def _author(caller: Caller, agent: Agent) -> AgentId | None:
+    """Whose act the archive shows: the agent's, unless the operator did it."""
+    return None if caller.is_operator else agent.id
+
+
+def require_changeable(agent: Agent) -> None:
+    """`Human` can neither retire nor be set busy, not even by the operator."""
+    if agent.kind is not AgentKind.AGENT:
+        raise ReservedIdentity(f"{agent.name} is in every project as it is.", hint="Name a registered agent.")

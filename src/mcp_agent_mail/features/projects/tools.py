@@ -1,0 +1,41 @@
+"""The project tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from mcp_agent_mail.core.params import Text
+from mcp_agent_mail.core.tools import Json, ToolSpec, tool
+from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.features.projects.schemas import show_archiving, show_ensured
+from mcp_agent_mail.features.projects.service import ProjectService
+
+PROJECT_KEY = Text(max_length=1_100)
+"""A little more than a path may have: outer blanks, and the one message about length."""
+
+
+def project_tools(service: ProjectService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+    async def ensure_project(human_key: Annotated[str, PROJECT_KEY]) -> Json:
+        """Create the project of a directory, or return it. human_key: the absolute path of your working directory.
+        Every other tool takes that path, or the slug returned, as project_key.
+        """
+        current_caller()
+        project = await service.ensure(human_key)
+        return show_ensured(project, service.archive_path(project))
+
+    async def archive_project(project_key: Annotated[str, PROJECT_KEY]) -> Json:
+        """Put a finished project aside: it stays readable, refuses writes and leaves the lists.
+        unarchive_project undoes it.
+        """
+        return show_archiving(await service.set_archived(current_caller(), project_key, archived=True))
+
+    async def unarchive_project(project_key: Annotated[str, PROJECT_KEY]) -> Json:
+        """Bring an archived project back."""
+        return show_archiving(await service.set_archived(current_caller(), project_key, archived=False))
+
+    return [
+        tool(ensure_project, cluster="infrastructure", title="Create or find a project", idempotent=True),
+        tool(archive_project, cluster="infrastructure", title="Archive a project", idempotent=True),
+        tool(unarchive_project, cluster="infrastructure", title="Bring a project back", idempotent=True),
+    ]
