@@ -43,8 +43,10 @@ def test_without_a_store_and_a_server_the_way_out_is_told(tmp_path: Path) -> Non
 
     assert done.returncode == 69
     assert done.stderr.splitlines() == [
-        f"Error (UNAVAILABLE): There is no store in {tmp_path}/.mcp_agent_mail yet, "
-        "and no server answers at http://127.0.0.1:1.",
+        (
+            f"Error (UNAVAILABLE): There is no store in {tmp_path}/.mcp_agent_mail yet, "
+            "and no server answers at http://127.0.0.1:1."
+        ),
         "Hint: Start one with: am serve",
     ]
     assert not (tmp_path / ".mcp_agent_mail").exists()

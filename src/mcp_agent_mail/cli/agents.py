@@ -72,7 +72,10 @@ def show(name: NameArgument, project: ProjectOption = None, json: JsonFlag = Fal
 
 @app.command("retire", cls=LeanCommand)
 def retire(name: NameArgument, project: ProjectOption = None, json: JsonFlag = False) -> None:
-    """Retire an agent: no new mail in or out; its history and its name stay."""
+    """Retire an agent: no new mail in or out.
+
+    Its mail and its name stay.
+    """
     around = look_around()
     with open_gateway(around) as gateway:
         answer = gateway.call("deregister_agent", {"project_key": project_key(project, around), "agent_name": name})

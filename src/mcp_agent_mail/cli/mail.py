@@ -72,7 +72,10 @@ def inbox(
     urgent: Annotated[bool, typer.Option("--urgent", help="Only high and urgent mail.")] = False,
     json: JsonFlag = False,
 ) -> None:
-    """List an agent's inbox, newest first; yours (Human's) unless you name another."""
+    """List an inbox, newest first: yours, or an agent's.
+
+    Looking marks nothing as read.
+    """
     around = look_around()
     with open_gateway(around) as gateway:
         uri = resource_uri(
@@ -113,7 +116,7 @@ def thread(
     limit: LimitOption = 1000,
     json: JsonFlag = False,
 ) -> None:
-    """Show a thread with its bodies, oldest message first."""
+    """Show a thread with its bodies, oldest first."""
     around = look_around()
     with open_gateway(around) as gateway:
         uri = resource_uri("thread", thread_id, project=project_key(project, around), include_bodies=True, limit=limit)
@@ -166,7 +169,10 @@ def send(
     sender: Annotated[str, typer.Option("--from", help="Send as this agent.")] = HUMAN,
     json: JsonFlag = False,
 ) -> None:
-    """Send a message, as Human unless --from says otherwise."""
+    """Send a message, as Human unless told otherwise.
+
+    Without --subject the first line of the text is the subject.
+    """
     around = look_around()
     text = _body_text(body)
     arguments = {
@@ -187,16 +193,7 @@ def send(
     if json:
         print_json(answer)
     else:
-        payload = answer["deliveries"][0]["payload"]
-        print_fields(
-            [
-                ("sent", payload["id"]),
-                ("from", payload["from"]),
-                ("to", [*payload["to"], *payload["cc"], *payload["bcc"]]),
-                ("subject", payload["subject"]),
-                ("thread", payload["thread_id"]),
-            ]
-        )
+        _print_sent(answer["deliveries"])
 
 
 # The answer is plain JSON.
@@ -217,6 +214,17 @@ def _body_text(body: str | None) -> str:
 def _subject_from(text: str) -> str:
     """The first line that says something; the server refuses a message without any."""
     return next((line.strip("# \t")[:100] for line in text.splitlines() if line.strip("# \t")), "")
+
+
+def _print_sent(deliveries: list[Row]) -> None:
+    """One `to` line per project that it was delivered in."""
+    first = deliveries[0]["payload"]
+    fields: list[tuple[str, object]] = [("id", first["id"]), ("from", first["from"])]
+    for delivery in deliveries:
+        payload = delivery["payload"]
+        names = ", ".join([*payload["to"], *payload["cc"], *payload["bcc"]])
+        fields.append(("to", names if len(deliveries) == 1 else f"{names} in {delivery['project']}"))
+    print_fields([*fields, ("subject", first["subject"]), ("thread", first["thread_id"])])
 
 
 def _print_message(message: Row) -> None:

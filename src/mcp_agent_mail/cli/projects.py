@@ -10,7 +10,7 @@ from mcp_agent_mail.cli.gateway import open_gateway
 from mcp_agent_mail.cli.lean import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.present import Column, JsonFlag, at, print_fields, print_json, print_rows
 from mcp_agent_mail.cli.surroundings import look_around
-from mcp_agent_mail.cli.where import absolute_key, resource_uri
+from mcp_agent_mail.cli.where import absolute_key, list_uri, resource_uri
 
 app = typer.Typer(
     cls=LeanGroup,
@@ -26,6 +26,7 @@ _PROJECTS = (
     Column("id", "id", is_right=True),
     Column("slug", "slug"),
     Column("created", at("created_at")),
+    Column("archived", lambda row: "archived" if row.get("archived_at") else ""),
     Column("path", "human_key", may_wrap=True),
 )
 
@@ -39,11 +40,18 @@ _AGENTS = (
 
 
 @app.command("list", cls=LeanCommand)
-def list_projects(json: JsonFlag = False) -> None:
-    """List the projects, oldest first; archived ones are left out."""
+def list_projects(
+    archived: Annotated[bool, typer.Option("--archived", help="Archived projects too.")] = False,
+    limit: Annotated[int, typer.Option("--limit", help="At most this many (1 to 1000).")] = 200,
+    json: JsonFlag = False,
+) -> None:
+    """List the projects, oldest first.
+
+    Archived ones are left out unless asked for.
+    """
     around = look_around()
     with open_gateway(around) as gateway:
-        projects = gateway.read("resource://projects")
+        projects = gateway.read(list_uri("projects", include_archived=archived or None, limit=limit))
     if json:
         print_json(projects)
     else:
@@ -65,7 +73,10 @@ def show(project: KeyArgument, json: JsonFlag = False) -> None:
 
 @app.command("archive", cls=LeanCommand)
 def archive(project: KeyArgument, json: JsonFlag = False) -> None:
-    """Archive a project: it refuses writes and leaves the lists, until it is unarchived."""
+    """Archive a project; nothing is deleted.
+
+    It refuses writes and leaves the lists until it is unarchived.
+    """
     _change("archive_project", project, json=json)
 
 

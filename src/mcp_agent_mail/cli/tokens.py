@@ -32,7 +32,10 @@ def reissue(
     project: ProjectOption = None,
     json: JsonFlag = False,
 ) -> None:
-    """Give an agent a new token and print it, this once; the old one is void."""
+    """Give an agent a new token; the old one is void.
+
+    It is printed this once: the store keeps only its hash.
+    """
     around = look_around()
     with open_gateway(around) as gateway:
         answer = gateway.call("reissue_token", {"project_key": project_key(project, around), "agent_name": agent})

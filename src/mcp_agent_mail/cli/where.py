@@ -36,8 +36,13 @@ def absolute_key(given: str) -> str:
 
 def resource_uri(resource: str, key: str | int, **query: str | int | bool | None) -> str:
     """`resource://inbox/BlueLake?project=%2Fwork%2Fapp`; what is None is left out."""
+    return list_uri(f"{resource}/{_encoded(key)}", **query)
+
+
+def list_uri(resource: str, **query: str | int | bool | None) -> str:
+    """`resource://projects?limit=20`; what is None is left out."""
     pairs = [f"{name}={_encoded(value)}" for name, value in query.items() if value is not None]
-    return f"resource://{resource}/{_encoded(key)}" + (f"?{'&'.join(pairs)}" if pairs else "")
+    return f"resource://{resource}" + (f"?{'&'.join(pairs)}" if pairs else "")
 
 
 def _encoded(value: str | float) -> str:

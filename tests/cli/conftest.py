@@ -1,0 +1,82 @@
+"""A store with two agents and a thread, behind a running server and, later, without one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.served import Connection, Served
+
+HOSTILE = "\x1b[31mred\x1b[0m \u202eknil"
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A project with mail: what the tests below look at."""
+
+    server: Served
+    project: str
+    first_id: int
+    reply_id: int
+    hostile_id: int
+
+
+def write_mail(connection: Connection, project: str) -> dict[str, Any]:
+    connection.call("ensure_project", human_key=project)
+    for name in ("BlueLake", "RedStone"):
+        connection.call("register_agent", project_key=project, name=name, program="tester", model="scripted")
+    first = connection.call(
+        "send_message",
+        project_key=project,
+        sender_name="BlueLake",
+        to=["RedStone"],
+        cc=["Human"],
+        subject="Who takes the parser?",
+        body_md="I have the lexer.\n\nYours?",
+        thread_id="parser",
+        importance="high",
+        ack_required=True,
+    )["deliveries"][0]["payload"]
+    reply = connection.call(
+        "reply_message",
+        project_key=project,
+        message_id=first["id"],
+        sender_name="RedStone",
+        body_md="Mine, *done* by noon.",
+    )
+    hostile = connection.call(
+        "send_message",
+        project_key=project,
+        sender_name="RedStone",
+        to=["Human"],
+        subject=f"[bold]{HOSTILE}",
+        body_md=f"{HOSTILE}\x07\r\nnext line",
+    )["deliveries"][0]["payload"]
+    return {"first_id": first["id"], "reply_id": reply["id"], "hostile_id": hostile["id"]}
+
+
+@pytest.fixture(scope="session")
+def post(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Post]:
+    """One server for all tests that only read or add; none of them may count on being alone."""
+    home = tmp_path_factory.mktemp("post")
+    project = home / "shop"
+    project.mkdir()
+    with Served(home / "store", HOME=str(home)) as server:
+        with server.connect() as connection:
+            ids = write_mail(connection, str(project))
+        yield Post(server=server, project=str(project), **ids)
+
+
+@pytest.fixture
+def stopped_post(tmp_path: Path) -> Post:
+    """The same mail in a store of its own whose server has stopped."""
+    project = tmp_path / "shop"
+    project.mkdir()
+    server = Served(tmp_path / "store", HOME=str(tmp_path))
+    with server, server.connect() as connection:
+        ids = write_mail(connection, str(project))
+    return Post(server=server, project=str(project), **ids)

@@ -1,0 +1,81 @@
+"""Writes the help texts into `tests/golden/cli/` and `docs/reference/cli.md`: `python -m tests.cli.help_pages`."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from tests.cli.command_line import am
+
+ROOT = Path(__file__).parents[2]
+GOLDEN = ROOT / "tests" / "golden" / "cli"
+REFERENCE = ROOT / "docs" / "reference" / "cli.md"
+BEGIN, END = "<!-- commands: begin -->", "<!-- commands: end -->"
+
+COMMANDS: tuple[tuple[str, ...], ...] = (
+    (),
+    ("serve",),
+    ("status",),
+    ("mail",),
+    ("mail", "inbox"),
+    ("mail", "read"),
+    ("mail", "thread"),
+    ("mail", "search"),
+    ("mail", "send"),
+    ("agents",),
+    ("agents", "list"),
+    ("agents", "show"),
+    ("agents", "retire"),
+    ("agents", "unretire"),
+    ("projects",),
+    ("projects", "list"),
+    ("projects", "show"),
+    ("projects", "archive"),
+    ("projects", "unarchive"),
+    ("token",),
+    ("token", "reissue"),
+    ("doctor",),
+    ("doctor", "verify"),
+    ("config",),
+    ("config", "show"),
+    ("config", "check"),
+    ("demo",),
+)
+
+
+def name_of(command: tuple[str, ...]) -> str:
+    return " ".join(("am", *command))
+
+
+def golden_of(command: tuple[str, ...]) -> Path:
+    return GOLDEN / f"{'-'.join(('am', *command))}.txt"
+
+
+def help_of(command: tuple[str, ...], home: Path) -> str:
+    done = am(*command, "--help", home=home)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def reference_page(page: str) -> str:
+    """The page with the recorded help texts between its marks; groups are only their commands' headings."""
+    parts = [BEGIN, ""]
+    for command in COMMANDS[1:]:
+        text = golden_of(command).read_text()
+        if "\nCommands:\n" in text:
+            continue
+        parts += [f"### `{name_of(command)}`", "", "```text", text.rstrip(), "```", ""]
+    before, _, rest = page.partition(BEGIN)
+    return before + "\n".join(parts) + END + rest.partition(END)[2]
+
+
+def main() -> None:
+    GOLDEN.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as home:
+        for command in COMMANDS:
+            golden_of(command).write_text(help_of(command, Path(home)))
+    REFERENCE.write_text(reference_page(REFERENCE.read_text()))
+
+
+if __name__ == "__main__":
+    main()
