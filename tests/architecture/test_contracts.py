@@ -1,0 +1,76 @@
+"""The import contracts of pyproject.toml hold, and each of them notices a tree that breaks it."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.trees import ROOT, add, copy_of_the_sources, lint_imports
+
+
+def _contract_ids() -> set[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return {contract["id"] for contract in project["tool"]["importlinter"]["contracts"]}
+
+
+def test_the_repository_keeps_its_contracts() -> None:
+    finished = lint_imports(ROOT)
+
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+
+
+_HOUSE = "mcp_agent_mail"
+_BREAKS = [
+    # The contract, the file and the line that breaks it, and what the report says of it.
+    ("layers", "core/clock.py", f"import {_HOUSE}.domain.agents", "core.clock -> "),
+    ("layers", "domain/agents.py", f"import {_HOUSE}.store.view", "domain.agents -> "),
+    ("layers", "store/view.py", f"import {_HOUSE}.archive", "store.view -> "),
+    ("layers", "archive/locks.py", f"import {_HOUSE}.store.view", "archive.locks -> "),
+    ("layers", "store/view.py", f"import {_HOUSE}.features.messaging.service", "store.view -> "),
+    ("layers", "features/messaging/service.py", f"import {_HOUSE}.server.mcp", "messaging.service -> "),
+    ("layers", "bootstrap.py", f"import {_HOUSE}.archiver", "bootstrap -> "),
+    ("layers", "server/mcp.py", f"import {_HOUSE}.cli.app", "server.mcp -> "),
+    ("layers", "cli/app.py", f"import {_HOUSE}.__main__", "cli.app -> "),
+    ("layers", "plugins/odd.py", "", f"{_HOUSE}.plugins"),
+    ("slices", "features/identity/service.py", f"import {_HOUSE}.features.messaging.service", "identity.service -> "),
+    ("slices", "features/archiving/service.py", f"import {_HOUSE}.features.projects", "archiving.service -> "),
+    ("slices", "features/projects/lookup.py", f"import {_HOUSE}.features.upkeep", "projects.lookup -> "),
+    ("slices", "features/gossip/service.py", "", f"{_HOUSE}.features.gossip"),
+    ("slice", "features/messaging/service.py", f"import {_HOUSE}.features.messaging.tools", "messaging.service -> "),
+    ("slice", "features/messaging/schemas.py", f"import {_HOUSE}.features.messaging.service", "messaging.schemas -> "),
+    ("slice", "features/messaging/tools.py", f"import {_HOUSE}.features.messaging.resources", "messaging.tools -> "),
+    ("sql", "features/messaging/service.py", "import sqlite3", "messaging.service -> sqlite3"),
+    ("sql", "domain/agents.py", "import sqlmodel", "domain.agents -> sqlmodel"),
+    ("sql", "archive/locks.py", "import aiosqlite", "archive.locks -> aiosqlite"),
+    ("sql", "server/mcp.py", "from sqlalchemy import text", "server.mcp -> sqlalchemy"),
+    ("git", "features/archiving/service.py", "from git import Repo", "archiving.service -> git"),
+    ("git", "core/clock.py", "import gitdb", "core.clock -> gitdb"),
+    ("web", "features/messaging/tools.py", "from fastmcp import FastMCP", "messaging.tools -> fastmcp"),
+    ("web", "features/messaging/resources.py", "import starlette.requests", "messaging.resources -> starlette"),
+    ("web", "cli/app.py", "import uvicorn", "cli.app -> uvicorn"),
+    ("web", "bootstrap.py", "import mcp", "bootstrap -> mcp"),
+    ("typer", "server/mcp.py", "import typer", "server.mcp -> typer"),
+    ("typer", "cli/app.py", "import click", "cli.app -> click"),
+    ("settings", "features/messaging/service.py", f"import {_HOUSE}.core.settings", "messaging.service -> "),
+    ("settings", "store/view.py", f"import {_HOUSE}.core.client_settings", "store.view -> "),
+    ("decouple", "server/mcp.py", "from decouple import config", "server.mcp -> decouple"),
+]
+
+
+def test_there_is_a_broken_tree_for_every_contract() -> None:
+    assert {contract for contract, *_ in _BREAKS} == _contract_ids()
+
+
+@pytest.mark.parametrize(("contract", "module", "line", "said"), _BREAKS)
+def test_a_tree_that_breaks_a_contract_is_refused(
+    contract: str, module: str, line: str, said: str, tmp_path: Path
+) -> None:
+    root = copy_of_the_sources(tmp_path)
+    add(root, module, line)
+
+    finished = lint_imports(root, contract)
+
+    report = " ".join((finished.stdout + finished.stderr).split())
+    assert (finished.returncode, said in report) == (1, True), report

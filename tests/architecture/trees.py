@@ -1,0 +1,43 @@
+"""Copies of the source tree that break one rule, to prove that the rule bites."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = Path("src") / "mcp_agent_mail"
+
+
+def copy_of_the_sources(target: Path) -> Path:
+    """The package and the project file; caches stay behind."""
+    shutil.copytree(ROOT / PACKAGE, target / PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", target)
+    return target
+
+
+def add(root: Path, module: str, text: str) -> None:
+    """Append `text` to the file `module` (`store/view.py`), which is made where it is missing."""
+    path = root / PACKAGE / module
+    for folder in reversed(path.relative_to(root / PACKAGE).parents[:-1]):
+        (root / PACKAGE / folder).mkdir(exist_ok=True)
+        (root / PACKAGE / folder / "__init__.py").touch()
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"\n{text}\n")
+
+
+def lint_imports(root: Path, *contracts: str) -> subprocess.CompletedProcess[str]:
+    """Run import-linter over the tree at `root`, for the named contracts or for all."""
+    limits = [word for contract in contracts for word in ("--contract", contract)]
+    code = "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command())"
+    return subprocess.run(
+        [sys.executable, "-c", code, "--no-cache", "--no-logo", "--config", "pyproject.toml", *limits],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root / "src"), "COLUMNS": "300"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
