@@ -25,6 +25,6 @@ def build_http_app(settings: Settings, services: Services, *, operator_token: st
         calls,
         gate,
         http_path=settings.http_path,
-        is_ready=services.is_ready,
+        is_ready=services.upkeep.is_ready,
         log_requests=settings.http_request_log_enabled,
     )

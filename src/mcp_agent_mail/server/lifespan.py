@@ -22,7 +22,7 @@ from pathlib import Path
 from mcp_agent_mail import __version__
 from mcp_agent_mail.bootstrap import Services, build_services
 from mcp_agent_mail.core.settings import Settings
-from mcp_agent_mail.features.upkeep.service import ServerPlace
+from mcp_agent_mail.features.upkeep.results import ServerPlace
 from mcp_agent_mail.server.listener import base_url, open_listener
 from mcp_agent_mail.server.operator_token import operator_token_file
 from mcp_agent_mail.store.database import Store
@@ -30,6 +30,7 @@ from mcp_agent_mail.store.lock import StoreLock
 
 logger = logging.getLogger("mcp_agent_mail.server")
 
+BESIDE_AFTER_S = 0.1
 GC_AFTER_S = 1.0
 GC_THRESHOLDS = (20_000, 20, 50)
 REQUESTS_SHARE = 0.4
@@ -111,9 +112,9 @@ async def _serve_http(
 
 
 def _start_services(services: Services) -> None:
-    """After the first readiness, on the running loop."""
-    loop = asyncio.get_running_loop()
-    loop.call_later(GC_AFTER_S, tune_collector)
+    """After the first readiness, on the running loop: nobody waits for the archiver's start."""
+    asyncio.get_running_loop().call_later(BESIDE_AFTER_S, services.start)
+    asyncio.get_running_loop().call_later(GC_AFTER_S, tune_collector)
 
 
 def tune_collector() -> None:

@@ -6,7 +6,7 @@ import re
 
 from mcp_agent_mail.core.clock import iso_or_none
 from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.features.upkeep.service import Health, ServerPlace
+from mcp_agent_mail.features.upkeep.results import Health, ServerPlace
 
 _PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
 

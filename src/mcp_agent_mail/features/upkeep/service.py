@@ -5,46 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 
 from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.domain.events import Backlog
+from mcp_agent_mail.features.upkeep.results import Health, HealthStatus, ServerPlace
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.view import Tx, View
 
 ARCHIVE_LATE_S = 30.0
 """An event that waits longer for its commit than this means that something is wrong with the archive."""
-
-
-class HealthStatus(StrEnum):
-    """`degraded`: mail is safe and served, but its archive lags. `error`: the store cannot be read or written."""
-
-    OK = "ok"
-    DEGRADED = "degraded"
-    ERROR = "error"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerPlace:
-    """Where this server is and what it calls itself. `database_url` may hold a password: mask it when shown."""
-
-    environment: str
-    http_host: str
-    http_port: int
-    http_path: str
-    database_url: str
-    version: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
-    status: HealthStatus
-    place: ServerPlace
-    backlog: Backlog | None
-    last_commit_at: Micros | None
-    owner_pid: int
-    schema_version: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +32,13 @@ class HealthService:
         self._clock = clock
         self._archive_works = archive_works
         self.place = place
+
+    def is_ready(self) -> bool:
+        """The store can be read now."""
+        try:
+            return self._store.read(lambda view: view.meta.schema_version()) > 0
+        except Unavailable:
+            return False
 
     async def check(self) -> Health:
         """Write and read the store now. Never raises what a sick store raises: it reports."""

@@ -1,0 +1,160 @@
+"""The server process: how it starts, who may not start beside it, how it stops."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.served import Connection, Served, free_port
+
+HEALTH_KEYS = {"status", "environment", "http_host", "http_port", "database_url", "version", "archive", "store"}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "root"
+
+
+def run_beside(server: Served, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "mcp_agent_mail", "serve"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        cwd=server.root.parent,
+        env={**server.environment(), **env},
+    )
+
+
+def test_health_is_a_real_write_and_read_and_names_the_process(root: Path) -> None:
+    with Served(root) as server, server.connect() as connection:
+        health = connection.call("health_check")
+        environment = connection.rpc("read_resource", {"uri": "resource://config/environment"}).value
+
+        assert set(health) == HEALTH_KEYS
+        assert health["status"] == "ok"
+        assert health["store"] == {"owner_pid": server.pid, "schema_version": health["store"]["schema_version"]}
+        assert health["archive"]["pending_events"] == 0
+        assert environment["http"] == {"host": "127.0.0.1", "port": server.port, "path": "/mcp"}
+
+
+def test_a_second_server_on_a_store_is_told_who_owns_it_and_leaves_it_alone(root: Path) -> None:
+    with Served(root) as server, server.connect() as connection:
+        late = run_beside(server, HTTP_PORT=str(free_port()))
+
+        assert late.returncode == 75
+        assert f"in use by process {server.pid}, which serves http://127.0.0.1:{server.port}" in late.stderr
+        assert connection.call("health_check")["status"] == "ok"
+
+
+def test_a_taken_port_is_told_with_what_to_do(root: Path, tmp_path: Path) -> None:
+    with Served(root) as server, server.connect() as connection:
+        late = run_beside(server, STORAGE_ROOT=str(tmp_path / "another"))
+
+        assert late.returncode == 71
+        assert f"127.0.0.1:{server.port} is taken" in late.stderr
+        assert "--port 0" in late.stderr
+        assert connection.call("health_check")["status"] == "ok"
+        if Path("/proc/net/tcp").exists():
+            assert f"by process {server.pid}" in late.stderr
+
+
+def test_port_zero_prints_the_port_that_was_found(root: Path) -> None:
+    server = Served(root)
+    root.mkdir()
+    command = [sys.executable, "-m", "mcp_agent_mail", "serve", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root.parent, env=server.environment()) as child:
+        assert child.stdout is not None
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/mcp", child.stdout.readline())
+        assert found is not None
+        with Connection(int(found[1])) as connection:
+            health = connection.call("health_check")
+        child.send_signal(signal.SIGTERM)
+
+        assert child.wait(30) == 0
+        assert health["http_port"] == int(found[1])
+
+
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_is_clean_and_voids_the_operators_token(root: Path, by: signal.Signals) -> None:
+    with Served(root) as server, server.connect() as connection:
+        token = root / "operator.token"
+        mode = token.stat().st_mode & 0o777
+        owner = json.loads((root / "server.json").read_text())
+        connection.call("health_check")
+        process = server.process
+        assert process is not None
+
+        process.send_signal(by)
+
+        assert process.wait(30) == 0
+        assert mode == 0o600
+        assert owner["url"] == f"http://127.0.0.1:{server.port}"
+        assert not token.exists()
+        assert not (root / "mail.sqlite3-wal").exists()
+
+
+def test_an_open_event_stream_does_not_hold_up_a_stop(root: Path) -> None:
+    with Served(root, SHUTDOWN_TIMEOUT_SECONDS="30") as server, server.connect() as connection:
+        connection.open_session()
+        with socket.create_connection(("127.0.0.1", server.port)) as stream:
+            session = "\r\n".join(f"{name}: {value}" for name, value in connection._session.items())
+            stream.sendall(f"GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n{session}\r\n\r\n".encode())
+            head = stream.recv(4096)
+            process = server.process
+            assert process is not None
+
+            process.send_signal(signal.SIGTERM)
+            process.wait(15)
+
+            assert b"200 OK" in head
+            assert process.returncode == 0
+
+
+def test_a_restart_goes_unnoticed_by_a_session(root: Path) -> None:
+    with Served(root) as server:
+        with server.connect() as before:
+            before.open_session()
+            assert before.tool("health_check")["isError"] is False
+            session = before._session
+        server.stop()
+        server.start()
+        with server.connect() as after:
+            after._session = session
+
+            assert after.tool("health_check")["isError"] is False
+
+
+def test_a_kill_leaves_a_store_that_the_next_server_takes(root: Path) -> None:
+    with Served(root) as server:
+        server.kill()
+        server.start()
+        with server.connect() as connection:
+            assert connection.call("health_check")["status"] == "ok"
+
+
+def test_the_server_imports_neither_orm_nor_git_library_nor_command_line_framework(root: Path) -> None:
+    program = (
+        "import sys; from mcp_agent_mail.server import assembly, lifespan, serve, web_server; "
+        "print([name for name in ('sqlmodel', 'sqlalchemy', 'git', 'typer', 'litellm') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=os.environ)
+
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_settings_of_fastmcp_are_not_read_from_a_strangers_env_file(root: Path) -> None:
+    root.parent.joinpath(".env").write_text("FASTMCP_LOG_LEVEL=no-such-level\n")
+    with Served(root, FASTMCP_TELEMETRY_MODE="no-such-mode") as server, server.connect() as connection:
+        assert connection.call("health_check")["status"] == "ok"
