@@ -20,7 +20,7 @@ from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.features.archiving.launch import ArchiverSettings
 from mcp_agent_mail.features.archiving.offline import drain_in_process
-from mcp_agent_mail.features.upkeep.service import ServerPlace
+from mcp_agent_mail.features.upkeep.results import ServerPlace
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.lock import StoreLock
 

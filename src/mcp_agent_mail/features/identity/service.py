@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, AgentId, new_token, token_hash
 from mcp_agent_mail.core.tools import current_credentials
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus
 from mcp_agent_mail.domain.caller import Caller, ReservedIdentity, require_operator, require_to_act
-from mcp_agent_mail.domain.events import ArchiveCommit
 from mcp_agent_mail.domain.names import NameEnforcement, candidate_names
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.activity import Activity
@@ -25,36 +24,13 @@ from mcp_agent_mail.features.identity.registering import (
     register,
     tell_archive,
 )
+from mcp_agent_mail.features.identity.results import Acted, Known, Listing
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.view import Tx, View
 
 MAX_AGENTS = 1_000
 """Of one answer; beyond it the ones active longest ago are left out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Acted:
-    """What an act on an agent left, and whether the caller was proven to be it."""
-
-    project: Project
-    agent: Agent
-    is_verified: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    agent: Agent
-    recent_commits: list[ArchiveCommit]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
-    """Last active first; `total` counts what a limit left out too."""
-
-    project: Project
-    agents: list[Agent]
-    total: int
 
 
 class IdentityService:

@@ -12,9 +12,9 @@ from mcp_agent_mail.core.resources import ResourceSpec, resource
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.caller import Caller
 from mcp_agent_mail.features.messaging import schemas
+from mcp_agent_mail.features.messaging.parameters import LIMIT, NAME, PROJECT, THREAD
 from mcp_agent_mail.features.messaging.requests import InboxRequest, OutboxRequest, ThreadRequest
 from mcp_agent_mail.features.messaging.service import MessagingService
-from mcp_agent_mail.features.messaging.tools import LIMIT, NAME, PROJECT, THREAD
 
 _MAX_AGE_S = 10 * 365 * 24 * 3_600
 

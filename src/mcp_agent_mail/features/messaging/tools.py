@@ -7,23 +7,14 @@ from typing import Annotated
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.core.params import Choice, Count, Flag, Id, Matching, Text, Texts, Time
+from mcp_agent_mail.core.params import Flag, Id, Matching, Text, Texts, Time
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.caller import Caller
 from mcp_agent_mail.domain.messages import Importance, parse_subject
-from mcp_agent_mail.domain.threads import parse_thread_id, parse_topic
 from mcp_agent_mail.features.messaging import schemas
+from mcp_agent_mail.features.messaging.parameters import BODY, IMPORTANCE, KEY, LIMIT, NAME, PROJECT, THREAD, TOPIC
 from mcp_agent_mail.features.messaging.requests import InboxRequest, Named, ReplyRequest, SendRequest, TopicRequest
 from mcp_agent_mail.features.messaging.service import MessagingService
-
-PROJECT = Text(max_length=1_100)
-NAME = Text(max_length=1_100)
-BODY = Text(max_length=64 * 1024 * 1024, may_be_blank=True, raw=True)  # MESSAGE_BODY_MAX_BYTES decides
-IMPORTANCE = Choice(tuple(one.value for one in Importance))
-LIMIT = Count(1, 1_000)
-KEY = Text(max_length=200)
-THREAD = Matching(parse_thread_id)
-TOPIC = Matching(parse_topic)
 
 
 def _named(to: list[str] | None, cc: list[str] | None, bcc: list[str] | None) -> Named:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.features.search.service import Found
+from mcp_agent_mail.features.search.results import Found
 
 
 def found_object(found: Found) -> Json:

@@ -10,9 +10,10 @@ from mcp_agent_mail.domain.addresses import parse_address
 from mcp_agent_mail.domain.caller import Caller, CallerKind, require_to_read_mail
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.search import Filters, Hit, Order, Reader, read_query
+from mcp_agent_mail.domain.search import Filters, Order, Reader, read_query
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.projects.lookup import require_project
+from mcp_agent_mail.features.search.results import Found
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.search import search
 from mcp_agent_mail.store.view import View
@@ -31,14 +32,6 @@ class SearchRequest:
     from_agent: str | None = None
     thread_id: str | None = None
     since_ts: Micros | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What was found, seen from `project`."""
-
-    project: Project
-    hits: list[Hit]
 
 
 class SearchService:

@@ -1,0 +1,33 @@
+"""What the identity use cases answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.events import ArchiveCommit
+from mcp_agent_mail.domain.projects import Project
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acted:
+    """What an act on an agent left, and whether the caller was proven to be it."""
+
+    project: Project
+    agent: Agent
+    is_verified: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    agent: Agent
+    recent_commits: list[ArchiveCommit]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """Last active first; `total` counts what a limit left out too."""
+
+    project: Project
+    agents: list[Agent]
+    total: int

@@ -1,0 +1,16 @@
+"""What a search answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.search import Hit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What was found, seen from `project`."""
+
+    project: Project
+    hits: list[Hit]

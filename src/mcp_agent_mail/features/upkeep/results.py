@@ -1,0 +1,39 @@
+"""What the check of health answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.domain.events import Backlog
+
+
+class HealthStatus(StrEnum):
+    """`degraded`: mail is safe and served, but its archive lags. `error`: the store cannot be read or written."""
+
+    OK = "ok"
+    DEGRADED = "degraded"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerPlace:
+    """Where this server is and what it calls itself. `database_url` may hold a password: mask it when shown."""
+
+    environment: str
+    http_host: str
+    http_port: int
+    http_path: str
+    database_url: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    status: HealthStatus
+    place: ServerPlace
+    backlog: Backlog | None
+    last_commit_at: Micros | None
+    owner_pid: int
+    schema_version: int | None
