@@ -1,0 +1,111 @@
+"""The messaging slice over a real store, called as a server calls it: through the tables, with credentials."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcp_agent_mail.core.errors import PermissionDenied
+from mcp_agent_mail.core.ids import token_hash
+from mcp_agent_mail.core.resources import ResourceTable
+from mcp_agent_mail.core.tools import Credentials, ToolTable, current_credentials
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.features.messaging.resources import messaging_resources
+from mcp_agent_mail.features.messaging.service import MessagingService
+from mcp_agent_mail.features.messaging.tools import messaging_tools
+from mcp_agent_mail.store.database import Store
+from tests.mailroom import Mailroom, open_mailroom, token_of
+
+NOBODY = Credentials(via="mcp")
+OPERATOR = Credentials(via="local", bearer_token="amo_operator")
+APP = "/work/app"
+LIB = "/work/lib"
+BODY_MAX_BYTES = 3 * 1024 * 1024
+
+
+@dataclass
+class Identities:
+    """Credentials to callers, as `features/identity` judges them; tokens are those of `tests.mailroom`."""
+
+    store: Store
+    auth: AgentAuth = AgentAuth.OPEN
+
+    def caller(self) -> Caller:
+        credentials = current_credentials()
+        if credentials == OPERATOR:
+            return Caller(kind=CallerKind.OPERATOR, auth=self.auth)
+        token = credentials.token_argument or credentials.agent_token
+        if token is None:
+            return Caller(kind=CallerKind.ANONYMOUS, auth=self.auth)
+        agent = self.store.read(lambda view: view.agents.find_by_token_hash(token_hash(token)))
+        if agent is None:
+            raise PermissionDenied("The token is unknown.")
+        return Caller(
+            kind=CallerKind.AGENT,
+            auth=self.auth,
+            agent_id=agent.id,
+            agent_name=agent.name,
+            project_id=agent.project_id,
+        )
+
+
+@dataclass
+class Office:
+    """`noted` is every agent that was seen acting."""
+
+    room: Mailroom
+    identities: Identities
+    tools: ToolTable
+    resources: ResourceTable
+    noted: list[str] = field(default_factory=list)
+
+    def proof(self, agent: Agent) -> Credentials:
+        project = self.room.app if agent.project_id == self.room.app.id else self.room.lib
+        return Credentials(via="mcp", agent_token=token_of(agent.name, project))
+
+    async def call(self, tool: str, credentials: Credentials = NOBODY, /, **arguments: Any) -> Any:
+        return await self.tools.run(tool, {"project_key": APP, **arguments}, credentials)
+
+    async def read(self, uri: str, credentials: Credentials = NOBODY) -> Any:
+        return await self.resources.read(f"resource://{uri}", credentials)
+
+    async def send(self, credentials: Credentials = NOBODY, /, **arguments: Any) -> Any:
+        """From BlueLake to RedStone unless said otherwise."""
+        given = {"sender_name": "BlueLake", "to": ["RedStone"], "subject": "Plan", "body_md": "body", **arguments}
+        return await self.call("send_message", credentials, **given)
+
+    async def sent_id(self, **arguments: Any) -> int:
+        sent = await self.send(**arguments)
+        number = sent["deliveries"][0]["payload"]["id"]
+        assert isinstance(number, int)
+        return number
+
+    async def inbox(self, agent: str, **arguments: Any) -> Any:
+        return await self.call("fetch_inbox", agent_name=agent, **arguments)
+
+    def rows(self, sql: str, *values: object) -> list[Any]:
+        return self.room.store._reading.execute(sql, values).fetchall()
+
+
+@asynccontextmanager
+async def open_office(directory: Path) -> AsyncIterator[Office]:
+    async with open_mailroom(directory) as room:
+        noted: list[str] = []
+        identities = Identities(room.store)
+        service = MessagingService(
+            room.store,
+            body_max_bytes=BODY_MAX_BYTES,
+            note_activity=lambda agent: noted.append(agent.name),
+            clock=room.clock,
+        )
+        yield Office(
+            room,
+            identities,
+            ToolTable(messaging_tools(service, identities.caller)),
+            ResourceTable(messaging_resources(service, identities.caller)),
+            noted,
+        )
