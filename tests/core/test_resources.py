@@ -31,11 +31,15 @@ async def projects(archived: Annotated[bool, Flag()] = False) -> Json:
 
 
 def table() -> ResourceTable:
-    return ResourceTable([
-        resource(inbox, uri="resource://inbox/{agent}{?project,since_ts,limit}", name="inbox", title="Inbox"),
-        resource(project, uri="resource://project/{slug}", name="project", title="Project"),
-        resource(projects, uri="resource://projects{?archived}", name="projects", title="Projects", list_result=True),
-    ])
+    return ResourceTable(
+        [
+            resource(inbox, uri="resource://inbox/{agent}{?project,since_ts,limit}", name="inbox", title="Inbox"),
+            resource(project, uri="resource://project/{slug}", name="project", title="Project"),
+            resource(
+                projects, uri="resource://projects{?archived}", name="projects", title="Projects", list_result=True
+            ),
+        ]
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,6 +58,7 @@ def table() -> ResourceTable:
         ("resource://inbox/B?format=toon&colour=red&limit=", ["B", None, None, 20]),
         ("resource://inbox/B?limit=1&limit=2", ["B", None, None, 2]),
         ("resource://inbox/B?limit=99999", ["B", None, None, 1000]),
+        ("resource://inbox/B?project=/work/a&", ["B", "/work/a", None, 20]),
         ("resource://inbox/B?", ["B", None, None, 20]),
         ("resource://project/%2Fwork%2Fapp", {"project": "/work/app", "token": "token"}),
         ("resource://project//work/app", {"project": "/work/app", "token": "token"}),

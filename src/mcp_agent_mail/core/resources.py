@@ -155,7 +155,7 @@ def _query_arguments(query: str, known: tuple[str, ...]) -> dict[str, str]:
     """
     arguments: dict[str, str] = {}
     key = ""
-    for piece in query.split("&"):
+    for piece in query.strip("&").split("&"):
         name, equals, value = piece.partition("=")
         if equals and name.isidentifier():
             key = name
