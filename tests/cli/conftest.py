@@ -53,7 +53,7 @@ def write_mail(connection: Connection, project: str) -> dict[str, Any]:
         project_key=project,
         sender_name="RedStone",
         to=["Human"],
-        subject=f"[bold]{HOSTILE}",
+        subject="[bold]\u202eknil",
         body_md=f"{HOSTILE}\x07\r\nnext line",
     )["deliveries"][0]["payload"]
     return {"first_id": first["id"], "reply_id": reply["id"], "hostile_id": hostile["id"]}

@@ -166,7 +166,8 @@ def run_in(server: Served, cwd: Path, *arguments: str) -> subprocess.CompletedPr
 def test_words_of_peers_cannot_drive_a_terminal(post: Post) -> None:
     shown = am(post, "mail", "inbox").stdout + am(post, "mail", "read", str(post.hostile_id)).stdout
 
-    assert r"[bold]\x1b[31mred\x1b[0m \u202eknil" in shown
+    assert r"[bold]\u202eknil" in shown
+    assert r"\x1b[31mred\x1b[0m \u202eknil\x07" in shown
     assert not {"\x1b", "\x07", "\u202e"} & set(shown)
 
 

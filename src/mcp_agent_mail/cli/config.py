@@ -23,7 +23,8 @@ app = typer.Typer(
 )
 
 EnvFileOption = Annotated[
-    str | None, typer.Option("--env-file", help="Read this .env instead of the one that would be chosen.")
+    str | None,
+    typer.Option("--env-file", metavar="FILE", help="Read this .env instead of the one that would be chosen."),
 ]
 
 _COLUMNS = (Column("name", "name"), Column("value", "value", may_wrap=True), Column("source", "source", may_wrap=True))

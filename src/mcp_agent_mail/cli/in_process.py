@@ -12,13 +12,11 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from mcp_agent_mail import __version__
-from mcp_agent_mail.bootstrap import build_services
+from mcp_agent_mail.bootstrap import archiver_settings, build_services
 from mcp_agent_mail.cli.text import visible
-from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX, new_token
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.core.tools import Credentials
-from mcp_agent_mail.features.archiving.launch import ArchiverSettings
 from mcp_agent_mail.features.archiving.offline import drain_in_process
 from mcp_agent_mail.features.upkeep.results import ServerPlace
 from mcp_agent_mail.store.database import Store
@@ -34,6 +32,7 @@ class InProcessGateway:
         self._settings = settings
         self._runner = asyncio.Runner()
         self._held = AsyncExitStack()
+        self._has_written = False
 
     def open(self) -> None:
         try:
@@ -65,18 +64,11 @@ class InProcessGateway:
 
     async def _close(self) -> None:
         async with self._held:
-            if self._store.read(lambda view: view.outbox.backlog(system_clock())).pending_events:
+            if self._has_written:
                 await self._drain()
 
     async def _drain(self) -> None:
-        settings = self._settings
-        archiver = ArchiverSettings(
-            storage_root=str(settings.storage_root),
-            database_path=str(settings.database_path),
-            author_name=settings.git_author_name,
-            author_email=settings.git_author_email,
-            commit_interval_ms=settings.archive_commit_interval_ms,
-        )
+        archiver = archiver_settings(self._settings)
         for failed in await drain_in_process(self._store, archiver, timeout_s=_DRAIN_TIMEOUT_S):
             sys.stderr.write(
                 f"Warning: the archive of {visible(failed.project)} is behind: {visible(failed.message)}\n"
@@ -85,6 +77,8 @@ class InProcessGateway:
 
     # The answer is plain JSON.
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
+        # A command that only reads leaves a backlog to whoever writes next: it must not take its time.
+        self._has_written |= not self._services.tools.require(tool, self._credentials).read_only
         return self._runner.run(self._services.tools.run(tool, arguments, self._credentials))
 
     # The answer is plain JSON.

@@ -33,7 +33,7 @@ app = typer.Typer(
     help="Read and send mail as a person; reading consumes nothing.",
 )
 
-LimitOption = Annotated[int, typer.Option("--limit", help="At most this many (1 to 1000).")]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="At most this many (1 to 1000).")]
 
 
 def _flags(row: Row) -> str:
@@ -65,10 +65,12 @@ _FOUND = (
 
 @app.command("inbox", cls=LeanCommand)
 def inbox(
-    agent: Annotated[str, typer.Argument(help="Whose inbox.")] = HUMAN,
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="Whose inbox.")] = HUMAN,
     project: ProjectOption = None,
     limit: LimitOption = 20,
-    since: Annotated[str | None, typer.Option("--since", help="Delivered after this time (ISO 8601).")] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="TIME", help="Delivered after this time (ISO 8601).")
+    ] = None,
     urgent: Annotated[bool, typer.Option("--urgent", help="Only high and urgent mail.")] = False,
     json: JsonFlag = False,
 ) -> None:
@@ -133,7 +135,9 @@ def thread(
 
 @app.command("search", cls=LeanCommand)
 def search(
-    query: Annotated[str, typer.Argument(help='Words, "a phrase", prefix*, AND, OR, NOT, subject: or body:.')],
+    query: Annotated[
+        str, typer.Argument(metavar="QUERY", help='Words, "a phrase", prefix*, AND, OR, NOT, subject: or body:.')
+    ],
     project: ProjectOption = None,
     limit: LimitOption = 20,
     order: Annotated[Literal["relevance", "newest", "oldest"], typer.Option("--order", help="What comes first.")] = (
@@ -154,19 +158,27 @@ def search(
 
 @app.command("send", cls=LeanCommand)
 def send(
-    to: Annotated[list[str], typer.Option("--to", help="Recipient: Name, or Name@project. Repeat for more.")],
-    body: Annotated[str | None, typer.Argument(help="The text (Markdown); - reads it from standard input.")] = None,
-    subject: Annotated[str, typer.Option("--subject", "-s", help="Its subject.")] = "",
+    to: Annotated[
+        list[str], typer.Option("--to", metavar="NAME", help="Recipient: Name, or Name@project. Repeat for more.")
+    ],
+    body: Annotated[
+        str | None, typer.Argument(metavar="BODY", help="The text (Markdown); - reads it from standard input.")
+    ] = None,
+    subject: Annotated[str, typer.Option("--subject", "-s", metavar="TEXT", help="Its subject.")] = "",
     project: ProjectOption = None,
-    cc: Annotated[list[str] | None, typer.Option("--cc", help="Copy to. Repeat for more.")] = None,
-    bcc: Annotated[list[str] | None, typer.Option("--bcc", help="Blind copy to. Repeat for more.")] = None,
-    thread: Annotated[str | None, typer.Option("--thread", help="Thread to put it in.")] = None,
-    reply_to: Annotated[int | None, typer.Option("--reply-to", help="Id of the message it answers.")] = None,
+    cc: Annotated[list[str] | None, typer.Option("--cc", metavar="NAME", help="Copy to. Repeat for more.")] = None,
+    bcc: Annotated[
+        list[str] | None, typer.Option("--bcc", metavar="NAME", help="Blind copy to. Repeat for more.")
+    ] = None,
+    thread: Annotated[str | None, typer.Option("--thread", metavar="ID", help="Thread to put it in.")] = None,
+    reply_to: Annotated[
+        int | None, typer.Option("--reply-to", metavar="ID", help="Id of the message it answers.")
+    ] = None,
     importance: Annotated[
         Literal["low", "normal", "high", "urgent"], typer.Option("--importance", help="How important it is.")
     ] = "normal",
     ack: Annotated[bool, typer.Option("--ack", help="Ask for an acknowledgement.")] = False,
-    sender: Annotated[str, typer.Option("--from", help="Send as this agent.")] = HUMAN,
+    sender: Annotated[str, typer.Option("--from", metavar="NAME", help="Send as this agent.")] = HUMAN,
     json: JsonFlag = False,
 ) -> None:
     """Send a message, as Human unless told otherwise.

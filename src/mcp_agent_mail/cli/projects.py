@@ -42,7 +42,7 @@ _AGENTS = (
 @app.command("list", cls=LeanCommand)
 def list_projects(
     archived: Annotated[bool, typer.Option("--archived", help="Archived projects too.")] = False,
-    limit: Annotated[int, typer.Option("--limit", help="At most this many (1 to 1000).")] = 200,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", help="At most this many (1 to 1000).")] = 200,
     json: JsonFlag = False,
 ) -> None:
     """List the projects, oldest first.

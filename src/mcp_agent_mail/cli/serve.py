@@ -17,10 +17,15 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 @app.command("serve", cls=LeanCommand)
 def serve(
-    host: Annotated[str | None, typer.Option("--host", help="Address to listen on, instead of HTTP_HOST.")] = None,
-    port: Annotated[str | None, typer.Option("--port", help="Port instead of HTTP_PORT; 0 takes a free one.")] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", metavar="ADDRESS", help="Address to listen on, instead of HTTP_HOST.")
+    ] = None,
+    port: Annotated[
+        str | None, typer.Option("--port", metavar="PORT", help="Port instead of HTTP_PORT; 0 takes a free one.")
+    ] = None,
     env_file: Annotated[
-        str | None, typer.Option("--env-file", help="Read this .env instead of the one that would be chosen.")
+        str | None,
+        typer.Option("--env-file", metavar="FILE", help="Read this .env instead of the one that would be chosen."),
     ] = None,
 ) -> int:
     """Run the server until Ctrl-C or SIGTERM.

@@ -13,7 +13,10 @@ from mcp_agent_mail.cli.surroundings import Surroundings
 ProjectOption = Annotated[
     str | None,
     typer.Option(
-        "--project", "-p", help="Path or slug. Else AGENT_MAIL_PROJECT, the Git top level, the current directory."
+        "--project",
+        "-p",
+        metavar="PROJECT",
+        help="Path or slug. Else AGENT_MAIL_PROJECT, the Git top level, the current directory.",
     ),
 ]
 

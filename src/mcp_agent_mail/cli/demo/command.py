@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 import shutil
 import sys
@@ -50,6 +49,8 @@ def demo(
 
 def _play(url: str, project_key: str) -> dict[str, Any]:
     # fastmcp costs a second of import: after the first line is on the screen.
+    import asyncio
+
     from mcp_agent_mail.cli.demo.story import play
 
     async def bounded() -> dict[str, Any]:

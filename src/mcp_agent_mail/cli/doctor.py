@@ -1,0 +1,102 @@
+"""`am doctor`: is everything as it should be? Looks, and changes nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from mcp_agent_mail.cli.lean import LeanCommand, LeanGroup
+from mcp_agent_mail.cli.outcome import ExitCode, NoServer
+from mcp_agent_mail.cli.present import JsonFlag, is_terminal, print_fields, print_json, print_text
+from mcp_agent_mail.cli.surroundings import Surroundings, look_around
+
+if TYPE_CHECKING:
+    from mcp_agent_mail.features.upkeep.expected import Progress
+    from mcp_agent_mail.features.upkeep.verify import VerifyReport
+
+app = typer.Typer(
+    cls=LeanGroup,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+    help="Check store and archives against each other.",
+)
+
+
+@app.callback()
+def doctor() -> None:
+    """Check store and archives against each other."""
+
+
+@app.command("verify", cls=LeanCommand)
+def verify(json: JsonFlag = False) -> int:
+    """Compare the archives with the store, byte for byte.
+
+    Renders every artifact again from the store and compares it with Git and the work tree; checks
+    the database, its references and the search index. Changes nothing, also beside a running
+    server. What Git has yet to catch up with is no finding. Exit codes: 0 clean, 1 findings.
+    """
+    report = _verify(look_around())
+    if json:
+        print_json({"clean": report.is_clean, **asdict(report)})
+    else:
+        _print_report(report)
+    return ExitCode.DONE if report.is_clean else ExitCode.FINDINGS
+
+
+def _verify(around: Surroundings) -> VerifyReport:
+    if not around.store_exists():
+        raise NoServer(f"There is no store in {around.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
+    # The services of the archive: 0.1 s.
+    from mcp_agent_mail.features.upkeep.verify import verify_archives
+
+    with _progress() as progress:
+        return verify_archives(around.storage_root, around.settings.database_path, progress=progress)
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """A bar on stderr when somebody watches there; it is gone at the end."""
+    if not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("rendering messages"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _print_report(report: VerifyReport) -> None:
+    for finding in report.findings:
+        _print_finding(asdict(finding))
+    if report.finding_count > len(report.findings):
+        print_text(f"... and {report.finding_count - len(report.findings)} more.\n")
+    print_fields(
+        [
+            ("result", "clean" if report.is_clean else f"{report.finding_count} findings"),
+            ("projects", report.projects),
+            ("files compared", report.files),
+            ("pending", f"{report.pending_events} events for Git"),
+        ]
+    )
+
+
+# A Finding as JSON has it.
+def _print_finding(finding: dict[str, Any]) -> None:
+    """On a terminal a paragraph, piped one line of cells."""
+    if is_terminal():
+        where = " ".join(part for part in (finding["project"], finding["path"]) if part)
+        print_text(f"{finding['check']}: {finding['problem']}: {where or 'the store'}")
+        print_text(f"  evidence: {finding['evidence']}")
+        print_text(f"  next:     {finding['next_step']}\n")
+    else:
+        cells = [str(finding[name] or "") for name in ("check", "problem", "project", "path", "evidence", "next_step")]
+        print_text("\t".join(["finding", *(" ".join(cell.split()) for cell in cells)]))
