@@ -16,7 +16,9 @@ from tests.served import Answer, Connection, Served, git
 
 TOO_LARGE = 4 * 1024 * 1024 + 1
 ACTIVITY = {"last_active_ts"}
+MARKING = ("mark_message_read", "acknowledge_message")
 SKIPPED_TABLES = "sqlite_%"
+HEALTH_CHECK = "health_checked_at"  # health_check proves that the store can be written, by writing when it did
 
 
 class Witness:
@@ -52,6 +54,8 @@ class Witness:
             columns = [row[1] for row in self._db.execute(f'PRAGMA table_info("{table}")') if row[1] not in ACTIVITY]
             chosen = ", ".join(f'"{column}"' for column in columns)
             for row in self._db.execute(f'SELECT {chosen} FROM "{table}" ORDER BY {chosen}'):
+                if row[0] == HEALTH_CHECK:
+                    continue
                 digest.update(repr((table, row)).encode())
         return digest.hexdigest()
 
@@ -123,8 +127,8 @@ def test_bad_input_gets_the_right_error_and_changes_nothing(case: Case, bench: B
     if answer.error_type != "OK":
         _check_error(answer)
         assert not bench.witness.saw_change(), "a refused call leaves no trace"
-    elif TOOLS[case.tool]["read_only"]:
-        assert not bench.witness.saw_change(), "a read changes nothing"
+    elif TOOLS[case.tool]["read_only"] or case.tool in MARKING:
+        assert not bench.witness.saw_change(), "a read, or a mark on nobody's mail, changes nothing"
 
 
 def _check_error(answer: Answer) -> None:
