@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import time
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
 from tests.crash.record import Record, Sent
-from tests.served import Connection, Served, git
+from tests.served import Connection, Served, git, pause
 
 PAGE = 500
+IDLE_WITHIN_S = 15.0
 _MAIL_FILE = re.compile(r"__(\d+)\.md$")
 
 
@@ -105,9 +107,17 @@ def _archive_faults(server: Served, record: Record) -> list[str]:
         for sent in record.sent:
             if sent.project == project:
                 faults += [f"{place} is not in Git" for place in _places(sent) if place not in folders]
-        if status := git(repository, "status", "--porcelain"):
+        if status := _status_once_idle(repository):
             faults.append(f"{repository.name}: git status is not clean: {status[:300]}")
     return faults
+
+
+def _status_once_idle(repository: Path) -> str:
+    """`git status` as soon as it is clean, for the index is refreshed when the archiver has been idle for a while."""
+    deadline = time.monotonic() + IDLE_WITHIN_S
+    while (status := git(repository, "status", "--porcelain")) and time.monotonic() < deadline:
+        pause()
+    return status
 
 
 def _places(sent: Sent) -> list[tuple[str, int]]:
