@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.setting_rows import ROWS
-from mcp_agent_mail.core.settings import Secret, Settings, SettingsError, without_secrets
+from mcp_agent_mail.core.settings import Secret, Settings, SettingsError
 from tests.core.machine import TOKEN, Machine
 
 
@@ -211,12 +211,6 @@ def test_a_file_with_secrets_that_others_can_read_is_warned_of(machine: Machine)
     machine.write_env(f"HTTP_BEARER_TOKEN={TOKEN}\n", mode=0o600)
 
     assert (open_to_others, machine.notices()) == ([("warning", "HTTP_BEARER_TOKEN")], [])
-
-
-def test_secrets_are_not_handed_down_to_children() -> None:
-    environ = {"HTTP_BEARER_TOKEN": "x", "OPENAI_API_KEY": "x", "AGENT_MAIL_AGENT_TOKEN": "x", "PATH": "/bin"}
-
-    assert without_secrets(environ) == {"PATH": "/bin"}
 
 
 def test_a_secret_is_compared_whole() -> None:

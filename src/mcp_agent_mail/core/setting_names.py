@@ -83,7 +83,7 @@ SECRETS: frozenset[str] = frozenset(
         *PROVIDER_KEYS,
     }
 )
-"""Names whose values are never shown, and not handed down to child processes."""
+"""Names whose values are never shown."""
 
 SETTINGS: frozenset[str] = frozenset({*(row.name for row in ROWS), *LATER})
 KNOWN: frozenset[str] = SETTINGS | FORMER.keys() | WITHOUT_EFFECT.keys() | PROVIDER_KEYS | _FOR_CHILDREN

@@ -285,8 +285,3 @@ def _default_of(row: Row, values: Mapping[str, object], sources: Sources) -> obj
     if not row.default:
         return None
     return row.kind.parse(row.default, Around(folder=sources.cwd, home=sources.home))
-
-
-def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment for a child process: our secrets are not handed down."""
-    return {name: value for name, value in environ.items() if name not in names.SECRETS}

@@ -27,7 +27,6 @@ from mcp_agent_mail.core.setting_sources import (
     SettingsError,
     open_sources,
     parse_rows,
-    without_secrets,
 )
 
 __all__ = [
@@ -39,7 +38,6 @@ __all__ = [
     "SettingsError",
     "Source",
     "load_settings",
-    "without_secrets",
 ]
 
 
