@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from mcp_agent_mail.archive.repository import BRANCH, EMPTY_TREE, Repository
 from mcp_agent_mail.archive.worktree import WorkTree
+from mcp_agent_mail.core.git import GitFailed
 from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
 from mcp_agent_mail.domain.blobs import blob_id
 
@@ -25,6 +26,14 @@ def remove_leftovers(repository: Repository) -> None:
     for pattern in ("objects/pack/tmp_*", "objects/pack/.tmp-*", "fast_import_crash_*"):
         for leftover in repository.git_path.glob(pattern):
             leftover.unlink(missing_ok=True)
+
+
+def remove_torn_index(repository: Repository) -> None:
+    """An index Git cannot read would fail every later command; the next refresh builds a new one."""
+    try:
+        repository.git("ls-files", "-z", "--", ARCHIVE_FILE)
+    except GitFailed:
+        (repository.git_path / "index").unlink(missing_ok=True)
 
 
 def restore_recent_files(repository: Repository, tree: WorkTree, tip: str) -> int:

@@ -83,7 +83,7 @@ class Repository:
         return start_git(*self._place, *arguments, config=config, keep_fds=self._lock_fds)
 
     def exists(self) -> bool:
-        return (self.git_path / "HEAD").exists()
+        return all((self.git_path / name).exists() for name in ("HEAD", "objects", "refs"))
 
     def tip(self) -> str | None:
         """The commit the branch points to; None before the first."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.fast_import import NewCommit, Signature, import_commit
 from mcp_agent_mail.archive.index import refresh_index
-from mcp_agent_mail.archive.recovery import remove_leftovers, restore_recent_files
+from mcp_agent_mail.archive.recovery import remove_leftovers, remove_torn_index, restore_recent_files
 from mcp_agent_mail.archive.repository import ArchiveAhead, Repository, SealedCommit, sync
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.clock import SECOND, Micros
@@ -138,7 +138,8 @@ class ArchiveWriter:
 
     def _mend(self) -> None:
         remove_leftovers(self._repository)
-        # The index may be torn as well: build it again.
+        remove_torn_index(self._repository)
+        # What the index holds now is not known: the next refresh compares all of it.
         self._index_note.unlink(missing_ok=True)
         if self._tip is not None:
             restore_recent_files(self._repository, self._tree, self._tip)

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.archive.locks import ArchiveLock, ArchivesBusy
+
+HOLDER = """
+import os, subprocess, sys
+from pathlib import Path
+from mcp_agent_mail.archive.locks import ArchiveLock
+with ArchiveLock(Path(sys.argv[1]), timeout_s=0) as lock:
+    child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=(lock.fd,))
+    print(child.pid, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_second_holder_is_refused_with_the_next_step(tmp_path: Path) -> None:
+    lock_file = tmp_path / "archive.lock"
+
+    with ArchiveLock(lock_file, timeout_s=0), pytest.raises(ArchivesBusy) as refusal:
+        ArchiveLock(lock_file, timeout_s=0).__enter__()
+
+    assert "am status" in refusal.value.hint
+
+
+def test_it_is_free_once_its_holder_is_done(tmp_path: Path) -> None:
+    with ArchiveLock(tmp_path / "archive.lock", timeout_s=0):
+        pass
+
+    with ArchiveLock(tmp_path / "archive.lock", timeout_s=0) as lock:
+        assert lock.fd >= 0
+
+
+def test_git_that_outlives_a_killed_archiver_holds_the_lock_on(tmp_path: Path) -> None:
+    lock_file = tmp_path / "archive.lock"
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(lock_file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        orphan = int(holder.stdout.readline())
+        # Keep the orphan's own input open while its parent dies: it reads from a pipe the parent held.
+        os.kill(orphan, signal.SIGSTOP)
+        holder.kill()
+        holder.wait()
+
+        with pytest.raises(ArchivesBusy):
+            ArchiveLock(lock_file, timeout_s=0).__enter__()
+        os.kill(orphan, signal.SIGCONT)
+        with ArchiveLock(lock_file, timeout_s=10) as lock:
+            assert lock.fd >= 0

@@ -1,0 +1,240 @@
+"""One archive: what a commit leaves on disk, and what people may do beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.archive.repository import ArchiveAhead, ForeignArchive
+from mcp_agent_mail.archive.writer import MANY_PACKS, ArchiveOwner, ArchiveWriter
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.failpoints import no_fault
+from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.ids import OutboxSeq
+from mcp_agent_mail.domain.commit_text import CommitText
+from tests.archive_room import git
+
+AT = Micros(1_800_000_000 * SECOND)
+OWNER = ArchiveOwner(store_id="this-store", author_name="mcp-agent", author_email="mcp-agent@example.com")
+IDENTITY = json.dumps({"store_id": "this-store"}).encode()
+NOTE = "messages/note.md"
+
+
+def open_writer(path: Path, *, highest_seq: int = 1_000) -> ArchiveWriter:
+    return ArchiveWriter(path, OWNER, highest_seq=OutboxSeq(highest_seq), reach=no_fault)
+
+
+def text(seq: int, *agents: str) -> CommitText:
+    return CommitText(subject=f"archive: {seq}", agents=agents, last_seq=OutboxSeq(seq))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "app"
+
+
+@pytest.fixture
+def writer(path: Path) -> ArchiveWriter:
+    """With one commit, which holds seq 1."""
+    opened = open_writer(path)
+    opened.commit({"archive.json": IDENTITY, NOTE: b"one"}, text(1), AT)
+    return opened
+
+
+def test_equal_contents_are_one_file_with_many_names(writer: ArchiveWriter, path: Path) -> None:
+    names = ["messages/a.md", "agents/Red/inbox/a.md", "agents/Blue/outbox/a.md"]
+
+    writer.commit(dict.fromkeys(names, b"mail") | {"other.md": b"other"}, text(2), AT)
+
+    assert len({(path / name).stat().st_ino for name in names}) == 1
+    assert (path / names[0]).stat().st_nlink == 3
+    assert (path / "other.md").stat().st_nlink == 1
+    assert git(path, "show", f"main:{names[1]}") == "mail"
+
+
+def test_a_new_version_of_one_copy_leaves_the_others_alone(writer: ArchiveWriter, path: Path) -> None:
+    writer.commit({"a.json": b"same", "b.json": b"same"}, text(2), AT)
+
+    writer.commit({"a.json": b"changed"}, text(3), AT)
+
+    assert (path / "a.json").read_bytes() == b"changed"
+    assert (path / "b.json").read_bytes() == b"same"
+
+
+def test_the_status_is_clean_once_refreshed(writer: ArchiveWriter, path: Path) -> None:
+    writer.commit({NOTE: b"two", "agents/Red/inbox/new.md": b"new"}, text(2), AT)
+    writer.refresh()
+
+    assert git(path, "status", "--porcelain") == ""
+    assert git(path, "fsck", "--strict") == ""
+
+
+def test_a_later_refresh_takes_in_what_came_since(writer: ArchiveWriter, path: Path) -> None:
+    writer.refresh()
+    writer.commit({NOTE: b"two", "messages/more.md": b"more"}, text(2), AT)
+
+    writer.refresh()
+
+    assert git(path, "status", "--porcelain") == ""
+
+
+def test_what_a_person_has_staged_stays_staged(writer: ArchiveWriter, path: Path) -> None:
+    writer.refresh()
+    (path / "NOTES.md").write_text("mine")
+    git(path, "add", "NOTES.md")
+    writer.commit({"messages/more.md": b"more"}, text(2), AT)
+
+    writer.refresh()
+
+    assert git(path, "status", "--porcelain") == "A  NOTES.md\n"
+
+
+def test_a_person_s_commit_stays_and_ours_go_on_top(writer: ArchiveWriter, path: Path) -> None:
+    writer.refresh()
+    (path / "NOTES.md").write_text("mine")
+    git(path, "add", "NOTES.md")
+    git(path, "commit", "-q", "-m", "A note of my own")
+
+    later = open_writer(path)
+    later.commit({"messages/more.md": b"more"}, text(2), AT)
+    later.refresh()
+
+    assert git(path, "log", "--format=%s", "main").splitlines() == ["archive: 2", "A note of my own", "archive: 1"]
+    assert git(path, "show", "main:NOTES.md") == "mine"
+    assert git(path, "status", "--porcelain") == ""
+
+
+def test_a_person_s_commit_on_top_does_not_hide_what_is_archived(writer: ArchiveWriter, path: Path) -> None:
+    writer.refresh()
+    git(path, "commit", "-q", "--allow-empty", "-m", "Outbox-Seq: a person may write this\n\nand more")
+
+    (sealed,) = open_writer(path).sealed_after(OutboxSeq(0))
+
+    assert sealed.last_seq == 1
+
+
+def test_while_another_branch_is_checked_out_its_index_is_left_alone(writer: ArchiveWriter, path: Path) -> None:
+    writer.refresh()
+    git(path, "switch", "-q", "-c", "mine")
+    writer.commit({"messages/more.md": b"more"}, text(2), AT)
+
+    writer.refresh()
+
+    assert git(path, "ls-files", "messages/more.md") == ""
+    assert git(path, "show", "main:messages/more.md") == "more"
+
+
+def test_a_commit_has_its_agent_as_author_and_us_as_committer(writer: ArchiveWriter, path: Path) -> None:
+    writer.commit({"a": b"a"}, text(2, "BlueLake"), AT)
+
+    shown = git(path, "log", "-1", "--format=%an|%cn|%ct|%(trailers:key=Outbox-Seq,valueonly)", "main")
+
+    assert shown.strip() == "BlueLake|mcp-agent|1800000000|2"
+
+
+@pytest.mark.usefixtures("writer")
+def test_the_archive_of_another_store_is_refused_and_untouched(path: Path) -> None:
+    other = ArchiveOwner(store_id="other-store", author_name="x", author_email="x")
+    tip = git(path, "rev-parse", "main")
+
+    with pytest.raises(ForeignArchive, match="belongs to store this-store; this is store other-store") as refusal:
+        ArchiveWriter(path, other, highest_seq=OutboxSeq(1_000), reach=no_fault)
+
+    assert "STORAGE_ROOT" in refusal.value.hint
+    assert git(path, "rev-parse", "main") == tip
+
+
+def test_a_repository_that_is_no_archive_is_refused(path: Path) -> None:
+    path.mkdir()
+    git(path, "init", "-q", "-b", "main")
+    git(path, "commit", "-q", "--allow-empty", "-m", "Somebody's work")
+
+    with pytest.raises(ForeignArchive, match="no archive of this store"):
+        open_writer(path)
+
+
+def test_an_archive_ahead_of_its_database_is_refused(writer: ArchiveWriter, path: Path) -> None:
+    writer.commit({"a": b"a"}, text(50), AT)
+
+    with pytest.raises(ArchiveAhead, match="up to 50; the database has given out 49"):
+        open_writer(path, highest_seq=49)
+
+
+def test_after_an_unclean_stop_recent_files_equal_the_branch_again(writer: ArchiveWriter, path: Path) -> None:
+    writer.commit({"messages/torn.md": b"whole", "messages/gone.md": b"there"}, text(2), AT)
+    (path / "messages/torn.md").write_bytes(b"who\0\0")
+    (path / "messages/gone.md").unlink()
+
+    open_writer(path).refresh()
+
+    assert (path / "messages/torn.md").read_bytes() == b"whole"
+    assert (path / "messages/gone.md").read_bytes() == b"there"
+    assert git(path, "status", "--porcelain") == ""
+
+
+def test_after_an_orderly_stop_a_person_s_edit_is_left_alone(writer: ArchiveWriter, path: Path) -> None:
+    writer.refresh()
+    (path / NOTE).write_bytes(b"edited")
+
+    open_writer(path)
+
+    assert (path / NOTE).read_bytes() == b"edited"
+
+
+def test_locks_of_a_killed_git_are_removed_at_the_next_start(writer: ArchiveWriter, path: Path) -> None:
+    for name in ("index.lock", "refs/heads/main.lock"):
+        (path / ".git" / name).touch()
+    with pytest.raises(GitFailed):
+        writer.commit({"a": b"a"}, text(2), AT)
+
+    later = open_writer(path)
+    later.commit({"a": b"a"}, text(2), AT)
+    later.refresh()
+
+    assert git(path, "status", "--porcelain") == ""
+
+
+def test_a_torn_index_is_built_again(writer: ArchiveWriter, path: Path) -> None:
+    writer.refresh()
+    writer.commit({"a": b"a"}, text(2), AT)
+    (path / ".git/index").write_bytes(b"torn")
+
+    open_writer(path).refresh()
+
+    assert git(path, "status", "--porcelain") == ""
+
+
+def test_a_setup_that_was_interrupted_is_begun_again(path: Path) -> None:
+    (path / ".git").mkdir(parents=True)
+    (path / ".git/HEAD").write_text("ref: refs/heads/main\n")
+
+    writer = open_writer(path)
+    writer.commit({"archive.json": IDENTITY}, text(1), AT)
+
+    assert git(path, "log", "--format=%s", "main") == "archive: 1\n"
+
+
+def test_many_packs_become_few(writer: ArchiveWriter, path: Path) -> None:
+    assert writer.start_repack() is None
+    for seq in range(2, MANY_PACKS + 2):
+        writer.commit({"a": b"%d" % seq}, text(seq), AT)
+
+    repack = writer.start_repack()
+    assert repack is not None
+    repack.wait()
+
+    assert len(list((path / ".git/objects/pack").glob("*.pack"))) < 5
+    writer.commit({"a": b"after"}, text(900), AT)
+    assert git(path, "fsck", "--strict") == ""
+
+
+def test_a_repository_above_the_archives_is_never_taken_for_one(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "-b", "main")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "The outer one")
+
+    open_writer(tmp_path / "app").commit({"archive.json": IDENTITY}, text(1), AT)
+
+    assert git(tmp_path, "log", "--format=%s", "main") == "The outer one\n"
+    assert git(tmp_path / "app", "log", "--format=%s", "main") == "archive: 1\n"

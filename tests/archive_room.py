@@ -1,0 +1,207 @@
+"""A real store with real archives beside it, written by a drain that tests can stop at any point."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mcp_agent_mail.archive.writer import ArchiveOwner
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.failpoints import FailPoint, Reach, no_fault
+from mcp_agent_mail.domain.agents import Agent, AgentKind
+from mcp_agent_mail.domain.archive_layout import (
+    mail_snapshot,
+    profile_snapshot,
+    project_snapshot,
+    receipt_snapshot,
+)
+from mcp_agent_mail.domain.events import EventKind, NewEvent
+from mcp_agent_mail.domain.messages import Message, RecipientKind
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
+from mcp_agent_mail.features.archiving.drain import Drain, DrainPlan
+from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER, ArchiverSettings
+from mcp_agent_mail.features.archiving.reports import Committed, Failed, Report
+from mcp_agent_mail.features.upkeep.verify import VerifyReport, verify_archives
+from mcp_agent_mail.store.connection import open_reading, open_writing
+from mcp_agent_mail.store.migrate import migrate
+from mcp_agent_mail.store.outbox import Outbox
+from mcp_agent_mail.store.projects import Projects
+from mcp_agent_mail.store.view import Tx
+from tests.mailroom import SetClock, add_agent, addressed, letter
+
+LONG = 60.0
+
+
+class Killed(BaseException):
+    """The process ends here, as far as the drain can tell."""
+
+
+def killed_at(point: FailPoint) -> Reach:
+    def reach(reached: FailPoint) -> None:
+        if reached is point:
+            raise Killed
+
+    return reach
+
+
+@dataclass
+class ArchiveRoom:
+    """Every change goes into the store with its event, each in a transaction of its own."""
+
+    root: Path
+    tx: Tx
+    clock: SetClock
+    reports: list[Report] = field(default_factory=list)
+    unmarked: bool = False
+
+    @property
+    def database(self) -> Path:
+        return self.root / "mail.sqlite3"
+
+    @property
+    def store_id(self) -> str:
+        return self.tx.meta.store_id()
+
+    @property
+    def settings(self) -> ArchiverSettings:
+        return ArchiverSettings(
+            storage_root=str(self.root),
+            database_path=str(self.database),
+            author_name="mcp-agent",
+            author_email="mcp-agent@example.com",
+            commit_interval_ms=500,
+        )
+
+    @property
+    def failures(self) -> list[Failed]:
+        return [report for report in self.reports if isinstance(report, Failed)]
+
+    def path(self, project: Project) -> Path:
+        return self.root / PROJECTS_FOLDER / project.slug
+
+    def add_project(self, path: str) -> Project:
+        slug = path.strip("/").replace("/", "-")
+        project = self.tx.projects.add(slug=slug, human_key=path, plain_slug=slug, now=self.clock())
+        self._event(project, EventKind.PROJECT, project_snapshot(project))
+        for name, kind in (("Human", AgentKind.HUMAN), ("System", AgentKind.SYSTEM)):
+            self.add_agent(project, name, kind)
+        return project
+
+    def add_agent(self, project: Project, name: str, kind: AgentKind = AgentKind.AGENT) -> Agent:
+        agent = add_agent(self.tx, project, name, kind)
+        self._event(project, EventKind.PROFILE, profile_snapshot(agent), agent_id=agent.id)
+        return agent
+
+    def describe(self, project: Project, agent: Agent, task: str) -> Agent:
+        """Change the profile."""
+        changed = self.tx.agents.update_profile(
+            agent.id,
+            program=agent.program,
+            model=agent.model,
+            task_description=task,
+            attachments_policy=agent.attachments_policy,
+            now=self.clock(),
+        )
+        self._event(project, EventKind.PROFILE, profile_snapshot(changed), agent_id=agent.id)
+        return changed
+
+    def send(
+        self,
+        sender: Agent,
+        to: Sequence[Agent],
+        *,
+        bcc: Sequence[Agent] = (),
+        subject: str = "Plan",
+        body: str = "body",
+    ) -> Message:
+        recipients = [*addressed(to), *addressed(bcc, RecipientKind.BCC)]
+        message, stored = self.tx.messages.add(letter(sender, subject=subject, body=body), recipients, self.clock())
+        for project_id in {sender.project_id, *(agent.project_id for agent in (*to, *bcc))}:
+            project = self.tx.projects.find(project_id)
+            assert project is not None
+            snapshot = mail_snapshot(message, stored, project_id)
+            self._event(project, EventKind.MAIL, snapshot, agent_id=sender.id, message_id=message.id)
+        return message
+
+    def read(self, project: Project, agent: Agent, message: Message) -> None:
+        at = self.clock()
+        self.tx.inboxes.mark_read(agent.id, message.id, at)
+        receipt = Receipt(message_id=message.id, agent_id=agent.id, agent=agent.name, step=ReceiptStep.READ, at=at)
+        snapshot = receipt_snapshot(receipt)
+        self._event(project, EventKind.RECEIPT, snapshot, agent_id=agent.id, message_id=message.id)
+
+    def _event(self, project: Project, kind: EventKind, snapshot: dict[str, object], **ids: int) -> None:
+        event = NewEvent(
+            project_id=project.id,
+            kind=kind,
+            agent_id=ids.get("agent_id"),  # type: ignore[arg-type]
+            message_id=ids.get("message_id"),  # type: ignore[arg-type]
+            snapshot=snapshot,
+        )
+        self.tx.outbox.add(event, self.clock())
+
+    @contextmanager
+    def drain(self, reach: Reach = no_fault) -> Iterator[Drain]:
+        """A drain as a new process would have it."""
+        owner = ArchiveOwner(store_id=self.store_id, author_name="mcp-agent", author_email="mcp-agent@example.com")
+        plan = DrainPlan(projects_path=self.root / PROJECTS_FOLDER, owner=owner, interval=Micros(SECOND // 2))
+        with closing(open_reading(self.database)) as connection:
+            yield Drain(
+                plan, Outbox(connection), Projects(connection), report=self._hear, clock=self.clock, reach=reach
+            )
+
+    def archive(self, reach: Reach = no_fault) -> int:
+        """Bring everything into Git; how many events are still not there."""
+        with self.drain(reach) as drain:
+            drain.resume()
+            return drain.flush(Micros(self.clock() + int(LONG * SECOND)))
+
+    def archive_until_killed(self, point: FailPoint) -> None:
+        try:
+            self.archive(killed_at(point))
+        except Killed:
+            return
+        raise AssertionError(f"{point} was never reached")
+
+    def verify(self) -> VerifyReport:
+        return verify_archives(self.root, self.database, progress=_silent)
+
+    def _hear(self, report: Report) -> None:
+        self.reports.append(report)
+        if isinstance(report, Committed) and not self.unmarked:
+            self.tx.outbox.mark(report.commit)
+
+
+def _silent(done: int, total: int) -> None:
+    assert done <= total
+
+
+@contextmanager
+def open_archive_room(root: Path) -> Iterator[ArchiveRoom]:
+    database = root / "mail.sqlite3"
+    migrate(database, reach=no_fault)
+    with closing(open_writing(database)) as connection:
+        connection.isolation_level = None  # every statement commits by itself
+        clock = SetClock()
+        yield ArchiveRoom(root, Tx(connection, clock), clock)
+
+
+def git(path: Path, *arguments: str, check: bool = True) -> str:
+    """As a person would run it, with their own name."""
+    identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.com")
+    environment = {"PATH": os.environ["PATH"], "HOME": str(path), "GIT_CONFIG_NOSYSTEM": "1"}
+    done = subprocess.run(
+        ["git", "-C", str(path), *identity, *arguments], capture_output=True, text=True, env=environment, check=check
+    )
+    return done.stdout
+
+
+def sealed_seqs(path: Path) -> list[int]:
+    """The `Outbox-Seq` of every commit of the archive, oldest first."""
+    lines = git(path, "log", "--reverse", "--format=%(trailers:key=Outbox-Seq,valueonly)", "main").split()
+    return [int(line) for line in lines]

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.git import GitFailed, run_git, scrubbed_environment, stream_git
+
+
+def test_git_variables_of_the_caller_do_not_reach_git() -> None:
+    scrubbed = scrubbed_environment({"GIT_DIR": "/elsewhere", "GIT_AUTHOR_NAME": "x", "PATH": "/bin"})
+
+    assert "GIT_DIR" not in scrubbed
+    assert "GIT_AUTHOR_NAME" not in scrubbed
+    assert scrubbed["PATH"] == "/bin"
+
+
+def test_configuration_of_the_user_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".gitconfig").write_text("[user]\n\tname = Somebody\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    with pytest.raises(GitFailed):
+        run_git("config", "user.name")
+
+
+def test_a_failure_says_what_git_said() -> None:
+    with pytest.raises(GitFailed, match=r"git rev-parse ended with code 128: .*not a git repository"):
+        run_git("--git-dir=/nowhere", "rev-parse", "HEAD")
+
+
+def test_a_command_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    try:
+        with pytest.raises(GitFailed, match="took too long"):
+            run_git("-C", str(tmp_path), "hash-object", f"/dev/fd/{reading}", timeout_s=0.05, keep_fds=(reading,))
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def test_a_stream_may_be_left_early() -> None:
+    with stream_git("help", "-a") as lines:
+        first = lines.readline()
+
+    assert first
+
+
+def test_a_stream_that_ends_badly_raises() -> None:
+    with pytest.raises(GitFailed, match="ls-tree"), stream_git("--git-dir=/nowhere", "ls-tree", "HEAD") as lines:
+        assert lines.read() == b""
