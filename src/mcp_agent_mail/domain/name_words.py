@@ -18,13 +18,13 @@ ADJECTIVES = tuple(
     Floral Fluent Fond Forest Fragrant Fresh Friendly Frosty Frugal Gallant Garnet Gentle Genuine Gilded Glad
     Gleaming Glossy Golden Graceful Grand Grateful Green Happy Harmonic Hazel Heartfelt Hidden Honest Hopeful Humble
     Icy Ideal Indigo Inventive Jade Jaunty Jolly Jovial Joyful Jubilant Just Keen Kind Kindly Lasting Lavender Leafy
-    Level Lilac Lively Lofty Loyal Lucid Lucky Luminous Lunar Lyric Magenta Marble Maroon Mellow Merry Mindful Mint
+    Level Lilac Lively Lofty Loyal Lucid Lucky Luminous Lunar Lyric Magenta Marble Maroon Merry Mindful Mint
     Misty Modest Mossy Mystic Navy Neat Nimble Noble Northern Olive Onyx Opal Orange Orderly Patient Peaceful Pearl
     Periwinkle Placid Plucky Polar Polished Prompt Prudent Punctual Purple Quaint Quick Quiet Radiant Rapid Ready
     Red Refined Regal Reliable Resolute Robust Rosy Rustic Sage Sandy Sapphire Scarlet Scenic Serene Silent Silver
-    Sincere Sleek Snowy Solar Solid Southern Spry Stable Starry Steady Sterling Still Stoic Sturdy Sunlit Sunny
+    Sincere Sleek Snowy Solar Solid Southern Spry Stable Starry Steady Sterling Still Stoic Sunlit Sunny
     Swift Tame Tangerine Teal Thankful Thorough Thoughtful Tidal Tidy Timely Topaz Tranquil Trusty Turquoise Umber
-    Upbeat Valiant Velvet Verdant Vermilion Vernal Viridian Vivid Warm Watchful Western Whimsical Windy Winsome
+    Upbeat Valiant Velvet Verdant Vermilion Vernal Vivid Warm Watchful Western Whimsical Windy Winsome
     Wintry Wise Witty Wondrous Zesty Zippy
     """.split()
 )

@@ -1,0 +1,99 @@
+"""A store with the tools and resources of projects and identity over it, wired as the server does, without HTTP."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp_agent_mail.core.clock import SECOND, Clock, Micros, system_clock
+from mcp_agent_mail.core.resources import ResourceTable
+from mcp_agent_mail.core.tools import Credentials, ToolTable
+from mcp_agent_mail.domain.caller import AgentAuth
+from mcp_agent_mail.domain.names import NameEnforcement
+from mcp_agent_mail.features.identity.activity import Activity
+from mcp_agent_mail.features.identity.callers import AuthRules
+from mcp_agent_mail.features.identity.resources import identity_resources
+from mcp_agent_mail.features.identity.service import IdentityService
+from mcp_agent_mail.features.identity.tools import identity_tools
+from mcp_agent_mail.features.projects.resources import project_resources
+from mcp_agent_mail.features.projects.service import ProjectService
+from mcp_agent_mail.features.projects.tools import project_tools
+from mcp_agent_mail.store.database import Store
+
+PROJECT = "/work/app"
+PROFILE = {"program": "tests", "model": "none"}
+SERVER_TOKEN = "the-token-of-this-server"
+OPERATOR_TOKEN = "amo_operator"
+NOBODY = Credentials(via="mcp")
+OPERATOR = Credentials(via="rpc", bearer_token=OPERATOR_TOKEN)
+
+
+class Ticking:
+    """A clock that goes one second further each time it is asked."""
+
+    def __init__(self, start: int = 1_800_000_000) -> None:
+        self.now = Micros(start * SECOND)
+
+    def __call__(self) -> Micros:
+        self.now = Micros(self.now + SECOND)
+        return self.now
+
+
+@dataclass(frozen=True, kw_only=True)
+class Desk:
+    store: Store
+    path: Path
+    activity: Activity
+    identity: IdentityService
+    tools: ToolTable
+    resources: ResourceTable
+
+    async def call(self, tool: str, *, by: Credentials = NOBODY, **arguments: Any) -> Any:
+        return await self.tools.run(tool, arguments, by)
+
+    async def read(self, uri: str, *, by: Credentials = NOBODY) -> Any:
+        return await self.resources.read(uri, by)
+
+    async def register(self, name: str | None = None, *, by: Credentials = NOBODY, **arguments: Any) -> Any:
+        given = {"project_key": PROJECT, "name": name, **PROFILE, **arguments}
+        return await self.call("register_agent", by=by, **given)
+
+    def rows(self, sql: str, *values: Any) -> list[Any]:
+        """What the database holds, over a connection of its own view."""
+        return self.store.read(lambda view: view.agents._connection.execute(sql, values).fetchall())
+
+
+@asynccontextmanager
+async def open_desk(
+    folder: Path,
+    *,
+    auth: AgentAuth = AgentAuth.OPEN,
+    enforcement: NameEnforcement = NameEnforcement.FREE,
+    clock: Clock = system_clock,
+    choose: Callable[[Sequence[str]], str] = secrets.choice,
+) -> AsyncIterator[Desk]:
+    path = folder / "mail.sqlite3"
+    async with Store(path, clock=clock) as store, Activity(store, clock=clock, interval_s=600) as activity:
+        projects = ProjectService(store, projects_path=folder / "projects")
+        rules = AuthRules(auth=auth, server_token=SERVER_TOKEN, operator_token=OPERATOR_TOKEN)
+        identity = IdentityService(
+            store, activity, rules=rules, enforcement=enforcement, clock=clock, choose=choose
+        )
+        yield Desk(
+            store=store,
+            path=path,
+            activity=activity,
+            identity=identity,
+            tools=ToolTable([*project_tools(projects, identity.caller), *identity_tools(identity, identity.caller)]),
+            resources=ResourceTable(
+                [*project_resources(projects, identity.caller), *identity_resources(identity, identity.caller)]
+            ),
+        )
+
+
+def with_token(token: str) -> Credentials:
+    return Credentials(via="mcp", agent_token=token)

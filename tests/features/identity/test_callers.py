@@ -1,0 +1,115 @@
+"""Every credential, in every mode, over every way in: who that makes the caller."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import AgentId, ProjectId, token_hash
+from mcp_agent_mail.core.tools import Credentials
+from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus, AttachmentsPolicy, ContactPolicy
+from mcp_agent_mail.domain.caller import AgentAuth, CallerKind
+from mcp_agent_mail.features.identity.callers import AuthRules, UnknownToken, resolve_caller
+
+BLUE, RED, GONE, WRONG = "amt_blue", "amt_red", "amt_gone", "amt_wrong"
+SERVERS, OPERATORS = "server-token", "amo_operator"
+
+
+def an_agent(number: int, name: str, *, retired: bool = False) -> Agent:
+    return Agent(
+        id=AgentId(number),
+        project_id=ProjectId(7),
+        kind=AgentKind.AGENT,
+        name=name,
+        program="p",
+        model="m",
+        task_description="",
+        inception_ts=Micros(1),
+        last_active_ts=Micros(1),
+        profiled_ts=Micros(1),
+        contact_policy=ContactPolicy.AUTO,
+        attachments_policy=AttachmentsPolicy.AUTO,
+        status=AgentStatus.READY,
+        status_note=None,
+        status_ts=None,
+        retired_ts=Micros(2) if retired else None,
+        unread_count=0,
+    )
+
+
+AGENTS = {
+    token_hash(BLUE): an_agent(1, "BlueLake"),
+    token_hash(RED): an_agent(2, "RedStone"),
+    token_hash(GONE): an_agent(3, "GoneElm", retired=True),
+}
+ANONYMOUS, OPERATOR = "anonymous", "operator"
+TABLE: list[tuple[dict[str, str], dict[str, str]]] = [
+    # credentials                                        who that is, by way in
+    ({}, {"mcp": ANONYMOUS, "rpc": ANONYMOUS, "local": ANONYMOUS}),
+    ({"token_argument": "  "}, {"mcp": ANONYMOUS, "rpc": ANONYMOUS}),
+    ({"bearer_token": BLUE}, {"mcp": "BlueLake", "rpc": "BlueLake", "local": "BlueLake"}),
+    ({"agent_token": BLUE}, {"mcp": "BlueLake", "rpc": "BlueLake"}),
+    ({"token_argument": BLUE}, {"mcp": "BlueLake", "rpc": "BlueLake"}),
+    ({"token_argument": f" {BLUE}\n"}, {"mcp": "BlueLake"}),
+    ({"token_argument": BLUE, "agent_token": RED, "bearer_token": GONE}, {"mcp": "BlueLake"}),
+    ({"agent_token": RED, "bearer_token": BLUE}, {"mcp": "RedStone"}),
+    ({"bearer_token": GONE}, {"mcp": "GoneElm"}),
+    ({"bearer_token": SERVERS}, {"mcp": ANONYMOUS, "rpc": ANONYMOUS}),
+    ({"bearer_token": SERVERS, "agent_token": BLUE}, {"mcp": "BlueLake"}),
+    ({"bearer_token": OPERATORS}, {"mcp": ANONYMOUS, "rpc": OPERATOR, "local": OPERATOR}),
+    ({"bearer_token": OPERATORS, "agent_token": BLUE}, {"mcp": "BlueLake", "rpc": "BlueLake"}),
+    # Given and wrong is refused, never ignored.
+    ({"bearer_token": WRONG}, {"mcp": "refused", "rpc": "refused", "local": "refused"}),
+    ({"agent_token": WRONG, "bearer_token": BLUE}, {"mcp": "refused"}),
+    ({"token_argument": WRONG, "agent_token": BLUE}, {"mcp": "refused"}),
+    ({"token_argument": WRONG, "bearer_token": OPERATORS}, {"rpc": "refused"}),
+    ({"token_argument": SERVERS}, {"mcp": "refused"}),
+    ({"agent_token": OPERATORS}, {"mcp": "refused", "rpc": "refused"}),
+    ({"bearer_token": "\ud800é"}, {"mcp": "refused"}),
+]
+CASES = [
+    pytest.param(given, via, auth, who, id=f"{'+'.join(given) or 'nothing'}-{via}-{auth}-{who}-{number}")
+    for number, (given, by_way) in enumerate(TABLE)
+    for via, who in by_way.items()
+    for auth in AgentAuth
+]
+
+
+@pytest.mark.parametrize(("given", "via", "auth", "who"), CASES)
+def test_credentials_make_a_caller(
+    given: dict[str, Any], via: Literal["mcp", "rpc", "local"], auth: AgentAuth, who: str
+) -> None:
+    rules = AuthRules(auth=auth, server_token=SERVERS, operator_token=OPERATORS)
+    credentials = Credentials(via=via, **given)
+
+    if who == "refused":
+        with pytest.raises(UnknownToken):
+            resolve_caller(credentials, rules, AGENTS.get)
+        return
+    caller, agent = resolve_caller(credentials, rules, AGENTS.get)
+
+    assert caller.auth is auth
+    if who in (ANONYMOUS, OPERATOR):
+        assert (caller.kind, agent, caller.agent_id) == (CallerKind(who), None, None)
+    else:
+        assert agent is not None
+        assert (caller.kind, caller.agent_name, caller.agent_id, caller.project_id) == (
+            CallerKind.AGENT,
+            who,
+            agent.id,
+            agent.project_id,
+        )
+
+
+def test_a_token_that_is_not_set_is_matched_by_nothing() -> None:
+    rules = AuthRules(auth=AgentAuth.OPEN, server_token="", operator_token=None)
+
+    caller, _ = resolve_caller(Credentials(via="rpc", bearer_token=""), rules, AGENTS.get)
+
+    assert caller.kind is CallerKind.ANONYMOUS
+
+
+def test_the_rules_do_not_show_their_tokens() -> None:
+    assert "token" not in repr(AuthRules(auth=AgentAuth.OPEN, server_token=SERVERS, operator_token=OPERATORS))
