@@ -14,6 +14,8 @@ from mcp_agent_mail.cli.text import on_one_line, visible, visible_json
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, as the server gives it.")]
 
+_LEAST_WIDTH = 16
+
 Row = Mapping[str, Any]
 """One object of a JSON answer."""
 
@@ -84,20 +86,28 @@ def print_rows(rows: Sequence[Row], columns: Sequence[Column], *, nothing: str) 
 
 
 def _print_table(rows: Sequence[Row], columns: Sequence[Column]) -> None:
+    """A column without any value is left out: the width is for the others."""
     # rich costs 0.06 s, so only a terminal pays for it.
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in columns:
-        table.add_column(
-            column.heading, justify="right" if column.is_right else "left", overflow="fold", no_wrap=not column.may_wrap
-        )
-    for row in rows:
+    texts = [[column.text(row) for row in rows] for column in columns]
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    shown = []
+    for column, cells in zip(columns, texts, strict=True):
+        if any(cells):
+            shown.append(cells)
+            table.add_column(
+                column.heading.upper(),
+                justify="right" if column.is_right else "left",
+                overflow="fold",
+                no_wrap=not column.may_wrap,
+                min_width=_LEAST_WIDTH if column.may_wrap else None,
+            )
+    for row in zip(*shown, strict=True):
         # Text, not str: rich reads [markup] in a plain string, and these are words of peers.
-        table.add_row(*(Text(column.text(row)) for column in columns))
+        table.add_row(*(Text(cell) for cell in row))
     Console(highlight=False).print(table)
 
 

@@ -52,7 +52,7 @@ def _report(around: Surroundings) -> Report:
         "store": {"exists": around.store_exists(), "schema_version": None},
         "archive": {"pending_events": None, "oldest_pending_s": None, "last_commit_at": None},
     }
-    if url is None and not report["store"]["exists"]:
+    if url is None and owner is None and not report["store"]["exists"]:
         return _ask_elsewhere(report, around)
     if url is not None and _ask(report, server_at(url, around)):
         return report

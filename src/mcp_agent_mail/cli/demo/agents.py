@@ -61,16 +61,19 @@ class ScriptedAgent:
     call: CallTool
     token: str
     told: Told
+    pause_s: float
 
     async def send(self, to: list[str], subject: str, body: str, **more: Any) -> None:
         arguments = self._as_sender()
         arguments |= {"to": to, "subject": subject, "body_md": body, **more}
+        await asyncio.sleep(self.pause_s)
         answer = await self.call("send_message", arguments)
         self.told({**answer["deliveries"][0]["payload"], "body_md": body})
 
     async def reply(self, message: Mapping[str, Any], body: str, **more: Any) -> None:
         arguments = self._as_sender()
-        arguments |= {"message_id": message["id"], "body_md": body, **more}
+        arguments |= {"message_id": message["id"], "body_md": body, "ack_required": False, **more}
+        await asyncio.sleep(self.pause_s)
         answer = await self.call("reply_message", arguments)
         self.told({**answer["deliveries"][0]["payload"], "body_md": body})
 
@@ -93,7 +96,7 @@ class ScriptedAgent:
         raise NoServer(f"{self.name} waited {_MAIL_TIMEOUT_S:.0f} s for mail that did not come.")
 
 
-async def register(call: CallTool, told: Told, **profile: str) -> ScriptedAgent:
+async def register(call: CallTool, told: Told, pause_s: float, **profile: str) -> ScriptedAgent:
     agent = await call("register_agent", profile)
     return ScriptedAgent(
         name=agent["name"],
@@ -101,4 +104,5 @@ async def register(call: CallTool, told: Told, **profile: str) -> ScriptedAgent:
         call=call,
         token=agent["registration_token"],
         told=told,
+        pause_s=pause_s,
     )

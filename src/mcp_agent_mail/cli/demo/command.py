@@ -19,11 +19,14 @@ from mcp_agent_mail.cli.present import print_text
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 _TIMEOUT_S = 120.0
+_PAUSE_S = 1.2
+"""Before each message: time to read, and longer than the archive's commit interval, so that each gets its commit."""
 
 
 @app.command("demo", cls=LeanCommand)
 def demo(
     keep: Annotated[bool, typer.Option("--keep/--no-keep", help="Leave the mail behind to be read.")] = True,
+    fast: Annotated[bool, typer.Option("--fast", help="Without pauses to read along.")] = False,
 ) -> None:
     """Watch two scripted agents work a task by mail on a scratch server.
 
@@ -37,17 +40,17 @@ def demo(
         print_text("Starting a scratch server ...")
         with scratch_server(folder) as url:
             print_text(f"It serves at {url}/mcp. Two agents connect.\n")
-            whois = _play(url, str(workspace))
+            whois = _play(url, str(workspace), pause_s=0.0 if fast else _PAUSE_S)
         _say_where_to_read(folder, whois)
     finally:
-        if not keep:
+        if keep:
+            print_text(f"\nThe server has stopped. All it wrote is in {folder}; when done: rm -r {_quoted(folder)}")
+        else:
             shutil.rmtree(folder)
-            print_text(f"\nRemoved {folder}.")
-    if keep:
-        print_text(f"\nThe server has stopped. Everything it wrote is in {folder}; when done: rm -r {_quoted(folder)}")
+            print_text(f"\nThe server has stopped. {folder} is removed.")
 
 
-def _play(url: str, project_key: str) -> dict[str, Any]:
+def _play(url: str, project_key: str, *, pause_s: float) -> dict[str, Any]:
     # fastmcp costs a second of import: after the first line is on the screen.
     import asyncio
 
@@ -55,7 +58,7 @@ def _play(url: str, project_key: str) -> dict[str, Any]:
 
     async def bounded() -> dict[str, Any]:
         async with asyncio.timeout(_TIMEOUT_S):
-            return await play(url, project_key, _tell)
+            return await play(url, project_key, _tell, pause_s=pause_s)
 
     return asyncio.run(bounded())
 
@@ -82,7 +85,13 @@ def _say_where_to_read(folder: Path, whois: Mapping[str, Any]) -> None:
     print_text(f"  cat {_quoted(letters[0])}")
     print_text("\nor as a person, with no server running:\n")
     at_store = f"STORAGE_ROOT={_quoted(folder / 'store')}"
-    print_text(f"  {at_store} am mail thread rounding --project {_quoted(folder / 'shop')}")
+    print_text(f"  {at_store} {_our_name()} mail thread rounding --project {_quoted(folder / 'shop')}")
+
+
+def _our_name() -> str:
+    """As it was typed (`.venv/bin/am`), so that the line can be copied."""
+    typed = Path(sys.argv[0])
+    return shlex.quote(sys.argv[0]) if typed.name in ("am", "mcp-agent-mail") else "am"
 
 
 def _quoted(path: Path) -> str:

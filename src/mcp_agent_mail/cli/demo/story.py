@@ -14,7 +14,7 @@ MAKER = "RedStone"
 _ARCHIVE_TIMEOUT_S = 20.0
 
 
-async def play(url: str, project_key: str, told: Told) -> dict[str, Any]:
+async def play(url: str, project_key: str, told: Told, *, pause_s: float) -> dict[str, Any]:
     """Let both agents work until the task is done and archived. The maker's `whois` with its commits."""
     async with official_client(f"{url}/mcp") as planners, fastmcp_client(f"{url}/mcp") as makers:
         await planners("ensure_project", {"human_key": project_key})
@@ -22,6 +22,7 @@ async def play(url: str, project_key: str, told: Told) -> dict[str, Any]:
             register(
                 planners,
                 told,
+                pause_s,
                 project_key=project_key,
                 name=PLANNER,
                 program="demo-planner",
@@ -31,6 +32,7 @@ async def play(url: str, project_key: str, told: Told) -> dict[str, Any]:
             register(
                 makers,
                 told,
+                pause_s,
                 project_key=project_key,
                 name=MAKER,
                 program="demo-maker",
@@ -40,7 +42,7 @@ async def play(url: str, project_key: str, told: Told) -> dict[str, Any]:
         )
         await asyncio.gather(_plan(planner), _make(maker))
         await _wait_for_archive(planners)
-        about_maker = {"project_key": project_key, "agent_name": MAKER, "commit_limit": 5}
+        about_maker = {"project_key": project_key, "agent_name": MAKER, "commit_limit": 10}
         whois: dict[str, Any] = await makers("whois", about_maker)
         return whois
 

@@ -1,0 +1,142 @@
+"""Which server, which token: the gateway's choices, seen from outside."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from mcp_agent_mail.store.lock import StoreLock
+from tests.cli.command_line import am, environment
+from tests.cli.conftest import Post
+from tests.served import Served
+
+
+def test_a_named_server_is_asked_instead_of_the_own_store(post: Post, tmp_path: Path) -> None:
+    done = am("projects", "list", "--json", home=tmp_path, AGENT_MAIL_URL=f"http://127.0.0.1:{post.server.port}/mcp")
+
+    assert [project["human_key"] for project in json.loads(done.stdout)] == [post.project]
+
+
+def test_a_store_that_is_here_and_free_is_not_passed_over_for_a_server_of_another(
+    post: Post, stopped_post: Post
+) -> None:
+    done = stopped_post.server.am("projects", "list", "--json")
+    settings = stopped_post.server.environment() | {"HTTP_PORT": str(post.server.port)}
+    besides_another = subprocess.run(
+        [sys.executable, "-m", "mcp_agent_mail", "projects", "list", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=settings,
+    )
+
+    assert [project["human_key"] for project in json.loads(done.stdout)] == [stopped_post.project]
+    assert besides_another.stdout == done.stdout
+
+
+def test_the_operators_token_is_not_sent_to_a_named_server_of_another_store(post: Post, tmp_path: Path) -> None:
+    """Elsewhere we are nobody's operator: writing as Human is refused."""
+    done = am(
+        *("mail", "send", "--to", "RedStone", "-s", "x", "y", "--project", post.project),
+        home=tmp_path,
+        AGENT_MAIL_URL=f"http://127.0.0.1:{post.server.port}",
+    )
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error (PERMISSION_DENIED): ")
+
+
+def test_naming_the_server_of_the_own_store_keeps_the_operators_rights(post: Post, tmp_path: Path) -> None:
+    done = am(
+        *("mail", "send", "--to", "RedStone", "-s", "x", "y", "--project", post.project),
+        home=tmp_path,
+        STORAGE_ROOT=str(post.server.root),
+        AGENT_MAIL_URL=f"http://127.0.0.1:{post.server.port}",
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_server_with_a_token_is_opened_by_the_operators(tmp_path: Path) -> None:
+    with Served(tmp_path / "store", HOME=str(tmp_path), HTTP_BEARER_TOKEN="a-very-long-server-token") as server:
+        ours = server.am("projects", "list")
+        strangers = am("projects", "list", home=tmp_path, AGENT_MAIL_URL=f"http://127.0.0.1:{server.port}")
+        friends = am(
+            *("projects", "list"),
+            home=tmp_path,
+            AGENT_MAIL_URL=f"http://127.0.0.1:{server.port}",
+            AGENT_MAIL_TOKEN="a-very-long-server-token",
+        )
+
+    assert (ours.returncode, friends.returncode, strangers.returncode) == (0, 0, 1)
+    assert strangers.stderr.startswith("Error (AUTHENTICATION_REQUIRED): ")
+    assert "AGENT_MAIL_TOKEN" in strangers.stderr
+
+
+def test_what_is_no_agent_mail_server_is_told_as_such(tmp_path: Path) -> None:
+    program = (
+        "import http.server\n"
+        "server = http.server.HTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)\n"
+        "print(server.server_port, flush=True)\n"
+        "server.handle_request()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=tmp_path
+    ) as other:
+        assert other.stdout is not None
+        port = other.stdout.readline().strip()
+        done = am("projects", "list", home=tmp_path, AGENT_MAIL_URL=f"http://127.0.0.1:{port}")
+
+    assert done.returncode == 69
+    assert "no agent-mail server" in done.stderr
+
+
+def test_commands_without_a_server_wait_for_each_other(stopped_post: Post) -> None:
+    send = ["mail", "send", "--to", "RedStone", "-s", "at once", "x", "--project", stopped_post.project]
+    command = [sys.executable, "-m", "mcp_agent_mail", *send]
+    settings = stopped_post.server.environment()
+    processes = [
+        subprocess.Popen(command, env=settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    errors = [process.communicate(timeout=60)[1] for process in processes]
+
+    inbox = json.loads(
+        stopped_post.server.am("mail", "inbox", "RedStone", "--project", stopped_post.project, "--json").stdout
+    )
+    assert errors == ["", "", ""]
+    assert [message["subject"] for message in inbox["messages"]].count("at once") == 3
+
+
+def test_a_store_that_another_process_keeps_is_told_with_its_owner(stopped_post: Post) -> None:
+    server = stopped_post.server
+    with StoreLock(server.root, server.database):
+        done = server.am("mail", "inbox", "--project", stopped_post.project)
+
+    assert done.returncode == 69
+    assert "is in use by process" in done.stderr
+
+
+def test_an_agents_own_token_does_not_make_the_person_that_agent(post: Post) -> None:
+    with post.server.connect() as connection:
+        token = connection.call(
+            "register_agent", project_key=post.project, name="GreenHill", program="tester", model="scripted"
+        )["registration_token"]
+
+    done = subprocess.run(
+        [sys.executable, "-m", "mcp_agent_mail", "mail", "send", "--to", "RedStone", "-s", "x", "y", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=post.project,
+        env=environment(
+            Path(post.project),
+            STORAGE_ROOT=str(post.server.root),
+            AGENT_MAIL_AGENT_TOKEN=token,
+            AGENT_MAIL_PROJECT=post.project,
+        ),
+    )
+
+    assert json.loads(done.stdout)["deliveries"][0]["payload"]["from"] == "Human"
