@@ -44,6 +44,10 @@ def parse(argv: list[str]) -> argparse.Namespace:
         help="whose core runs the archive's process and its Git children (default: the client's)",
     )
     chosen = parser.parse_args(argv)
+    chosen.server_cores, chosen.client_cores = core_pair()  # before anything is bound
+    both = chosen.server_cores | chosen.client_cores
+    cores = {"client": chosen.client_cores, "server": chosen.server_cores, "any": both}
+    chosen.archive_cores = cores[chosen.archive_on]
     chosen.pairs = chosen.pairs or (2 if chosen.quick else 5)
     chosen.seconds = chosen.seconds or (1.5 if chosen.quick else 4.0)
     chosen.messages = chosen.messages or (1_000 if chosen.quick else 10_000)
@@ -69,8 +73,6 @@ def machine() -> dict[str, Any]:
 
 def conditions(chosen: argparse.Namespace) -> dict[str, Any]:
     """Everything fixed, as it is printed."""
-    server, client = core_pair()
-    git_cores = {"client": client, "server": server, "any": server | client}[chosen.archive_on]
     return {
         "pairs": chosen.pairs,
         "seconds_per_phase": chosen.seconds,
@@ -82,9 +84,9 @@ def conditions(chosen: argparse.Namespace) -> dict[str, Any]:
         "messages_before": chosen.messages,
         "agents": AGENTS,
         "burst": f"{SENDERS} senders to {RECIPIENTS} recipients each",
-        "servers_on_cores": sorted(server),
-        "client_on_cores": sorted(client),
-        "archive_process_and_git_on_cores": sorted(git_cores),
+        "servers_on_cores": sorted(chosen.server_cores),
+        "client_on_cores": sorted(chosen.client_cores),
+        "archive_process_and_git_on_cores": sorted(chosen.archive_cores),
         "floor": "one-tool FastMCP; uvicorn, uvloop, httptools, stateful + JSON, gc frozen, telemetry off",
         "client": "raw keep-alive HTTP/1.1, one epoll loop, handshake-era sessions and /rpc",
         "machine": machine(),
@@ -93,15 +95,14 @@ def conditions(chosen: argparse.Namespace) -> dict[str, Any]:
 
 def measure_starts(chosen: argparse.Namespace, scratch: Path) -> list[dict[str, Any]]:
     """Alternate fresh starts of both, one at a time: time to the first answer, then memory at rest."""
-    server_cores, _ = core_pair()
     starts = []
     for number in range(chosen.pairs):
         record: dict[str, Any] = {}
         for name in ("floor", "ours") if number % 2 == 0 else ("ours", "floor"):
             if name == "floor":
-                server = start_floor(scratch, server_cores, McpSession())
+                server = start_floor(scratch, chosen.server_cores, McpSession())
             else:
-                server = start_ours(scratch / f"start-{number}", server_cores, McpSession())
+                server = start_ours(scratch / f"start-{number}", chosen.server_cores, McpSession())
             time.sleep(SETTLE_S)
             record[f"{name}_s"] = round(server.first_answer_s, 3)
             record[f"{name}_pss_mib"] = [round(size, 1) for size in pss_mib(server.process.pid).values()]
@@ -131,14 +132,12 @@ def measure_pair(bench: Bench, number: int) -> Pair:
 
 
 def measure_load(chosen: argparse.Namespace, scratch: Path) -> tuple[dict[str, float], list[Pair], list[float]]:
-    server_cores, client_cores = core_pair()
-    git_cores = {"client": client_cores, "server": server_cores, "any": server_cores | client_cores}
-    floor = start_floor(scratch, server_cores, McpSession())
+    floor = start_floor(scratch, chosen.server_cores, McpSession())
     root = scratch / "store"
-    ours = start_ours(root, server_cores, McpSession())
+    ours = start_ours(root, chosen.server_cores, McpSession())
     try:
         wait_drained(ours)
-        move_children(ours, git_cores[chosen.archive_on])
+        move_children(ours, chosen.archive_cores)
         say(f"seeding {chosen.messages} messages")
         seeded = populate(ours, chosen.messages)
         bench = Bench(floor, ours, root / "mail.sqlite3", chosen.seconds)
@@ -161,9 +160,8 @@ def main() -> int:
     chosen = parse(sys.argv[1:])
     scratch = chosen.scratch or Path(tempfile.mkdtemp(prefix="agent-mail-bench-"))
     scratch.mkdir(parents=True, exist_ok=True)
-    _, client_cores = core_pair()
-    if client_cores:
-        os.sched_setaffinity(0, client_cores)
+    if chosen.client_cores:
+        os.sched_setaffinity(0, chosen.client_cores)
     fixed = conditions(chosen)
     try:
         starts = measure_starts(chosen, scratch)
