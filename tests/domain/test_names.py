@@ -39,8 +39,8 @@ OFFENSIVE = re.compile(
 # Words that are fine alone and a slogan, a slur or worse beside some other one.
 NEVER_IN_LISTS = (
     "black brown white yellow hard stiff wet moist hot naked bare thick tiny little big huge man woman boy girl monkey "
-    "ape pig dog rat snake beaver wood pole shaft rod power pride dawn sun star cross order guard front army party wolf "
-    "eagle panther rose hood hole crack ball balls nut nuts cherry melon shower bush root"
+    "ape pig dog rat snake beaver wood pole shaft rod power pride dawn sun star cross order guard front army party "
+    "wolf eagle panther rose hood hole crack ball balls nut nuts cherry melon shower bush root"
 ).split()
 
 
@@ -86,7 +86,17 @@ def test_names_of_programs_are_refused(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["gpt-5", "GPT5-codex", "opus-4-1", "claude-opus-4-5-20251101", "o3", "o4-mini", "sonnet", "llama3-70b", "nova-pro"],
+    [
+        "gpt-5",
+        "GPT5-codex",
+        "opus-4-1",
+        "claude-opus-4-5-20251101",
+        "o3",
+        "o4-mini",
+        "sonnet",
+        "llama3-70b",
+        "nova-pro",
+    ],
 )
 def test_names_of_models_are_refused(name: str) -> None:
     with pytest.raises(UnfitName, match="names a model"):

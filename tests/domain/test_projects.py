@@ -61,7 +61,12 @@ def test_a_path_of_more_than_1024_characters_is_refused() -> None:
 
 
 def test_a_key_is_a_path_when_it_begins_with_a_slash() -> None:
-    assert (is_path("/work"), is_path(" /work"), is_path("work-app-1a2b3c4d"), is_path("")) == (True, True, False, False)
+    assert (is_path("/work"), is_path(" /work"), is_path("work-app-1a2b3c4d"), is_path("")) == (
+        True,
+        True,
+        False,
+        False,
+    )
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ async def test_the_store_itself_refuses_a_second_project_of_a_path(tmp_path: Pat
 
 async def test_projects_are_listed_oldest_first_page_by_page_without_archived_ones(tmp_path: Path) -> None:
     async with Store(tmp_path / "mail.sqlite3") as store:
-        made = [await store.write(lambda tx, key=key: add(tx, key)) for key in ("/a", "/b", "/c", "/d")]
+        made = await store.write(lambda tx: [add(tx, key) for key in ("/a", "/b", "/c", "/d")])
         archived = await store.write(lambda tx: tx.projects.set_archived(made[1].id, Micros(9)))
 
         page = store.read(lambda view: view.projects.list_(limit=2))

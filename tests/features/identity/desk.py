@@ -25,7 +25,7 @@ from mcp_agent_mail.features.projects.tools import project_tools
 from mcp_agent_mail.store.database import Store
 
 PROJECT = "/work/app"
-PROFILE = {"program": "tests", "model": "none"}
+PROFILE: dict[str, Any] = {"program": "tests", "model": "none"}
 SERVER_TOKEN = "the-token-of-this-server"
 OPERATOR_TOKEN = "amo_operator"
 NOBODY = Credentials(via="mcp")
@@ -80,9 +80,7 @@ async def open_desk(
     async with Store(path, clock=clock) as store, Activity(store, clock=clock, interval_s=600) as activity:
         projects = ProjectService(store, projects_path=folder / "projects")
         rules = AuthRules(auth=auth, server_token=SERVER_TOKEN, operator_token=OPERATOR_TOKEN)
-        identity = IdentityService(
-            store, activity, rules=rules, enforcement=enforcement, clock=clock, choose=choose
-        )
+        identity = IdentityService(store, activity, rules=rules, enforcement=enforcement, clock=clock, choose=choose)
         yield Desk(
             store=store,
             path=path,

@@ -36,10 +36,13 @@ class Activity:
     The first note starts a task that writes at each interval and ends when nothing is left.
     """
 
-    def __init__(self, store: Store, *, clock: Clock, interval_s: float = FLUSH_INTERVAL_S) -> None:
+    def __init__(
+        self, store: Store, *, clock: Clock, interval_s: float = FLUSH_INTERVAL_S, max_noted: int = MAX_NOTED
+    ) -> None:
         self._store = store
         self._clock = clock
         self._interval_s = interval_s
+        self._max_noted = max_noted
         self._noted: dict[AgentId, _Note] = {}
         self._writing: dict[AgentId, _Note] = {}
         self._stopping = asyncio.Event()
@@ -55,7 +58,7 @@ class Activity:
 
     def note(self, agent: Agent) -> None:
         """`agent` has just done something."""
-        if agent.id not in self._noted and len(self._noted) >= MAX_NOTED:
+        if agent.id not in self._noted and len(self._noted) >= self._max_noted:
             return
         self._noted[agent.id] = _Note(agent.project_id, self._clock())
         if self._flusher is None and not self._stopping.is_set():

@@ -1,0 +1,267 @@
+"""Registering: one name is one identity, a token is shown once, each enforcement mode keeps its word."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.errors import Conflict, InvalidInput, PermissionDenied
+from mcp_agent_mail.core.ids import token_hash
+from mcp_agent_mail.domain.caller import AgentAuth, ReservedIdentity, TokenMissing, WrongToken
+from mcp_agent_mail.domain.name_words import ADJECTIVES
+from mcp_agent_mail.domain.names import NameEnforcement, is_generated_form
+from tests.features.identity.desk import OPERATOR, PROFILE, PROJECT, Desk, Ticking, open_desk, with_token
+
+AGENT_KEYS = [
+    "attachments_policy",
+    "contact_policy",
+    "id",
+    "inception_ts",
+    "last_active_ts",
+    "model",
+    "name",
+    "program",
+    "project_id",
+    "task_description",
+]
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    async with open_desk(tmp_path, clock=Ticking()) as opened:
+        await opened.call("ensure_project", human_key=PROJECT)
+        yield opened
+
+
+async def test_a_new_agent_gets_its_token_and_its_profile_goes_to_the_archive(desk: Desk) -> None:
+    agent = await desk.register("BlueLake", task_description="the parser")
+
+    kind, agent_id, snapshot = desk.rows("SELECT kind, agent_id, snapshot FROM outbox ORDER BY seq DESC")[0]
+
+    assert sorted(agent) == sorted([*AGENT_KEYS, "registration_token", "verified"])
+    assert agent["registration_token"].startswith("amt_")
+    assert (agent["name"], agent["contact_policy"], agent["verified"]) == ("BlueLake", "auto", False)
+    assert (kind, agent_id, json.loads(snapshot)["task_description"]) == ("profile", agent["id"], "the parser")
+
+
+async def test_eight_agents_registering_one_name_at_once_are_one_identity(desk: Desk) -> None:
+    spellings = ["BlueLake", "bluelake", "BLUELAKE", " BlueLake "]
+
+    agents = await asyncio.gather(*(desk.register(spellings[number % 4]) for number in range(8)))
+
+    assert len({agent["id"] for agent in agents}) == 1
+    assert len({agent["name"] for agent in agents}) == 1
+    assert sum("registration_token" in agent for agent in agents) == 1
+
+
+async def test_eight_new_identities_of_one_hint_are_eight(desk: Desk) -> None:
+    made = await asyncio.gather(
+        *(
+            desk.call("create_agent_identity", project_key=PROJECT, name_hint="GoldenHarbor", **PROFILE)
+            for _ in range(8)
+        )
+    )
+
+    assert len({agent["name"].lower() for agent in made}) == 8
+    assert sum(agent["name"] == "GoldenHarbor" for agent in made) == 1
+    assert sum(agent.get("requested_name") == "GoldenHarbor" and agent["name_coerced"] for agent in made) == 7
+    assert len({agent["registration_token"] for agent in made}) == 8
+
+
+async def test_the_same_name_again_updates_the_profile_and_keeps_the_rest(desk: Desk) -> None:
+    first = await desk.register("BlueLake", task_description="the parser")
+
+    again = await desk.register("bluelake", program="other", model="newer", task_description="")
+
+    assert (again["id"], again["name"], again["inception_ts"]) == (first["id"], "BlueLake", first["inception_ts"])
+    assert (again["program"], again["model"], again["task_description"]) == ("other", "newer", "the parser")
+    assert "registration_token" not in again
+    assert "requested_name" not in again
+
+
+async def test_registering_again_never_replaces_the_token(desk: Desk) -> None:
+    token = (await desk.register("BlueLake"))["registration_token"]
+    await desk.register("BlueLake", program="other")
+
+    proven = await desk.register("BlueLake", by=with_token(token))
+
+    assert proven["verified"] is True
+
+
+async def test_registering_again_with_nothing_new_writes_nothing(desk: Desk) -> None:
+    await desk.register("BlueLake")
+    before = desk.rows("SELECT max(seq) FROM outbox")
+
+    again = await desk.register("BlueLake")
+
+    assert desk.rows("SELECT max(seq) FROM outbox") == before
+    assert again["last_active_ts"] > again["inception_ts"]
+
+
+async def test_a_retired_agent_comes_back_by_registering(desk: Desk) -> None:
+    first = await desk.register("BlueLake")
+    await desk.call("deregister_agent", project_key=PROJECT, agent_name="BlueLake")
+
+    again = await desk.register("BlueLake")
+
+    assert again["id"] == first["id"]
+    assert (await desk.call("whois", project_key=PROJECT, agent_name="BlueLake"))["retired_at"] is None
+
+
+async def test_a_retired_name_is_not_given_to_another(desk: Desk) -> None:
+    first = await desk.register("BlueLake")
+    await desk.call("deregister_agent", project_key=PROJECT, agent_name="BlueLake")
+
+    made = await desk.call("create_agent_identity", project_key=PROJECT, name_hint="bluelake", **PROFILE)
+
+    assert made["id"] != first["id"]
+    assert made["name"].lower() != "bluelake"
+
+
+async def test_without_a_name_one_is_generated(desk: Desk) -> None:
+    agent = await desk.register()
+
+    assert is_generated_form(agent["name"])
+    assert "requested_name" not in agent
+
+
+async def test_a_generated_name_that_is_taken_in_any_case_is_drawn_again(tmp_path: Path) -> None:
+    drawn: list[str] = []
+
+    def choose(words: Sequence[str]) -> str:
+        word = words[0] if len(drawn) < 4 else words[1]
+        drawn.append(word)
+        return word
+
+    async with open_desk(tmp_path, choose=choose) as desk:
+        await desk.call("ensure_project", human_key=PROJECT)
+        await desk.register("ableacorn")
+        drawn.clear()
+        agent = await desk.register()
+
+    assert ADJECTIVES[0] == "Able"
+    assert agent["name"] == "AgileAlcove"
+
+
+async def test_when_every_draw_is_taken_the_agent_is_asked_for_a_name(tmp_path: Path) -> None:
+    async with open_desk(tmp_path, choose=lambda words: words[0]) as desk:
+        await desk.call("ensure_project", human_key=PROJECT)
+        await desk.register()
+
+        with pytest.raises(Conflict, match="generated names are all taken"):
+            await desk.register()
+
+
+@pytest.mark.parametrize(
+    "name", ["Human", "system", "all", "claude-code", "gpt-5", "Blue Lake", "1x", "x" * 65, "tests"]
+)
+async def test_an_unfit_name_is_refused_and_leaves_no_trace(name: str, desk: Desk) -> None:
+    with pytest.raises(InvalidInput):
+        await desk.register(name)
+
+    assert desk.rows("SELECT count(*) FROM agents") == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("mode", "name", "is_kept"),
+    [
+        (NameEnforcement.COERCE, "reviewer", False),
+        (NameEnforcement.COERCE, "Human", False),
+        (NameEnforcement.COERCE, "BlueLake", True),
+        (NameEnforcement.ALWAYS_AUTO, "BlueLake", False),
+        (NameEnforcement.STRICT, "BlueLake", True),
+    ],
+)
+async def test_a_mode_that_replaces_a_name_says_so(
+    mode: NameEnforcement, name: str, *, is_kept: bool, tmp_path: Path
+) -> None:
+    async with open_desk(tmp_path, enforcement=mode) as desk:
+        await desk.call("ensure_project", human_key=PROJECT)
+        agent = await desk.register(name)
+
+    if is_kept:
+        assert (agent["name"], "requested_name" in agent, "name_coerced" in agent) == (name, False, False)
+    else:
+        assert is_generated_form(agent["name"])
+        assert agent["name"] != name
+        assert (agent["requested_name"], agent["name_coerced"]) == (name, True)
+
+
+@pytest.mark.parametrize("mode", [NameEnforcement.COERCE, NameEnforcement.ALWAYS_AUTO])
+async def test_in_every_mode_an_agent_comes_back_by_the_name_it_was_given(
+    mode: NameEnforcement, tmp_path: Path
+) -> None:
+    async with open_desk(tmp_path, enforcement=mode) as desk:
+        await desk.call("ensure_project", human_key=PROJECT)
+        given = await desk.register("reviewer")
+
+        assert (await desk.register(given["name"]))["id"] == given["id"]
+
+
+async def test_the_token_stands_nowhere_in_the_database(desk: Desk) -> None:
+    token = (await desk.register("BlueLake"))["registration_token"]
+
+    files = [path for path in desk.path.parent.iterdir() if path.is_file()]
+
+    assert any(token_hash(token) in path.read_bytes() for path in files)
+    assert [path.name for path in files if token.encode() in path.read_bytes()] == []
+
+
+async def test_a_wrong_token_is_denied_even_for_a_new_name(desk: Desk) -> None:
+    with pytest.raises(PermissionDenied):
+        await desk.register("BlueLake", registration_token="amt_wrong")
+
+    assert desk.rows("SELECT count(*) FROM agents") == [(2,)]
+
+
+async def test_with_another_agents_token_a_new_name_is_free_and_a_known_one_is_denied(desk: Desk) -> None:
+    blue = (await desk.register("BlueLake"))["registration_token"]
+    await desk.register("RedStone")
+
+    helper = await desk.register("blue-helper", by=with_token(blue))
+    with pytest.raises(WrongToken):
+        await desk.register("RedStone", by=with_token(blue))
+
+    assert "registration_token" in helper
+
+
+async def test_in_strict_mode_coming_back_needs_the_token_and_a_new_name_does_not(tmp_path: Path) -> None:
+    async with open_desk(tmp_path, auth=AgentAuth.STRICT) as desk:
+        await desk.call("ensure_project", human_key=PROJECT)
+        agent = await desk.register("BlueLake")
+
+        with pytest.raises(TokenMissing, match="needs its token"):
+            await desk.register("BlueLake", program="thief")
+        back = await desk.register("BlueLake", registration_token=agent["registration_token"])
+
+    assert "verified" not in agent
+    assert (back["id"], back["program"]) == (agent["id"], PROFILE["program"])
+
+
+async def test_a_token_issued_again_voids_the_old_one(desk: Desk) -> None:
+    old = (await desk.register("BlueLake"))["registration_token"]
+
+    answer = await desk.call("reissue_token", by=OPERATOR, project_key=PROJECT, agent_name="bluelake")
+
+    with pytest.raises(PermissionDenied, match="not valid"):
+        await desk.register("BlueLake", by=with_token(old))
+    assert (await desk.register("BlueLake", by=with_token(answer["registration_token"])))["verified"] is True
+    assert answer["name"] == "BlueLake"
+
+
+async def test_only_the_operator_issues_tokens_again_and_never_over_mcp(desk: Desk) -> None:
+    own = (await desk.register("BlueLake"))["registration_token"]
+    arguments = {"project_key": PROJECT, "agent_name": "BlueLake"}
+    over_rpc = type(OPERATOR)(via="rpc", agent_token=own)
+    operator_over_mcp = type(OPERATOR)(via="mcp", bearer_token=OPERATOR.bearer_token)
+
+    with pytest.raises(PermissionDenied, match="Only the operator"):
+        await desk.call("reissue_token", by=over_rpc, **arguments)
+    with pytest.raises(Exception, match="Unknown tool"):
+        await desk.call("reissue_token", by=operator_over_mcp, **arguments)
+    with pytest.raises(ReservedIdentity):
+        await desk.call("reissue_token", by=OPERATOR, project_key=PROJECT, agent_name="Human")
