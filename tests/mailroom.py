@@ -56,33 +56,6 @@ def add_agent(tx: Tx, project: Project, name: str, kind: AgentKind = AgentKind.A
     return tx.agents.add(new, tx.now())
 
 
-def letter(
-    sender: Agent,
-    *,
-    subject: str = "Plan",
-    body: str = "body",
-    importance: Importance = Importance.NORMAL,
-    ack_required: bool = False,
-    thread_id: str | None = None,
-    topic: str | None = None,
-) -> NewMessage:
-    return NewMessage(
-        project_id=sender.project_id,
-        sender_id=sender.id,
-        thread_id=thread_id,
-        topic=topic,
-        subject=subject,
-        body_md=body,
-        importance=importance,
-        ack_required=ack_required,
-        reply_to=None,
-    )
-
-
-def addressed(agents: Sequence[Agent], kind: RecipientKind = RecipientKind.TO) -> list[NewRecipient]:
-    return [NewRecipient(agent_id=agent.id, project_id=agent.project_id, kind=kind) for agent in agents]
-
-
 @dataclass
 class Mailroom:
     """A store with two projects: `app` has BlueLake, RedStone, GreenField, `lib` has QuietFox and another BlueLake."""
@@ -96,6 +69,34 @@ class Mailroom:
     green: Agent
     fox: Agent
     lib_blue: Agent
+
+    def letter(
+        self,
+        sender: Agent,
+        *,
+        body: str = "body",
+        importance: Importance = Importance.NORMAL,
+        ack_required: bool = False,
+        thread_id: str | None = None,
+        topic: str | None = None,
+    ) -> NewMessage:
+        return NewMessage(
+            sender=sender,
+            project=self.project_of(sender),
+            thread_id=thread_id,
+            topic=topic,
+            subject="Plan",
+            body_md=body,
+            importance=importance,
+            ack_required=ack_required,
+            reply_to=None,
+        )
+
+    def addressed(self, agents: Sequence[Agent], kind: RecipientKind = RecipientKind.TO) -> list[NewRecipient]:
+        return [NewRecipient(agent=agent, project=self.project_of(agent), kind=kind) for agent in agents]
+
+    def project_of(self, agent: Agent) -> Project:
+        return self.app if agent.project_id == self.app.id else self.lib
 
     async def post(self, new: NewMessage, *recipients: NewRecipient) -> tuple[Message, list[Recipient]]:
         """Store a message as the store alone does it, without any of the checks of a send."""

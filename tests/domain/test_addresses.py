@@ -28,7 +28,7 @@ def test_an_address_is_a_name_and_perhaps_a_project(text: str, name: str, key: s
     assert parse_address(text) == Address(name=name, project_key=key)
 
 
-@pytest.mark.parametrize("text", ["@app", "BlueLake@", "BlueLake@  ", "project:app", "project:#BlueLake", "project:app#"])
+@pytest.mark.parametrize("text", ["@app", "Blue@", "Blue@  ", "project:app", "project:#Blue", "project:app#"])
 def test_half_an_address_is_refused_with_the_forms_accepted(text: str) -> None:
     with pytest.raises(UnreadableAddress) as refused:
         parse_address(text)

@@ -12,7 +12,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.store.inboxes import InboxPage, Waiting
 from mcp_agent_mail.store.view import Tx, View
-from tests.mailroom import Mailroom, addressed, letter, open_mailroom
+from tests.mailroom import Mailroom, open_mailroom
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def unread_count(room: Mailroom, agent: Agent) -> int:
 
 
 async def post(room: Mailroom, **what: object) -> MessageId:
-    message, _ = await room.post(letter(room.blue, **what), *addressed([room.red]))  # type: ignore[arg-type]
+    message, _ = await room.post(room.letter(room.blue, **what), *room.addressed([room.red]))  # type: ignore[arg-type]
     return message.id
 
 
@@ -76,7 +76,7 @@ async def test_a_time_parts_the_inbox_exactly(room: Mailroom) -> None:
         for _ in range(3):
             sent.append(await post(room))
             times.append(room.clock.now)
-            await room.post(letter(room.red), *addressed([room.green, room.blue]))
+            await room.post(room.letter(room.red), *room.addressed([room.green, room.blue]))
         room.clock.step()
 
     for at in (times[0] - 1, *times, times[-1] + 1):

@@ -7,7 +7,7 @@ import pytest
 
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.messages import RecipientKind
-from tests.mailroom import Mailroom, addressed, letter, open_mailroom
+from tests.mailroom import Mailroom, open_mailroom
 
 
 @pytest.fixture
@@ -17,9 +17,9 @@ async def room(tmp_path: Path) -> AsyncIterator[Mailroom]:
 
 
 async def test_a_stored_message_is_found_with_its_names_resolved(room: Mailroom) -> None:
-    new = letter(room.blue, subject="Plan", body="caf\u00e9 \0 end", thread_id="TKT-1", topic="Build")
+    new = room.letter(room.blue, body="caf\u00e9 \0 end", thread_id="TKT-1", topic="Build")
 
-    message, recipients = await room.post(new, *addressed([room.red, room.fox]))
+    message, recipients = await room.post(new, *room.addressed([room.red, room.fox]))
 
     assert (message.sender_name, message.project_slug, message.project_key) == ("BlueLake", "work-app", "/work/app")
     assert (message.thread_id, message.topic, message.body_md) == ("TKT-1", "Build", "caf\u00e9 \0 end")
@@ -31,25 +31,25 @@ async def test_a_stored_message_is_found_with_its_names_resolved(room: Mailroom)
 
 
 async def test_delivery_numbers_rise_over_all_recipients_and_messages(room: Mailroom) -> None:
-    _, first = await room.post(letter(room.blue), *addressed([room.red, room.green]))
-    _, second = await room.post(letter(room.red), *addressed([room.blue]))
+    _, first = await room.post(room.letter(room.blue), *room.addressed([room.red, room.green]))
+    _, second = await room.post(room.letter(room.red), *room.addressed([room.blue]))
 
     assert [r.delivery_seq for r in (*first, *second)] == [1, 2, 3]
 
 
 async def test_delivery_times_never_fall_though_the_clock_does(room: Mailroom) -> None:
-    _, first = await room.post(letter(room.blue), *addressed([room.red]))
+    _, first = await room.post(room.letter(room.blue), *room.addressed([room.red]))
     room.clock.step(-3_600)
 
-    message, second = await room.post(letter(room.blue), *addressed([room.red]))
+    message, second = await room.post(room.letter(room.blue), *room.addressed([room.red]))
 
     assert second[0].delivered_ts == first[0].delivered_ts
     assert message.created_ts == room.clock.now
 
 
 async def test_a_message_is_open_to_the_projects_of_its_sender_and_of_those_addressed_openly(room: Mailroom) -> None:
-    openly, _ = await room.post(letter(room.blue), *addressed([room.fox]))
-    blindly, _ = await room.post(letter(room.blue), *addressed([room.fox], RecipientKind.BCC))
+    openly, _ = await room.post(room.letter(room.blue), *room.addressed([room.fox]))
+    blindly, _ = await room.post(room.letter(room.blue), *room.addressed([room.fox], RecipientKind.BCC))
 
     def open_to(message_id: MessageId) -> list[bool]:
         return room.store.read(
@@ -60,8 +60,8 @@ async def test_a_message_is_open_to_the_projects_of_its_sender_and_of_those_addr
     assert open_to(blindly.id) == [True, False]
 
 
-async def test_a_blind_copy_to_another_project_is_found_in_the_full_text_by_its_recipient_alone(room: Mailroom) -> None:
-    message, _ = await room.post(letter(room.blue), *addressed([room.fox], RecipientKind.BCC))
+async def test_a_blind_copy_to_another_project_is_in_the_search_scope_of_its_recipient_alone(room: Mailroom) -> None:
+    message, _ = await room.post(room.letter(room.blue), *room.addressed([room.fox], RecipientKind.BCC))
 
     async with room.store.long_read() as connection:
         rows = await connection.execute_fetchall("SELECT scope FROM messages WHERE id = ?", (message.id,))
@@ -70,8 +70,10 @@ async def test_a_blind_copy_to_another_project_is_found_in_the_full_text_by_its_
 
 
 async def test_a_thread_lists_the_projects_mail_oldest_first_by_pages(room: Mailroom) -> None:
-    ids = [(await room.post(letter(room.blue, thread_id="T"), *addressed([room.red])))[0].id for _ in range(5)]
-    await room.post(letter(room.fox, thread_id="T"), *addressed([room.lib_blue]))
+    ids = [
+        (await room.post(room.letter(room.blue, thread_id="T"), *room.addressed([room.red])))[0].id for _ in range(5)
+    ]
+    await room.post(room.letter(room.fox, thread_id="T"), *room.addressed([room.lib_blue]))
 
     first = room.store.read(lambda view: view.messages.list_thread(room.app.id, "T", limit=3))
     rest = room.store.read(lambda view: view.messages.list_thread(room.app.id, "T", after_id=first[-1].id, limit=3))
@@ -82,9 +84,9 @@ async def test_a_thread_lists_the_projects_mail_oldest_first_by_pages(room: Mail
 
 
 async def test_a_topic_ignores_letter_case_and_lists_newest_first(room: Mailroom) -> None:
-    old, _ = await room.post(letter(room.blue, topic="Build"), *addressed([room.red]))
+    old, _ = await room.post(room.letter(room.blue, topic="Build"), *room.addressed([room.red]))
     room.clock.step()
-    new, _ = await room.post(letter(room.blue, topic="BUILD"), *addressed([room.red]))
+    new, _ = await room.post(room.letter(room.blue, topic="BUILD"), *room.addressed([room.red]))
 
     def ids(since: int | None) -> list[int]:
         return room.store.read(
@@ -97,8 +99,8 @@ async def test_a_topic_ignores_letter_case_and_lists_newest_first(room: Mailroom
 
 
 async def test_what_an_agent_sent_is_listed_newest_first(room: Mailroom) -> None:
-    ids = [(await room.post(letter(room.blue), *addressed([room.red])))[0].id for _ in range(3)]
-    await room.post(letter(room.red), *addressed([room.blue]))
+    ids = [(await room.post(room.letter(room.blue), *room.addressed([room.red])))[0].id for _ in range(3)]
+    await room.post(room.letter(room.red), *room.addressed([room.blue]))
 
     assert room.store.read(lambda view: [h.id for h in view.messages.list_sent(room.blue.id, limit=2)]) == [
         ids[2],

@@ -11,6 +11,8 @@ from typing import NamedTuple
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.projects import Project
 
 MAX_SUBJECT = 512
 MAX_NAMED_RECIPIENTS = 500
@@ -123,8 +125,10 @@ class Recipient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewMessage:
-    project_id: ProjectId
-    sender_id: AgentId
+    """A message about to be stored, from `sender` of `project`."""
+
+    sender: Agent
+    project: Project
     thread_id: str | None
     topic: str | None
     subject: str
@@ -137,8 +141,10 @@ class NewMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRecipient:
-    agent_id: AgentId
-    project_id: ProjectId
+    """An agent that is to get a message, with its project."""
+
+    agent: Agent
+    project: Project
     kind: RecipientKind
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, OutboxSeq, ProjectId
@@ -42,6 +43,10 @@ _OF_A = ", ".join(f"a.{name}" for name in _NAMES)
 
 _BY_ID = f"SELECT {_COLUMNS} FROM agents WHERE id = ?"
 _BY_NAME = f"SELECT {_COLUMNS} FROM agents WHERE project_id = ? AND name_key = ?"
+_BY_NAMES = f"""
+    SELECT {_COLUMNS} FROM agents
+    WHERE project_id = ? AND name_key IN (SELECT value FROM json_each(?)) ORDER BY id LIMIT ?
+"""
 _BY_TOKEN_HASH = f"SELECT {_COLUMNS} FROM agents WHERE token_hash = ?"
 _EVERYWHERE = f"""
     SELECT {_OF_A} FROM agents a JOIN projects p ON p.id = a.project_id
@@ -122,6 +127,12 @@ class Agents:
     def find_by_name(self, project_id: ProjectId, name: str) -> Agent | None:
         """Of any kind, retired or not; letter case and outer blanks of `name` do not matter."""
         return self._find(_BY_NAME, project_id, name_key(name))
+
+    def find_by_names(self, project_id: ProjectId, names: Collection[str]) -> dict[str, Agent]:
+        """Those that exist of any kind, by `name_key` of the name asked for: one statement, however many names."""
+        keys = json.dumps([name_key(name) for name in names])
+        rows = self._connection.execute(_BY_NAMES, (project_id, keys, len(names)))
+        return {name_key(row[3]): _agent(row) for row in rows}
 
     def find_by_token_hash(self, token_hash: bytes) -> Agent | None:
         return self._find(_BY_TOKEN_HASH, token_hash)

@@ -120,14 +120,56 @@ def _recipient(row: Sequence[Any]) -> Recipient:
 
 def _open_to(new: NewMessage, recipients: Sequence[NewRecipient]) -> list[ProjectId]:
     """The projects whose mail this is, the sender's first; blind recipients open nothing."""
-    shown = (r.project_id for r in recipients if r.kind is not RecipientKind.BCC)
-    return list(dict.fromkeys((new.project_id, *shown)))
+    shown = (r.project.id for r in recipients if r.kind is not RecipientKind.BCC)
+    return list(dict.fromkeys((new.project.id, *shown)))
 
 
 def _scope(open_to: Sequence[ProjectId], recipients: Sequence[NewRecipient]) -> str:
     """Who finds the message in the full-text index."""
-    blind = (f"b{r.agent_id}" for r in recipients if r.project_id not in open_to)
+    blind = (f"b{r.agent.id}" for r in recipients if r.project.id not in open_to)
     return " ".join((*(f"p{project_id}" for project_id in open_to), *blind))
+
+
+def _stored(new: NewMessage, message_id: MessageId, now: Micros) -> Message:
+    return Message(
+        id=message_id,
+        project_id=new.project.id,
+        project_slug=new.project.slug,
+        project_key=new.project.human_key,
+        sender_id=new.sender.id,
+        sender_name=new.sender.name,
+        thread_id=new.thread_id,
+        topic=new.topic,
+        subject=new.subject,
+        body_md=new.body_md,
+        importance=new.importance,
+        ack_required=new.ack_required,
+        created_ts=now,
+        reply_to=new.reply_to,
+        is_system=new.is_system,
+    )
+
+
+def _delivered(
+    recipients: Sequence[NewRecipient], message_id: MessageId, first_seq: int, delivered_ts: Micros
+) -> list[Recipient]:
+    return [
+        Recipient(
+            message_id=message_id,
+            agent_id=one.agent.id,
+            project_id=one.project.id,
+            project_slug=one.project.slug,
+            name=one.agent.name,
+            kind=one.kind,
+            position=position,
+            delivery_seq=first_seq + position,
+            delivered_ts=delivered_ts,
+            read_ts=None,
+            ack_ts=None,
+            last_active_ts=one.agent.last_active_ts,
+        )
+        for position, one in enumerate(recipients)
+    ]
 
 
 class Messages:
@@ -143,31 +185,30 @@ class Messages:
         drawn = dict(self._connection.execute(_DRAW, {"count": len(recipients), "now": now}).fetchall())
         first_seq, delivered_ts = drawn["delivery"] - len(recipients) + 1, drawn["delivered_ts"]
         open_to = _open_to(new, recipients)
-        message_id = self._add_row(new, _scope(open_to, recipients), now)
+        message = _stored(new, self._add_row(new, _scope(open_to, recipients), now), now)
+        delivered = _delivered(recipients, message.id, first_seq, delivered_ts)
         self._connection.executemany(
-            _ADD_PROJECT, [(p, message_id, delivered_ts, new.thread_id, new.topic) for p in open_to]
+            _ADD_PROJECT, [(p, message.id, delivered_ts, new.thread_id, new.topic) for p in open_to]
         )
         flags = (int(new.importance.is_urgent), int(new.ack_required), new.thread_id, new.topic)
         self._connection.executemany(
             _ADD_RECIPIENT,
             [
-                (message_id, r.agent_id, r.kind, position, first_seq + position, delivered_ts, *flags)
-                for position, r in enumerate(recipients)
+                (message.id, r.agent_id, r.kind.value, r.position, r.delivery_seq, delivered_ts, *flags)
+                for r in delivered
             ],
         )
-        self._connection.execute(_COUNT_UNREAD, (_ids(r.agent_id for r in recipients),))
-        message = self.find(message_id)
-        assert message is not None
-        return message, self.recipients(message_id)
+        self._connection.execute(_COUNT_UNREAD, (_ids(r.agent_id for r in delivered),))
+        return message, delivered
 
     def _add_row(self, new: NewMessage, scope: str, now: Micros) -> MessageId:
         values = (
-            new.project_id,
-            new.sender_id,
+            new.project.id,
+            new.sender.id,
             new.thread_id,
             new.topic,
             new.subject,
-            new.importance,
+            new.importance.value,
             int(new.ack_required),
             now,
             new.reply_to,

@@ -229,7 +229,8 @@ async def test_the_mailbox_adds_the_commit_of_each_message(office: Office) -> No
     await office.room.store.write(
         lambda tx: (
             tx.messages._connection.execute(
-                "INSERT INTO commits (project_id, hexsha, summary, authored_ts, last_seq) VALUES (?, ?, 'mail: x', 1, 1)",
+                "INSERT INTO commits (project_id, hexsha, summary, authored_ts, last_seq)"
+                " VALUES (?, ?, 'mail: x', 1, 1)",
                 (app, "0123456789abcdef" * 2),
             ),
             tx.messages._connection.execute("UPDATE outbox SET commit_id = 1, snapshot = NULL WHERE seq = 1"),

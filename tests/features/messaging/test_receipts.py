@@ -70,9 +70,7 @@ async def test_a_receipt_belongs_to_the_recipients_project(office: Office) -> No
 
     await office.call("mark_message_read", project_key=LIB, agent_name="QuietFox", message_id=message_id)
 
-    assert [(project, agent) for project, agent, _, _ in receipts(office)] == [
-        (office.room.lib.id, office.room.fox.id)
-    ]
+    assert [(project, agent) for project, agent, _, _ in receipts(office)] == [(office.room.lib.id, office.room.fox.id)]
 
 
 async def test_a_receipt_is_given_as_the_agent_itself(office: Office) -> None:

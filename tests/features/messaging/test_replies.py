@@ -102,9 +102,7 @@ async def test_only_mail_that_one_may_see_can_be_answered(office: Office) -> Non
 
     async def refusal(message_id: int, sender: str) -> AgentMailError:
         with pytest.raises(AgentMailError) as error:
-            await office.call(
-                "reply_message", project_key=LIB, message_id=message_id, sender_name=sender, body_md=""
-            )
+            await office.call("reply_message", project_key=LIB, message_id=message_id, sender_name=sender, body_md="")
         return error.value
 
     assert isinstance(await refusal(inside, "QuietFox"), NotFound)

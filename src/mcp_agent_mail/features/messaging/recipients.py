@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import (
@@ -14,11 +14,12 @@ from mcp_agent_mail.core.errors import (
     RecipientRetired,
     listed,
 )
+from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.addresses import parse_address
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.contacts import decide
-from mcp_agent_mail.domain.messages import MAX_BROADCAST_RECIPIENTS, MAX_NAMED_RECIPIENTS, RecipientKind
-from mcp_agent_mail.domain.names import did_you_mean, nearest, recipient_name
+from mcp_agent_mail.domain.messages import MAX_BROADCAST_RECIPIENTS, MAX_NAMED_RECIPIENTS, NewRecipient, RecipientKind
+from mcp_agent_mail.domain.names import did_you_mean, name_key, nearest, recipient_name
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.messaging.requests import Named
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
@@ -39,15 +40,6 @@ class NobodyAddressed(InvalidInput):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
-    """An agent that is to get the message, with its project."""
-
-    agent: Agent
-    project: Project
-    kind: RecipientKind
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
     """An agent that a broadcast leaves out. `code` is a wire error code, or INACTIVE."""
 
@@ -56,52 +48,51 @@ class Skipped:
     reason: str
 
 
-@dataclass(slots=True)
-class _Roll:
-    """Who was named so far, each agent once."""
-
-    view: View
-    home: Project
-    chosen: dict[int, Chosen] = field(default_factory=dict)
-    unknown: list[tuple[str, str, Project]] = field(default_factory=list)
-    projects: dict[str, Project] = field(default_factory=dict)
-
-    def call(self, text: str, kind: RecipientKind) -> None:
-        address = parse_address(text)
-        project = self.home if address.project_key is None else self._project(address.project_key)
-        name = recipient_name(address.name)
-        agent = self.view.agents.find_by_name(project.id, name)
+def choose_named(view: View, home: Project, named: Named) -> list[NewRecipient]:
+    """The agents named, `to` before `cc` before `bcc`, each once. Raises when one is unknown: nothing is guessed."""
+    written = [
+        *((RecipientKind.TO, text) for text in named.to),
+        *((RecipientKind.CC, text) for text in named.cc),
+        *((RecipientKind.BCC, text) for text in named.bcc),
+    ]
+    _require_few(len(written))
+    addresses = [(kind, text, parse_address(text)) for kind, text in written]
+    projects = {key: _project(view, home, key) for key in {address.project_key for _, _, address in addresses}}
+    names: dict[ProjectId, set[str]] = {}
+    for _, _, address in addresses:
+        names.setdefault(projects[address.project_key].id, set()).add(recipient_name(address.name))
+    agents = {project_id: view.agents.find_by_names(project_id, wanted) for project_id, wanted in names.items()}
+    chosen: dict[AgentId, NewRecipient] = {}
+    unknown: list[tuple[str, str, Project]] = []
+    for kind, text, address in addresses:
+        project, name = projects[address.project_key], recipient_name(address.name)
+        agent = agents[project.id].get(name_key(name))
         if agent is None or agent.kind is AgentKind.SYSTEM:
-            self.unknown.append((text, name, project))
+            unknown.append((text, name, project))
         else:
-            self.chosen.setdefault(agent.id, Chosen(agent=agent, project=project, kind=kind))
-
-    def _project(self, key: str) -> Project:
-        if key not in self.projects:
-            try:
-                project = require_project(self.view, key)
-            except NotFound as unknown:
-                raise RecipientNotFound(unknown.message, hint=unknown.hint, data=unknown.data) from unknown
-            self.projects[key] = self.home if project.id == self.home.id else require_writable(project)
-        return self.projects[key]
+            chosen.setdefault(agent.id, NewRecipient(agent=agent, project=project, kind=kind))
+    if unknown:
+        raise _unknown_recipients(view, unknown)
+    return list(chosen.values())
 
 
-def choose_named(view: View, home: Project, named: Named) -> list[Chosen]:
-    """The agents named, `to` before `cc` before `bcc`. Raises when one of them is unknown: nothing is guessed."""
-    count = len(named.to) + len(named.cc) + len(named.bcc)
+def _require_few(count: int) -> None:
     if count > MAX_NAMED_RECIPIENTS:
         raise TooManyRecipients(
             f"{count} recipients are named; at most {MAX_NAMED_RECIPIENTS} are accepted.",
             hint="Use broadcast=true to reach everyone active in the project.",
             data={"max": MAX_NAMED_RECIPIENTS},
         )
-    roll = _Roll(view=view, home=home)
-    for kind, texts in ((RecipientKind.TO, named.to), (RecipientKind.CC, named.cc), (RecipientKind.BCC, named.bcc)):
-        for text in texts:
-            roll.call(text, kind)
-    if roll.unknown:
-        raise _unknown_recipients(view, roll.unknown)
-    return list(roll.chosen.values())
+
+
+def _project(view: View, home: Project, key: str | None) -> Project:
+    if key is None:
+        return home
+    try:
+        project = require_project(view, key)
+    except NotFound as unknown:
+        raise RecipientNotFound(unknown.message, hint=unknown.hint, data=unknown.data) from unknown
+    return home if project.id == home.id else require_writable(project)
 
 
 def _unknown_recipients(view: View, unknown: list[tuple[str, str, Project]]) -> RecipientNotFound:
@@ -123,16 +114,16 @@ def _unknown_recipients(view: View, unknown: list[tuple[str, str, Project]]) -> 
     )
 
 
-def require_deliverable(sender: Agent, chosen: Iterable[Chosen]) -> None:
+def require_deliverable(sender: Agent, chosen: Iterable[NewRecipient]) -> None:
     """All or nothing: one recipient whom the sender may not reach refuses the message."""
     _, refused = part_by_consent(sender, chosen)
     if refused:
         raise _refusal(refused)
 
 
-def part_by_consent(sender: Agent, chosen: Iterable[Chosen]) -> tuple[list[Chosen], list[Skipped]]:
+def part_by_consent(sender: Agent, chosen: Iterable[NewRecipient]) -> tuple[list[NewRecipient], list[Skipped]]:
     """Those whom the sender may reach, and the others with the reason."""
-    reached: list[Chosen] = []
+    reached: list[NewRecipient] = []
     refused: list[Skipped] = []
     for one in chosen:
         said = decide(sender=sender, recipient=one.agent)
@@ -156,7 +147,7 @@ def _refusal(refused: list[Skipped]) -> AgentMailError:
 class Audience:
     """Whom a broadcast reaches and whom it leaves out."""
 
-    reached: list[Chosen]
+    reached: list[NewRecipient]
     skipped: list[Skipped]
 
 
@@ -168,7 +159,7 @@ def choose_everyone(view: View, home: Project, sender: Agent, now: Micros) -> Au
     """
     most = MAX_BROADCAST_RECIPIENTS + 1
     active = view.agents.list_(home.id, active_since=now - ACTIVE_WITHIN_DAYS * _DAY, limit=most + 1)
-    reached = [Chosen(agent=one, project=home, kind=RecipientKind.TO) for one in active if one.id != sender.id]
+    reached = [NewRecipient(agent=one, project=home, kind=RecipientKind.TO) for one in active if one.id != sender.id]
     if len(reached) > MAX_BROADCAST_RECIPIENTS:
         raise TooManyRecipients(
             f"A broadcast reaches at most {MAX_BROADCAST_RECIPIENTS} agents, and more are active in this project.",

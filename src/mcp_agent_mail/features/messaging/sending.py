@@ -37,7 +37,6 @@ from mcp_agent_mail.domain.threads import (
 )
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.messaging.recipients import (
-    Chosen,
     NobodyAddressed,
     Skipped,
     choose_everyone,
@@ -93,7 +92,7 @@ class Letter:
 
     sender: Sender
     new: NewMessage
-    chosen: list[Chosen]
+    chosen: list[NewRecipient]
     skipped: list[Skipped]
     eligible: int | None = None
 
@@ -117,8 +116,8 @@ def require_able_to_send(sender: Sender) -> None:
 def compose_new(tx: Tx, sender: Sender, request: SendRequest, now: Micros) -> Letter:
     """Raises when the message must not be sent as asked."""
     new = NewMessage(
-        project_id=sender.project.id,
-        sender_id=sender.agent.id,
+        sender=sender.agent,
+        project=sender.project,
         thread_id=_thread_of(tx, sender, request),
         topic=request.topic,
         subject=request.subject,
@@ -186,8 +185,8 @@ def compose_reply(tx: Tx, sender: Sender, request: ReplyRequest) -> Letter:
     chosen = choose_named(tx, sender.project, named)
     require_deliverable(sender.agent, chosen)
     new = NewMessage(
-        project_id=sender.project.id,
-        sender_id=sender.agent.id,
+        sender=sender.agent,
+        project=sender.project,
         thread_id=thread_of_reply(original.id, original.thread_id),
         topic=original.topic,
         subject=reply_subject(original.subject, request.subject_prefix),
@@ -220,10 +219,7 @@ def post(tx: Tx, letter: Letter, now: Micros) -> Sent:
     projects.update((one.project.id, one.project) for one in letter.chosen)
     if not letter.chosen or letter.eligible == 0:
         return _sent(letter, None, [], projects)
-    new_recipients = [
-        NewRecipient(agent_id=one.agent.id, project_id=one.project.id, kind=one.kind) for one in letter.chosen
-    ]
-    message, recipients = tx.messages.add(letter.new, new_recipients, now)
+    message, recipients = tx.messages.add(letter.new, letter.chosen, now)
     for project_id in projects:
         tx.outbox.add(
             NewEvent(

@@ -45,8 +45,8 @@ class Mailbox:
 def find_mailbox(view: View, agent_name: str, project_key: str | None) -> tuple[Agent, Project]:
     """Without a project the name must be unique among the projects that are not archived."""
     if project_key is not None:
-        project = require_project(view, project_key)
-        return require_agent(view, project, agent_name), project
+        named = require_project(view, project_key)
+        return require_agent(view, named, agent_name), named
     namesakes = view.agents.find_everywhere(agent_name)
     if not namesakes:
         raise UnknownAgent(
