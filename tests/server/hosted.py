@@ -1,9 +1,9 @@
-"""A toy tool table behind the real HTTP application, served by the real uvicorn on a free port, in the test's own loop."""
+"""A toy tool table behind the real HTTP application, served by uvicorn on a free port in the test's own loop."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Annotated
 
@@ -16,6 +16,7 @@ from mcp_agent_mail.server.calls import Calls
 from mcp_agent_mail.server.http import HttpApp
 from mcp_agent_mail.server.listener import open_listener
 from mcp_agent_mail.server.mcp import create_mcp
+from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.web_server import WebServer
 
 VERSION = "7.8.9"
@@ -82,7 +83,7 @@ def toy_resources() -> list[ResourceSpec]:
     ]
 
 
-def toy_app(
+def toy_app(  # noqa: PLR0913  # a door for every setting
     *,
     server_token: str | None = None,
     operator_token: str | None = None,
@@ -91,8 +92,9 @@ def toy_app(
     http_path: str = "/mail",
     log: bool = False,
     ready: bool = True,
+    more_tools: tuple[ToolSpec, ...] = (),
 ) -> HttpApp:
-    calls = Calls(ToolTable(toy_tools()), ResourceTable(toy_resources()), log_calls=log)
+    calls = Calls(ToolTable([*toy_tools(), *more_tools]), ResourceTable(toy_resources()), log_calls=log)
     gate = Gate(
         allowed_hosts=allowed_hosts,
         server_token=server_token,
@@ -100,7 +102,7 @@ def toy_app(
         trust_loopback=trust_loopback,
     )
     return HttpApp(
-        create_mcp(calls, version=VERSION),
+        McpEndpoint(create_mcp(calls, version=VERSION)),
         calls,
         gate,
         http_path=http_path,
@@ -116,11 +118,13 @@ class _WithoutSignals(WebServer):
 
 
 @asynccontextmanager
-async def hosted(app: HttpApp, *, port: int = 0) -> AsyncIterator[str]:
+async def hosted(
+    app: HttpApp, *, port: int = 0, on_stopping: Callable[[], object] = lambda: None
+) -> AsyncIterator[str]:
     """The base URL of `app` while it is served, in a task of its own."""
     started = asyncio.Event()
     with open_listener("127.0.0.1", port) as listener:
-        server = _WithoutSignals(app, grace_s=2.0, on_started=started.set, on_stopping=lambda: None)
+        server = _WithoutSignals(app, grace_s=2.0, on_started=started.set, on_stopping=on_stopping)
 
         async def live() -> None:
             async with app.opened():

@@ -43,7 +43,9 @@ async def test_a_server_that_is_not_ready_says_503() -> None:
     assert (ready.status_code, ready.json()) == (503, {"status": "starting"})
 
 
-@pytest.mark.parametrize("path", ["/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server/mcp"])
+@pytest.mark.parametrize(
+    "path", ["/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server/mcp"]
+)
 async def test_discovery_says_that_there_is_no_oauth_token_or_not(path: str) -> None:
     async with hosted(toy_app(server_token=TOKEN)) as url, httpx.AsyncClient() as client:
         answer = await client.get(f"{url}{path}")
@@ -57,7 +59,9 @@ async def test_loopback_and_allowed_names_are_served_on_any_port(host: str) -> N
         assert await statuses(url, ["/rpc/count"], {"Host": host}) == [200]
 
 
-@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "[::2]", "@", ""])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "[::2]", "@", ""]
+)
 async def test_other_hosts_are_refused_at_every_door(host: str) -> None:
     async with hosted(toy_app(allowed_hosts=("mail.example",))) as url:
         assert await statuses(url, EVERY_DOOR, {"Host": host}) == [403] * len(EVERY_DOOR)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import AsyncExitStack
 from typing import Any
@@ -14,8 +15,14 @@ from mcp.client.session import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from mcp_agent_mail.server.mcp import SERVER_NAME
-from tests.server.hosted import VERSION, hosted, toy_app
+from mcp_agent_mail.core.resources import ResourceTable
+from mcp_agent_mail.core.tools import Json, ToolTable, tool
+from mcp_agent_mail.server.auth import Gate
+from mcp_agent_mail.server.calls import Calls
+from mcp_agent_mail.server.http import HttpApp
+from mcp_agent_mail.server.mcp import SERVER_NAME, create_mcp
+from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
+from tests.server.hosted import VERSION, hosted, toy_app, toy_tools
 
 MODERN = "2026-07-28"
 HANDSHAKE = "2025-11-25"
@@ -54,12 +61,15 @@ async def call_tool(url: str, era: Any, name: str, arguments: dict[str, Any]) ->
 
 
 async def test_the_mcp_client_lists_calls_and_reads() -> None:
-    async with hosted(toy_app()) as url, streamable_http_client(f"{url}/mcp") as streams:
-        async with ClientSession(streams[0], streams[1]) as session:
-            hello = await session.initialize()
-            tools = await session.list_tools()
-            result = await session.call_tool("echo", {"text": "hi", "times": "2"})
-            read = await session.read_resource("resource://toy/ball?limit=5")  # type: ignore[arg-type,unused-ignore]
+    async with (
+        hosted(toy_app()) as url,
+        streamable_http_client(f"{url}/mcp") as streams,
+        ClientSession(streams[0], streams[1]) as session,
+    ):
+        hello = await session.initialize()
+        tools = await session.list_tools()
+        result = await session.call_tool("echo", {"text": "hi", "times": "2"})
+        read = await session.read_resource("resource://toy/ball?limit=5")
 
     assert (hello.server_info.name, hello.server_info.version) == (SERVER_NAME, VERSION)
     assert [tool.name for tool in tools.tools] == ["echo", "count", "clash", "crash", "who"]
@@ -72,7 +82,7 @@ async def test_fastmcps_client_speaks_the_modern_era() -> None:
         result = await client.call_tool("count", {"limit": 2})
         resources = await client.list_resources()
         templates = await client.list_resource_templates()
-        with pytest.raises(ToolError, match="Error calling tool 'clash': It is taken. Take another."):
+        with pytest.raises(ToolError, match=r"Error calling tool 'clash': It is taken\. Take another\."):
             await client.call_tool("clash", {})
 
     assert result.structured_content == {"result": [{"number": 0}, {"number": 1}]}
@@ -288,3 +298,74 @@ async def test_the_clients_error_of_a_failed_read_carries_our_object() -> None:
             await client.read_resource_mcp("resource://toy/ball?limit=0")
 
     assert failed.value.error.data["error"]["type"] == "INVALID_INPUT"
+
+
+async def test_a_running_call_is_answered_before_the_server_stops() -> None:
+    entered, released = asyncio.Semaphore(0), asyncio.Event()
+
+    async def hold() -> Json:
+        entered.release()
+        await released.wait()
+        return {"held": True}
+
+    app = toy_app(more_tools=(tool(hold, cluster="toys", title="Hold"),))
+    async with AsyncExitStack() as server:
+        url = await server.enter_async_context(hosted(app, on_stopping=released.set))
+        calls = [asyncio.create_task(call_tool(url, handshake_call, "hold", {}))]
+        calls += [asyncio.create_task(call_tool(url, modern_call, "hold", {}))]
+        for _ in calls:
+            await entered.acquire()
+        await server.aclose()
+
+    assert [(await call)["structuredContent"] for call in calls] == [{"held": True}] * 2
+
+
+async def test_a_client_beyond_the_last_session_is_served_without_one() -> None:
+    calls = Calls(ToolTable(toy_tools()), ResourceTable([]))
+    gate = Gate(allowed_hosts=(), server_token=None, operator_token=None, trust_loopback=False)
+    endpoint = McpEndpoint(create_mcp(calls, version=VERSION), max_sessions=1)
+    app = HttpApp(endpoint, calls, gate, http_path="/mcp", is_ready=lambda: True, log_requests=False)
+    async with hosted(app) as url:
+        seen = []
+        for _ in range(3):
+            async with (
+                streamable_http_client(f"{url}/mcp", terminate_on_close=False) as streams,
+                ClientSession(streams[0], streams[1]) as session,
+            ):
+                hello = await session.initialize()
+                result = await session.call_tool("count", {"limit": 1})
+                seen.append((hello.server_info.name, result.structured_content))
+
+    assert seen == [(SERVER_NAME, {"result": [{"number": 0}]})] * 3
+
+
+class _CountingHandler:
+    def __init__(self, handler: Any) -> None:
+        self.calls = 0
+        self._handler = handler
+
+    async def __call__(self, ctx: Any, params: Any) -> Any:
+        self.calls += 1
+        return await self._handler(ctx, params)
+
+
+@ERAS
+async def test_a_call_goes_straight_to_our_table(era: Any) -> None:
+    """Guards what we touch of FastMCP: a release that moves it would only be slow, and nothing else would say so."""
+    calls = Calls(ToolTable(toy_tools()), ResourceTable([]))
+    mcp = create_mcp(calls, version=VERSION)
+    server = mcp._mcp_server
+    entry = server.get_request_handler("tools/list")
+    assert entry is not None
+    listing = _CountingHandler(entry.handler)
+    server.add_request_handler("tools/list", entry.params_type, listing)
+    gate = Gate(allowed_hosts=(), server_token=None, operator_token=None, trust_loopback=False)
+    app = HttpApp(McpEndpoint(mcp), calls, gate, http_path="/mcp", is_ready=lambda: True, log_requests=False)
+    async with hosted(app) as url:
+        result = await call_tool(url, era, "echo", {"text": "a"})
+        before = listing.calls
+        await post(f"{url}/mcp", era, "tools/list", {})
+
+    assert result["structuredContent"]["text"] == "a"
+    assert (before, listing.calls) == (0, 1)
+    assert [type(middleware).__name__ for middleware in server.middleware] == ["_Bypass"]

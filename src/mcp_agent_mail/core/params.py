@@ -126,7 +126,8 @@ class Count:
     def convert(self, name: str, value: object) -> int:
         number = _as_integer(name, value)
         if number < self.low:
-            raise _refuse(name, f"is {number}; the least accepted is {self.low}", hint=self._hint(), min=self.low, max=self.high)
+            fact = f"is {number}; the least accepted is {self.low}"
+            raise _refuse(name, fact, hint=self._hint(), min=self.low, max=self.high)
         return min(number, self.high)
 
 

@@ -9,6 +9,7 @@ from mcp_agent_mail.server.auth import Gate
 from mcp_agent_mail.server.calls import Calls
 from mcp_agent_mail.server.http import HttpApp
 from mcp_agent_mail.server.mcp import create_mcp
+from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 
 
 def build_http_app(settings: Settings, services: Services, *, operator_token: str) -> HttpApp:
@@ -21,7 +22,7 @@ def build_http_app(settings: Settings, services: Services, *, operator_token: st
         trust_loopback=settings.http_allow_localhost_unauthenticated,
     )
     return HttpApp(
-        create_mcp(calls, version=__version__),
+        McpEndpoint(create_mcp(calls, version=__version__)),
         calls,
         gate,
         http_path=settings.http_path,

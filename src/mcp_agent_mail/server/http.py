@@ -12,9 +12,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 
-from fastmcp import FastMCP
 from starlette.types import Message, Receive, Scope, Send
 
 from mcp_agent_mail.core.logging import request_scope
@@ -45,7 +43,7 @@ class HttpApp:
 
     def __init__(
         self,
-        mcp: FastMCP[Any],
+        endpoint: McpEndpoint,
         calls: Calls,
         gate: Gate,
         *,
@@ -53,7 +51,7 @@ class HttpApp:
         is_ready: Callable[[], bool],
         log_requests: bool,
     ) -> None:
-        self._endpoint = McpEndpoint(mcp)
+        self._endpoint = endpoint
         self._rpc = Rpc(calls)
         self._gate = gate
         self._mcp_paths = both_forms((*MCP_PATHS, http_path))

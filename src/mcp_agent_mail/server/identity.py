@@ -20,9 +20,7 @@ def bearer_token(headers: Headers) -> str | None:
     return token.strip().decode("latin-1") or None if scheme.lower() == b"bearer" else None
 
 
-def read_credentials(
-    headers: Headers, *, via: Literal["mcp", "rpc"], bearer_is_servers: bool
-) -> Credentials:
+def read_credentials(headers: Headers, *, via: Literal["mcp", "rpc"], bearer_is_servers: bool) -> Credentials:
     """`bearer_is_servers`: the Authorization header held the server's own token, so it names no agent."""
     agent_token = headers.get(b"x-agent-token")
     return Credentials(

@@ -61,7 +61,7 @@ def _taken(host: str, port: int) -> PortTaken:
     by_whom = f" by process {owner[0]} ({owner[1]})" if owner else ""
     return PortTaken(
         f"{host}:{port} is taken{by_whom}.",
-        hint="If that is an agent-mail server, use it (am status). Else stop it, or start with --port 0 or another port.",
+        hint="If it is an agent-mail server, use that one (am status). Else stop it, or take another --port.",
         data={"port": port, "pid": owner[0] if owner else None},
     )
 

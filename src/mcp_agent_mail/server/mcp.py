@@ -145,7 +145,7 @@ def _listed_template(spec: ResourceSpec) -> ResourceTemplate:
 
 
 def _install_handlers(mcp: FastMCP[Any], calls: Calls) -> None:
-    server = mcp._mcp_server
+    server = mcp._mcp_server  # noqa: SLF001  # guarded by tests/server/test_mcp.py
     server.add_request_handler("tools/call", _RawParams, partial(_call_tool, calls))
     server.add_request_handler("resources/read", _RawParams, partial(_read_resource, calls))
     server.middleware = [_Bypass(server.middleware)]

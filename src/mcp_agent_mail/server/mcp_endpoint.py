@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 from fastmcp import FastMCP
+from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import Receive, Scope, Send
@@ -27,8 +28,13 @@ _SESSION_ID = b"mcp-session-id"
 _PATH = "/mcp"
 
 
+MAX_SESSIONS = 2_000
+"""An idle session costs 52 KiB. Beyond this many a client is served without one and does not notice."""
+
+
 class McpEndpoint:
-    def __init__(self, mcp: FastMCP[Any]) -> None:
+    def __init__(self, mcp: FastMCP[Any], *, max_sessions: int = MAX_SESSIONS) -> None:
+        self._max_sessions = max_sessions
         self._apps = [
             mcp.http_app(path=_PATH, stateless_http=stateless, json_response=True) for stateless in (False, True)
         ]
@@ -41,8 +47,11 @@ class McpEndpoint:
             self._stateful, self._stateless = (_session_manager(app) for app in self._apps)
             yield
 
+    def _sessions(self) -> dict[str, StreamableHTTPServerTransport]:
+        return self._stateful._server_instances  # noqa: SLF001  # guarded by tests/server/test_mcp.py
+
     def end_streams(self) -> None:
-        for transport in list(self._stateful._server_instances.values()):
+        for transport in list(self._sessions().values()):
             transport.close_standalone_sse_stream()
 
     async def answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
@@ -54,7 +63,7 @@ class McpEndpoint:
         version = headers.get(b"mcp-protocol-version")
         is_modern = version is not None and version not in _HANDSHAKE
         session = headers.get(_SESSION_ID)
-        if is_modern or (session is not None and session.decode("latin-1") in self._stateful._server_instances):
+        if is_modern or (session is not None and session.decode("latin-1") in self._sessions()):
             await self._stateful.handle_request(scope, receive, send)
         else:
             await self._answer_without_session(scope, receive, send)
@@ -68,7 +77,8 @@ class McpEndpoint:
         else:
             body = await read_body(receive)
             scope["headers"] = [header for header in scope["headers"] if header[0] != _SESSION_ID]
-            manager = self._stateful if _is_initialize(body) else self._stateless
+            opens = _is_initialize(body) and len(self._sessions()) < self._max_sessions
+            manager = self._stateful if opens else self._stateless
             await manager.handle_request(scope, replay(body, receive), send)
 
 

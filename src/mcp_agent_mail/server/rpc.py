@@ -48,7 +48,8 @@ class Rpc:
             return await self._calls.run_tool(name, arguments, facts)
         uri = arguments.get("uri")
         if not isinstance(uri, str):
-            raise InvalidInput("read_resource needs uri.", hint='Send {"uri": "resource://…"}.', data={"required": ["uri"]})
+            hint = 'Send {"uri": "resource://…"}.'
+            raise InvalidInput("read_resource needs uri.", hint=hint, data={"required": ["uri"]})
         return await self._calls.read_resource(uri, facts)
 
 

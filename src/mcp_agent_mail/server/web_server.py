@@ -26,7 +26,7 @@ class WebServer(uvicorn.Server):
     """
 
     def __init__(
-        self, app: HttpApp, *, grace_s: float, on_started: Callable[[], None], on_stopping: Callable[[], None]
+        self, app: HttpApp, *, grace_s: float, on_started: Callable[[], None], on_stopping: Callable[[], object]
     ) -> None:
         super().__init__(
             uvicorn.Config(
@@ -57,7 +57,7 @@ class WebServer(uvicorn.Server):
             for number in _SIGNALS:
                 loop.remove_signal_handler(number)
 
-    def handle_exit(self, sig: int, frame: object) -> None:
+    def handle_exit(self, sig: int, frame: object) -> None:  # noqa: ARG002  # uvicorn's signature
         self.force_exit = self.should_exit
         self.should_exit = True
 

@@ -58,7 +58,7 @@ def tool_result(spec: ToolSpec, result: Json) -> dict[str, Any]:
     Structured content must be an object, so a list tool's array stands in it under `result`.
     """
     structured = {"result": result} if spec.result_list else result
-    return {"content": [{"type": "text", "text": compact(result)}], "structuredContent": structured, **_DONE, "isError": False}
+    return _call_result(compact(result), structured, is_error=False)
 
 
 def tool_error(name: str, error: AgentMailError) -> dict[str, Any]:
@@ -67,11 +67,21 @@ def tool_error(name: str, error: AgentMailError) -> dict[str, Any]:
         text = error.message
     else:
         text = f"Error calling tool '{name}': {error.message} {error.hint}".rstrip()
-    return {"content": [{"type": "text", "text": text}], "structuredContent": error_object(error), **_DONE, "isError": True}
+    return _call_result(text, error_object(error), is_error=True)
+
+
+def _call_result(text: str, structured: Json, *, is_error: bool) -> dict[str, Any]:
+    return {
+        "content": [{"type": "text", "text": text}],
+        "structuredContent": structured,
+        "isError": is_error,
+        **_DONE,
+    }
 
 
 def resource_result(uri: str, result: Json) -> dict[str, Any]:
-    return {"contents": [{"uri": uri, "mimeType": "application/json", "text": compact(result)}], **_DONE, **_NEVER_CACHED}
+    content = {"uri": uri, "mimeType": "application/json", "text": compact(result)}
+    return {"contents": [content], **_DONE, **_NEVER_CACHED}
 
 
 def resource_error_code(error: AgentMailError, *, is_modern: bool) -> int:
@@ -81,5 +91,3 @@ def resource_error_code(error: AgentMailError, *, is_modern: bool) -> int:
     if error.code == "NOT_FOUND" and not is_modern:
         return _RESOURCE_NOT_FOUND
     return _INVALID_PARAMS
-
-
