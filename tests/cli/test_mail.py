@@ -25,7 +25,7 @@ def am_json(post: Post, *arguments: str) -> Any:
 
 def unread(post: Post, name: str) -> int:
     agents = am_json(post, "agents", "list")["agents"]
-    return next(agent["unread_count"] for agent in agents if agent["name"] == name)
+    return next(int(agent["unread_count"]) for agent in agents if agent["name"] == name)
 
 
 def test_an_inbox_is_the_resource_of_the_same_name(post: Post) -> None:

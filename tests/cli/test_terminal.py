@@ -1,0 +1,110 @@
+"""On a terminal: tables and words for people, and Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.cli.command_line import environment
+from tests.cli.conftest import Post
+
+
+def on_a_terminal(*arguments: str, home: Path, **settings: str) -> str:
+    """What a person would see who ran `am ARGUMENTS` in a terminal of 120 columns."""
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mcp_agent_mail", *arguments],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        cwd=home,
+        env=environment(home, **settings, COLUMNS="120", TERM="xterm"),
+    )
+    os.close(terminal)
+    seen = b""
+    try:
+        while chunk := os.read(controller, 65_536):
+            seen += chunk
+    except OSError:  # Linux says so when the last holder of the terminal has gone.
+        pass
+    os.close(controller)
+    process.wait()
+    return seen.decode().replace("\r\n", "\n")
+
+
+def test_an_inbox_is_a_table_with_headings(post: Post) -> None:
+    shown = on_a_terminal(
+        "mail", "inbox", "--project", post.project, home=Path(post.project), STORAGE_ROOT=str(post.server.root)
+    )
+
+    heading, *rows = re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()
+    assert heading.split() == ["ID", "RECEIVED", "FROM", "KIND", "FLAGS", "THREAD", "SUBJECT"]
+    assert any("BlueLake" in row and "high, ack" in row and "Who takes the parser?" in row for row in rows)
+
+
+def test_words_of_peers_are_neither_markup_nor_control_in_a_table(post: Post) -> None:
+    shown = on_a_terminal(
+        "mail", "inbox", "--project", post.project, home=Path(post.project), STORAGE_ROOT=str(post.server.root)
+    )
+
+    assert r"[bold]\u202eknil" in shown
+    assert "\u202e" not in shown
+
+
+def test_an_empty_list_says_so_on_a_terminal(tmp_path: Path, stopped_post: Post) -> None:
+    stopped_post.server.am("projects", "archive", stopped_post.project)
+
+    shown = on_a_terminal("projects", "list", home=tmp_path, STORAGE_ROOT=str(stopped_post.server.root))
+
+    assert shown == "No projects yet: an agent's ensure_project makes one.\n"
+
+
+def test_a_message_without_text_asks_for_it_instead_of_waiting(tmp_path: Path) -> None:
+    shown = on_a_terminal("mail", "send", "--to", "RedStone", home=tmp_path)
+
+    assert "Give the text, or - to read it from standard input." in shown
+
+
+def test_ctrl_c_ends_a_command_that_waits_for_a_server(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mcp_agent_mail", "projects", "list"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+            env=environment(tmp_path, AGENT_MAIL_URL=url),
+        )
+        connection, _ = silent.accept()
+        with connection:
+            assert connection.recv(10)
+            process.send_signal(signal.SIGINT)
+            stdout, stderr = process.communicate(timeout=30)
+
+    assert (process.returncode, stdout, stderr) == (130, "", "\nInterrupted.\n")
+
+
+def test_ctrl_c_stops_the_server_in_order(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mcp_agent_mail", "serve", "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=environment(tmp_path),
+    )
+    assert process.stdout is not None
+    announced = process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+
+    assert announced.startswith("mcp-agent-mail ")
+    assert process.returncode == 0, stderr
+    assert "Traceback" not in stderr
