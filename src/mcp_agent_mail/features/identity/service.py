@@ -55,12 +55,14 @@ class IdentityService:
 
     def caller(self) -> Caller:
         """Who runs the current call. A proven agent is active by calling at all."""
-        caller, agent = self._store.read(
-            lambda view: resolve_caller(current_credentials(), self._rules, view.agents.find_by_token_hash)
-        )
+        caller, agent = resolve_caller(current_credentials(), self._rules, self._find_by_token_hash)
         if agent is not None:
             self.touch(agent)
         return caller
+
+    def _find_by_token_hash(self, token_hash: bytes) -> Agent | None:
+        """Only a call that brought a token costs a look into the store."""
+        return self._store.read(lambda view: view.agents.find_by_token_hash(token_hash))
 
     def touch(self, agent: Agent) -> None:
         """`agent` has just done something; written with the next few seconds' activity."""
