@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
 from mcp_agent_mail.cli.outcome import NoServer, WireError
+
+if TYPE_CHECKING:
+    import http.client
 
 _CONNECT_TIMEOUT_S = 3.0
 _ANSWER_TIMEOUT_S = 60.0
@@ -68,11 +71,13 @@ class HttpGateway:
 
     # The answer is plain JSON.
     def _post(self, path: str, arguments: Mapping[str, Any]) -> Any:
+        import http.client
+
         if self._connection is None:
             self.connect()
         assert self._connection is not None
         prefix = urlsplit(self._server.url).path.rstrip("/")
-        body = json.dumps(arguments).encode("utf-8", "replace")
+        body = json.dumps(arguments).encode()
         try:
             self._connection.request("POST", prefix + path, body, self._headers())
             response = self._connection.getresponse()
@@ -92,6 +97,9 @@ class HttpGateway:
 
 
 def _connection_to(parts: SplitResult) -> http.client.HTTPConnection:
+    # 0.04 s, which `--help` need not pay.
+    import http.client
+
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     return kind(parts.hostname or "127.0.0.1", parts.port, timeout=_CONNECT_TIMEOUT_S)
 
@@ -109,7 +117,7 @@ def _answer(status: int, content: bytes) -> Any:
         answer = json.loads(content)
     except ValueError:
         answer = None
-    if status == http.client.OK and answer is not None:
+    if status == HTTPStatus.OK and answer is not None:
         return answer
     raise _refusal(status, answer)
 
@@ -131,9 +139,9 @@ def _refusal(status: int, answer: object) -> WireError:
 
 
 _TOKEN_HINT = "Set AGENT_MAIL_TOKEN to the server's HTTP_BEARER_TOKEN."
-_BELOW_THE_TOOLS = {
-    http.client.UNAUTHORIZED: ("AUTHENTICATION_REQUIRED", _TOKEN_HINT),
-    http.client.FORBIDDEN: ("PERMISSION_DENIED", _TOKEN_HINT),
-    http.client.REQUEST_ENTITY_TOO_LARGE: ("INVALID_INPUT", "Send less at once."),
-    http.client.TOO_MANY_REQUESTS: ("RATE_LIMITED", "Wait a moment."),
+_BELOW_THE_TOOLS: dict[int, tuple[str, str]] = {
+    HTTPStatus.UNAUTHORIZED: ("AUTHENTICATION_REQUIRED", _TOKEN_HINT),
+    HTTPStatus.FORBIDDEN: ("PERMISSION_DENIED", _TOKEN_HINT),
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: ("INVALID_INPUT", "Send less at once."),
+    HTTPStatus.TOO_MANY_REQUESTS: ("RATE_LIMITED", "Wait a moment."),
 }
