@@ -19,7 +19,7 @@ from mcp_agent_mail.domain.addresses import parse_address
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.contacts import decide
 from mcp_agent_mail.domain.messages import MAX_BROADCAST_RECIPIENTS, MAX_NAMED_RECIPIENTS, NewRecipient, RecipientKind
-from mcp_agent_mail.domain.names import did_you_mean, name_key, nearest, recipient_name
+from mcp_agent_mail.domain.names import SYSTEM, did_you_mean, name_key, nearest, recipient_name
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.messaging.requests import Named
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
@@ -48,32 +48,48 @@ class Skipped:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Written:
+    """One recipient as written, and what is meant by it."""
+
+    kind: RecipientKind
+    text: str
+    name: str
+    project: Project
+
+
 def choose_named(view: View, home: Project, named: Named) -> list[NewRecipient]:
     """The agents named, `to` before `cc` before `bcc`, each once. Raises when one is unknown: nothing is guessed."""
-    written = [
-        *((RecipientKind.TO, text) for text in named.to),
-        *((RecipientKind.CC, text) for text in named.cc),
-        *((RecipientKind.BCC, text) for text in named.bcc),
-    ]
-    _require_few(len(written))
-    addresses = [(kind, text, parse_address(text)) for kind, text in written]
-    projects = {key: _project(view, home, key) for key in {address.project_key for _, _, address in addresses}}
+    written = _understand(view, home, named)
     names: dict[ProjectId, set[str]] = {}
-    for _, _, address in addresses:
-        names.setdefault(projects[address.project_key].id, set()).add(recipient_name(address.name))
+    for one in written:
+        names.setdefault(one.project.id, set()).add(one.name)
     agents = {project_id: view.agents.find_by_names(project_id, wanted) for project_id, wanted in names.items()}
     chosen: dict[AgentId, NewRecipient] = {}
-    unknown: list[tuple[str, str, Project]] = []
-    for kind, text, address in addresses:
-        project, name = projects[address.project_key], recipient_name(address.name)
-        agent = agents[project.id].get(name_key(name))
+    unknown: list[_Written] = []
+    for one in written:
+        agent = agents[one.project.id].get(name_key(one.name))
         if agent is None or agent.kind is AgentKind.SYSTEM:
-            unknown.append((text, name, project))
+            unknown.append(one)
         else:
-            chosen.setdefault(agent.id, NewRecipient(agent=agent, project=project, kind=kind))
+            chosen.setdefault(agent.id, NewRecipient(agent=agent, project=one.project, kind=one.kind))
     if unknown:
         raise _unknown_recipients(view, unknown)
     return list(chosen.values())
+
+
+def _understand(view: View, home: Project, named: Named) -> list[_Written]:
+    _require_few(len(named.to) + len(named.cc) + len(named.bcc))
+    projects: dict[str | None, Project] = {None: home}
+    written = []
+    for kind, texts in ((RecipientKind.TO, named.to), (RecipientKind.CC, named.cc), (RecipientKind.BCC, named.bcc)):
+        for text in texts:
+            address = parse_address(text)
+            key = address.project_key
+            if key is not None and key not in projects:
+                projects[key] = _project(view, home, key)
+            written.append(_Written(kind=kind, text=text, name=recipient_name(address.name), project=projects[key]))
+    return written
 
 
 def _require_few(count: int) -> None:
@@ -85,9 +101,7 @@ def _require_few(count: int) -> None:
         )
 
 
-def _project(view: View, home: Project, key: str | None) -> Project:
-    if key is None:
-        return home
+def _project(view: View, home: Project, key: str) -> Project:
     try:
         project = require_project(view, key)
     except NotFound as unknown:
@@ -95,21 +109,20 @@ def _project(view: View, home: Project, key: str | None) -> Project:
     return home if project.id == home.id else require_writable(project)
 
 
-def _unknown_recipients(view: View, unknown: list[tuple[str, str, Project]]) -> RecipientNotFound:
-    close: dict[str, list[str]] = {}
-    for text, name, project in unknown[:_MAX_EXPLAINED]:
-        close[text] = nearest(name, view.agents.names(project.id))
-    written, name, project = unknown[0]
+def _unknown_recipients(view: View, unknown: list[_Written]) -> RecipientNotFound:
+    close = {one.text: nearest(one.name, view.agents.names(one.project.id)) for one in unknown[:_MAX_EXPLAINED]}
+    first = unknown[0]
     others = f" ({len(unknown)} recipients are unknown)" if len(unknown) > 1 else ""
-    fact = "System receives no mail" if name.lower() == "system" else f"{project.human_key} has no agent {name!r:.100}"
+    is_system = name_key(first.name) == name_key(SYSTEM)
+    fact = "System receives no mail" if is_system else f"{first.project.human_key} has no agent {first.name!r:.100}"
     return RecipientNotFound(
         f"{fact}{others}.",
-        hint=f"{did_you_mean(close[written])}list_agents shows who is there; nothing was sent.",
+        hint=f"{did_you_mean(close[first.text])}list_agents shows who is there; nothing was sent.",
         data={
-            "unknown": [text for text, _, _ in unknown],
-            "nearest": close[written],
+            "unknown": [one.text for one in unknown],
+            "nearest": close[first.text],
             "nearest_by_recipient": close,
-            "project": project.human_key,
+            "project": first.project.human_key,
         },
     )
 
