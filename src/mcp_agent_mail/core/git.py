@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import IO
 
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.setting_names import SECRETS
 
 DEFAULT_TIMEOUT_S = 60.0
 _STDERR_SHOWN = 500
@@ -36,8 +37,8 @@ class GitFailed(Unavailable):
 
 
 def scrubbed_environment(source: Mapping[str, str]) -> dict[str, str]:
-    """`source` without `GIT_*` (a hook's GIT_DIR would redirect every command) and with stable messages."""
-    kept = {name: value for name, value in source.items() if not name.startswith("GIT_")}
+    """`source` without `GIT_*` (a hook's GIT_DIR would redirect every command) and secrets, with stable messages."""
+    kept = {name: value for name, value in source.items() if not name.startswith("GIT_") and name not in SECRETS}
     return kept | {
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
