@@ -49,3 +49,11 @@ def test_a_stream_may_be_left_early() -> None:
 def test_a_stream_that_ends_badly_raises() -> None:
     with pytest.raises(GitFailed, match="ls-tree"), stream_git("--git-dir=/nowhere", "ls-tree", "HEAD") as lines:
         assert lines.read() == b""
+
+
+def test_git_inherits_no_secret() -> None:
+    given = {"HTTP_BEARER_TOKEN": "s", "OPENAI_API_KEY": "s", "AGENT_MAIL_TOKEN": "s", "PATH": "/bin"}
+
+    kept = scrubbed_environment(given)
+
+    assert kept.keys() & given.keys() == {"PATH"}
