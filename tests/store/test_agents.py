@@ -160,3 +160,21 @@ async def test_recent_commits_are_the_agents_own_in_its_own_project_newest_first
 
     assert [commit.hexsha for commit in commits] == ["eee", "bbb"]
     assert [commit.hexsha for commit in everything] == ["eee", "bbb", "aaa"]
+
+
+async def test_a_clock_that_steps_back_does_not_make_an_agent_less_active(tmp_path: Path) -> None:
+    async with Store(tmp_path / "mail.sqlite3") as store:
+        added = await store.write(lambda tx: add_agent(tx, add_project(tx), "BlueLake", 100))
+
+        changed = await store.write(
+            lambda tx: tx.agents.update_profile(
+                added.id,
+                program="other",
+                model="m",
+                task_description="",
+                attachments_policy=AttachmentsPolicy.FILE,
+                now=Micros(60),
+            )
+        )
+
+    assert (changed.last_active_ts, changed.profiled_ts, changed.program) == (100, 60, "other")
