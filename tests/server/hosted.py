@@ -83,28 +83,34 @@ def toy_resources() -> list[ResourceSpec]:
     ]
 
 
-def toy_app(  # noqa: PLR0913  # a door for every setting
+def toy_gate(
     *,
     server_token: str | None = None,
     operator_token: str | None = None,
     trust_loopback: bool = False,
     allowed_hosts: tuple[str, ...] = (),
+) -> Gate:
+    return Gate(
+        allowed_hosts=allowed_hosts,
+        server_token=server_token,
+        operator_token=operator_token,
+        trust_loopback=trust_loopback,
+    )
+
+
+def toy_app(
+    gate: Gate | None = None,
+    *,
     http_path: str = "/mail",
     log: bool = False,
     ready: bool = True,
     more_tools: tuple[ToolSpec, ...] = (),
 ) -> HttpApp:
     calls = Calls(ToolTable([*toy_tools(), *more_tools]), ResourceTable(toy_resources()), log_calls=log)
-    gate = Gate(
-        allowed_hosts=allowed_hosts,
-        server_token=server_token,
-        operator_token=operator_token,
-        trust_loopback=trust_loopback,
-    )
     return HttpApp(
         McpEndpoint(create_mcp(calls, version=VERSION)),
         calls,
-        gate,
+        gate or toy_gate(),
         http_path=http_path,
         is_ready=lambda: ready,
         log_requests=log,

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from mcp_agent_mail.server.limits import MAX_BODY_BYTES
-from tests.server.hosted import hosted, toy_app
+from tests.server.hosted import hosted, toy_app, toy_gate
 
 TOKEN = "the-servers-own-token"
 OPERATOR = "amo_the-operators-token"
@@ -47,7 +47,7 @@ async def test_a_server_that_is_not_ready_says_503() -> None:
     "path", ["/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server/mcp"]
 )
 async def test_discovery_says_that_there_is_no_oauth_token_or_not(path: str) -> None:
-    async with hosted(toy_app(server_token=TOKEN)) as url, httpx.AsyncClient() as client:
+    async with hosted(toy_app(toy_gate(server_token=TOKEN))) as url, httpx.AsyncClient() as client:
         answer = await client.get(f"{url}{path}")
 
     assert (answer.status_code, answer.json()) == (404, {"mcp_oauth": False})
@@ -55,7 +55,7 @@ async def test_discovery_says_that_there_is_no_oauth_token_or_not(path: str) -> 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:9", "127.0.0.1", "[::1]:80", "LOCALHOST.", "mail.example:1"])
 async def test_loopback_and_allowed_names_are_served_on_any_port(host: str) -> None:
-    async with hosted(toy_app(allowed_hosts=("mail.example",))) as url:
+    async with hosted(toy_app(toy_gate(allowed_hosts=("mail.example",)))) as url:
         assert await statuses(url, ["/rpc/count"], {"Host": host}) == [200]
 
 
@@ -63,13 +63,13 @@ async def test_loopback_and_allowed_names_are_served_on_any_port(host: str) -> N
     "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "[::2]", "@", ""]
 )
 async def test_other_hosts_are_refused_at_every_door(host: str) -> None:
-    async with hosted(toy_app(allowed_hosts=("mail.example",))) as url:
+    async with hosted(toy_app(toy_gate(allowed_hosts=("mail.example",)))) as url:
         assert await statuses(url, EVERY_DOOR, {"Host": host}) == [403] * len(EVERY_DOOR)
 
 
 @pytest.mark.parametrize("origin", ["http://localhost:3000", "https://mail.example", "http://[::1]"])
 async def test_pages_of_served_hosts_may_call(origin: str) -> None:
-    async with hosted(toy_app(allowed_hosts=("mail.example",))) as url:
+    async with hosted(toy_app(toy_gate(allowed_hosts=("mail.example",)))) as url:
         assert await statuses(url, ["/rpc/count"], {"Origin": origin}) == [200]
 
 
@@ -80,7 +80,7 @@ async def test_pages_of_others_are_refused_at_every_door(origin: str) -> None:
 
 
 async def test_a_server_with_a_token_wants_it_at_every_door() -> None:
-    async with hosted(toy_app(server_token=TOKEN)) as url, httpx.AsyncClient() as client:
+    async with hosted(toy_app(toy_gate(server_token=TOKEN))) as url, httpx.AsyncClient() as client:
         without = await statuses(url, EVERY_DOOR, {})
         wrong = await statuses(url, EVERY_DOOR, bearer("wrong"))
         refusal = await client.post(f"{url}/rpc/count", json={})
@@ -92,7 +92,7 @@ async def test_a_server_with_a_token_wants_it_at_every_door() -> None:
 
 async def test_the_servers_token_opens_and_is_nobodys_agent_token() -> None:
     headers = {**bearer(TOKEN), "X-Agent-Token": "amt_blue"}
-    async with hosted(toy_app(server_token=TOKEN)) as url, httpx.AsyncClient(headers=headers) as client:
+    async with hosted(toy_app(toy_gate(server_token=TOKEN))) as url, httpx.AsyncClient(headers=headers) as client:
         over_rpc = (await client.post(f"{url}/rpc/who", json={"sender_token": "amt_red"})).json()
         over_mcp = (await client.post(f"{url}/mcp", json=MCP_CALL)).json()["result"]["structuredContent"]
 
@@ -108,7 +108,7 @@ async def test_without_a_server_token_the_bearer_token_is_the_agents() -> None:
 
 
 async def test_the_operators_token_opens_rpc_and_nothing_else() -> None:
-    async with hosted(toy_app(server_token=TOKEN, operator_token=OPERATOR)) as url:
+    async with hosted(toy_app(toy_gate(server_token=TOKEN, operator_token=OPERATOR))) as url:
         opened = await statuses(url, ["/rpc/who", "/rpc/rule"], bearer(OPERATOR))
         closed = await statuses(url, ["/mcp", "/api"], bearer(OPERATOR))
 
@@ -116,7 +116,7 @@ async def test_the_operators_token_opens_rpc_and_nothing_else() -> None:
 
 
 async def test_this_machine_needs_no_token_where_that_is_allowed_unless_a_proxy_speaks() -> None:
-    async with hosted(toy_app(server_token=TOKEN, trust_loopback=True)) as url:
+    async with hosted(toy_app(toy_gate(server_token=TOKEN, trust_loopback=True))) as url:
         direct = await statuses(url, ["/rpc/who"], {})
         proxied = await statuses(url, ["/rpc/who"], {"X-Forwarded-For": "203.0.113.9"})
 

@@ -17,12 +17,11 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Json, ToolTable, tool
-from mcp_agent_mail.server.auth import Gate
 from mcp_agent_mail.server.calls import Calls
 from mcp_agent_mail.server.http import HttpApp
 from mcp_agent_mail.server.mcp import SERVER_NAME, create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
-from tests.server.hosted import VERSION, hosted, toy_app, toy_tools
+from tests.server.hosted import VERSION, hosted, toy_app, toy_gate, toy_tools
 
 MODERN = "2026-07-28"
 HANDSHAKE = "2025-11-25"
@@ -322,9 +321,8 @@ async def test_a_running_call_is_answered_before_the_server_stops() -> None:
 
 async def test_a_client_beyond_the_last_session_is_served_without_one() -> None:
     calls = Calls(ToolTable(toy_tools()), ResourceTable([]))
-    gate = Gate(allowed_hosts=(), server_token=None, operator_token=None, trust_loopback=False)
     endpoint = McpEndpoint(create_mcp(calls, version=VERSION), max_sessions=1)
-    app = HttpApp(endpoint, calls, gate, http_path="/mcp", is_ready=lambda: True, log_requests=False)
+    app = HttpApp(endpoint, calls, toy_gate(), http_path="/mcp", is_ready=lambda: True, log_requests=False)
     async with hosted(app) as url:
         seen = []
         for _ in range(3):
@@ -359,8 +357,7 @@ async def test_a_call_goes_straight_to_our_table(era: Any) -> None:
     assert entry is not None
     listing = _CountingHandler(entry.handler)
     server.add_request_handler("tools/list", entry.params_type, listing)
-    gate = Gate(allowed_hosts=(), server_token=None, operator_token=None, trust_loopback=False)
-    app = HttpApp(McpEndpoint(mcp), calls, gate, http_path="/mcp", is_ready=lambda: True, log_requests=False)
+    app = HttpApp(McpEndpoint(mcp), calls, toy_gate(), http_path="/mcp", is_ready=lambda: True, log_requests=False)
     async with hosted(app) as url:
         result = await call_tool(url, era, "echo", {"text": "a"})
         before = listing.calls

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from mcp_agent_mail.core import errors
+from mcp_agent_mail.server.wire import http_status
+from tests.server.reference_pages import MAKE, REFERENCE, RESOURCES, TOOLS, declared, resources_page, tools_page
+
+
+def test_the_reference_pages_show_what_is_declared() -> None:
+    tools, resources = declared()
+
+    assert TOOLS.read_text() == tools_page(tools), f"run: {MAKE}"
+    assert RESOURCES.read_text() == resources_page(resources), f"run: {MAKE}"
+
+
+def test_every_error_stands_in_the_reference_with_its_status() -> None:
+    page = (REFERENCE / "errors.md").read_text()
+    kinds = [
+        kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.AgentMailError)
+    ]
+
+    for kind in kinds:
+        assert f"| `{kind.code}` | {http_status(kind('It is so.'))} |" in page
