@@ -81,12 +81,14 @@ class Artifacts:
         return messages, agents
 
     def agents(self) -> Iterator[Agent]:
-        """Those whose profile Git should hold as it is now."""
-        pending = self._pending_files(EventKind.PROFILE)
         for agent_id in self._ids(_AGENTS):
             agent = self._agents.find(AgentId(agent_id))
-            if agent is not None and agent_id not in pending:
-                yield agent
+            assert agent is not None, agent_id
+            yield agent
+
+    def pending_profiles(self) -> set[int]:
+        """Ids of agents whose profile is about to be written again."""
+        return self._pending_files(EventKind.PROFILE)
 
     def pending_projects(self) -> set[int]:
         """Ids of projects whose own file is about to be written again."""

@@ -32,10 +32,15 @@ Progress = Callable[[int, int], None]
 _PROGRESS_EVERY = 200
 
 
+_ANY = b"-"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
+    """`blob` is None for a file about to be written again: Git may have an older version, or none."""
+
     path: str
-    blob: str
+    blob: str | None
 
 
 class ExpectedFiles:
@@ -45,11 +50,7 @@ class ExpectedFiles:
         self._artifacts = artifacts
         self._spool = Spool(folder)
         self._slugs: dict[ProjectId, bytes] = {}
-        self._unfinished = artifacts.pending_projects()
-        for project in artifacts.projects():
-            self._slugs[project.id] = project.slug.encode()
-            if project.id not in self._unfinished:
-                self._add(project.id, [(ARCHIVE_FILE, archive_file(project_snapshot(project), artifacts.store_id))])
+        self._add_projects()
         self._add_profiles()
         self._add_receipts()
         self._add_mail(progress)
@@ -68,9 +69,26 @@ class ExpectedFiles:
                 blob = names[id(content)] = blob_id(content).encode()
             self._spool.add(b"\0".join((slug, path.encode(), blob)))
 
+    def _add_any(self, project_id: ProjectId, path: str) -> None:
+        self._spool.add(b"\0".join((self._slugs[project_id], path.encode(), _ANY)))
+
+    def _add_projects(self) -> None:
+        pending = self._artifacts.pending_projects()
+        for project in self._artifacts.projects():
+            self._slugs[project.id] = project.slug.encode()
+            if project.id in pending:
+                self._add_any(project.id, ARCHIVE_FILE)
+            else:
+                content = archive_file(project_snapshot(project), self._artifacts.store_id)
+                self._add(project.id, [(ARCHIVE_FILE, content)])
+
     def _add_profiles(self) -> None:
+        pending = self._artifacts.pending_profiles()
         for agent in self._artifacts.agents():
-            self._add(agent.project_id, [(profile_path(agent.name), profile_file(profile_snapshot(agent)))])
+            if agent.id in pending:
+                self._add_any(agent.project_id, profile_path(agent.name))
+            else:
+                self._add(agent.project_id, [(profile_path(agent.name), profile_file(profile_snapshot(agent)))])
 
     def _add_mail(self, progress: Progress) -> None:
         total, _ = self._artifacts.counts()
@@ -108,4 +126,4 @@ class _ReceiptsFile:
 
 def _parse(line: bytes) -> Expected:
     _, path, blob = line.split(b"\0")
-    return Expected(path=path.decode(), blob=blob.decode())
+    return Expected(path=path.decode(), blob=None if blob == _ANY else blob.decode())

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterator
 from pathlib import Path
 
-_RUN_LINES = 20_000
+RUN_LINES = 20_000
 
 
 class Spool:
@@ -19,7 +19,7 @@ class Spool:
 
     def add(self, line: bytes) -> None:
         self._lines.append(line)
-        if len(self._lines) >= _RUN_LINES:
+        if len(self._lines) >= RUN_LINES:
             self._write_run()
 
     def __iter__(self) -> Iterator[bytes]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mcp_agent_mail.archive.inspection import Inspection, TreeFile
+from mcp_agent_mail.core.git import GitFailed
 from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER, archive_path
@@ -97,15 +98,21 @@ class _ProjectCheck:
     def run(self, expected: Iterator[Expected]) -> None:
         if self._commit is None:
             for file in expected:
-                self._note("archive", "missing", file.path, "the database has it; no commit of this project is known")
+                self._note_missing(file, "no commit of this project is known")
         elif not self._archive.exists() or not self._archive.has_commit(self._commit):
             evidence = f"commit {self._commit} of the newest archived event is not in {self._archive.path}"
             self._note("archive", "missing", None, evidence)
         else:
-            self._check_history(self._commit)
-            self._compare(expected, self._archive.files(self._commit))
-            if problem := self._archive.fsck():
-                self._note("git", "damaged", None, problem)
+            self._check_repository(self._commit, expected)
+
+    def _check_repository(self, commit: str, expected: Iterator[Expected]) -> None:
+        if problem := self._archive.fsck():
+            self._note("git", "damaged", None, problem)
+        try:
+            self._check_history(commit)
+            self._compare(expected, self._archive.files(commit))
+        except GitFailed as failed:
+            self._note("git", "damaged", None, f"the archive cannot be read to its end: {failed.message}")
 
     def _check_history(self, commit: str) -> None:
         if not self._archive.is_on_branch(commit):
@@ -121,7 +128,7 @@ class _ProjectCheck:
         wanted = next(expected, None)
         for file in tree:
             while wanted is not None and wanted.path.encode() < _sort_key(file):
-                self._note("archive", "missing", wanted.path, f"the database has it; commit {self._commit} does not")
+                self._note_missing(wanted, f"commit {self._commit} does not")
                 wanted = next(expected, None)
             if wanted is not None and wanted.path == file.path:
                 self._compare_file(wanted, file, with_work_tree=is_checked_out)
@@ -129,15 +136,21 @@ class _ProjectCheck:
             elif _is_ours(file.path):
                 self._note("archive", "unexpected", file.path, "Git has it; the database does not")
         while wanted is not None:
-            self._note("archive", "missing", wanted.path, f"the database has it; commit {self._commit} does not")
+            self._note_missing(wanted, f"commit {self._commit} does not")
             wanted = next(expected, None)
 
     def _compare_file(self, wanted: Expected, file: TreeFile, *, with_work_tree: bool) -> None:
         self._findings.files += 1
+        if wanted.blob is None:
+            return
         if wanted.blob != file.blob:
             self._note("archive", "different", file.path, f"Git has {file.blob}; the database renders {wanted.blob}")
         elif with_work_tree and (problem := self._archive.work_tree_differs(file)):
             self._note("work tree", problem, file.path, f"the file in {self._archive.path} is not what Git has")
+
+    def _note_missing(self, wanted: Expected, evidence: str) -> None:
+        if wanted.blob is not None:
+            self._note("archive", "missing", wanted.path, f"the database has it; {evidence}")
 
     def _note(self, check: str, problem: str, path: str | None, evidence: str) -> None:
         finding = Finding(

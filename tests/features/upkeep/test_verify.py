@@ -1,0 +1,233 @@
+"""`am doctor verify` finds what somebody did to an archive or to the database, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.messages import Message
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.upkeep.verify import Finding
+from tests.archive_room import ArchiveRoom, git, open_archive_room
+
+
+@dataclass
+class Archived:
+    """A project whose mail is all in Git: BlueLake wrote to RedStone, who read it."""
+
+    room: ArchiveRoom
+    project: Project
+    blue: Agent
+    red: Agent
+    message: Message
+
+    @property
+    def path(self) -> Path:
+        return self.room.path(self.project)
+
+    @property
+    def mail_path(self) -> str:
+        (path,) = (self.path / "messages").rglob("*.md")
+        return str(path.relative_to(self.path))
+
+    def findings(self) -> list[tuple[str, str, str | None]]:
+        return [(found.check, found.problem, found.path) for found in self.room.verify().findings]
+
+
+@pytest.fixture
+def archived(tmp_path: Path) -> Iterator[Archived]:
+    with open_archive_room(tmp_path) as room:
+        project = room.add_project("/work/app")
+        blue, red = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
+        message = room.send(blue, [red])
+        room.read(project, red, message)
+        room.archive()
+        yield Archived(room, project, blue, red, message)
+
+
+def test_a_whole_archive_has_no_findings(archived: Archived) -> None:
+    report = archived.room.verify()
+
+    assert report.is_clean
+    # archive.json, four profiles, one receipts file, three copies of the mail.
+    assert (report.projects, report.files, report.pending_events) == (1, 9, 0)
+
+
+def test_what_git_has_yet_to_catch_up_with_is_counted_and_no_finding(archived: Archived) -> None:
+    room = archived.room
+    later = room.send(archived.blue, [archived.red], subject="Later")
+    room.read(archived.project, archived.red, later)
+    room.clock.step(5)
+    room.describe(archived.project, archived.red, "Changed")
+    room.add_project("/work/new")
+
+    report = room.verify()
+
+    assert report.findings == ()
+    assert report.pending_events == 6
+
+
+def edit_file(archived: Archived) -> str:
+    # A link of its own: an edit in place would change every copy.
+    path = archived.path / archived.mail_path
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content + b"tampered")
+    return str(path.relative_to(archived.path))
+
+
+def delete_file(archived: Archived) -> str:
+    path = archived.mail_path
+    (archived.path / path).unlink()
+    return path
+
+
+def commit_an_edit(archived: Archived) -> str:
+    path = edit_file(archived)
+    git(archived.path, "commit", "-q", "-a", "-m", "Correct the record")
+    return path
+
+
+def test_a_file_somebody_edited_is_found(archived: Archived) -> None:
+    path = edit_file(archived)
+
+    (finding,) = archived.room.verify().findings
+
+    assert (finding.check, finding.problem, finding.path) == ("work tree", "different", path)
+    assert finding.next_step == f"git -C {archived.path} checkout -- {path}"
+    git(archived.path, "checkout", "--", path)
+    assert archived.room.verify().is_clean
+
+
+def test_a_file_somebody_deleted_is_found(archived: Archived) -> None:
+    path = delete_file(archived)
+
+    assert archived.findings() == [("work tree", "missing", path)]
+
+
+def test_a_commit_that_rewrites_mail_is_found_at_once(archived: Archived) -> None:
+    path = commit_an_edit(archived)
+
+    assert ("history", "different", path) in archived.findings()
+
+
+def test_a_commit_that_rewrites_mail_is_found_after_further_mail_too(archived: Archived) -> None:
+    path = commit_an_edit(archived)
+    archived.room.send(archived.blue, [archived.red], subject="Later")
+    archived.room.archive()
+
+    assert archived.findings() == [("archive", "different", path)]
+
+
+def test_a_person_s_own_file_in_the_repository_is_no_finding(archived: Archived) -> None:
+    (archived.path / "NOTES.md").write_text("mine")
+    git(archived.path, "add", "NOTES.md")
+    git(archived.path, "commit", "-q", "-m", "A note")
+    archived.room.send(archived.blue, [archived.red], subject="Later")
+    archived.room.archive()
+
+    assert archived.findings() == []
+
+
+def test_a_file_too_many_among_ours_is_found(archived: Archived) -> None:
+    (archived.path / "messages/extra.md").write_text("never sent")
+    git(archived.path, "add", "messages/extra.md")
+    git(archived.path, "commit", "-q", "-m", "Invent mail")
+    archived.room.send(archived.blue, [archived.red], subject="Later")
+    archived.room.archive()
+
+    assert archived.findings() == [("archive", "unexpected", "messages/extra.md")]
+
+
+def test_a_message_missing_in_the_database_is_found(archived: Archived) -> None:
+    for table in ("message_projects", "recipients", "messages"):
+        key = "id" if table == "messages" else "message_id"
+        archived.room.connection.execute("PRAGMA foreign_keys=OFF")
+        archived.room.connection.execute(f"DELETE FROM {table} WHERE {key} = ?", (archived.message.id,))
+
+    problems = {(check, problem) for check, problem, _ in archived.findings()}
+
+    assert ("archive", "unexpected") in problems
+    assert sum(problem == "unexpected" for _, problem, _ in archived.findings()) == 3
+
+
+def test_a_message_changed_in_the_database_is_found(archived: Archived) -> None:
+    archived.room.connection.execute("UPDATE messages SET body_md = 'other'")
+
+    assert [found[1] for found in archived.findings() if found[0] == "archive"] == ["different"] * 3
+
+
+def test_a_receipt_changed_in_the_database_is_found(archived: Archived) -> None:
+    archived.room.connection.execute("UPDATE recipients SET read_ts = read_ts + 1")
+
+    ((check, problem, path),) = archived.findings()
+
+    assert (check, problem) == ("archive", "different")
+    assert path is not None
+    assert path.startswith("receipts/")
+
+
+def test_an_event_that_never_reached_the_outbox_is_found(archived: Archived) -> None:
+    lost = archived.room.send(archived.blue, [archived.red], subject="Lost")
+    archived.room.connection.execute("DELETE FROM outbox WHERE message_id = ?", (lost.id,))
+
+    assert [problem for _, problem, _ in archived.findings()] == ["missing"] * 3
+
+
+def test_history_that_was_rewritten_is_found(archived: Archived) -> None:
+    git(archived.path, "commit", "-q", "--amend", "--reset-author", "-m", "Never happened")
+
+    (finding,) = archived.room.verify().findings
+
+    assert (finding.check, finding.problem) == ("history", "rewritten")
+
+
+def test_an_archive_that_is_gone_is_found(archived: Archived) -> None:
+    archived.path.rename(archived.path.with_name("elsewhere"))
+
+    kinds = [(found.check, found.problem, found.project) for found in archived.room.verify().findings]
+
+    assert kinds == [("archive", "missing", "work-app"), ("archive", "unexpected", "elsewhere")]
+
+
+def test_a_damaged_pack_is_found(archived: Archived) -> None:
+    for pack in (archived.path / ".git/objects/pack").glob("*.pack"):
+        pack.chmod(0o600)
+        damaged = bytearray(pack.read_bytes())
+        damaged[len(damaged) // 2] ^= 0xFF
+        pack.write_bytes(damaged)
+
+    findings: list[Finding] = list(archived.room.verify().findings)
+
+    assert {(found.check, found.project) for found in findings} >= {("git", "work-app")}
+
+
+def test_it_changes_nothing(archived: Archived) -> None:
+    before = _contents(archived.room.root)
+
+    archived.room.verify()
+
+    assert _contents(archived.room.root) == before
+
+
+def test_the_archive_may_go_on_while_it_is_checked(archived: Archived) -> None:
+    room = archived.room
+    room.send(archived.blue, [archived.red], subject="Meanwhile")
+    with room.drain() as drain:
+        room.unmarked = True
+        drain.flush(Micros(room.clock() + 60 * SECOND))
+
+        report = room.verify()
+
+    assert report.findings == ()
+    assert report.pending_events == 1
+
+
+def _contents(root: Path) -> dict[str, bytes]:
+    files = (path for path in root.rglob("*") if path.is_file() and not path.name.startswith("mail.sqlite3-"))
+    return {str(path): path.read_bytes() for path in files}
