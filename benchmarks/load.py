@@ -39,6 +39,7 @@ class Sample:
     failures: int = 0
     first_failure: str = ""
     client_cpu: float = 0.0
+    answered: int = 0  # all successes, those outside the measured time too
     counted: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -102,12 +103,15 @@ class _Tally:
         self.latencies: dict[str, list[float]] = defaultdict(list)
         self.failures = 0
         self.first_failure = ""
+        self.answered = 0
 
     def add(self, client: Client, now_ns: int, status: int, body: bytes) -> None:
         if not client.dialect.is_success(status, body):
             self.failures += 1
             self.first_failure = self.first_failure or f"{client.kind}: {status} {body[:400]!r}"
-        elif self.begin_ns <= now_ns <= self.end_ns:
+            return
+        self.answered += 1
+        if self.begin_ns <= now_ns <= self.end_ns:
             self.latencies[client.kind].append((now_ns - client.sent_ns) / 1e6)
 
 
@@ -152,7 +156,7 @@ def drive(port: int, pairs: Sequence[tuple[Dialect, Script]], seconds: float) ->
     for client in clients:
         client.close()
     selector.close()
-    return Sample(seconds, dict(tally.latencies), tally.failures, tally.first_failure, cpu / seconds)
+    return Sample(seconds, dict(tally.latencies), tally.failures, tally.first_failure, cpu / seconds, tally.answered)
 
 
 def run_all(port: int, pairs: Sequence[tuple[Dialect, Script]], count: int) -> Sample:

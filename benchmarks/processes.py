@@ -64,6 +64,14 @@ def pss_mib(pid: int) -> dict[int, float]:
     return sizes
 
 
+def cpu_s(pid: int) -> float:
+    """CPU time of one process so far, all its threads (Linux; else 0)."""
+    with suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
+
+
 @dataclass(slots=True)
 class Server:
     """A running server process; `first_answer_s` is the time from spawn to its first successful tool call."""

@@ -101,6 +101,10 @@ def load_figures(pairs: Sequence[Pair]) -> list[Figure]:
             target=2.0,
         ),
         Figure(
+            name="CPU of the server per call, mixed load over MCP, multiple of the floor's",
+            values=ratio("mixed", "floor_20", "server_cpu_us"),
+        ),
+        Figure(
             name="archive lag p99 under the mixed load over /rpc", values=archive("mixed_rpc", "lag_p99_s"), unit="s"
         ),
         Figure(name="backlog at most, 100 senders to 10", values=archive("send_100", "backlog_max"), unit="events"),
@@ -117,7 +121,13 @@ def raw_figures(pairs: Sequence[Pair]) -> list[Figure]:
     """Requests per second and latencies of every phase."""
     figures = []
     for phase in pairs[0]:
-        for field, unit in (("per_second", "/s"), ("p50_ms", "ms"), ("p99_ms", "ms"), ("client_cpu", "of a core")):
+        for field, unit in (
+            ("per_second", "/s"),
+            ("p50_ms", "ms"),
+            ("p99_ms", "ms"),
+            ("server_cpu_us", "us"),
+            ("client_cpu", "of a core"),
+        ):
             values = _each(pairs, lambda pair, phase=phase, field=field: pair[phase][field])  # type: ignore[misc]
             figures.append(Figure(name=f"{phase} {field}", values=values, unit=unit))
     return figures

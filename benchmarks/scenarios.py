@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.load import Sample, Script, drive, run_all
 from benchmarks.mix import Echo, MixedWork, OnlySends, Pool, agent_names
-from benchmarks.processes import Server
+from benchmarks.processes import Server, cpu_s
 from benchmarks.wire import Dialect, McpSession, Refused, Rpc
 
 PROJECT = "/bench/project"
@@ -90,6 +90,7 @@ class Measured:
     sample: Sample
     archive: dict[str, Any] | None = None
     drain_s: float | None = None
+    server_cpu_s: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
         kinds = {
@@ -104,6 +105,7 @@ class Measured:
             "per_second": round(self.sample.per_second, 1),
             "p50_ms": round(self.sample.percentile(0.5), 3),
             "p99_ms": round(self.sample.percentile(0.99), 3),
+            "server_cpu_us": round(1e6 * self.server_cpu_s / self.sample.answered, 1),
             "client_cpu": round(self.sample.client_cpu, 3),
             "kinds": kinds,
             "archive": self.archive,
@@ -144,9 +146,10 @@ class Bench:
         self._pool = Pool(seed=2)
 
     def floor(self, clients: int) -> Measured:
+        cpu_before = cpu_s(self._floor.process.pid)
         sample = drive(self._floor.port, _echoes(clients), self._seconds)
         _require_success("floor", sample)
-        return Measured(sample)
+        return Measured(sample, server_cpu_s=cpu_s(self._floor.process.pid) - cpu_before)
 
     def mixed(self, seed: int) -> Measured:
         return self._on_ours("mixed over MCP", _mixed(McpSession, self._pool, seed))
@@ -161,8 +164,10 @@ class Bench:
 
     def _on_ours(self, name: str, pairs: Pairs) -> Measured:
         with _watched(self._database) as finish:
+            cpu_before = cpu_s(self._ours.process.pid)
             sample = drive(self._ours.port, pairs, self._seconds)
+            server_cpu_s = cpu_s(self._ours.process.pid) - cpu_before
             drain_s = wait_drained(self._ours)
             archive = finish()
         _require_success(name, sample)
-        return Measured(sample, archive, drain_s)
+        return Measured(sample, archive, drain_s, server_cpu_s)

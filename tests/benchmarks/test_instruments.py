@@ -83,7 +83,14 @@ def test_a_figure_is_met_or_missed_by_its_median() -> None:
 def test_ratios_are_taken_within_each_pair() -> None:
     def phase(per_second: float) -> dict[str, Any]:
         archive = {"lag_p99_s": 0.5, "commits_per_project_s": 1.0, "backlog_max": 10}
-        return {"per_second": per_second, "p50_ms": 1.0, "p99_ms": 2.0, "archive": archive, "drain_s": 0.1}
+        return {
+            "per_second": per_second,
+            "p50_ms": 1.0,
+            "p99_ms": 2.0,
+            "server_cpu_us": 300.0,
+            "archive": archive,
+            "drain_s": 0.1,
+        }
 
     names = ("mixed", "mixed_rpc", "send_1", "send_20", "send_100")
     slow = {name: phase(100.0) for name in names} | {f"floor_{n}": phase(200.0) for n in (1, 20, 100)}
