@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from tests.cli.command_line import am
@@ -42,6 +44,17 @@ def test_a_changed_file_is_a_finding_with_evidence_and_the_next_command(stopped_
     assert finding["path"] == str(letter.relative_to(stopped_post.server.archives()[0]))
     assert finding["evidence"]
     assert finding["next_step"].startswith("git -C ")
+
+
+def test_a_search_index_that_misses_mail_is_a_finding(stopped_post: Post) -> None:
+    with closing(sqlite3.connect(stopped_post.server.database)) as connection, connection:
+        connection.execute("INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')")
+
+    done = stopped_post.server.am("doctor", "verify", "--json")
+
+    (finding,) = json.loads(done.stdout)["findings"]
+    assert done.returncode == 1
+    assert (finding["check"], finding["problem"], finding["project"]) == ("search index", "different", None)
 
 
 def test_a_piped_finding_is_one_line_of_cells(stopped_post: Post) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -54,9 +54,13 @@ def _verify(around: Surroundings) -> VerifyReport:
         raise NoServer(f"There is no store in {around.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
     # The services of the archive: 0.1 s.
     from mcp_agent_mail.features.upkeep.verify import verify_archives
+    from mcp_agent_mail.features.upkeep.verify_store import verify_store
 
+    database_path = around.settings.database_path
+    of_store = verify_store(database_path)
     with _progress() as progress:
-        return verify_archives(around.storage_root, around.settings.database_path, progress=progress)
+        report = verify_archives(around.storage_root, database_path, progress=progress)
+    return replace(report, findings=(*of_store, *report.findings), finding_count=len(of_store) + report.finding_count)
 
 
 @contextmanager

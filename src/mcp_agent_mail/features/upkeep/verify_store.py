@@ -1,0 +1,31 @@
+"""Findings about the database itself, in the words of `am doctor verify`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mcp_agent_mail.features.upkeep.verify import Finding
+from mcp_agent_mail.store.soundness import Fault, Part, find_faults
+
+_PROBLEMS = {
+    Part.PAGES: "damaged",
+    Part.REFERENCES: "dangling",
+    Part.COUNTERS: "wrong",
+    Part.SEARCH_INDEX: "different",
+}
+
+
+def verify_store(database_path: Path) -> list[Finding]:
+    """Check pages, references, counters and the search index. Changes nothing. Raises StoreRefused."""
+    return [_finding(fault, database_path) for fault in find_faults(database_path)]
+
+
+def _finding(fault: Fault, database_path: Path) -> Finding:
+    return Finding(
+        check=fault.part.value,
+        problem=_PROBLEMS[fault.part],
+        project=None,
+        path=str(database_path),
+        evidence=fault.evidence,
+        next_step=f"stop the server, keep a copy of {database_path}, and put a backup in its place",
+    )

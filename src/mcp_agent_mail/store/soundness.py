@@ -1,0 +1,101 @@
+"""Is the database itself sound? Its pages, references, counters and search index, looked at in a copy.
+
+The index can only be checked by a connection that may write, so everything is checked in a private
+copy, taken in one step: one moment of the store, also beside a running server, which is not touched.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mcp_agent_mail.store.connection import add_functions, open_reading
+from mcp_agent_mail.store.migrate import require_ours
+
+FAULTS_SHOWN = 100
+
+_INTEGRITY = f"PRAGMA integrity_check({FAULTS_SHOWN})"
+_FOREIGN_KEYS = "PRAGMA foreign_key_check"
+# rank 1: compare with the messages too, not only the index with itself.
+_SEARCH_INDEX = "INSERT INTO messages_fts (messages_fts, rank) VALUES ('integrity-check', 1)"
+_UNREAD = """
+    SELECT id, name, unread_count, unread FROM (
+        SELECT a.id, a.name, a.unread_count, count(r.message_id) AS unread
+        FROM agents a LEFT JOIN recipients r
+            ON r.agent_id = a.id AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL
+        GROUP BY a.id
+    ) WHERE unread_count <> unread ORDER BY id LIMIT ?
+"""
+_DELIVERIES = """
+    SELECT value, (SELECT coalesce(max(delivery_seq), 0) FROM recipients) FROM counters
+    WHERE name = 'delivery'
+"""
+
+
+class Part(StrEnum):
+    """What of the database is at fault."""
+
+    PAGES = "database"
+    REFERENCES = "references"
+    COUNTERS = "counters"
+    SEARCH_INDEX = "search index"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    part: Part
+    evidence: str
+
+
+def find_faults(path: Path) -> list[Fault]:
+    """All faults, at most FAULTS_SHOWN of each part. Raises StoreRefused for another program's file.
+
+    Needs as much free space for temporary files as the store is large; takes seconds per GB.
+    """
+    require_ours(path)
+    with TemporaryDirectory(prefix="am-verify-") as folder:
+        copy = Path(folder) / "store.sqlite3"
+        with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
+            with closing(open_reading(path)) as original:
+                original.backup(connection)
+            add_functions(connection)
+            return list(_faults(connection))
+
+
+def _faults(connection: sqlite3.Connection) -> Iterator[Fault]:
+    damaged = [row[0] for row in connection.execute(_INTEGRITY) if row[0] != "ok"]
+    yield from (Fault(part=Part.PAGES, evidence=line) for line in damaged)
+    for check in (_references, _counters, _search_index):
+        try:
+            yield from check(connection)
+        except sqlite3.DatabaseError as unreadable:
+            yield Fault(part=Part.PAGES, evidence=f"{check.__name__.removeprefix('_')} cannot be read: {unreadable}")
+
+
+def _references(connection: sqlite3.Connection) -> Iterator[Fault]:
+    for table, row_id, parent, _ in connection.execute(_FOREIGN_KEYS).fetchmany(FAULTS_SHOWN):
+        row = f"row {row_id}" if row_id is not None else "a row"
+        yield Fault(part=Part.REFERENCES, evidence=f"{row} of {table} refers to a row of {parent} that is not there")
+
+
+def _counters(connection: sqlite3.Connection) -> Iterator[Fault]:
+    for agent_id, name, counted, unread in connection.execute(_UNREAD, (FAULTS_SHOWN,)):
+        yield Fault(
+            part=Part.COUNTERS,
+            evidence=f"agent {agent_id} ({name}) has {unread} unread messages; its counter says {counted}",
+        )
+    drawn, highest = connection.execute(_DELIVERIES).fetchone()
+    if drawn < highest:
+        yield Fault(part=Part.COUNTERS, evidence=f"delivery {highest} exists; the counter says {drawn}")
+
+
+def _search_index(connection: sqlite3.Connection) -> Iterator[Fault]:
+    try:
+        connection.execute(_SEARCH_INDEX)
+    except sqlite3.DatabaseError as differs:
+        yield Fault(part=Part.SEARCH_INDEX, evidence=f"it does not hold what the messages say: {differs}")

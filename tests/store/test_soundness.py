@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.store.connection import add_functions
+from mcp_agent_mail.store.migrate import ForeignStore
+from mcp_agent_mail.store.soundness import Part, find_faults
+from tests.mailroom import open_mailroom
+
+
+def change(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        add_functions(connection)
+        for statement in statements:
+            connection.execute(statement)
+
+
+async def post(folder: Path) -> None:
+    async with open_mailroom(folder) as room:
+        await room.post(room.letter(room.blue), *room.addressed([room.red]))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A store in which one agent has one unread message, closed again."""
+    asyncio.run(post(tmp_path))
+    (path,) = tmp_path.glob("*.sqlite3")
+    return path
+
+
+def test_a_sound_store_has_no_faults(store: Path) -> None:
+    assert find_faults(store) == []
+
+
+def test_the_store_is_looked_at_in_a_copy(store: Path) -> None:
+    before = store.read_bytes()
+
+    find_faults(store)
+
+    assert store.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("damage", "part"),
+    [
+        ("UPDATE messages SET sender_id = 99", Part.REFERENCES),
+        (
+            "UPDATE agents SET unread_count = unread_count + 1 WHERE id = 1",
+            Part.COUNTERS,
+        ),
+        ("UPDATE counters SET value = 0", Part.COUNTERS),
+        ("UPDATE messages SET subject = 'changed behind the index'", Part.SEARCH_INDEX),
+        ("INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')", Part.SEARCH_INDEX),
+    ],
+)
+def test_every_kind_of_damage_is_found(store: Path, damage: str, part: Part) -> None:
+    change(store, damage)
+
+    assert [fault.part for fault in find_faults(store)] == [part]
+
+
+def overwrite_a_page(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[3 * 4096 + 8 : 3 * 4096 + 64] = b"\xff" * 56
+    path.write_bytes(bytes(content))
+
+
+@pytest.mark.parametrize("damage", [overwrite_a_page])
+def test_damaged_pages_are_found(store: Path, damage: Callable[[Path], None]) -> None:
+    change(store, "PRAGMA wal_checkpoint(TRUNCATE)")
+    damage(store)
+
+    assert Part.PAGES in {fault.part for fault in find_faults(store)}
+
+
+def test_another_programs_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.sqlite3"
+    change(path, "CREATE TABLE t (x)")
+
+    with pytest.raises(ForeignStore):
+        find_faults(path)
