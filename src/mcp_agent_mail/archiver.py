@@ -21,7 +21,7 @@ from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.launch import DRAIN, WAKE, ArchiverSettings
 from mcp_agent_mail.features.archiving.plan import open_drain
-from mcp_agent_mail.features.archiving.reports import Drained, Report, to_line
+from mcp_agent_mail.features.archiving.reports import Drained, Ready, Report, to_line
 
 _STDIN = 0
 _STDOUT = 1
@@ -71,6 +71,7 @@ def main() -> int:
 
 def _serve(drain: Drain, instructions: Instructions) -> None:
     drain.resume()
+    _report(Ready(pid=os.getpid()))
     while True:
         line = instructions.next(drain.step())
         if line is not None and line.startswith(DRAIN):

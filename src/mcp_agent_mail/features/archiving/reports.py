@@ -11,6 +11,13 @@ from mcp_agent_mail.domain.events import ArchiveCommit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """The archiver holds the archives and has mended what an earlier one left."""
+
+    pid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
     """`commit` is on disk. `oldest_ts` is when its oldest event happened; None for one found at start."""
 
@@ -43,7 +50,7 @@ class Drained:
     pending: int
 
 
-Report = Committed | Failed | Recovered | Drained
+Report = Ready | Committed | Failed | Recovered | Drained
 
 
 def to_line(report: Report) -> bytes:
@@ -59,10 +66,7 @@ def from_line(line: bytes) -> Report:
 def _parse(kind: str, fields: dict[str, Any]) -> Report:
     if kind == Committed.__name__:
         return Committed(**(fields | {"commit": ArchiveCommit(**fields["commit"])}))
-    if kind == Failed.__name__:
-        return Failed(**fields)
-    if kind == Recovered.__name__:
-        return Recovered(**fields)
-    if kind == Drained.__name__:
-        return Drained(**fields)
+    for known in (Ready, Failed, Recovered, Drained):
+        if kind == known.__name__:
+            return known(**fields)
     raise ValueError(f"{kind!r} is no report")

@@ -15,7 +15,7 @@ from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.domain.events import ArchiveCommit, Backlog
 from mcp_agent_mail.features.archiving.lag import LagSamples
 from mcp_agent_mail.features.archiving.launch import DRAIN, WAKE, ArchiverSettings
-from mcp_agent_mail.features.archiving.reports import Committed, Drained, Failed, Recovered, Report, from_line
+from mcp_agent_mail.features.archiving.reports import Committed, Drained, Failed, Ready, Recovered, Report, from_line
 from mcp_agent_mail.store.database import Store
 
 logger = logging.getLogger("mcp_agent_mail.archiving")
@@ -27,6 +27,7 @@ _RESTART_LAST_S = 10.0
 _LONG_ENOUGH_S = 30.0
 _MARK_AGAIN_S = 0.5
 _PROBLEMS_KEPT = 100
+_ARCHIVER = "archiver"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,7 @@ class ArchivingService:
         self._process: Process | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
+        self._deadline = 0.0
 
     def start(self) -> None:
         """Start the archiver and keep it alive. Does not wait for it."""
@@ -80,12 +82,12 @@ class ArchivingService:
 
     async def stop(self, timeout_s: float) -> None:
         """Let the archiver commit what is pending, for so long, then end it; the next start replays what is left."""
-        self._stopping.set()
         if self._keeper is None:
             return
-        self._tell(DRAIN + f" {max(0.0, timeout_s - _WAKE_EVERY_S):.3f}\n".encode())
-        if self._process is None:
-            self._keeper.cancel()
+        if not self._stopping.is_set():
+            self._deadline = asyncio.get_running_loop().time() + timeout_s
+            self._stopping.set()
+            self._tell(self._drain_line())
         with suppress(asyncio.CancelledError, TimeoutError):
             await asyncio.wait_for(self._keeper, timeout_s)
 
@@ -107,19 +109,30 @@ class ArchivingService:
         )
 
     async def _keep(self) -> None:
-        """Run one archiver after another until the stop; a short-lived one is followed after a growing pause."""
+        """Run one archiver after another until the stop; a short-lived one is followed after a growing pause.
+
+        A stop that finds none running starts one, so that what is pending is drained all the same.
+        """
         loop = asyncio.get_running_loop()
         pause = _RESTART_FIRST_S
-        while not self._stopping.is_set():
+        while True:
             started = loop.time()
-            code = await self._run()
+            end = await self._run_once()
             if self._stopping.is_set():
                 return
             self._health.restarts += 1
-            self._health.fail("archiver", f"the archiver ended with code {code}; it is started again")
-            logger.error("the archiver ended; it is started again", extra={"facts": {"code": code}})
+            self._health.fail(_ARCHIVER, f"the archiver ended ({end}); it is started again")
+            logger.error("the archiver ended; it is started again", extra={"facts": {"end": end}})
             pause = _RESTART_FIRST_S if loop.time() - started > _LONG_ENOUGH_S else min(pause * 2, _RESTART_LAST_S)
-            await asyncio.sleep(pause)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), pause)
+
+    async def _run_once(self) -> str:
+        """How it ended, or why it could not begin."""
+        try:
+            return f"code {await self._run()}"
+        except (OSError, ValueError) as error:
+            return str(error)
 
     async def _run(self) -> int:
         """One archiver from start to end; its exit code."""
@@ -129,6 +142,8 @@ class ArchivingService:
         )
         self._process = process
         self._tell(self._settings.to_line())
+        if self._stopping.is_set():
+            self._tell(self._drain_line())
         waker = asyncio.create_task(self._wake_up(), name="archiver-waker")
         try:
             await self._listen(process)
@@ -153,6 +168,8 @@ class ArchivingService:
             logger.error("an archive cannot be written", extra={"facts": {"project": report.project}})
         elif isinstance(report, Recovered):
             self._health.recover(report.project)
+        elif isinstance(report, Ready):
+            self._health.recover(_ARCHIVER)
         else:
             assert isinstance(report, Drained)
             logger.info("the archive is drained", extra={"facts": {"pending": report.pending}})
@@ -165,10 +182,10 @@ class ArchivingService:
             except Unavailable as error:
                 if self._stopping.is_set():
                     return
-                self._health.fail("archiver", f"commits cannot be marked: {error.message}")
+                self._health.fail(_ARCHIVER, f"commits cannot be marked: {error.message}")
                 await asyncio.sleep(_MARK_AGAIN_S)
             else:
-                self._health.recover("archiver")
+                self._health.recover(_ARCHIVER)
                 return
 
     async def _wake_up(self) -> None:
@@ -187,6 +204,11 @@ class ArchivingService:
         if line == WAKE and process.stdin.transport.get_write_buffer_size() > 0:
             return
         process.stdin.write(line)
+
+    def _drain_line(self) -> bytes:
+        """Ends a little before we stop waiting, so that the last reports are still heard."""
+        left_s = self._deadline - asyncio.get_running_loop().time() - _WAKE_EVERY_S
+        return DRAIN + f" {max(0.0, left_s):.3f}\n".encode()
 
     async def _end(self, process: Process) -> None:
         if process.returncode is None:

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import pytest
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.failpoints import FailPoint
+from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
+from mcp_agent_mail.domain.events import ArchiveCommit
+from mcp_agent_mail.features.archiving.launch import ArchiverSettings
+from mcp_agent_mail.features.archiving.reports import (
+    Committed,
+    Drained,
+    Failed,
+    Ready,
+    Recovered,
+    Report,
+    from_line,
+    to_line,
+)
+
+COMMIT = ArchiveCommit(
+    project_id=ProjectId(1),
+    hexsha="a" * 40,
+    summary="mail: Ä -> B | ☃\u2028",
+    authored_ts=Micros(1),
+    last_seq=OutboxSeq(9),
+)
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        Committed(project="app", commit=COMMIT, events=3, oldest_ts=Micros(5)),
+        Committed(project="app", commit=COMMIT, events=0, oldest_ts=None),
+        Failed(project="app", message="two\nlines", hint="next"),
+        Ready(pid=7),
+        Recovered(project="app"),
+        Drained(pending=2),
+    ],
+)
+def test_a_report_is_one_line_and_comes_back_as_it_was(report: Report) -> None:
+    line = to_line(report)
+
+    assert line.count(b"\n") == 1
+    assert from_line(line) == report
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (b"", "Expecting value"),
+        (b"{}", "not enough values"),
+        (b'{"Other": {}}', "'Other' is no report"),
+        (b"Traceback", "Expecting value"),
+    ],
+)
+def test_a_line_that_is_no_report_is_an_error(line: bytes, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        from_line(line)
+
+
+@pytest.mark.parametrize("failpoint", [None, FailPoint.AFTER_IMPORT])
+def test_settings_travel_as_one_line(failpoint: FailPoint | None) -> None:
+    settings = ArchiverSettings(
+        storage_root="/a b",
+        database_path="/a b/mail.sqlite3",
+        author_name="x",
+        author_email="y",
+        commit_interval_ms=500,
+        failpoint=failpoint,
+    )
+
+    assert ArchiverSettings.from_line(settings.to_line()) == settings

@@ -1,0 +1,216 @@
+"""The archiver as a real child process beside a real store."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.child_process import plain_environment
+from mcp_agent_mail.core.clock import system_clock
+from mcp_agent_mail.core.failpoints import FailPoint
+from mcp_agent_mail.domain.archive_layout import project_snapshot
+from mcp_agent_mail.domain.events import EventKind, NewEvent
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.launch import ArchiverSettings
+from mcp_agent_mail.features.archiving.offline import drain_in_process
+from mcp_agent_mail.features.archiving.service import ArchivingService
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.outbox import Outbox
+from tests.archive_room import git, open_archive_room, sealed_seqs
+
+PATIENCE_S = 30.0
+
+
+def prepare(root: Path) -> tuple[ArchiverSettings, Project]:
+    """A store with a project and mail, all of it pending."""
+    with open_archive_room(root) as room:
+        project = room.add_project("/work/app")
+        blue, red = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
+        room.send(blue, [red])
+        return room.settings, project
+
+
+@asynccontextmanager
+async def archiving(root: Path, settings: ArchiverSettings) -> AsyncIterator[tuple[Store, ArchivingService]]:
+    async with Store(root / "mail.sqlite3") as store:
+        service = ArchivingService(store, settings)
+        service.start()
+        try:
+            yield store, service
+        finally:
+            await service.stop(PATIENCE_S)
+
+
+async def until(store: Store, is_true: Callable[[], bool]) -> None:
+    """Wait for something that a commit of the store brings about."""
+    committed = asyncio.Event()
+    store.on_commit(committed.set)
+    async with asyncio.timeout(PATIENCE_S):
+        while not is_true():
+            await committed.wait()
+            committed.clear()
+
+
+def is_archived(service: ArchivingService) -> Callable[[], bool]:
+    return lambda: service.status().backlog.pending_events == 0
+
+
+def end_of_archiver(settings: ArchiverSettings) -> int:
+    """Run an archiver that is never told to end; its exit code."""
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "mcp_agent_mail.archiver"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    ) as archiver:
+        assert archiver.stdin is not None
+        archiver.stdin.write(settings.to_line())
+        archiver.stdin.flush()
+        return archiver.wait(PATIENCE_S)
+
+
+async def test_what_is_pending_at_start_is_committed_and_marked(tmp_path: Path) -> None:
+    settings, project = prepare(tmp_path)
+
+    async with archiving(tmp_path, settings) as (store, service):
+        await until(store, is_archived(service))
+        status = service.status()
+
+    assert status.last_commit_at is not None
+    assert status.problems == {}
+    assert status.lag_p99_s is not None
+    assert "agents/RedStone/inbox" in git(tmp_path / "projects" / project.slug, "ls-tree", "-r", "--name-only", "main")
+
+
+async def test_a_write_wakes_the_archiver(tmp_path: Path) -> None:
+    settings, project = prepare(tmp_path)
+
+    async with archiving(tmp_path, settings) as (store, service):
+        await until(store, is_archived(service))
+        await store.write(lambda tx: add_event(tx.outbox, project))
+        await until(store, is_archived(service))
+
+    assert len(sealed_seqs(tmp_path / "projects" / project.slug)) == 2
+
+
+def add_event(outbox: Outbox, project: Project) -> None:
+    event = NewEvent(
+        project_id=project.id,
+        kind=EventKind.PROJECT,
+        agent_id=None,
+        message_id=None,
+        snapshot=project_snapshot(replace(project, archived_ts=system_clock())),
+    )
+    outbox.add(event, system_clock())
+
+
+async def test_a_stop_drains_what_is_pending_and_leaves_a_clean_work_tree(tmp_path: Path) -> None:
+    settings, project = prepare(tmp_path)
+
+    async with archiving(tmp_path, settings) as (_, service):
+        await service.stop(PATIENCE_S)
+        status = service.status()
+
+    assert status.backlog.pending_events == 0
+    assert git(tmp_path / "projects" / project.slug, "status", "--porcelain") == ""
+
+
+async def test_a_killed_archiver_is_followed_by_another(tmp_path: Path) -> None:
+    settings, project = prepare(tmp_path)
+
+    async with archiving(tmp_path, settings) as (store, service):
+        await until(store, is_archived(service))
+        first = service.status().archiver_pid
+        assert first is not None
+        os.kill(first, signal.SIGKILL)
+        await store.write(lambda tx: add_event(tx.outbox, project))
+        await until(store, is_archived(service))
+        status, works = service.status(), service.works()
+
+    assert status.archiver_pid not in (None, first)
+    assert status.restarts == 1
+    assert works
+
+
+@pytest.mark.parametrize("point", [FailPoint.BEFORE_IMPORT, FailPoint.AFTER_IMPORT, FailPoint.BEFORE_MARK])
+async def test_an_archiver_killed_by_the_kernel_leaves_nothing_undone_and_nothing_twice(
+    tmp_path: Path, point: FailPoint
+) -> None:
+    settings, project = prepare(tmp_path)
+    assert end_of_archiver(replace(settings, failpoint=point)) == -signal.SIGKILL
+
+    async with archiving(tmp_path, settings) as (store, service):
+        await until(store, is_archived(service))
+
+    assert len(sealed_seqs(tmp_path / "projects" / project.slug)) == 1
+    with open_archive_room(tmp_path) as room:
+        assert room.verify().findings == ()
+
+
+async def test_a_command_without_a_server_brings_its_events_into_git_by_itself(tmp_path: Path) -> None:
+    settings, _ = prepare(tmp_path)
+
+    async with Store(tmp_path / "mail.sqlite3") as store:
+        failed = await drain_in_process(store, settings, timeout_s=PATIENCE_S)
+
+    assert failed == []
+    with open_archive_room(tmp_path) as room:
+        assert room.verify().is_clean
+        assert room.verify().pending_events == 0
+
+
+async def test_an_archive_that_cannot_be_written_shows_and_is_tried_again(tmp_path: Path) -> None:
+    settings, project = prepare(tmp_path)
+    place = tmp_path / "projects" / project.slug
+    place.parent.mkdir()
+    place.write_text("in the way")
+    with open_archive_room(tmp_path) as room:
+        stuck = room.tx.outbox.count_pending(project.id)
+        room.add_project("/work/lib")
+
+    async with archiving(tmp_path, settings) as (store, service):
+        await until(store, lambda: service.status().backlog.pending_events == stuck)
+        status, works = service.status(), service.works()
+        place.unlink()
+        await until(store, is_archived(service))
+
+    assert list(status.problems) == [project.slug]
+    assert not works
+
+
+def test_the_archiver_ends_when_its_server_is_gone(tmp_path: Path) -> None:
+    settings, _ = prepare(tmp_path)
+
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "mcp_agent_mail.archiver"],
+        input=settings.to_line(),
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_archiver_imports_no_framework() -> None:
+    code = "import sys, mcp_agent_mail.archiver; print(sorted({name.partition('.')[0] for name in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    for heavy in ("fastmcp", "mcp", "sqlmodel", "sqlalchemy", "aiosqlite", "typer", "asyncio", "pydantic", "git"):
+        assert f"'{heavy}'" not in done.stdout
+
+
+def test_a_child_inherits_no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_BEARER_TOKEN", "secret")
+    monkeypatch.setenv("GIT_DIR", "/elsewhere")
+
+    environment = plain_environment()
+
+    assert {"HTTP_BEARER_TOKEN", "GIT_DIR"}.isdisjoint(environment)
+    assert environment["PATH"] == os.environ["PATH"]
