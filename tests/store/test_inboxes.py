@@ -137,6 +137,7 @@ _PAGES = [
     (InboxPage(limit=20, keep=Waiting.UNACKNOWLEDGED, to_seq=9, oldest_first=True), "recipients_unacked"),
     (InboxPage(limit=20, thread_id="T", keep=Waiting.UNREAD), "recipients_thread"),
     (InboxPage(limit=20, topic="b"), "recipients_topic"),
+    (InboxPage(limit=20, topic="b", thread_id="T", keep=Waiting.UNREAD, walk_kept=True), "recipients_unread"),
 ]
 
 

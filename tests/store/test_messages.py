@@ -108,6 +108,17 @@ async def test_what_an_agent_sent_is_listed_newest_first(room: Mailroom) -> None
     ]
 
 
+async def test_a_list_names_only_so_many_recipients_and_none_of_a_message_by_halves(room: Mailroom) -> None:
+    ids = [(await room.post(room.letter(room.blue), *room.addressed([room.red, room.green])))[0].id for _ in range(3)]
+
+    def covered(limit: int) -> list[int]:
+        return room.store.read(lambda view: list(view.messages.addressees(ids, limit=limit)))
+
+    assert covered(6) == [ids[2], ids[1], ids[0]]
+    assert covered(5) == covered(4) == [ids[2], ids[1]]
+    assert covered(3) == [ids[2]]
+
+
 @pytest.mark.parametrize(
     ("call", "index"),
     [

@@ -52,7 +52,8 @@ class Waiting(Enum):
 class InboxPage:
     """What part of an inbox to read. `after_seq` (exclusive) and `to_seq` (inclusive) are delivery numbers.
 
-    A thread or a topic is walked by its own index; `keep` then filters the mail of that thread or topic.
+    A thread or a topic is walked by its own index, and `keep` filters what is met there; with
+    `walk_kept` it is the other way round.
     """
 
     limit: int
@@ -62,6 +63,7 @@ class InboxPage:
     after_seq: int = 0
     to_seq: int | None = None
     oldest_first: bool = False
+    walk_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,11 +141,11 @@ def _page_query(agent_id: AgentId, page: InboxPage) -> tuple[str, list[object]]:
     if page.topic is not None:
         conditions.append("r.topic = ?")
         values.append(page.topic)
-        index = "recipients_topic"
+        index = index if page.walk_kept else "recipients_topic"
     if page.thread_id is not None:
         conditions.append("r.thread_id = ?")
         values.append(page.thread_id)
-        index = "recipients_thread"
+        index = index if page.walk_kept else "recipients_thread"
     direction = "" if page.oldest_first else "DESC"
     sql = f"""
 SELECT r.kind, r.delivery_seq, r.delivered_ts, r.read_ts, r.ack_ts, {HEAD_COLUMNS}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
@@ -54,7 +54,7 @@ _ADDRESSED = """
 SELECT r.message_id, a.name, a.project_id, p.slug, r.kind
 FROM recipients r JOIN agents a ON a.id = r.agent_id JOIN projects p ON p.id = a.project_id
 WHERE r.message_id IN (SELECT value FROM json_each(?)) AND r.delivery_seq IS NOT NULL
-ORDER BY r.message_id, r.position, r.agent_id
+ORDER BY r.message_id DESC, r.position, r.agent_id LIMIT ?
 """
 _IS_RECIPIENT = "SELECT 1 FROM recipients WHERE message_id = ? AND agent_id = ? AND delivery_seq IS NOT NULL"
 _IS_OPEN_TO = "SELECT 1 FROM message_projects WHERE project_id = ? AND message_id = ?"
@@ -90,6 +90,9 @@ WHERE m.sender_id = ? ORDER BY m.id DESC LIMIT ?
 """
 
 _MAX_PROJECTS_OF_THREAD = 20
+
+MAX_ADDRESSEES = 20_000
+"""Of one list of messages. A message has 5,500 at most (a broadcast and 500 named), so three always fit."""
 
 
 def to_head(row: Sequence[Any]) -> MessageHead:
@@ -251,11 +254,19 @@ class Messages:
         """All of them, blind ones too, in the order addressed."""
         return [_recipient(row) for row in self._connection.execute(_RECIPIENTS, (message_id,))]
 
-    def addressees(self, message_ids: Iterable[MessageId]) -> dict[MessageId, list[Addressee]]:
-        """Who each message is addressed to, blind ones too, in the order addressed."""
+    def addressees(
+        self, message_ids: Collection[MessageId], *, limit: int = MAX_ADDRESSEES
+    ) -> dict[MessageId, list[Addressee]]:
+        """Who each message is addressed to, blind ones too, in the order addressed; newest message first.
+
+        At most `limit` in all: the messages that they do not cover completely are absent.
+        """
         found: dict[MessageId, list[Addressee]] = {}
-        for row in self._connection.execute(_ADDRESSED, (_ids(message_ids),)):
+        rows = self._connection.execute(_ADDRESSED, (_ids(message_ids), limit + 1)).fetchall()
+        for row in rows[:limit]:
             found.setdefault(row[0], []).append(Addressee._make(row[1:]))
+        if len(rows) > limit:
+            found.pop(rows[limit][0], None)
         return found
 
     def is_recipient(self, message_id: MessageId, agent_id: AgentId) -> bool:

@@ -6,7 +6,8 @@ import pytest
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import Conflict, NotFound, PermissionDenied
-from tests.features.messaging.office import LIB, Office
+from mcp_agent_mail.domain.caller import AgentAuth
+from tests.features.messaging.office import LIB, OPERATOR, Office
 
 
 def receipts(office: Office) -> list[tuple[int, int, str, str]]:
@@ -23,7 +24,7 @@ async def test_marking_read_answers_with_the_first_time(office: Office) -> None:
         answers.append(await office.call("mark_message_read", agent_name="redstone", message_id=message_id))
         office.room.clock.step()
 
-    assert answers == [{"message_id": message_id, "read": True, "read_at": first}] * 2
+    assert answers == [{"message_id": message_id, "read": True, "read_at": first, "verified": False}] * 2
     assert receipts(office) == [(office.room.app.id, office.room.red.id, "read", first)]
 
 
@@ -35,7 +36,13 @@ async def test_acknowledging_implies_reading_and_is_one_receipt(office: Office) 
     office.room.clock.step()
     again = await office.call("acknowledge_message", agent_name="RedStone", message_id=message_id)
 
-    assert answer == {"message_id": message_id, "acknowledged": True, "acknowledged_at": at, "read_at": at}
+    assert answer == {
+        "message_id": message_id,
+        "acknowledged": True,
+        "acknowledged_at": at,
+        "read_at": at,
+        "verified": False,
+    }
     assert again == answer
     assert receipts(office) == [(office.room.app.id, office.room.red.id, "acknowledged", at)]
 
@@ -59,8 +66,8 @@ async def test_only_a_recipient_may_and_anybody_else_changes_nothing(office: Off
     for number in (message_id, 999):
         read = await office.call("mark_message_read", agent_name=agent, message_id=number)
         acked = await office.call("acknowledge_message", agent_name=agent, message_id=number)
-        assert read == {"message_id": number, "read": False, "read_at": None}
-        assert acked == {"message_id": number, "acknowledged": False, "acknowledged_at": None, "read_at": None}
+        assert (read["read"], read["read_at"]) == (False, None)
+        assert (acked["acknowledged"], acked["acknowledged_at"], acked["read_at"]) == (False, None, None)
     assert receipts(office) == []
     assert office.rows("SELECT sum(unread_count) FROM agents") == [(1,)]
 
@@ -92,3 +99,23 @@ async def test_an_archived_project_takes_no_receipts(office: Office) -> None:
 
     with pytest.raises(Conflict):
         await office.call("mark_message_read", agent_name="RedStone", message_id=message_id)
+
+
+async def test_the_answer_says_verified_only_where_names_are_taken_at_their_word(office: Office) -> None:
+    message_id = await office.sent_id()
+    red = office.proof(office.room.red)
+
+    proven = await office.call("mark_message_read", red, agent_name="RedStone", message_id=message_id)
+    office.identities.auth = AgentAuth.STRICT
+    strict = await office.call("acknowledge_message", red, agent_name="RedStone", message_id=message_id)
+
+    assert proven["verified"] is True
+    assert "verified" not in strict
+
+
+async def test_looking_into_ones_inbox_is_activity_and_the_operators_look_is_not(office: Office) -> None:
+    await office.inbox("RedStone")
+    await office.read("views/ack-required/RedStone")
+    await office.read("inbox/GreenField", OPERATOR)
+
+    assert office.noted == ["RedStone", "RedStone"]

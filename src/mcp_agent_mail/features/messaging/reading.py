@@ -104,11 +104,15 @@ def read_inbox(view: View, caller: Caller, request: InboxRequest) -> InboxListin
         topic=request.topic,
         after_seq=after_seq,
         oldest_first=request.after_id is not None,
+        walk_kept=request.unread_only and mailbox.agent.unread_count <= _FEW_UNREAD,
     )
     entries = view.inboxes.page(mailbox.agent.id, page)
     bodies = load_bodies(view, (entry.head for entry in entries)) if request.include_bodies else None
     return InboxListing(mailbox=mailbox, entries=entries, bodies=bodies)
 
+
+_FEW_UNREAD = 2_000
+"""Up to so much unread mail, looking through it beats looking through a thread or topic that may be larger."""
 
 _KEEP = {
     (False, False): Waiting.ANY,
@@ -147,13 +151,16 @@ def read_overdue(
 
 
 def read_outbox(view: View, caller: Caller, request: OutboxRequest) -> OutboxListing:
+    """Newest first. Ends early, before `limit`, where the names of recipients would become too many to list."""
     mailbox = open_outbox(view, caller, request.agent_name, request.project_key)
     heads = view.messages.list_sent(mailbox.agent.id, since=request.since, limit=request.limit)
+    addressees = view.messages.addressees([head.id for head in heads])
+    heads = [head for head in heads if head.id in addressees]
     mail = MailListing(
         project=mailbox.project,
         heads=heads,
         bodies=load_bodies(view, heads) if request.include_bodies else None,
-        addressees=view.messages.addressees(head.id for head in heads),
+        addressees=addressees,
     )
     return OutboxListing(mailbox=mailbox, mail=mail)
 

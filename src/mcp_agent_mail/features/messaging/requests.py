@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.messages import Importance
+from mcp_agent_mail.domain.receipts import ReceiptStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,16 @@ class ReplyRequest:
     importance: Importance | None = None
     ack_required: bool | None = None
     idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiptRequest:
+    """What `agent_name` says it did with a message."""
+
+    project_key: str
+    agent_name: str
+    message_id: MessageId
+    step: ReceiptStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

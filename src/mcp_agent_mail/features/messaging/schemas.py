@@ -8,6 +8,7 @@ from typing import Any
 from mcp_agent_mail.core.clock import SECOND, Micros, iso, iso_or_none
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.addresses import shown_name
+from mcp_agent_mail.domain.caller import AgentAuth, Caller
 from mcp_agent_mail.domain.messages import InboxEntry, Message, MessageHead, Recipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.messaging.reading import (
@@ -17,8 +18,8 @@ from mcp_agent_mail.features.messaging.reading import (
     SeenMessage,
     ThreadPage,
 )
+from mcp_agent_mail.features.messaging.receipts import Marked
 from mcp_agent_mail.features.messaging.sending import Replayed, Sent
-from mcp_agent_mail.store.inboxes import ReadingState
 
 Wire = dict[str, Any]
 """A JSON object."""
@@ -207,16 +208,23 @@ def reply_result(outcome: Sent | Replayed) -> Wire:
     return outcome.answer if isinstance(outcome, Replayed) else replied_object(outcome)
 
 
-def read_result(message_id: int, state: ReadingState | None) -> Wire:
-    read_ts = None if state is None else state.read_ts
-    return {"message_id": message_id, "read": read_ts is not None, "read_at": iso_or_none(read_ts)}
+def read_result(marked: Marked, caller: Caller) -> Wire:
+    read_ts = None if marked.state is None else marked.state.read_ts
+    wire: Wire = {"message_id": marked.message_id, "read": read_ts is not None, "read_at": iso_or_none(read_ts)}
+    return _with_proof(wire, marked, caller)
 
 
-def acknowledged_result(message_id: int, state: ReadingState | None) -> Wire:
-    ack_ts = None if state is None else state.ack_ts
-    return {
-        "message_id": message_id,
+def acknowledged_result(marked: Marked, caller: Caller) -> Wire:
+    ack_ts = None if marked.state is None else marked.state.ack_ts
+    wire: Wire = {
+        "message_id": marked.message_id,
         "acknowledged": ack_ts is not None,
         "acknowledged_at": iso_or_none(ack_ts),
-        "read_at": iso_or_none(None if state is None else state.read_ts),
+        "read_at": iso_or_none(None if marked.state is None else marked.state.read_ts),
     }
+    return _with_proof(wire, marked, caller)
+
+
+def _with_proof(wire: Wire, marked: Marked, caller: Caller) -> Wire:
+    """Where names are taken at their word, an answer to an act says whether this one was."""
+    return {**wire, "verified": marked.is_verified} if caller.auth is AgentAuth.OPEN else wire

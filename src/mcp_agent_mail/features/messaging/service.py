@@ -7,25 +7,21 @@ from collections.abc import Callable
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.archive_layout import receipt_snapshot
-from mcp_agent_mail.domain.caller import Caller, require_to_act
-from mcp_agent_mail.domain.events import EventKind, NewEvent
+from mcp_agent_mail.domain.caller import Caller
 from mcp_agent_mail.domain.messages import require_body_fits
-from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
-from mcp_agent_mail.features.identity.lookup import require_agent
-from mcp_agent_mail.features.messaging import reading, sending
+from mcp_agent_mail.features.messaging import reading, receipts, sending
 from mcp_agent_mail.features.messaging.requests import (
     InboxRequest,
     OutboxRequest,
+    ReceiptRequest,
     ReplyRequest,
     SendRequest,
     ThreadRequest,
     TopicRequest,
 )
 from mcp_agent_mail.features.messaging.schemas import replied_object, sent_object
-from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.inboxes import InboxPage, ReadingState, Waiting
+from mcp_agent_mail.store.inboxes import InboxPage, Waiting
 from mcp_agent_mail.store.view import Tx
 
 
@@ -78,55 +74,18 @@ class MessagingService:
         self._note_activity(outcome.sender.agent)
         return outcome
 
-    async def mark_read(
-        self, caller: Caller, project_key: str, agent_name: str, message_id: MessageId
-    ) -> ReadingState | None:
-        """The first time stands for good. None, and nothing changes, when the agent is no recipient."""
-        return await self._receipt(caller, (project_key, agent_name), message_id, ReceiptStep.READ)
+    async def mark(self, caller: Caller, request: ReceiptRequest) -> receipts.Marked:
+        """Read or acknowledged: the first time stands for good, and acknowledging implies reading.
 
-    async def acknowledge(
-        self, caller: Caller, project_key: str, agent_name: str, message_id: MessageId
-    ) -> ReadingState | None:
-        """As `mark_read`, and implies it; any message may be acknowledged, asked for or not."""
-        return await self._receipt(caller, (project_key, agent_name), message_id, ReceiptStep.ACKNOWLEDGED)
-
-    async def _receipt(
-        self, caller: Caller, reader: tuple[str, str], message_id: MessageId, step: ReceiptStep
-    ) -> ReadingState | None:
-        project_key, agent_name = reader
-
-        def unit(tx: Tx) -> tuple[Agent, ReadingState | None]:
-            project = require_project(tx, project_key)
-            agent = require_agent(tx, project, agent_name)
-            require_to_act(caller, agent)
-            require_writable(project)
-            now = tx.now()
-            mark = tx.inboxes.mark_read if step is ReceiptStep.READ else tx.inboxes.acknowledge
-            state = mark(agent.id, message_id, now)
-            if state is not None and state.changed:
-                receipt = Receipt(message_id=message_id, agent_id=agent.id, agent=agent.name, step=step, at=now)
-                tx.outbox.add(
-                    NewEvent(
-                        project_id=project.id,
-                        kind=EventKind.RECEIPT,
-                        agent_id=agent.id,
-                        message_id=message_id,
-                        snapshot=receipt_snapshot(receipt),
-                    ),
-                    now,
-                )
-            return agent, state
-
-        agent, state = await self._store.write(unit)
-        self._note_activity(agent)
-        return state
+        Any message may be acknowledged, asked for or not; nothing changes when the agent is no recipient.
+        """
+        marked = await self._store.write(lambda tx: receipts.mark(tx, caller, request))
+        self._note_activity(marked.agent)
+        return marked
 
     def inbox(self, caller: Caller, request: InboxRequest) -> reading.InboxListing:
         """Newest first, or oldest first after `after_id`. Changes nothing of what is unread."""
-        listing = self._store.read(lambda view: reading.read_inbox(view, caller, request))
-        if not caller.is_operator:
-            self._note_activity(listing.mailbox.agent)
-        return listing
+        return self._opened(caller, self._store.read(lambda view: reading.read_inbox(view, caller, request)))
 
     def mailbox(
         self, caller: Caller, agent_name: str, project_key: str | None, limit: int
@@ -142,14 +101,19 @@ class MessagingService:
     ) -> reading.InboxListing:
         """High and urgent mail not read yet, newest first."""
         page = InboxPage(limit=limit, keep=Waiting.URGENT_UNREAD)
-        return self._store.read(lambda view: reading.read_view(view, caller, agent_name, project_key, page))
+        return self._view(caller, agent_name, project_key, page)
 
     def unacknowledged(
         self, caller: Caller, agent_name: str, project_key: str | None, limit: int
     ) -> reading.InboxListing:
         """Mail that asks for an acknowledgement and has none, newest first."""
         page = InboxPage(limit=limit, keep=Waiting.UNACKNOWLEDGED)
-        return self._store.read(lambda view: reading.read_view(view, caller, agent_name, project_key, page))
+        return self._view(caller, agent_name, project_key, page)
+
+    def _view(self, caller: Caller, agent_name: str, project_key: str | None, page: InboxPage) -> reading.InboxListing:
+        return self._opened(
+            caller, self._store.read(lambda view: reading.read_view(view, caller, agent_name, project_key, page))
+        )
 
     def overdue(
         self, caller: Caller, mailbox_of: tuple[str, str | None], age_s: int, limit: int
@@ -157,7 +121,14 @@ class MessagingService:
         """The same for `age_s` seconds or longer, oldest first; and the time that ages are counted from."""
         now = self._clock()
         until = Micros(now - age_s * SECOND)
-        return self._store.read(lambda view: reading.read_overdue(view, caller, mailbox_of, until, limit)), now
+        listing = self._store.read(lambda view: reading.read_overdue(view, caller, mailbox_of, until, limit))
+        return self._opened(caller, listing), now
+
+    def _opened(self, caller: Caller, listing: reading.InboxListing) -> reading.InboxListing:
+        """An agent that looks into its inbox is active; the operator who looks is not the agent."""
+        if not caller.is_operator:
+            self._note_activity(listing.mailbox.agent)
+        return listing
 
     def outbox(self, caller: Caller, request: OutboxRequest) -> reading.OutboxListing:
         """What the agent sent, newest first."""

@@ -11,9 +11,17 @@ from mcp_agent_mail.core.params import Flag, Id, Matching, Text, Texts, Time
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.caller import Caller
 from mcp_agent_mail.domain.messages import Importance, parse_subject
+from mcp_agent_mail.domain.receipts import ReceiptStep
 from mcp_agent_mail.features.messaging import schemas
 from mcp_agent_mail.features.messaging.parameters import BODY, IMPORTANCE, KEY, LIMIT, NAME, PROJECT, THREAD, TOPIC
-from mcp_agent_mail.features.messaging.requests import InboxRequest, Named, ReplyRequest, SendRequest, TopicRequest
+from mcp_agent_mail.features.messaging.requests import (
+    InboxRequest,
+    Named,
+    ReceiptRequest,
+    ReplyRequest,
+    SendRequest,
+    TopicRequest,
+)
 from mcp_agent_mail.features.messaging.service import MessagingService
 
 
@@ -100,8 +108,14 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Calle
         message_id: Annotated[int, Id()],
     ) -> Json:
         """Mark a message of your inbox as read; the first time stands. Use acknowledge_message when ack_required."""
-        state = await service.mark_read(current_caller(), project_key, agent_name, MessageId(message_id))
-        return schemas.read_result(message_id, state)
+        caller = current_caller()
+        request = ReceiptRequest(
+            project_key=project_key,
+            agent_name=agent_name,
+            message_id=MessageId(message_id),
+            step=ReceiptStep.READ,
+        )
+        return schemas.read_result(await service.mark(caller, request), caller)
 
     async def acknowledge_message(
         *,
@@ -110,8 +124,14 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Calle
         message_id: Annotated[int, Id()],
     ) -> Json:
         """Tell the sender that you have seen and accept a message; marks it read too. The first time stands."""
-        state = await service.acknowledge(current_caller(), project_key, agent_name, MessageId(message_id))
-        return schemas.acknowledged_result(message_id, state)
+        caller = current_caller()
+        request = ReceiptRequest(
+            project_key=project_key,
+            agent_name=agent_name,
+            message_id=MessageId(message_id),
+            step=ReceiptStep.ACKNOWLEDGED,
+        )
+        return schemas.acknowledged_result(await service.mark(caller, request), caller)
 
     return [
         tool(send_message, cluster="messaging", title="Send a message", token_argument="sender_token"),
