@@ -115,15 +115,19 @@ def test_a_person_s_commit_on_top_does_not_hide_what_is_archived(writer: Archive
     assert sealed.last_seq == 1
 
 
-def test_while_another_branch_is_checked_out_its_index_is_left_alone(writer: ArchiveWriter, path: Path) -> None:
+def test_while_another_branch_is_checked_out_its_index_and_files_are_left_alone(
+    writer: ArchiveWriter, path: Path
+) -> None:
     writer.refresh()
     git(path, "switch", "-q", "-c", "mine")
     writer.commit({"messages/more.md": b"more"}, text(2), AT)
 
     writer.refresh()
 
-    assert git(path, "ls-files", "messages/more.md") == ""
-    assert git(path, "show", "main:messages/more.md") == "more"
+    assert git(path, "status", "--porcelain") == ""
+    git(path, "switch", "-q", "main")
+    assert (path / "messages/more.md").read_bytes() == b"more"
+    assert git(path, "status", "--porcelain") == ""
 
 
 def test_a_commit_has_its_agent_as_author_and_us_as_committer(writer: ArchiveWriter, path: Path) -> None:

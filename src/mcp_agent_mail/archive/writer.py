@@ -96,7 +96,9 @@ class ArchiveWriter:
         self._needs_refresh = True
         self._reach(FailPoint.AFTER_IMPORT)
         self._sync_folders()
-        self._tree.write(files)
+        # In the work tree of another branch they would stand in the way of switching back.
+        if self._repository.is_checked_out():
+            self._tree.write(files)
         return SealedCommit(
             hexsha=self._tip,
             subject=text.subject,
