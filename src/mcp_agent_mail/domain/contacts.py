@@ -1,4 +1,4 @@
-"""May this sender's mail reach this recipient? One pure decision, evaluated in the unit of work that stores the mail."""
+"""May this sender's mail reach this recipient? One pure decision, taken in the unit of work that stores the mail."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Decision:
 _DELIVER = Decision(code=None, reason="")
 
 
-def decide(*, sender: Agent, recipient: Agent) -> Decision:
+def decide(*, sender: Agent, recipient: Agent) -> Decision:  # noqa: ARG001  # contact policies will look at the sender
     """Retired agents get no new mail; everyone else gets all of it."""
     if recipient.is_retired:
         return Decision(code="RECIPIENT_RETIRED", reason=f"{recipient.name} is retired")
