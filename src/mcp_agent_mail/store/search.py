@@ -21,9 +21,9 @@ from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.relevance import Text, excerpt, first_match, ranked, words_of
 from mcp_agent_mail.domain.search import Filters, Hit, Order, Phrase, Query, Reader
 
-CANDIDATES = 200
+CANDIDATES = 100
 """So many of the newest hits are ranked; more when more are asked for."""
-SUBJECT_CANDIDATES = 100
+SUBJECT_CANDIDATES = 50
 """So many older hits with a word in the subject are ranked too ..."""
 SUBJECT_REACH = 20_000
 """... as far back as this many ids, which bounds how much of the index is walked for them."""
