@@ -212,12 +212,15 @@ class Served:
             env=self.environment(),
         )
 
+    def command(self) -> list[str]:
+        return [sys.executable, "-m", "mcp_agent_mail", "serve"]
+
     def start(self) -> None:
         """Spawn and wait until the server says it is ready."""
         self.root.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "mcp_agent_mail", "serve", "--host", "127.0.0.1", "--port", str(self.port)],
+                [*self.command(), "--host", "127.0.0.1", "--port", str(self.port)],
                 stdout=output,
                 stderr=output,
                 stdin=subprocess.DEVNULL,
