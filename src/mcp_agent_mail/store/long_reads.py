@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import aiosqlite
@@ -17,7 +19,7 @@ from mcp_agent_mail.store.faults import StoreFailed, is_outside_fault
 CONNECTIONS = 2
 MAX_WAITING = 200
 TIME_BOUND_S = 10.0
-_AGAIN_S = 0.05
+_STEPS_BETWEEN_LOOKS = 50_000
 _ROWS_AT_ONCE = 64
 
 
@@ -42,7 +44,8 @@ class LongReads:
         echo: bool = False,
     ) -> None:
         self._path = path
-        self._idle: list[aiosqlite.Connection] = []
+        self._idle: list[_Lent] = []
+        self._ending: set[asyncio.Future[object]] = set()
         self._turns = asyncio.Semaphore(connections)
         self._max_waiting = max_waiting
         self._waiting = 0
@@ -52,28 +55,26 @@ class LongReads:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[aiosqlite.Connection]:
-        """Lend a connection that cannot write. What still runs when the time is up is interrupted: ReadTooLong."""
+        """Lend a connection that cannot write. What still runs when the time is up is stopped: ReadTooLong."""
         await self._take_turn()
         try:
-            connection = self._idle.pop() if self._idle else await self._open()
-            deadline = _Deadline(connection, self._time_bound_s)
+            lent = self._idle.pop() if self._idle else await self._open()
+            lent.bound.begin(self._time_bound_s)
             try:
-                yield connection
-            except sqlite3.Error as error:
-                if deadline.is_over:
-                    raise _too_long(self._time_bound_s) from error
-                if is_outside_fault(error):
-                    raise StoreFailed.because(error) from error
-                raise
+                yield lent.connection
             except asyncio.CancelledError:
-                connection._conn.interrupt()  # noqa: SLF001  # The caller left: free the thread for the next one.
+                # Its thread may be at work yet, or about to begin: so it is not lent again.
+                lent.bound.is_cancelled = True
+                self._discard(lent.connection)
                 raise
-            finally:
-                deadline.cancel()
-                if self._closed:
-                    await connection.close()
-                else:
-                    self._idle.append(connection)
+            except sqlite3.Error as error:
+                await self._give_back(lent)
+                raise self._told(error, lent.bound) from error
+            except BaseException:
+                await self._give_back(lent)
+                raise
+            else:
+                await self._give_back(lent)
         finally:
             self._turns.release()
 
@@ -81,7 +82,9 @@ class LongReads:
         """Close what is idle; a connection still lent out is closed when it comes back."""
         self._closed = True
         while self._idle:
-            await self._idle.pop().close()
+            await self._idle.pop().connection.close()
+        while self._ending:
+            await self._ending.pop()
 
     async def _take_turn(self) -> None:
         if self._closed or (self._turns.locked() and self._waiting >= self._max_waiting):
@@ -94,34 +97,57 @@ class LongReads:
         finally:
             self._waiting -= 1
 
-    async def _open(self) -> aiosqlite.Connection:
-        return await aiosqlite.core.Connection(lambda: open_reading(self._path, echo=self._echo), _ROWS_AT_ONCE)
+    async def _open(self) -> _Lent:
+        bound = _Bound()
+
+        def connect() -> sqlite3.Connection:
+            connection = open_reading(self._path, echo=self._echo)
+            connection.set_progress_handler(bound.is_to_stop, _STEPS_BETWEEN_LOOKS)
+            return connection
+
+        return _Lent(await aiosqlite.core.Connection(connect, _ROWS_AT_ONCE), bound)
+
+    async def _give_back(self, lent: _Lent) -> None:
+        if self._closed:
+            await lent.connection.close()
+        else:
+            self._idle.append(lent)
+
+    def _discard(self, connection: aiosqlite.Connection) -> None:
+        ended = connection.stop()
+        if ended is not None:
+            self._ending.add(ended)
+            ended.add_done_callback(self._ending.discard)
+
+    def _told(self, error: sqlite3.Error, bound: _Bound) -> Exception:
+        if bound.is_over:
+            return ReadTooLong(
+                f"The query took longer than {self._time_bound_s:g} s and was stopped.",
+                hint="Ask for less: more specific words, a later since_ts, a smaller limit.",
+                data={"retry_after_s": 1},
+            )
+        return StoreFailed.because(error) if is_outside_fault(error) else error
 
 
-class _Deadline:
-    """Interrupts whatever `connection` runs once the time is up, and again until cancelled.
+class _Bound:
+    """How long the borrower of a connection may work; SQLite asks while it runs a statement."""
 
-    Once is not enough: SQLite forgets an interrupt that comes between two statements.
-    """
+    def __init__(self) -> None:
+        self.begin(0)
 
-    def __init__(self, connection: aiosqlite.Connection, seconds: float) -> None:
-        self._connection = connection
-        self._loop = asyncio.get_running_loop()
+    def begin(self, seconds: float) -> None:
         self.is_over = False
-        self._timer = self._loop.call_later(seconds, self._strike)
+        self.is_cancelled = False
+        self._deadline = time.monotonic() + seconds
 
-    def _strike(self) -> None:
-        self.is_over = True
-        self._connection._conn.interrupt()  # noqa: SLF001  # `interrupt()` only wraps this call in a coroutine.
-        self._timer = self._loop.call_later(_AGAIN_S, self._strike)
-
-    def cancel(self) -> None:
-        self._timer.cancel()
+    def is_to_stop(self) -> bool:
+        """On the connection's thread, every few milliseconds of a statement."""
+        if time.monotonic() > self._deadline:
+            self.is_over = True
+        return self.is_over or self.is_cancelled
 
 
-def _too_long(seconds: float) -> ReadTooLong:
-    return ReadTooLong(
-        f"The query took longer than {seconds:g} s and was stopped.",
-        hint="Ask for less: more specific words, a later since_ts, a smaller limit.",
-        data={"retry_after_s": 1},
-    )
+@dataclass(frozen=True, slots=True)
+class _Lent:
+    connection: aiosqlite.Connection
+    bound: _Bound

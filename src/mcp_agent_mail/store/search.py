@@ -20,6 +20,7 @@ from mcp_agent_mail.core.params import MAX_ID
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.relevance import Text, excerpt, first_match, ranked, words_of
 from mcp_agent_mail.domain.search import Filters, Hit, Order, Phrase, Query, Reader
+from mcp_agent_mail.domain.threads import root_of_thread
 
 CANDIDATES = 100
 """So many of the newest hits are ranked; more when more are asked for."""
@@ -44,7 +45,7 @@ WHERE messages_fts MATCH :match AND messages_fts.rowid BETWEEN :low AND :high
            ELSE mp.message_id IS NOT NULL AND {_TAKES_PART} END
   AND (:since IS NULL OR coalesce(mp.delivered_ts, m.created_ts) > :since)
   AND (:importance IS NULL OR m.importance = :importance)
-  AND (:thread IS NULL OR m.thread_id = :thread)
+  AND (:thread IS NULL OR m.thread_id = :thread OR m.id = :root)
   AND (:sender IS NULL OR m.sender_id = :sender)
   AND (:participant IS NULL OR m.sender_id = :participant OR EXISTS (
        SELECT 1 FROM recipients r
@@ -133,6 +134,7 @@ def _parameters(reader: Reader, filters: Filters) -> dict[str, object]:
         "since": filters.since_ts,
         "importance": filters.importance,
         "thread": filters.thread_id,
+        "root": None if filters.thread_id is None else root_of_thread(filters.thread_id),
         "sender": filters.sender_id,
         "participant": filters.participant_id,
         "with_blind": filters.with_blind,

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.store.lock import LOCK_FILE, OWNER_FILE, Owner, StoreInUse, StoreLock, read_owner
+
+_URL = "http://127.0.0.1:8765/mcp"
+_HOLD = """
+import sys
+from pathlib import Path
+from mcp_agent_mail.store.lock import StoreLock
+with StoreLock(Path(sys.argv[1]), Path(sys.argv[2])) as lock:
+    lock.announce(sys.argv[3])
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def another_process(storage_root: Path, database: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that holds the lock until its input ends."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOLD, str(storage_root), str(database), _URL],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def test_the_latecomer_is_told_who_owns_the_store_and_what_to_do(tmp_path: Path) -> None:
+    with another_process(tmp_path, tmp_path / "mail.sqlite3") as owner, pytest.raises(StoreInUse) as refusal:
+        StoreLock(tmp_path, tmp_path / "mail.sqlite3").__enter__()
+
+    assert f"process {owner.pid}, which serves {_URL}" in refusal.value.message
+    assert f"kill {owner.pid}" in refusal.value.hint
+    assert (refusal.value.data["pid"], refusal.value.data["url"]) == (owner.pid, _URL)
+
+
+def test_the_owner_is_read_while_it_holds_the_lock_and_no_longer(tmp_path: Path) -> None:
+    with another_process(tmp_path, tmp_path / "mail.sqlite3") as process:
+        owner = read_owner(tmp_path)
+        assert owner is not None
+        assert (owner.pid, owner.url) == (process.pid, _URL)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    assert (tmp_path / OWNER_FILE).exists()
+    assert read_owner(tmp_path) is None
+
+
+def test_a_killed_owner_leaves_a_store_that_opens_at_once(tmp_path: Path) -> None:
+    with another_process(tmp_path, tmp_path / "mail.sqlite3") as process:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    with StoreLock(tmp_path, tmp_path / "mail.sqlite3"):
+        owner = read_owner(tmp_path)
+
+    assert owner is not None
+    assert (owner.pid, owner.url) == (os.getpid(), None)
+
+
+def test_a_held_lock_is_respected_however_old_its_files_are(tmp_path: Path) -> None:
+    with another_process(tmp_path, tmp_path / "mail.sqlite3"):
+        for name in (LOCK_FILE, OWNER_FILE):
+            os.utime(tmp_path / name, (0, 0))
+
+        with pytest.raises(StoreInUse):
+            StoreLock(tmp_path, tmp_path / "mail.sqlite3").__enter__()
+
+
+def test_a_database_elsewhere_is_locked_for_every_storage_root_that_names_it(tmp_path: Path) -> None:
+    database = tmp_path / "data" / "mail.sqlite3"
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+
+    with another_process(tmp_path / "one", database) as owner, pytest.raises(StoreInUse) as refusal:
+        StoreLock(tmp_path / "two", tmp_path / "link" / "mail.sqlite3").__enter__()
+
+    assert refusal.value.data["pid"] == owner.pid
+    assert read_owner(tmp_path / "two") is None
+
+
+def test_two_storage_roots_are_two_stores(tmp_path: Path) -> None:
+    with (
+        another_process(tmp_path / "one", tmp_path / "one" / "mail.sqlite3"),
+        StoreLock(tmp_path / "two", tmp_path / "two" / "mail.sqlite3") as lock,
+    ):
+        lock.announce("http://127.0.0.1:1/mcp")
+        owner = read_owner(tmp_path / "two")
+
+    assert owner is not None
+    assert owner.url == "http://127.0.0.1:1/mcp"
+
+
+def test_a_release_leaves_no_owner_and_what_lies_there_is_private(tmp_path: Path) -> None:
+    root = tmp_path / "new" / "root"
+    with StoreLock(root, root / "mail.sqlite3"):
+        modes = {entry.name: entry.stat().st_mode & 0o777 for entry in root.iterdir()}
+        root_mode = root.stat().st_mode & 0o777
+
+    assert modes == {LOCK_FILE: 0o600, OWNER_FILE: 0o600}
+    assert root_mode == 0o700
+    assert [entry.name for entry in root.iterdir()] == [LOCK_FILE]
+
+
+def test_an_owner_who_has_not_written_yet_is_an_owner(tmp_path: Path) -> None:
+    with StoreLock(tmp_path, tmp_path / "mail.sqlite3"):
+        (tmp_path / OWNER_FILE).write_text("")
+
+        assert read_owner(tmp_path) == Owner(pid=None, url=None, started=None)
+
+
+def test_who_only_looks_keeps_nobody_from_starting(tmp_path: Path) -> None:
+    (tmp_path / LOCK_FILE).touch()
+    (tmp_path / OWNER_FILE).write_text(json.dumps({"pid": 1, "url": _URL, "started": None}))
+
+    assert read_owner(tmp_path) is None
+
+    with StoreLock(tmp_path, tmp_path / "mail.sqlite3"):
+        pass
+
+
+def test_reading_the_owner_imports_no_database() -> None:
+    script = "import sys, mcp_agent_mail.store.lock; print([m for m in sys.argv[1:] if m in sys.modules])"
+
+    loaded = subprocess.run(
+        [sys.executable, "-c", script, "sqlite3", "aiosqlite", "filelock", "asyncio", "sqlmodel"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert loaded.stdout == "[]\n"
