@@ -32,6 +32,8 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("projects", "show"),
     ("projects", "archive"),
     ("projects", "unarchive"),
+    ("archive",),
+    ("archive", "log"),
     ("token",),
     ("token", "reissue"),
     ("doctor",),

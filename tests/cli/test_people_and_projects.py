@@ -86,3 +86,15 @@ def test_a_lost_token_is_replaced_and_the_old_one_is_void(stopped_post: Post) ->
         old = connection.rpc("set_status", status, **{"X-Agent-Token": token})
         new = connection.rpc("set_status", status, **{"X-Agent-Token": again["registration_token"]})
     assert (old.error_type, new.error_type) == ("PERMISSION_DENIED", "OK")
+
+
+def test_the_history_of_the_archive_names_who_acted(post: Post) -> None:
+    post.server.await_drained()
+
+    commits = json.loads(post.server.am("archive", "log", "--project", post.project, "--json").stdout)
+    of_stone = post.server.am("archive", "log", "--project", post.project, "--agent", "redstone").stdout
+
+    assert commits[0]["last_seq"] > commits[-1]["last_seq"] or len(commits) == 1
+    assert any("BlueLake" in commit["agents"] for commit in commits)
+    assert all("RedStone" in line.split("\t")[2] for line in of_stone.splitlines())
+    assert of_stone

@@ -1,0 +1,74 @@
+"""The history of an archive as people are shown it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.archive.history import ArchiveNotFound, read_history
+from tests.archive_room import ArchiveRoom, git, open_archive_room
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[ArchiveRoom]:
+    with open_archive_room(tmp_path) as opened:
+        yield opened
+
+
+def test_commits_come_newest_first_with_who_acted(room: ArchiveRoom) -> None:
+    project = room.add_project("/srv/shop")
+    lake, stone = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
+    room.archive()
+    room.send(lake, [stone], subject="Who takes the parser?")
+    room.archive()
+
+    newest, oldest = read_history(room.path(project), agent=None, limit=10)
+
+    assert newest.summary == "mail: BlueLake -> RedStone | Who takes the parser?"
+    assert (newest.author, newest.agents) == ("BlueLake", ("BlueLake",))
+    assert newest.last_seq == 6  # a project, four profiles, a mail
+    assert "RedStone" in oldest.agents
+
+
+def test_commits_of_one_agent_ignore_case_and_keep_to_the_limit(room: ArchiveRoom) -> None:
+    project = room.add_project("/srv/shop")
+    lake, stone = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
+    for subject in ("one", "two", "three"):
+        room.send(lake, [stone], subject=subject)
+        room.archive()
+
+    found = read_history(room.path(project), agent="bluelake", limit=2)
+    of_nobody = read_history(room.path(project), agent="GreenHill", limit=2)
+
+    assert [entry.summary.rpartition(" ")[2] for entry in found] == ["three", "two"]
+    assert of_nobody == []
+
+
+def test_a_commit_made_by_a_person_has_no_sequence(room: ArchiveRoom) -> None:
+    project = room.add_project("/srv/shop")
+    room.archive()
+    git(room.path(project), "commit", "--allow-empty", "-m", "a note of mine")
+
+    newest = read_history(room.path(project), agent=None, limit=1)[0]
+
+    assert (newest.summary, newest.last_seq, newest.agents) == ("a note of mine", None, ())
+
+
+def test_a_folder_without_an_archive_is_a_typed_error(tmp_path: Path) -> None:
+    with pytest.raises(ArchiveNotFound, match="no readable history"):
+        read_history(tmp_path, agent=None, limit=1)
+
+
+def test_a_hooks_environment_does_not_redirect_the_look(
+    room: ArchiveRoom, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = room.add_project("/srv/shop")
+    room.archive()
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("GIT_OBJECT_DIRECTORY", str(tmp_path / "elsewhere" / "objects"))
+
+    found = read_history(room.path(project), agent=None, limit=5)
+
+    assert len(found) == 1
