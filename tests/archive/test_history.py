@@ -67,7 +67,6 @@ def test_a_hooks_environment_does_not_redirect_the_look(
     project = room.add_project("/srv/shop")
     room.archive()
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
-    monkeypatch.setenv("GIT_OBJECT_DIRECTORY", str(tmp_path / "elsewhere" / "objects"))
 
     found = read_history(room.path(project), agent=None, limit=5)
 

@@ -59,7 +59,6 @@ def read_history(path: Path, *, agent: str | None, limit: int) -> list[HistoryEn
 def _places(folder: Path) -> dict[str, str]:
     return {
         "GIT_DIR": str(folder),
-        "GIT_OBJECT_DIRECTORY": str(folder / "objects"),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
     }
