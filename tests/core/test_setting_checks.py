@@ -146,3 +146,9 @@ def test_open_beyond_loopback_a_short_token_and_unnamed_hosts_are_warned_of(mach
     warned = machine.notices(HTTP_HOST="0.0.0.0", AGENT_AUTH="open", HTTP_BEARER_TOKEN="short")
 
     assert warned == [("warning", "HTTP_BEARER_TOKEN"), ("warning", "AGENT_AUTH"), ("warning", "HTTP_ALLOWED_HOSTS")]
+
+
+def test_fixtures_for_testers_are_refused_beyond_loopback(machine: Machine) -> None:
+    mistakes = machine.mistakes(HTTP_HOST="192.0.2.7", HTTP_BEARER_TOKEN=TOKEN, TEST_FIXTURES_ENABLED="true")
+
+    assert [mistake.name for mistake in mistakes] == ["TEST_FIXTURES_ENABLED"]

@@ -27,6 +27,9 @@ def check_together(values: Mapping[str, object], givens: Mapping[str, Given], fi
         findings.warning("HTTP_BEARER_TOKEN", message, place)
     if is_loopback(host):
         return
+    if values["TEST_FIXTURES_ENABLED"]:
+        expected = "false, or HTTP_HOST on this machine only"
+        findings.mistake(givens["TEST_FIXTURES_ENABLED"], expected, "The fixtures answer anyone who reaches the port.")
     given = givens["HTTP_HOST"]
     if token is None:
         findings.mistake(

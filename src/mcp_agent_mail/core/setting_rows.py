@@ -86,6 +86,14 @@ _STORE = (
         does="How long a stop may take to finish calls and drain the queues.",
         group="Store and process",
     ),
+    Row(
+        name="TEST_FIXTURES_ENABLED",
+        kind=kinds.BOOL,
+        default="false",
+        does="For protocol testers only: serve the tools, resources and prompts that their scenarios call. On loopback "
+        "only.",
+        group="Store and process",
+    ),
 )
 
 _HTTP = (

@@ -50,6 +50,7 @@ class Settings:
     database_url: str
     database_echo: bool
     shutdown_timeout_seconds: int
+    test_fixtures_enabled: bool
     http_host: str
     http_port: int
     http_path: str
