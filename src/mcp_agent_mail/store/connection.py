@@ -15,7 +15,7 @@ READER_BUSY_S = 1.0
 _CACHED_STATEMENTS = 256
 _WAL_KEPT_BYTES = 64 * 1024 * 1024
 _WRITER_CACHE_KIB = 16 * 1024
-"""SQLite's default of 2 MiB forgets the full-text index between two sends: a unit of work then took a quarter longer."""
+"""SQLite's default of 2 MiB forgets the full-text index between two sends: a unit then took a quarter longer."""
 
 _sql_log = logging.getLogger("mcp_agent_mail.store.sql")
 
