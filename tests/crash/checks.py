@@ -21,7 +21,7 @@ IDLE_WITHIN_S = 15.0
 _MAIL_FILE = re.compile(r"__(\d+)\.md$")
 
 
-def faults_after(server: Served, record: Record) -> list[str]:
+def faults_after(server: Served, record: Record, *, idle_within_s: float = IDLE_WITHIN_S) -> list[str]:
     """Every way in which the running, drained server differs from the record."""
     with server.connect() as connection:
         return [
@@ -29,7 +29,7 @@ def faults_after(server: Served, record: Record) -> list[str]:
             *_store_faults(server.database, record),
             *_inbox_faults(connection, record),
             *_receipt_faults(server.database, record),
-            *_archive_faults(server, record),
+            *_archive_faults(server, record, idle_within_s),
             *_verify_faults(server),
         ]
 
@@ -90,7 +90,7 @@ def _receipt_faults(database: Path, record: Record) -> list[str]:
     return faults + [f"the acknowledgement of {key} is lost" for key in record.acknowledged if stored[key][1] is None]
 
 
-def _archive_faults(server: Served, record: Record) -> list[str]:
+def _archive_faults(server: Served, record: Record, idle_within_s: float) -> list[str]:
     """Canonical copy, outbox copy and one inbox copy per recipient, each once, and a clean repository."""
     with server.connect() as connection:
         slugs = {
@@ -107,14 +107,14 @@ def _archive_faults(server: Served, record: Record) -> list[str]:
         for sent in record.sent:
             if sent.project == project:
                 faults += [f"{place} is not in Git" for place in _places(sent) if place not in folders]
-        if status := _status_once_idle(repository):
+        if status := _status_once_idle(repository, idle_within_s):
             faults.append(f"{repository.name}: git status is not clean: {status[:300]}")
     return faults
 
 
-def _status_once_idle(repository: Path) -> str:
+def _status_once_idle(repository: Path, within_s: float) -> str:
     """`git status` as soon as it is clean, for the index is refreshed when the archiver has been idle for a while."""
-    deadline = time.monotonic() + IDLE_WITHIN_S
+    deadline = time.monotonic() + within_s
     while (status := git(repository, "status", "--porcelain")) and time.monotonic() < deadline:
         pause()
     return status
