@@ -103,6 +103,7 @@ _BAD = [
     ("SHUTDOWN_TIMEOUT_SECONDS", "0"),
     ("SHUTDOWN_TIMEOUT_SECONDS", "601"),
     ("SHUTDOWN_TIMEOUT_SECONDS", "8.5"),
+    ("TEST_FIXTURES_ENABLED", "maybe"),
     ("HTTP_HOST", "mail.example"),
     ("HTTP_HOST", "127.1.1.1.1"),
     ("HTTP_PORT", "-1"),
