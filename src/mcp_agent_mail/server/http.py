@@ -73,6 +73,7 @@ class HttpApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             raise NotImplementedError(f"{scope['type']} is not served")
+        _trim(scope)
         headers: Headers = dict(scope["headers"])
         request_id = f"{self._id_prefix}-{next(self._ids)}"
         with request_scope(request_id):
@@ -123,6 +124,15 @@ class HttpApp:
         else:
             return False
         return True
+
+
+_BLANKS = (b" ", b"\t")
+
+
+def _trim(scope: Scope) -> None:
+    """Blanks behind a header's value do not belong to it (RFC 9110); httptools leaves them on."""
+    if any(value.endswith(_BLANKS) for _, value in scope["headers"]):
+        scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
 
 
 def _peer(scope: Scope) -> str | None:

@@ -52,7 +52,7 @@ _NO_REQUEST = RequestFacts(credentials=Credentials(via="mcp"), request_id="in-pr
 Context = ServerRequestContext[Any, Any]
 
 
-class _ListedTool(Tool):
+class ListedTool(Tool):
     """A declared tool as FastMCP lists it. It is never run: `_call_tool` answers."""
 
     def to_mcp_tool(self, **_overrides: Any) -> WireTool:  # Any: FastMCP's signature
@@ -65,25 +65,29 @@ class _ListedTool(Tool):
         )
 
 
-class _ListedResource(Resource):
+class ListedResource(Resource):
+    """A declared resource as FastMCP lists it; `_read_resource` answers."""
+
     def to_mcp_resource(self, **_overrides: Any) -> WireResource:  # Any: FastMCP's signature
         return WireResource(
-            name=self.name, title=self.title, uri=str(self.uri), description=self.description, mime_type=_JSON
+            name=self.name, title=self.title, uri=str(self.uri), description=self.description, mime_type=self.mime_type
         )
 
 
-class _ListedTemplate(ResourceTemplate):
+class ListedTemplate(ResourceTemplate):
+    """A declared resource with keys in its path as FastMCP lists it; `_read_resource` answers."""
+
     def to_mcp_template(self, **_overrides: Any) -> WireTemplate:  # Any: FastMCP's signature
         return WireTemplate(
             name=self.name,
             title=self.title,
             uri_template=self.uri_template,
             description=self.description,
-            mime_type=_JSON,
+            mime_type=self.mime_type,
         )
 
 
-class _RawParams(BaseModel):
+class RawParams(BaseModel):
     """The SDK has validated the parameters already; the handlers read them as they came."""
 
 
@@ -110,7 +114,7 @@ def create_mcp(calls: Calls, *, version: str) -> FastMCP[Any]:
 
 
 def _listed_tool(spec: ToolSpec) -> Tool:
-    return _ListedTool(
+    return ListedTool(
         name=spec.name,
         title=spec.title,
         description=spec.description,
@@ -124,7 +128,7 @@ def _listed_tool(spec: ToolSpec) -> Tool:
 
 
 def _listed_resource(spec: ResourceSpec) -> Resource:
-    return _ListedResource(
+    return ListedResource(
         name=spec.name,
         title=spec.title,
         uri=spec.bare_uri,  # type: ignore[arg-type]  # pydantic parses the text
@@ -134,7 +138,7 @@ def _listed_resource(spec: ResourceSpec) -> Resource:
 
 
 def _listed_template(spec: ResourceSpec) -> ResourceTemplate:
-    return _ListedTemplate(
+    return ListedTemplate(
         name=spec.name,
         title=spec.title,
         uri_template=spec.uri,
@@ -146,8 +150,8 @@ def _listed_template(spec: ResourceSpec) -> ResourceTemplate:
 
 def _install_handlers(mcp: FastMCP[Any], calls: Calls) -> None:
     server = mcp._mcp_server  # noqa: SLF001  # guarded by tests/server/test_mcp.py
-    server.add_request_handler("tools/call", _RawParams, partial(_call_tool, calls))
-    server.add_request_handler("resources/read", _RawParams, partial(_read_resource, calls))
+    server.add_request_handler("tools/call", RawParams, partial(_call_tool, calls))
+    server.add_request_handler("resources/read", RawParams, partial(_read_resource, calls))
     server.middleware = [_Bypass(server.middleware)]
     # Otherwise every 2026-07-28 call first lists all tools to look for `x-mcp-header` declarations; ours have none.
     server.get_tool_input_schema = _no_header_schema
@@ -182,7 +186,7 @@ def _facts(ctx: Context) -> RequestFacts:
     return facts if isinstance(facts, RequestFacts) else _NO_REQUEST
 
 
-async def _call_tool(calls: Calls, ctx: Context, _params: _RawParams) -> HandlerResult:
+async def _call_tool(calls: Calls, ctx: Context, _params: RawParams) -> HandlerResult:
     params = ctx.params or {}
     name = params["name"]
     facts = _facts(ctx)
@@ -193,11 +197,11 @@ async def _call_tool(calls: Calls, ctx: Context, _params: _RawParams) -> Handler
         return tool_error(name, error)
 
 
-async def _read_resource(calls: Calls, ctx: Context, _params: _RawParams) -> HandlerResult:
+async def _read_resource(calls: Calls, ctx: Context, _params: RawParams) -> HandlerResult:
     uri = str((ctx.params or {})["uri"])
     try:
         return resource_result(uri, await calls.read_resource(uri, _facts(ctx)))
     except AgentMailError as error:
         code = resource_error_code(error, is_modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
         message = f"{error.message} {error.hint}".rstrip()
-        raise MCPError(code=code, message=message, data=error_object(error)) from error
+        raise MCPError(code=code, message=message, data={**error_object(error), "uri": uri}) from error

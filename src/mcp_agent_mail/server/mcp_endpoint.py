@@ -3,11 +3,13 @@
 A session id dies with a restart or after 30 idle minutes, and FastMCP then answers 404, which
 many clients show to the agent as a broken tool. Nothing of ours lives in a session, so such a
 request is served statelessly. `initialize` still opens a session, because a stateful server
-that answers in JSON is the fastest form (docs/adr/0010) and later pushes need one.
+that answers in JSON is the fastest form (docs/adr/0010) and later pushes need one. Only a session
+that its client has ended itself is gone: whoever still uses its id is told so.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -25,7 +27,8 @@ from mcp_agent_mail.server.replies import send_value
 
 _HANDSHAKE = frozenset(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS)
 _SESSION_ID = b"mcp-session-id"
-_PATH = "/mcp"
+_SESSION_ENDED = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "The client ended this session."}}
+PATH = "/mcp"
 
 
 MAX_SESSIONS = 2_000
@@ -35,8 +38,9 @@ MAX_SESSIONS = 2_000
 class McpEndpoint:
     def __init__(self, mcp: FastMCP[Any], *, max_sessions: int = MAX_SESSIONS) -> None:
         self._max_sessions = max_sessions
+        self._ended: deque[bytes] = deque(maxlen=max_sessions)
         self._apps = [
-            mcp.http_app(path=_PATH, stateless_http=stateless, json_response=True) for stateless in (False, True)
+            mcp.http_app(path=PATH, stateless_http=stateless, json_response=True) for stateless in (False, True)
         ]
 
     @asynccontextmanager
@@ -44,8 +48,12 @@ class McpEndpoint:
         async with AsyncExitStack() as stack:
             for app in self._apps:
                 await stack.enter_async_context(app.router.lifespan_context(app))
-            self._stateful, self._stateless = (_session_manager(app) for app in self._apps)
+            self._stateful, self._stateless = (session_manager(app) for app in self._apps)
             yield
+
+    def session(self, headers: Headers) -> StreamableHTTPServerTransport | None:
+        """The session that a request names, if it is one of ours."""
+        return self._sessions().get(headers.get(_SESSION_ID, b"").decode("latin-1"))
 
     def _sessions(self) -> dict[str, StreamableHTTPServerTransport]:
         return self._stateful._server_instances  # noqa: SLF001  # guarded by tests/server/test_mcp.py
@@ -60,11 +68,13 @@ class McpEndpoint:
             scope["headers"] = [*scope["headers"], (b"accept", b"application/json, text/event-stream")]
         if b"content-length" not in headers and scope["method"] == "POST":
             receive = replay(await read_body(receive), receive)
-        version = headers.get(b"mcp-protocol-version")
-        is_modern = version is not None and version not in _HANDSHAKE
         session = headers.get(_SESSION_ID)
-        if is_modern or (session is not None and session.decode("latin-1") in self._sessions()):
+        if is_modern(headers) or (session is not None and session.decode("latin-1") in self._sessions()):
             await self._stateful.handle_request(scope, receive, send)
+            if scope["method"] == "DELETE" and session is not None:
+                self._ended.append(session)
+        elif session is not None and session in self._ended:
+            await send_value(send, 404, _SESSION_ENDED)
         else:
             await self._answer_without_session(scope, receive, send)
 
@@ -82,6 +92,12 @@ class McpEndpoint:
             await manager.handle_request(scope, replay(body, receive), send)
 
 
+def is_modern(headers: Headers) -> bool:
+    """Whether a request is of the stateless era: its header names a version that has no handshake."""
+    version = headers.get(b"mcp-protocol-version")
+    return version is not None and version not in _HANDSHAKE
+
+
 def _is_initialize(body: bytes) -> bool:
     if b'"initialize"' not in body:
         return False
@@ -92,9 +108,9 @@ def _is_initialize(body: bytes) -> bool:
     return isinstance(message, dict) and message.get("method") == "initialize"
 
 
-def _session_manager(app: Any) -> StreamableHTTPSessionManager:
+def session_manager(app: Any) -> StreamableHTTPSessionManager:
     """The manager behind FastMCP's one MCP route; `app` is its Starlette application, whose type it does not export."""
-    (endpoint,) = (route.endpoint for route in app.routes if getattr(route, "path", None) == _PATH)
+    (endpoint,) = (route.endpoint for route in app.routes if getattr(route, "path", None) == PATH)
     manager = endpoint.session_manager
     assert isinstance(manager, StreamableHTTPSessionManager)
     return manager

@@ -35,7 +35,7 @@ _RESOURCE_NOT_FOUND = -32002
 """Of the handshake era; 2026-07-28 forbids it and says invalid params."""
 
 _DONE = {"resultType": "complete"}
-_NEVER_CACHED = {"ttlMs": 0, "cacheScope": "private"}
+NEVER_CACHED = {"ttlMs": 0, "cacheScope": "private"}
 """2026-07-28 requires these keys; for the handshake era the SDK drops them."""
 
 
@@ -81,7 +81,7 @@ def _call_result(text: str, structured: Json, *, is_error: bool) -> dict[str, An
 
 def resource_result(uri: str, result: Json) -> dict[str, Any]:
     content = {"uri": uri, "mimeType": "application/json", "text": compact(result)}
-    return {"contents": [content], **_DONE, **_NEVER_CACHED}
+    return {"contents": [content], **_DONE, **NEVER_CACHED}
 
 
 def resource_error_code(error: AgentMailError, *, is_modern: bool) -> int:

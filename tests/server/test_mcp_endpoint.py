@@ -1,0 +1,78 @@
+"""Sessions and headers at the MCP endpoint, over real HTTP without an MCP client."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+from typing import Any
+
+import httpx
+
+from tests.server.hosted import hosted, toy_app
+from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS, handshake_call, modern_call, post
+
+
+async def _open_session(url: str) -> str:
+    params = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
+    response = await post(f"{url}/mcp", handshake_call, "initialize", params)
+    return response.headers["mcp-session-id"]
+
+
+async def test_a_session_that_its_client_ended_is_gone() -> None:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS) as client:
+        session = {"Mcp-Session-Id": await _open_session(url), "MCP-Protocol-Version": HANDSHAKE}
+        ended = await client.delete(f"{url}/mcp", headers=session)
+        after = await post(f"{url}/mcp", handshake_call, "tools/list", {}, **session)
+
+    assert (ended.status_code, after.status_code) == (200, 404)
+    assert after.json()["error"]["message"] == "The client ended this session."
+
+
+async def test_blanks_around_a_headers_value_do_not_belong_to_it() -> None:
+    body, headers = modern_call("tools/call", {"name": "count", "arguments": {}})
+
+    def send(url: str) -> int:
+        # httpx refuses to send such a value.
+        connection = http.client.HTTPConnection(url.removeprefix("http://"))
+        try:
+            connection.request("POST", "/mcp", json.dumps(body), {**JSON_HEADERS, **headers, "Mcp-Name": "  count \t"})
+            return connection.getresponse().status
+        finally:
+            connection.close()
+
+    async with hosted(toy_app()) as url:
+        status = await asyncio.to_thread(send, url)
+
+    assert status == 200
+
+
+async def test_a_name_header_that_differs_from_the_body_is_refused() -> None:
+    async with hosted(toy_app()) as url:
+        response = await post(
+            f"{url}/mcp", modern_call, "tools/call", {"name": "count", "arguments": {}}, **{"Mcp-Name": "echo"}
+        )
+
+    assert (response.status_code, response.json()["error"]["code"]) == (400, -32020)
+
+
+async def test_a_resource_that_does_not_exist_is_named_in_the_error() -> None:
+    async with hosted(toy_app()) as url:
+        response = await post(f"{url}/mcp", modern_call, "resources/read", {"uri": "resource://nowhere"})
+
+    error: dict[str, Any] = response.json()["error"]
+    assert (error["code"], error["data"]["uri"]) == (-32602, "resource://nowhere")
+    assert error["data"]["error"]["type"] == "NOT_FOUND"
+
+
+async def test_no_subscription_is_promised_in_either_era() -> None:
+    hello = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
+    async with hosted(toy_app()) as url:
+        told = [
+            (await post(f"{url}/mcp", handshake_call, "initialize", hello)).json()["result"]["capabilities"],
+            (await post(f"{url}/mcp", modern_call, "server/discover", {})).json()["result"]["capabilities"],
+        ]
+        asked = await post(f"{url}/mcp", handshake_call, "resources/subscribe", {"uri": "resource://toys"})
+
+    assert [capabilities["resources"].get("subscribe", False) for capabilities in told] == [False, False]
+    assert asked.json()["error"]["code"] == -32601
