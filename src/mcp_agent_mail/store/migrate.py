@@ -21,6 +21,8 @@ from mcp_agent_mail.core.ids import new_store_id
 from mcp_agent_mail.store.connection import add_functions
 
 APPLICATION_ID = int.from_bytes(b"amai", "big")
+PAGE_BYTES = 2_048
+"""Of a new store. A send touches 24 pages, most of them by one row, and each goes whole into the log (docs/adr/0032)."""
 COPIES_KEPT = 3
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
@@ -129,6 +131,7 @@ def _create(path: Path, migrations: Sequence[Migration], reach: Reach) -> None:
     _remove(building)
     with closing(_connect(building)) as connection:
         building.chmod(0o600)
+        connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         for migration in migrations:
             _apply(connection, migration, reach)
