@@ -22,7 +22,7 @@ from mcp_agent_mail.store.connection import add_functions
 
 APPLICATION_ID = int.from_bytes(b"amai", "big")
 PAGE_BYTES = 2_048
-"""Of a new store. A send touches 24 pages, most of them by one row, and each goes whole into the log (docs/adr/0032)."""
+"""Of a new store. A send touches 24 pages, most of them by one row; each goes whole into the log (docs/adr/0032)."""
 COPIES_KEPT = 3
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
