@@ -59,7 +59,7 @@ class OutboxWatch:
             "lag_p50_s": lag(0.5),
             "lag_p99_s": lag(0.99),
             "lag_max_s": lag(1.0),
-            "commits_per_project_s": round(max(map(_rate, self._commits.values()), default=0.0), 2),
+            "commits_per_project_s": round(max(map(_rate, self._commits.values()), default=0.0), 1),
             "events_per_s": round(len(lags) / seconds, 1),
             "backlog_max": max(self._backlog),
             "backlog_end": self._backlog[-1],
