@@ -84,10 +84,10 @@ def test_a_held_lock_is_respected_however_old_its_files_are(tmp_path: Path) -> N
 
 def test_a_database_elsewhere_is_locked_for_every_storage_root_that_names_it(tmp_path: Path) -> None:
     database = tmp_path / "data" / "mail.sqlite3"
-    (tmp_path / "link").symlink_to(tmp_path / "data")
+    (tmp_path / "link.sqlite3").symlink_to(database)
 
     with another_process(tmp_path / "one", database) as owner, pytest.raises(StoreInUse) as refusal:
-        StoreLock(tmp_path / "two", tmp_path / "link" / "mail.sqlite3").__enter__()
+        StoreLock(tmp_path / "two", tmp_path / "link.sqlite3").__enter__()
 
     assert refusal.value.data["pid"] == owner.pid
     assert read_owner(tmp_path / "two") is None
