@@ -74,7 +74,7 @@ def build_services(
     )
     search = SearchService(store)
     archiving = ArchivingService(store, archiver_settings(settings), clock=clock)
-    upkeep = HealthService(store, place, clock=clock, archive_works=archiving.works)
+    upkeep = HealthService(store, place, clock=clock, archive_error=archiving.problem)
     return Services(
         projects=projects,
         identity=identity,

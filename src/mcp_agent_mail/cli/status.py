@@ -50,7 +50,7 @@ def _report(around: Surroundings) -> Report:
         "owner": {"pid": owner.pid, "url": owner.url, "started": owner.started} if owner else None,
         "storage_root": str(around.storage_root),
         "store": {"exists": around.store_exists(), "schema_version": None},
-        "archive": {"pending_events": None, "oldest_pending_s": None, "last_commit_at": None},
+        "archive": {"pending_events": None, "oldest_pending_s": None, "last_commit_at": None, "last_error": None},
     }
     if url is None and owner is None and not report["store"]["exists"]:
         return _ask_elsewhere(report, around)
@@ -113,6 +113,7 @@ def _look_into_store(report: Report, around: Surroundings) -> None:
             "pending_events": backlog.pending_events,
             "oldest_pending_s": round(backlog.oldest_pending_s, 3),
             "last_commit_at": last_commit_at,
+            "last_error": None,
         }
 
 
@@ -147,4 +148,5 @@ def _lines(report: Report) -> list[tuple[str, object]]:
         ("schema", report["store"]["schema_version"]),
         ("pending", None if pending is None else f"{pending} events for Git{oldest}"),
         ("last commit", archive["last_commit_at"]),
+        ("archive", archive.get("last_error")),
     ]

@@ -28,8 +28,9 @@ MAX_TRACE_LENGTH = 8_000
 _MAX_CAUSES = 5
 _MAX_FRAMES = 30
 
-_QUIET = ("asyncio", "fastmcp", "git", "httpx", "mcp", "sse_starlette", "uvicorn")
-"""Libraries whose everyday lines say nothing to an operator: their warnings are kept."""
+_QUIET = ("aiosqlite", "asyncio", "fastmcp", "git", "httpx", "mcp", "sse_starlette", "uvicorn")
+"""Libraries whose everyday lines say nothing to an operator (aiosqlite's quote what is searched for): their warnings
+are kept."""
 
 _TOKENS = re.compile(
     rf"(?:{AGENT_TOKEN_PREFIX}|{OPERATOR_TOKEN_PREFIX})[A-Za-z0-9_-]+|(?<=bearer )\S+", flags=re.IGNORECASE

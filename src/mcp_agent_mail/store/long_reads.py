@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import sqlite3
 import time
 from collections.abc import AsyncIterator
@@ -13,7 +14,7 @@ from pathlib import Path
 import aiosqlite
 
 from mcp_agent_mail.core.errors import Unavailable
-from mcp_agent_mail.store.connection import open_reading
+from mcp_agent_mail.store.connection import EchoingConnection, open_reading
 from mcp_agent_mail.store.faults import StoreFailed, is_outside_fault
 
 CONNECTIONS = 2
@@ -60,6 +61,8 @@ class LongReads:
         try:
             lent = self._idle.pop() if self._idle else await self._open()
             lent.bound.begin(self._time_bound_s)
+            if lent.echoing is not None:
+                lent.echoing.context = contextvars.copy_context()
             try:
                 yield lent.connection
             except asyncio.CancelledError:
@@ -99,13 +102,16 @@ class LongReads:
 
     async def _open(self) -> _Lent:
         bound = _Bound()
+        echoing: EchoingConnection | None = None
 
         def connect() -> sqlite3.Connection:
+            nonlocal echoing
             connection = open_reading(self._path, echo=self._echo)
+            echoing = connection if isinstance(connection, EchoingConnection) else None
             connection.set_progress_handler(bound.is_to_stop, _STEPS_BETWEEN_LOOKS)
             return connection
 
-        return _Lent(await aiosqlite.core.Connection(connect, _ROWS_AT_ONCE), bound)
+        return _Lent(await aiosqlite.core.Connection(connect, _ROWS_AT_ONCE), bound, echoing)
 
     async def _give_back(self, lent: _Lent) -> None:
         if self._closed:
@@ -151,3 +157,4 @@ class _Bound:
 class _Lent:
     connection: aiosqlite.Connection
     bound: _Bound
+    echoing: EchoingConnection | None

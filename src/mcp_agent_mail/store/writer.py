@@ -13,6 +13,7 @@ or COMMIT fails, no unit of the group has happened: all of them answer UNAVAILAB
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import queue
 import sqlite3
@@ -50,10 +51,12 @@ class _TransactionLost(Exception):
 class _Job:
     """One unit of work on its way, with its outcome once the writer's thread has run it."""
 
-    __slots__ = ("error", "future", "result", "unit")
+    __slots__ = ("context", "error", "future", "result", "unit")
 
     def __init__(self, unit: Unit[Any], future: asyncio.Future[Any]) -> None:
         self.unit = unit
+        # What is logged inside carries the id of the caller's request, on this thread too.
+        self.context = contextvars.copy_context()
         self.future = future
         self.result: object = None
         self.error: Exception | None = None
@@ -199,7 +202,7 @@ class Writer:
         connection = self._connection
         connection.execute("SAVEPOINT unit")
         try:
-            job.result = job.unit(self._tx)
+            job.result = job.context.run(job.unit, self._tx)
             self._reach(FailPoint.IN_UNIT)
         except BaseException as error:
             if not connection.in_transaction:

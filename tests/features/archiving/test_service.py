@@ -131,11 +131,11 @@ async def test_a_killed_archiver_is_followed_by_another(tmp_path: Path) -> None:
         os.kill(first, signal.SIGKILL)
         await store.write(lambda tx: add_event(tx.outbox, project))
         await until(store, is_archived(service))
-        status, works = service.status(), service.works()
+        status, problem = service.status(), service.problem()
 
     assert status.archiver_pid not in (None, first)
     assert status.restarts == 1
-    assert works
+    assert problem is None
 
 
 @pytest.mark.parametrize("point", [FailPoint.BEFORE_IMPORT, FailPoint.AFTER_IMPORT, FailPoint.BEFORE_MARK])
@@ -176,12 +176,13 @@ async def test_an_archive_that_cannot_be_written_shows_and_is_tried_again(tmp_pa
 
     async with archiving(tmp_path, settings) as (store, service):
         await until(store, lambda: service.status().backlog.pending_events == stuck)
-        status, works = service.status(), service.works()
+        status, problem = service.status(), service.problem()
         place.unlink()
         await until(store, is_archived(service))
 
     assert list(status.problems) == [project.slug]
-    assert not works
+    assert problem is not None
+    assert problem.startswith(project.slug)
 
 
 def test_the_archiver_ends_when_its_server_is_gone(tmp_path: Path) -> None:

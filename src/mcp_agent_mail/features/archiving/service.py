@@ -52,8 +52,16 @@ class _Health:
 
     def fail(self, what: str, message: str) -> None:
         self.last_error = f"{what}: {message}"
-        if what in self.problems or len(self.problems) < _PROBLEMS_KEPT:
+        known = self.problems.pop(what, None)
+        if known is not None or len(self.problems) < _PROBLEMS_KEPT:
             self.problems[what] = message
+
+    def newest(self) -> str | None:
+        if not self.problems:
+            return None
+        what = next(reversed(self.problems))
+        others = len(self.problems) - 1
+        return f"{what}: {self.problems[what]}{f' ({others} more)' if others else ''}"
 
     def recover(self, what: str) -> None:
         self.problems.pop(what, None)
@@ -91,9 +99,9 @@ class ArchivingService:
         with suppress(asyncio.CancelledError, TimeoutError):
             await asyncio.wait_for(self._keeper, timeout_s)
 
-    def works(self) -> bool:
-        """Is every archive that has something to write being written?"""
-        return not self._health.problems
+    def problem(self) -> str | None:
+        """What fails just now and what to do about it, the newest of several; None when every archive is written."""
+        return self._health.newest()
 
     def status(self) -> ArchiveStatus:
         now = self._clock()

@@ -35,5 +35,6 @@ class Health:
     place: ServerPlace
     backlog: Backlog | None
     last_commit_at: Micros | None
+    archive_error: str | None
     owner_pid: int
     schema_version: int | None

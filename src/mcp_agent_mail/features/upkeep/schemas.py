@@ -29,6 +29,7 @@ def show_health(health: Health) -> Json:
             "pending_events": backlog.pending_events if backlog else None,
             "oldest_pending_s": round(backlog.oldest_pending_s, 3) if backlog else None,
             "last_commit_at": iso_or_none(health.last_commit_at),
+            "last_error": health.archive_error,
         },
         "store": {"owner_pid": health.owner_pid, "schema_version": health.schema_version},
     }

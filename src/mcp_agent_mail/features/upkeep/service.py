@@ -25,12 +25,14 @@ class _Figures:
 
 
 class HealthService:
-    """`archive_works` says whether the archive's child process does its work (the archiving slice knows)."""
+    """`archive_error` says what is wrong with the archives just now (the archiving slice knows); None: nothing."""
 
-    def __init__(self, store: Store, place: ServerPlace, *, clock: Clock, archive_works: Callable[[], bool]) -> None:
+    def __init__(
+        self, store: Store, place: ServerPlace, *, clock: Clock, archive_error: Callable[[], str | None]
+    ) -> None:
         self._store = store
         self._clock = clock
-        self._archive_works = archive_works
+        self._archive_error = archive_error
         self.place = place
 
     def is_ready(self) -> bool:
@@ -43,9 +45,10 @@ class HealthService:
     async def check(self) -> Health:
         """Write and read the store now. Never raises what a sick store raises: it reports."""
         figures = await self._figures()
+        archive_error = self._archive_error() or (_late(figures.backlog) if figures else None)
         if figures is None:
             status = HealthStatus.ERROR
-        elif figures.backlog.oldest_pending_s > ARCHIVE_LATE_S or not self._archive_works():
+        elif archive_error is not None:
             status = HealthStatus.DEGRADED
         else:
             status = HealthStatus.OK
@@ -54,6 +57,7 @@ class HealthService:
             place=self.place,
             backlog=figures.backlog if figures else None,
             last_commit_at=figures.last_commit_at if figures else None,
+            archive_error=archive_error,
             owner_pid=os.getpid(),
             schema_version=figures.schema_version if figures else None,
         )
@@ -78,3 +82,10 @@ class HealthService:
             return self._store.read(look)
         except Unavailable:
             return None
+
+
+def _late(backlog: Backlog) -> str | None:
+    """What a backlog says that nobody has reported a reason for: the archiver hangs, or cannot keep up."""
+    if backlog.oldest_pending_s <= ARCHIVE_LATE_S:
+        return None
+    return f"{backlog.pending_events} events wait for Git, the oldest for {backlog.oldest_pending_s:.0f} s."
