@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from mcp_agent_mail.archive.repository import BRANCH, Repository
+from mcp_agent_mail.archive.repository import BRANCH, Repository, sync
 from mcp_agent_mail.core.clock import SECOND, Micros
 
 _MODE = "100644"
+_PASSING = "refs/agent-mail/import"
+_PACKED = b"progress packed"
 _NOT_IN_IDENT = str.maketrans("", "", "<>\n\r\0")
 
 # Without core.fsync=all Git syncs the pack but not the branch that points to it.
@@ -36,13 +38,20 @@ class NewCommit:
 
 
 def import_commit(repository: Repository, commit: NewCommit, *, onto_tip: bool) -> str:
-    """Add one commit on top of the branch, on disk when this returns (folders apart); its id.
+    """Add one commit on top of the branch; its id.
 
-    Git reads the tip itself and refuses when the branch has moved meanwhile, so a person's
-    commit is never lost.
+    First the pack is on disk, its name included, then the branch moves: it can never point to a
+    pack that a loss of power took away. (The branch's own folder is the caller's to sync.) Git reads
+    the tip itself and refuses when the branch has moved meanwhile, so a person's commit is never lost.
     """
     stream = b"".join(_stream(commit, onto_tip=onto_tip))
-    return repository.git("fast-import", "--quiet", "--done", stdin=stream, config=_CONFIG).decode().strip()
+    with repository.talk("fast-import", "--quiet", "--done", config=_CONFIG) as git:
+        git.say(stream)
+        hexsha = git.hear().decode()
+        if git.hear() == _PACKED:
+            sync(repository.git_path / "objects" / "pack")
+            git.say(b"reset %s\nfrom %s\n\ndone\n" % (BRANCH.encode(), hexsha.encode()))
+    return hexsha
 
 
 def _stream(commit: NewCommit, *, onto_tip: bool) -> Iterator[bytes]:
@@ -53,14 +62,15 @@ def _stream(commit: NewCommit, *, onto_tip: bool) -> Iterator[bytes]:
             yield b"blob\nmark :%d\n" % marks[content]
             yield _data(content)
     own_mark = len(marks) + 1
-    yield b"commit %s\nmark :%d\n" % (BRANCH.encode(), own_mark)
+    yield b"commit %s\nmark :%d\n" % (_PASSING.encode(), own_mark)
     yield b"author %s\ncommitter %s\n" % (commit.author.at(commit.at), commit.committer.at(commit.at))
     yield _data(commit.message.encode())
     if onto_tip:
         yield b"from %s^0\n" % BRANCH.encode()
     for path, content in commit.files.items():
         yield b"M %s :%d %s\n" % (_MODE.encode(), marks[content], path.encode())
-    yield b"\nget-mark :%d\ndone\n" % own_mark
+    # Forgotten before the checkpoint, which writes the pack, the passing branch is never written.
+    yield b"\nreset %s\nget-mark :%d\ncheckpoint\nprogress packed\n" % (_PASSING.encode(), own_mark)
 
 
 def _data(content: bytes) -> bytes:

@@ -43,6 +43,7 @@ def restore_recent_files(repository: Repository, tree: WorkTree, tip: str) -> in
     restored = 0
     wanted: dict[str, list[str]] = {}
     for path, blob in _recent_files(repository, tip):
+        tree.note(path)
         if not _holds(repository, path, blob):
             wanted.setdefault(blob, []).append(path)
             restored += 1

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import Conflict
-from mcp_agent_mail.core.git import DEFAULT_TIMEOUT_S, GitFailed, run_git, start_git, stream_git
+from mcp_agent_mail.core.git import (
+    DEFAULT_TIMEOUT_S,
+    Conversation,
+    GitFailed,
+    GitJob,
+    run_git,
+    start_git,
+    stream_git,
+    talk_to_git,
+)
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE
 from mcp_agent_mail.domain.commit_text import SEQ_TRAILER
@@ -78,9 +87,16 @@ class Repository:
             *self._place, *arguments, stdin=stdin, config=config, timeout_s=timeout_s, keep_fds=self._lock_fds
         )
 
-    def start(self, *arguments: str, config: Sequence[str] = ()) -> subprocess.Popen[bytes]:
-        """Start a command that may take long; the archive counts as locked until it has ended."""
-        return start_git(*self._place, *arguments, config=config, keep_fds=self._lock_fds)
+    def start(
+        self, *arguments: str, stdin: bytes = b"", config: Sequence[str] = (), is_locked: bool = True
+    ) -> GitJob:
+        """Start a command that may take long; with `is_locked` the archive counts as locked until it has ended."""
+        keep_fds = self._lock_fds if is_locked else ()
+        return start_git(*self._place, *arguments, stdin=stdin, config=config, keep_fds=keep_fds)
+
+    def talk(self, *arguments: str, config: Sequence[str] = ()) -> AbstractContextManager[Conversation]:
+        """A command that is told more once it has answered."""
+        return talk_to_git(*self._place, *arguments, config=config, keep_fds=self._lock_fds)
 
     def exists(self) -> bool:
         return all((self.git_path / name).exists() for name in ("HEAD", "objects", "refs"))
@@ -102,8 +118,9 @@ class Repository:
             sync(self.git_path / name)
         for folder in ("objects/pack", "objects", "refs/heads", "refs", ""):
             sync(self.git_path / folder)
-        sync(self.path)
-        sync(self.path.parent)
+        # The folder of all archives may be new too.
+        for folder_of_names in (self.path, self.path.parent, self.path.parent.parent):
+            sync(folder_of_names)
 
     def require_owner(self, store_id: str) -> None:
         """Raise unless the archive's own file names this store."""

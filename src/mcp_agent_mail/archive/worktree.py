@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+from mcp_agent_mail.archive.repository import sync
 
 _FOLDERS_REMEMBERED = 10_000
+_SYNCED_ONE_BY_ONE = 1_000
 
 
 class WorkTree:
@@ -16,6 +20,7 @@ class WorkTree:
         self._root = root
         self._scratch = scratch
         self._known: set[str] = set()
+        self._not_synced: set[str] = set()
 
     def write(self, files: Mapping[str, bytes]) -> None:
         """Write every file; equal contents become one inode with many names."""
@@ -31,7 +36,36 @@ class WorkTree:
         for path in paths:
             self._make_folder(path)
             self._place(fresh, self._root / path, content)
+            self.note(path)
         fresh.unlink()
+
+    def note(self, path: str) -> None:
+        """This file may be in the kernel's memory alone: `sync` is to put it on disk."""
+        if len(self._not_synced) <= _SYNCED_ONE_BY_ONE:
+            self._not_synced.add(path)
+
+    def sync(self) -> None:
+        """Put everything written so far on disk, with its names: file by file, or all at once after a busy time."""
+        if len(self._not_synced) > _SYNCED_ONE_BY_ONE:
+            os.sync()
+        else:
+            self._sync_each()
+        self._not_synced.clear()
+
+    def _sync_each(self) -> None:
+        inodes: set[int] = set()
+        folders: set[Path] = set()
+        for path in self._not_synced:
+            place = self._root / path
+            folders.update(self._root / parent for parent in PurePosixPath(path).parents)
+            with suppress(FileNotFoundError):  # A person may have removed it.
+                inode = place.stat().st_ino
+                if inode not in inodes:
+                    inodes.add(inode)
+                    sync(place)
+        for folder in folders:
+            with suppress(FileNotFoundError):
+                sync(folder)
 
     def _place(self, fresh: Path, target: Path, content: bytes) -> None:
         try:

@@ -107,11 +107,12 @@ class ArchiveWriter:
         )
 
     def refresh(self) -> None:
-        """When idle: the index follows the branch, then nothing here is unfinished."""
+        """When idle: the index follows the branch and the files are put on disk; then nothing here is unfinished."""
         tip = self._repository.tip()
         if tip is not None:
             self._reach(FailPoint.INDEX_REFRESH)
             refresh_index(self._repository, tip, self._index_note)
+        self._sync_what_people_see()
         self._needs_refresh = False
         self._open_note.unlink(missing_ok=True)
         self._is_noted = False
@@ -147,10 +148,20 @@ class ArchiveWriter:
             restore_recent_files(self._repository, self._tree, self._tip)
 
     def _note_open(self) -> None:
-        """From here on a stop is unclean until the next refresh."""
+        """From here on a stop is unclean until the next refresh. On disk before what it warns of can be."""
         if not self._is_noted:
             self._open_note.touch()
+            sync(self._open_note.parent)
+            sync(self._repository.git_path)
             self._is_noted = True
+
+    def _sync_what_people_see(self) -> None:
+        """Before the note of an unclean stop goes: a loss of power must not tear what nobody would mend then."""
+        self._tree.sync()
+        for path in (self._repository.git_path / "index", self._index_note):
+            with suppress(FileNotFoundError):
+                sync(path)
+                sync(path.parent)
 
     def _sync_folders(self) -> None:
         """Git never syncs folders: without this a synced branch can point to a pack whose name is lost."""

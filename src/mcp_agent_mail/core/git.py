@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from tempfile import TemporaryFile
 from typing import IO
 
 from mcp_agent_mail.core.errors import Unavailable
@@ -89,6 +91,68 @@ def run_git(
         return stdout
 
 
+class Conversation:
+    """What is said to a running Git and what it answers; a Git that has ended shows as `end` raising GitFailed."""
+
+    def __init__(self, stdin: IO[bytes], stdout: IO[bytes]) -> None:
+        self._stdin = stdin
+        self._stdout = stdout
+
+    def say(self, data: bytes) -> None:
+        with suppress(BrokenPipeError):
+            self._stdin.write(data)
+            self._stdin.flush()
+
+    def hear(self) -> bytes:
+        """The next line without its end; empty once Git has ended."""
+        return self._stdout.readline().rstrip(b"\n")
+
+    def end(self) -> None:
+        with suppress(BrokenPipeError):
+            self._stdin.close()
+
+
+@contextmanager
+def talk_to_git(
+    *arguments: str,
+    config: Sequence[str] = (),
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    keep_fds: Sequence[int] = (),
+) -> Iterator[Conversation]:
+    """A Git command that is told more once it has answered. Raises GitFailed at the end; `keep_fds` as in `run_git`."""
+    with (
+        TemporaryFile() as stderr,
+        subprocess.Popen(
+            _command(arguments, config),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env=scrubbed_environment(os.environ),
+            pass_fds=tuple(keep_fds),
+        ) as process,
+    ):
+        assert process.stdin is not None
+        assert process.stdout is not None
+        watch = threading.Timer(timeout_s, process.kill)
+        watch.daemon = True
+        watch.start()
+        talk = Conversation(process.stdin, process.stdout)
+        try:
+            yield talk
+            talk.end()
+            code = process.wait()
+        except BaseException:
+            process.kill()
+            talk.end()
+            raise
+        finally:
+            is_too_late = watch.finished.is_set()
+            watch.cancel()
+        if code != 0:
+            stderr.seek(0)
+            raise _failed(arguments, None if is_too_late else code, stderr.read())
+
+
 @contextmanager
 def stream_git(*arguments: str, config: Sequence[str] = ()) -> Iterator[IO[bytes]]:
     """What a Git command prints, as a stream; leaving early ends the command. Raises GitFailed at the end."""
@@ -114,13 +178,59 @@ def stream_git(*arguments: str, config: Sequence[str] = ()) -> Iterator[IO[bytes
             raise _failed(arguments, process.returncode, stderr)
 
 
-def start_git(*arguments: str, config: Sequence[str] = (), keep_fds: Sequence[int] = ()) -> subprocess.Popen[bytes]:
-    """Start a long command whose output nobody needs; the caller waits for it, or ends it."""
-    return subprocess.Popen(
-        _command(arguments, config),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=scrubbed_environment(os.environ),
-        pass_fds=tuple(keep_fds),
-    )
+class GitJob:
+    """A Git command that runs beside its caller, at low priority."""
+
+    def __init__(self, process: subprocess.Popen[bytes], arguments: Sequence[str], outputs: Sequence[IO[bytes]]) -> None:
+        self._process = process
+        self._arguments = arguments
+        self._stdout, self._stderr = outputs
+
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def wait(self, timeout_s: float) -> None:
+        """Until it has ended, or `timeout_s` have passed."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout_s)
+
+    def result(self) -> bytes:
+        """What it printed, once it has ended. Raises GitFailed."""
+        code = self._process.wait()
+        with self._stdout, self._stderr:
+            self._stdout.seek(0)
+            self._stderr.seek(0)
+            if code != 0:
+                raise _failed(self._arguments, code, self._stderr.read())
+            return self._stdout.read()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._stdout.close()
+        self._stderr.close()
+
+
+_LOW_PRIORITY = 10
+
+
+def start_git(
+    *arguments: str, stdin: bytes = b"", config: Sequence[str] = (), keep_fds: Sequence[int] = ()
+) -> GitJob:
+    """Start a long command that reads all of `stdin` before it works; the caller waits for it, or ends it."""
+    # Files, so that nobody has to read along.
+    stdout, stderr = TemporaryFile(), TemporaryFile()
+    with TemporaryFile() as told:
+        told.write(stdin)
+        told.seek(0)
+        process = subprocess.Popen(
+            _command(arguments, config),
+            stdin=told,
+            stdout=stdout,
+            stderr=stderr,
+            env=scrubbed_environment(os.environ),
+            pass_fds=tuple(keep_fds),
+        )
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, process.pid, _LOW_PRIORITY)
+    return GitJob(process, arguments, (stdout, stderr))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -92,7 +92,7 @@ def migrate(path: Path, *, reach: Reach, migrations: Sequence[Migration] | None 
         if missing:
             keep_copy(connection, path, before=missing[0].version)
         for migration in missing:
-            _apply(connection, migration, reach)
+            apply_migration(connection, migration, reach)
 
 
 def require_ours(path: Path) -> None:
@@ -134,9 +134,12 @@ def _create(path: Path, migrations: Sequence[Migration], reach: Reach) -> None:
         connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         for migration in migrations:
-            _apply(connection, migration, reach)
+            apply_migration(connection, migration, reach)
         connection.execute("INSERT INTO meta (key, value) VALUES ('store_id', ?)", (new_store_id(),))
     _move_into_place(building, path)
+    for folder in path.parent.parents:
+        with suppress(OSError):  # Not every folder above may be read; most have been there for long.
+            _sync(folder)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -151,7 +154,7 @@ def _version(connection: sqlite3.Connection) -> int:
     return int(version)
 
 
-def _apply(connection: sqlite3.Connection, migration: Migration, reach: Reach) -> None:
+def apply_migration(connection: sqlite3.Connection, migration: Migration, reach: Reach) -> None:
     """One migration in one transaction. Foreign keys are off meanwhile (tables are rebuilt), and checked at its end."""
     connection.execute("PRAGMA foreign_keys=OFF")
     connection.execute("BEGIN IMMEDIATE")
