@@ -30,15 +30,27 @@ class StoreFailed(Unavailable):
 
     @classmethod
     def because(cls, cause: BaseException) -> Self:
+        is_full = isinstance(cause, sqlite3.Error) and _primary_code(cause) == sqlite3.SQLITE_FULL
+        first = "Free some space on the disk of the store. " if is_full else ""
         return cls(
             f"The store could not be used just now: {cause}. Nothing of this call is to be relied on.",
-            hint="Call again in a moment (a send with its idempotency_key); `am doctor verify` and the server's log "
-            "say what is wrong.",
+            hint=f"{first}Call again in a moment (a send with its idempotency_key); `am doctor check` says what is "
+            "wrong.",
             data={"retry_after_s": 1},
         )
 
 
 def is_outside_fault(error: sqlite3.Error) -> bool:
     """False for what only a bug can cause: a broken constraint, a misspelt statement, a write by a reader."""
+    return _primary_code(error) in _OUTSIDE_FAULTS
+
+
+def _primary_code(error: sqlite3.Error) -> int | None:
     code: int | None = getattr(error, "sqlite_errorcode", None)
-    return code is not None and code & _PRIMARY_CODE in _OUTSIDE_FAULTS
+    return None if code is None else code & _PRIMARY_CODE
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Does the error say that the file, or the full-text index in it, is not what SQLite wrote?"""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & _PRIMARY_CODE in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
