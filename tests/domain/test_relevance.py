@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_agent_mail.domain.relevance import SNIPPET_CHARACTERS, Text, excerpt, first_match, pattern_of, ranked
+from mcp_agent_mail.domain.search import Phrase, read_query, spaced_out
+
+
+def phrases_of(query: str) -> tuple[Phrase, ...]:
+    read = read_query(query)
+    assert read is not None
+    return read.phrases
+
+
+def order(query: str, *texts: Text) -> list[int]:
+    return ranked(texts, phrases_of(query))
+
+
+def test_a_word_in_the_subject_outweighs_words_in_the_body() -> None:
+    assert order("plan", Text("News", "plan plan plan"), Text("The plan", "news")) == [1, 0]
+
+
+def test_more_mentions_rank_higher_and_equal_ones_keep_their_order() -> None:
+    texts = [Text("a", "plan x x"), Text("a", "plan plan x"), Text("a", "plan x x")]
+
+    assert order("plan", *texts) == [1, 0, 2]
+
+
+def test_a_short_text_outranks_a_long_one_with_as_many_mentions() -> None:
+    assert order("plan", Text("a", "plan " + "x " * 500), Text("a", "plan x")) == [1, 0]
+
+
+def test_a_rare_word_outweighs_a_common_one() -> None:
+    texts = [*(Text("a", "common common x") for _ in range(9)), Text("a", "rare x x x x x")]
+
+    assert order("common OR rare", *texts)[0] == 9
+
+
+def test_only_the_column_asked_for_counts() -> None:
+    assert order("body:plan OR news", Text("plan plan", "x"), Text("x", "plan")) == [1, 0]
+
+
+def test_a_word_counts_only_where_it_stands_alone() -> None:
+    assert order("app", Text("a", "apple apples snap-apple"), Text("a", "my app is long")) == [1, 0]
+
+
+def test_what_is_not_wanted_does_not_rank() -> None:
+    assert phrases_of("plan NOT draft") == phrases_of("plan")
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("cafe", "Caf\u00e9"),
+        ("caf\u00e9", "CAFE\u0301"),
+        ("src/app.py", "see src app py"),
+        ("\u672c\u8a9e", "\u65e5\u672c\u8a9e"),
+        ("abc", "\u691c\u7d22abc\u6a5f\u80fd"),
+        ("tes*", "testing"),
+        ("c++", "in C too"),
+    ],
+)
+def test_what_the_index_finds_is_found_in_the_text(query: str, text: str) -> None:
+    assert order(query, Text("", "nothing"), Text("", text)) == [1, 0]
+
+
+def test_no_texts_have_no_order() -> None:
+    assert order("plan") == []
+
+
+_WORDS = st.lists(st.sampled_from(["plan", "plans", "build", "test", "a"]), min_size=1, max_size=12).map(" ".join)
+
+
+@given(
+    st.lists(st.tuples(_WORDS, _WORDS), min_size=1, max_size=8), st.sampled_from(["plan", "build", "test*", '"a plan"'])
+)
+def test_found_by_the_index_is_counted_here(letters: list[tuple[str, str]], query: str) -> None:
+    read = read_query(query)
+    assert read is not None
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE VIRTUAL TABLE fts USING fts5 (subject, body_md)")
+        connection.executemany("INSERT INTO fts VALUES (?, ?)", letters)
+        rows = connection.execute("SELECT rowid FROM fts WHERE fts MATCH ? ORDER BY rowid", (read.expression,))
+        found = {rowid - 1 for (rowid,) in rows}
+    pattern = pattern_of(read.phrases[0])
+
+    assert pattern is not None
+    assert found == {at for at, letter in enumerate(letters) if any(pattern.search(text) for text in letter)}
+
+
+@given(st.text(max_size=30), st.text(max_size=200))
+def test_ranking_takes_every_text(query: str, text: str) -> None:
+    read = read_query(query)
+    if read is not None:
+        assert sorted(ranked([Text(text, query), Text(query, text)], read.phrases)) == [0, 1]
+        first_match(text, read.phrases)
+
+
+def test_a_snippet_shows_the_word_with_its_surroundings_on_one_line() -> None:
+    body = "start " * 40 + "here is\nthe plan\n" + "end " * 80
+
+    snippet = excerpt(body, first_match(body, phrases_of("plan")))
+
+    assert "here is the plan end" in snippet
+    assert snippet.startswith("\u2026")
+    assert snippet.endswith("\u2026")
+    assert len(snippet) < SNIPPET_CHARACTERS + 20
+
+
+def test_a_short_body_is_its_own_snippet() -> None:
+    assert excerpt("All\n of it. ", None) == "All of it."
+
+
+def test_a_snippet_of_text_without_blanks_is_bounded_too() -> None:
+    body = "\u65e5\u672c\u8a9e" * 500
+
+    assert len(excerpt(spaced_out(body).replace(" ", ""), 600)) <= SNIPPET_CHARACTERS + 14
