@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from mcp_agent_mail.cli.lean import LeanCommand
-from mcp_agent_mail.cli.surroundings import read_settings
+from mcp_agent_mail.cli.surroundings import read_client_settings, read_settings
 from mcp_agent_mail.cli.text import visible
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -27,18 +27,38 @@ def serve(
         str | None,
         typer.Option("--env-file", metavar="FILE", help="Read this .env instead of the one that would be chosen."),
     ] = None,
+    stdio: Annotated[
+        bool,
+        typer.Option("--stdio", help="Speak MCP on stdin and stdout for the one running server; start it if need be."),
+    ] = False,
 ) -> int:
     """Run the server until Ctrl-C or SIGTERM.
 
     Its address is printed once it answers. Exit codes: 0 stopped, 71 it cannot listen there, 75 the
     store belongs to another server, 78 bad configuration.
+
+    With --stdio it is no server of its own: it passes everything on to the server of the store, and
+    starts one in the background if none runs. It ends with its input.
     """
+    file = Path(env_file) if env_file else None
+    if stdio:
+        return _serve_stdio(host or port, file)
     given = {"HTTP_HOST": host, "HTTP_PORT": port}
     overrides = {name: value for name, value in given.items() if value is not None}
-    loaded = read_settings(overrides=overrides, env_file=Path(env_file) if env_file else None)
+    loaded = read_settings(overrides=overrides, env_file=file)
     for notice in loaded.notices:
         sys.stderr.write(visible(f"{notice.level.capitalize()}: {notice}\n"))
 
     from mcp_agent_mail.server.serve import serve as run_server
 
     return run_server(loaded.settings)
+
+
+def _serve_stdio(address: str | None, env_file: Path | None) -> int:
+    if address is not None:
+        raise typer.BadParameter(
+            "--stdio finds the server by STORAGE_ROOT, or by AGENT_MAIL_URL: no --host, no --port."
+        )
+    from mcp_agent_mail.cli.stdio import serve_stdio
+
+    return serve_stdio(read_client_settings(env_file), env_file=env_file)

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mcp_agent_mail.cli.outcome import BadSettings
+from mcp_agent_mail.core.client_settings import ClientSettings, load_client_settings
 from mcp_agent_mail.core.settings import LoadedSettings, Settings, SettingsError, load_settings
 from mcp_agent_mail.store.lock import Owner, read_owner
 
@@ -78,12 +79,24 @@ def read_settings(*, overrides: Mapping[str, str] | None = None, env_file: Path 
     try:
         return load_settings(os.environ, cwd=Path.cwd(), overrides=overrides, env_file=env_file)
     except SettingsError as wrong:
-        count = len(wrong.mistakes)
-        listed = "".join(f"\n  {mistake}" for mistake in wrong.mistakes)
-        raise BadSettings(
-            f"{count} {'setting' if count == 1 else 'settings'} cannot be used:{listed}",
-            hint="Nothing was opened. `am config check` tries again, docs/reference/settings.md has them all.",
-        ) from wrong
+        raise _bad(wrong) from wrong
+
+
+def read_client_settings(env_file: Path | None) -> ClientSettings:
+    """Only what a client reads, and never the `./.env` of where we stand. Raises BadSettings."""
+    try:
+        return load_client_settings(os.environ, env_file=env_file)
+    except SettingsError as wrong:
+        raise _bad(wrong) from wrong
+
+
+def _bad(wrong: SettingsError) -> BadSettings:
+    count = len(wrong.mistakes)
+    listed = "".join(f"\n  {mistake}" for mistake in wrong.mistakes)
+    return BadSettings(
+        f"{count} {'setting' if count == 1 else 'settings'} cannot be used:{listed}",
+        hint="Nothing was opened. `am config check` tries again, docs/reference/settings.md has them all.",
+    )
 
 
 def read_operator_token(storage_root: Path) -> str | None:

@@ -24,6 +24,7 @@ from mcp_agent_mail.bootstrap import Services, build_services
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.features.upkeep.results import ServerPlace
 from mcp_agent_mail.server.listener import base_url, open_listener
+from mcp_agent_mail.server.log_bound import bounded_log
 from mcp_agent_mail.server.operator_token import operator_token_file
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.lock import StoreLock
@@ -56,6 +57,7 @@ async def run_server(settings: Settings, announce: Announce) -> None:
     settings.storage_root.mkdir(parents=True, exist_ok=True, mode=0o700)
     async with AsyncExitStack() as stack:
         lock = stack.enter_context(StoreLock(settings.storage_root, settings.database_path))
+        await stack.enter_async_context(bounded_log(settings.storage_root))
         listener = stack.enter_context(open_listener(settings.http_host, settings.http_port))
         running = _running(settings, listener)
         operator_token = stack.enter_context(operator_token_file(settings.storage_root))

@@ -1,0 +1,291 @@
+"""`am serve --stdio`: an MCP server on stdin and stdout that passes every message on to the one real server.
+
+So a client that only speaks stdio never means a second writer. Both protocol eras go through as
+they come: a message's own `_meta` tells its era, and becomes the headers that HTTP wants. Requests
+are answered side by side, a bounded number of them; everything else is passed on in its order.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import re
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from mcp_agent_mail.cli.outcome import NoServer
+from mcp_agent_mail.cli.text import visible
+from mcp_agent_mail.cli.upstream import Upstream
+from mcp_agent_mail.core.client_settings import ClientSettings
+
+MAX_LINE_BYTES = 4 * 1024 * 1024 + 64 * 1024
+"""What the server accepts and a little more: it words the refusal. Beyond, a line is dropped and said to be."""
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+MAX_AT_ONCE = 32
+END_WITHIN_S = 5.0
+
+_VERSION_META = "io.modelcontextprotocol/protocolVersion"
+_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_HEADER_SAFE = re.compile(r"(?!=\?base64\?.*\?=$)[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
+_SESSION = "Mcp-Session-Id"
+_PARSE_ERROR, _INVALID_REQUEST, _FAILED = -32700, -32600, -32000
+
+# Plain JSON.
+Message = dict[str, Any]
+
+
+def serve_stdio(settings: ClientSettings, *, env_file: Path | None) -> int:
+    """Serve stdin and stdout until stdin ends. stdout carries the protocol and nothing else."""
+    upstream = Upstream(settings, tell=_tell, env_file=env_file)
+    proxy = Proxy(upstream, sys.stdout.buffer)
+    for line in _lines(sys.stdin.buffer, proxy.refuse):
+        proxy.take(line)
+    proxy.end()
+    return 0
+
+
+def _tell(words: str) -> None:
+    sys.stderr.write(f"{visible(words)}\n")
+    sys.stderr.flush()
+
+
+def _lines(stream: BinaryIO, refuse: Callable[[int, str], None]) -> Iterator[bytes]:
+    """The lines that hold something. One that is too long is skipped and refused."""
+    while line := stream.readline(MAX_LINE_BYTES):
+        if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
+            while (rest := stream.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
+                pass
+            refuse(_INVALID_REQUEST, f"The message is longer than {MAX_LINE_BYTES} bytes.")
+        elif line.strip():
+            yield line.strip()
+
+
+class _Call:
+    """One request under way. `connection` is set while it waits for its answer."""
+
+    def __init__(self, message: Message, body: bytes, *, is_modern: bool) -> None:
+        self.message = message
+        self.body = body
+        self.is_modern = is_modern
+        self.cancelled = threading.Event()
+        self.connection: http.client.HTTPConnection | None = None
+
+
+class Proxy:
+    """Takes messages from one thread, answers from many."""
+
+    def __init__(self, upstream: Upstream, out: BinaryIO) -> None:
+        self._upstream = upstream
+        self._out = out
+        self._out_lock = threading.Lock()
+        self._session: dict[str, str] = {}
+        self._room = threading.Semaphore(MAX_AT_ONCE)
+        self._calls: dict[str, _Call] = {}
+        self._calls_changed = threading.Condition()
+
+    def take(self, line: bytes) -> None:
+        """Pass one message on. Blocks while MAX_AT_ONCE requests are under way."""
+        try:
+            message = json.loads(line)
+        except ValueError:
+            self.refuse(_PARSE_ERROR, "That line is no JSON.")
+            return
+        if not isinstance(message, dict):
+            self.refuse(_INVALID_REQUEST, "A message is one JSON object.")
+            return
+        body = line if b"\r" not in line else json.dumps(message).encode()
+        call = _Call(message, body, is_modern=_modern_version(message) is not None)
+        if "method" not in message or message.get("id") is None:
+            if not self._cancel(message):
+                self._pass_on(call)
+        elif message["method"] == "initialize":
+            # What follows needs the session that this opens.
+            self._session = {}
+            self._answer(call)
+        else:
+            self._room.acquire()
+            with self._calls_changed:
+                self._calls[_key(message["id"])] = call
+            threading.Thread(target=self._work, args=(call,), daemon=True).start()
+
+    def refuse(self, code: int, words: str) -> None:
+        self._write_error(None, code, words)
+
+    def end(self) -> None:
+        """Let what is under way finish, for a moment, and end the session."""
+        with self._calls_changed:
+            self._calls_changed.wait_for(lambda: not self._calls, END_WITHIN_S)
+        self._upstream.part(self._session)
+
+    def _work(self, call: _Call) -> None:
+        try:
+            self._answer(call)
+        finally:
+            with self._calls_changed:
+                self._calls.pop(_key(call.message["id"]), None)
+                self._calls_changed.notify_all()
+            self._room.release()
+
+    def _cancel(self, message: Message) -> bool:
+        """In the stateless era a request is cancelled by closing its stream; True when that is done."""
+        if message.get("method") != "notifications/cancelled":
+            return False
+        params = message.get("params")
+        with self._calls_changed:
+            call = self._calls.get(_key(params.get("requestId"))) if isinstance(params, dict) else None
+            if call is None or not call.is_modern:
+                return False
+            call.cancelled.set()
+            sock = call.connection.sock if call.connection is not None else None
+            if sock is not None:
+                with suppress(OSError):
+                    sock.shutdown(socket.SHUT_RDWR)
+        return True
+
+    def _pass_on(self, call: _Call) -> None:
+        """A notification, or the client's answer to a question of the server's: nothing comes back."""
+        try:
+            for _ in self._exchange(call):
+                pass
+        except NoServer as silent:
+            _tell(f"Not passed on: {silent.message}")
+
+    def _answer(self, call: _Call) -> None:
+        try:
+            for line in self._exchange(call):
+                self._write(line)
+        except NoServer as silent:
+            if not call.cancelled.is_set():
+                self._write_error(call.message["id"], _FAILED, f"{silent.message} {silent.hint}".rstrip())
+
+    def _exchange(self, call: _Call) -> Iterator[bytes]:
+        """Post a message and yield the lines that answer it; after a lost connection once more what only reads."""
+        is_repeated = False
+        while True:
+            connection = self._upstream.connect()
+            call.connection = connection
+            if call.cancelled.is_set():
+                connection.close()
+                return
+            try:
+                response = self._upstream.send(connection, "POST", call.body, self._headers(call))
+                yield from self._lines_of(call, response)
+            except (OSError, http.client.HTTPException) as lost:
+                connection.close()
+                if call.cancelled.is_set():
+                    return
+                if not is_repeated and call.message.get("method") != "tools/call":
+                    is_repeated = True
+                    continue
+                raise NoServer(
+                    "The server stopped before it answered.",
+                    hint="The call may have been carried out: look before you repeat it.",
+                ) from lost
+            self._upstream.keep(connection)
+            return
+
+    def _headers(self, call: _Call) -> dict[str, str]:
+        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        version = _modern_version(call.message)
+        if version is None:
+            return {**headers, **self._session}
+        method = str(call.message.get("method"))
+        params = call.message["params"]
+        headers |= {"MCP-Protocol-Version": _header_value(version), "Mcp-Method": _header_value(method)}
+        name = params.get(_NAMED_BY.get(method))
+        return {**headers, "Mcp-Name": _header_value(name)} if isinstance(name, str) else headers
+
+    def _lines_of(self, call: _Call, response: http.client.HTTPResponse) -> Iterator[bytes]:
+        if response.headers.get_content_type() == "text/event-stream":
+            yield from _events(response)
+            return
+        content = response.read(MAX_ANSWER_BYTES + 1)
+        if len(content) > MAX_ANSWER_BYTES:
+            raise http.client.HTTPException("The answer is too long.")
+        if call.message.get("method") == "initialize":
+            self._note_session(response, content)
+        if call.message.get("id") is not None and "method" in call.message:
+            yield _line(call.message["id"], response.status, content)
+
+    def _note_session(self, response: http.client.HTTPResponse, content: bytes) -> None:
+        session = response.headers.get(_SESSION)
+        try:
+            version = json.loads(content)["result"]["protocolVersion"]
+        except (ValueError, KeyError, TypeError):
+            return
+        self._session = {"MCP-Protocol-Version": str(version)} | ({_SESSION: session} if session else {})
+
+    def _write_error(self, message_id: object, code: int, words: str) -> None:
+        self._write(_error(message_id, code, words))
+
+    def _write(self, line: bytes) -> None:
+        # Whoever has closed our stdout wants no answer; the end of stdin ends us.
+        with self._out_lock, suppress(BrokenPipeError, ValueError):
+            self._out.write(line + b"\n")
+            self._out.flush()
+
+
+def _modern_version(message: Message) -> str | None:
+    """The protocol version that a message of the stateless era carries; None for the era of handshakes."""
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    version = meta.get(_VERSION_META) if isinstance(meta, dict) else None
+    return version if isinstance(version, str) else None
+
+
+def _key(message_id: object) -> str:
+    """1 and "1" are two requests."""
+    return json.dumps(message_id)
+
+
+def _header_value(text: str) -> str:
+    """As it is, or in base64 where HTTP would not carry it unchanged."""
+    if _HEADER_SAFE.fullmatch(text):
+        return text
+    return f"=?base64?{base64.b64encode(text.encode('utf-8', 'replace')).decode()}?="
+
+
+def _events(response: http.client.HTTPResponse) -> Iterator[bytes]:
+    """The messages of an event stream."""
+    data: list[bytes] = []
+    size = 0
+    while line := response.readline(MAX_ANSWER_BYTES):
+        size += len(line)
+        if size > MAX_ANSWER_BYTES:
+            raise http.client.HTTPException("A message is too long.")
+        field, _, value = line.rstrip(b"\r\n").partition(b":")
+        if field == b"data":
+            data.append(value.removeprefix(b" "))
+        elif not line.strip():
+            if message := b"".join(data).strip():
+                yield message
+            data, size = [], 0
+
+
+_TOKEN_HINT = " Set AGENT_MAIL_TOKEN to the server's HTTP_BEARER_TOKEN."
+
+
+def _line(message_id: object, status: int, content: bytes) -> bytes:
+    """The answer to the request `message_id`; a refusal below the protocol becomes an error of the protocol."""
+    if status == HTTPStatus.OK and content and b"\n" not in content:
+        return content
+    try:
+        answer = json.loads(content)
+    except ValueError:
+        answer = None
+    if isinstance(answer, dict) and "jsonrpc" in answer:
+        return json.dumps({**answer, "id": message_id}).encode()
+    said = answer.get("detail") if isinstance(answer, dict) else None
+    hint = _TOKEN_HINT if status == HTTPStatus.UNAUTHORIZED else ""
+    return _error(message_id, _FAILED, f"{said or f'The server answered HTTP {status}.'}{hint}")
+
+
+def _error(message_id: object, code: int, words: str) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": message_id, "error": {"code": code, "message": words}}).encode()

@@ -1,0 +1,194 @@
+"""The server behind a proxy: found, started when there is none, and found again after a restart.
+
+Connections are kept alive and shared by the threads that ask. One that the server has closed
+meanwhile is noticed before anything is sent, so that a restart between two messages costs nothing.
+"""
+
+from __future__ import annotations
+
+import http.client
+import select
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+from mcp_agent_mail.cli.background import BackgroundServer, sole_starter
+from mcp_agent_mail.cli.outcome import NoServer
+from mcp_agent_mail.core.client_settings import ClientSettings
+from mcp_agent_mail.store.lock import read_owner
+
+START_WITHIN_S = 30.0
+GRACE_S = 3.0
+"""After a server was lost: how long whoever stopped it may take to start it again before we do."""
+ANSWER_WITHIN_S = 600.0
+
+_CONNECT_WITHIN_S = 3.0
+_LOOK_EVERY_S = 0.05
+_STORE_IN_USE = 75
+_MAX_IDLE = 8
+
+
+class Upstream:
+    """`request` is for many threads at once. Raises NoServer when nobody answers and nobody can be started."""
+
+    def __init__(self, settings: ClientSettings, *, tell: Callable[[str], None], env_file: Path | None = None) -> None:
+        self._settings = settings
+        self._tell = tell
+        self._env_file = env_file
+        self._lock = threading.Lock()
+        self._search = threading.Lock()
+        self._url: SplitResult | None = None
+        self._was_found = False
+        self._idle: list[http.client.HTTPConnection] = []
+        self._started: BackgroundServer | None = None
+
+    def connect(self) -> http.client.HTTPConnection:
+        """A connection on which nothing has been sent yet, or nothing is under way."""
+        give_up_at = time.monotonic() + START_WITHIN_S
+        while True:
+            if (kept := self._take_idle()) is not None:
+                return kept
+            url = self._require_url(give_up_at)
+            connection = _connection_to(url)
+            try:
+                connection.connect()
+            except OSError as refused:
+                self._forget(url)
+                if time.monotonic() >= give_up_at:
+                    raise NoServer(f"No server answers at {url.geturl()}: {refused}.") from refused
+                time.sleep(_LOOK_EVERY_S)
+                continue
+            connection.sock.settimeout(ANSWER_WITHIN_S)
+            return connection
+
+    def keep(self, connection: http.client.HTTPConnection) -> None:
+        """Give back a connection whose answer was read to its end."""
+        with self._lock:
+            if connection.sock is not None and len(self._idle) < _MAX_IDLE:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def send(
+        self, connection: http.client.HTTPConnection, method: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> http.client.HTTPResponse:
+        with self._lock:
+            path = self._url.path if self._url is not None else "/mcp"
+        connection.request(method, path, body, {**self._credentials(), **headers})
+        return connection.getresponse()
+
+    def _credentials(self) -> dict[str, str]:
+        token, agent_token = self._settings.agent_mail_token, self._settings.agent_mail_agent_token
+        headers = {}
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token.reveal()}"
+        if agent_token is not None:
+            headers["X-Agent-Token"] = agent_token.reveal()
+        return headers
+
+    def _take_idle(self) -> http.client.HTTPConnection | None:
+        while True:
+            with self._lock:
+                if not self._idle:
+                    return None
+                connection = self._idle.pop()
+            if not _was_closed(connection):
+                return connection
+            connection.close()
+
+    def _forget(self, url: SplitResult) -> None:
+        with self._lock:
+            if self._url == url and self._settings.agent_mail_url is None:
+                self._url = None
+
+    def _require_url(self, give_up_at: float) -> SplitResult:
+        """One thread looks, the others wait for what it finds."""
+        with self._search:
+            if self._url is None:
+                found = urlsplit(self._named_url() or self._find(give_up_at))
+                with self._lock:
+                    self._url = found
+                self._was_found = True
+            return self._url
+
+    def _named_url(self) -> str | None:
+        named = self._settings.agent_mail_url
+        if named is None:
+            return None
+        bare = named.rstrip("/")
+        known = ("/mcp", "/api", self._settings.http_path.rstrip("/"))
+        return bare if any(path and bare.endswith(path) for path in known) else f"{bare}/mcp"
+
+    def _find(self, give_up_at: float) -> str:
+        """The URL of the server that owns the store: waits for one that starts, starts one if none does."""
+        root = self._settings.storage_root
+        if self._started is not None:
+            # If it was ours that ended: the kernel keeps its entry until we ask.
+            self._started.exit_code()
+        start_at = time.monotonic() + (GRACE_S if self._was_found else 0.0)
+        while True:
+            owner = read_owner(root)
+            if owner is not None and owner.url is not None:
+                return f"{owner.url}/mcp"
+            if owner is None and time.monotonic() >= start_at:
+                self._start(give_up_at)
+            if time.monotonic() >= give_up_at:
+                raise NoServer(
+                    f"The store in {root} is in use, but nobody serves it."
+                    if owner is not None
+                    else f"No server came up for the store in {root}.",
+                    hint="Look at `am status`.",
+                )
+            time.sleep(_LOOK_EVERY_S)
+
+    def _start(self, give_up_at: float) -> None:
+        """Start a server and wait until it serves or has ended; nothing when somebody else is starting one."""
+        root = self._settings.storage_root
+        with sole_starter(root) as is_sole:
+            if not is_sole or read_owner(root) is not None:
+                return
+            server = self._started = BackgroundServer(self._settings, env_file=self._env_file)
+            while time.monotonic() < give_up_at:
+                owner = read_owner(root)
+                if owner is not None and owner.url is not None:
+                    if owner.pid == server.pid:
+                        self._tell(
+                            f"Started a server in the background: {owner.url}, process {server.pid}, log {server.log}. "
+                            f"It goes on when this client ends; stop it with: kill {server.pid}"
+                        )
+                    return
+                code = server.exit_code()
+                if code == _STORE_IN_USE:
+                    return
+                if code is not None:
+                    raise NoServer(f"The server could not be started: {server.said()}", hint=f"Its log: {server.log}")
+                time.sleep(_LOOK_EVERY_S)
+
+    def part(self, headers: Mapping[str, str]) -> None:
+        """Tell a server that is still there that the session named in `headers` is over, and let go of it."""
+        if (connection := self._take_idle()) is not None:
+            connection.sock.settimeout(_CONNECT_WITHIN_S)
+            with suppress(OSError, http.client.HTTPException):
+                self.send(connection, "DELETE", None, headers).read()
+            connection.close()
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+
+def _connection_to(url: SplitResult) -> http.client.HTTPConnection:
+    kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
+    return kind(url.hostname or "127.0.0.1", url.port, timeout=_CONNECT_WITHIN_S)
+
+
+def _was_closed(connection: http.client.HTTPConnection) -> bool:
+    """Nothing is under way, so whatever can be read is the end of the stream, or an answer that nobody asked for."""
+    if connection.sock is None:
+        return True
+    poll = select.poll()
+    poll.register(connection.sock, select.POLLIN)
+    return bool(poll.poll(0))
