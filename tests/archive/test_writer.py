@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ AT = Micros(1_800_000_000 * SECOND)
 OWNER = ArchiveOwner(store_id="this-store", author_name="mcp-agent", author_email="mcp-agent@example.com")
 IDENTITY = json.dumps({"store_id": "this-store"}).encode()
 NOTE = "messages/note.md"
+LONG_S = 60.0
 
 
 def open_writer(path: Path, *, highest_seq: int = 1_000) -> ArchiveWriter:
@@ -211,8 +213,9 @@ def test_a_torn_index_is_built_again(writer: ArchiveWriter, path: Path) -> None:
 
 
 def test_a_setup_that_was_interrupted_is_begun_again(path: Path) -> None:
-    (path / ".git").mkdir(parents=True)
-    (path / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    (path / ".git.new").mkdir(parents=True)
+    (path / ".git.new/HEAD").write_text("")
+    (path / ".git.new/config.lock").write_text("")
 
     writer = open_writer(path)
     writer.commit({"archive.json": IDENTITY}, text(1), AT)
@@ -227,11 +230,32 @@ def test_many_packs_become_few(writer: ArchiveWriter, path: Path) -> None:
 
     repack = writer.start_repack()
     assert repack is not None
-    repack.wait()
+    repack.finish(LONG_S)
 
     assert len(list((path / ".git/objects/pack").glob("*.pack"))) < 5
     writer.commit({"a": b"after"}, text(900), AT)
     assert git(path, "fsck", "--strict") == ""
+
+
+def test_a_pack_that_came_while_others_were_joined_stays(writer: ArchiveWriter, path: Path) -> None:
+    for seq in range(2, MANY_PACKS + 2):
+        writer.commit({"a": b"%d" % seq}, text(seq), AT)
+    repack = writer.start_repack()
+    assert repack is not None
+    writer.commit({"a": b"meanwhile"}, text(900), AT)
+
+    repack.finish(LONG_S)
+
+    assert git(path, "fsck", "--strict") == ""
+    assert git(path, "show", "main:a") == "meanwhile"
+
+
+def test_a_file_left_by_a_crash_is_not_written_through_to_archived_mail(writer: ArchiveWriter, path: Path) -> None:
+    os.link(path / NOTE, path / ".git/agent-mail/new")
+
+    writer.commit({"messages/other.md": b"other"}, text(2), AT)
+
+    assert (path / NOTE).read_bytes() == b"one"
 
 
 def test_a_repository_above_the_archives_is_never_taken_for_one(tmp_path: Path) -> None:

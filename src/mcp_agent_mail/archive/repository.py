@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -87,9 +88,7 @@ class Repository:
             *self._place, *arguments, stdin=stdin, config=config, timeout_s=timeout_s, keep_fds=self._lock_fds
         )
 
-    def start(
-        self, *arguments: str, stdin: bytes = b"", config: Sequence[str] = (), is_locked: bool = True
-    ) -> GitJob:
+    def start(self, *arguments: str, stdin: bytes = b"", config: Sequence[str] = (), is_locked: bool = True) -> GitJob:
         """Start a command that may take long; with `is_locked` the archive counts as locked until it has ended."""
         keep_fds = self._lock_fds if is_locked else ()
         return start_git(*self._place, *arguments, stdin=stdin, config=config, keep_fds=keep_fds)
@@ -110,17 +109,21 @@ class Repository:
         return (self.git_path / "HEAD").read_text().strip() == f"ref: {BRANCH}"
 
     def create(self) -> None:
-        """Set up an empty repository; safe to repeat until it has its first commit."""
+        """Set up an empty repository. It is built beside its place: it is there whole and on disk, or not at all."""
+        building = self.path / ".git.new"
+        shutil.rmtree(building, ignore_errors=True)
         self.path.mkdir(parents=True, exist_ok=True)
-        run_git("init", "--quiet", f"--initial-branch={BRANCH.rpartition('/')[2]}", "--template=", str(self.path))
-        (self.git_path / "config").write_text(_CONFIG)
-        for name in ("HEAD", "config"):
-            sync(self.git_path / name)
-        for folder in ("objects/pack", "objects", "refs/heads", "refs", ""):
-            sync(self.git_path / folder)
+        branch = BRANCH.rpartition("/")[2]
+        run_git("init", "--quiet", "--bare", f"--initial-branch={branch}", "--template=", str(building))
+        (building / "config").write_text(_CONFIG)
+        for place, _, files in os.walk(building, topdown=False):
+            for name in files:
+                sync(Path(place, name))
+            sync(Path(place))
+        building.replace(self.git_path)
         # The folder of all archives may be new too.
-        for folder_of_names in (self.path, self.path.parent, self.path.parent.parent):
-            sync(folder_of_names)
+        for folder in (self.path, self.path.parent, self.path.parent.parent):
+            sync(folder)
 
     def require_owner(self, store_id: str) -> None:
         """Raise unless the archive's own file names this store."""

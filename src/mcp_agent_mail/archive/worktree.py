@@ -32,7 +32,7 @@ class WorkTree:
 
     def put(self, content: bytes, paths: Iterable[str]) -> None:
         fresh = self._scratch / "new"
-        fresh.write_bytes(content)
+        _write_anew(fresh, content)
         for path in paths:
             self._make_folder(path)
             self._place(fresh, self._root / path, content)
@@ -88,7 +88,7 @@ class WorkTree:
 
     def _replace_by_copy(self, target: Path, content: bytes) -> None:
         copy = self._scratch / "copy"
-        copy.write_bytes(content)
+        _write_anew(copy, content)
         copy.replace(target)
 
     def _make_folder(self, path: str) -> None:
@@ -99,3 +99,9 @@ class WorkTree:
         if len(self._known) >= _FOLDERS_REMEMBERED:
             self._known.clear()
         self._known.add(folder)
+
+
+def _write_anew(path: Path, content: bytes) -> None:
+    """A file of its own: one that a crash left here may be an archived mail's by another name."""
+    path.unlink(missing_ok=True)
+    path.write_bytes(content)

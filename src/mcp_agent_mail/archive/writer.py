@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.fast_import import NewCommit, Signature, import_commit
 from mcp_agent_mail.archive.index import refresh_index
+from mcp_agent_mail.archive.packs import Repack, packs_of
 from mcp_agent_mail.archive.recovery import remove_leftovers, remove_torn_index, restore_recent_files
 from mcp_agent_mail.archive.repository import ArchiveAhead, Repository, SealedCommit, sync
 from mcp_agent_mail.archive.worktree import WorkTree
@@ -55,10 +55,10 @@ class ArchiveWriter:
         self._open_note = path / _OPEN_NOTE
         self._index_note = state / "indexed"
         self._tree = WorkTree(path, state)
-        self._tip = self._repository.tip() if self._repository.exists() else None
-        if self._tip is None:
+        if not self._repository.exists():
             self._repository.create()
-        else:
+        self._tip = self._repository.tip()
+        if self._tip is not None:
             self._repository.require_owner(owner.store_id)
             self._require_known_seq(highest_seq)
         state.mkdir(exist_ok=True)
@@ -117,16 +117,9 @@ class ArchiveWriter:
         self._open_note.unlink(missing_ok=True)
         self._is_noted = False
 
-    def start_repack(self) -> subprocess.Popen[bytes] | None:
-        """When there are many packs: join them, beside further commits. None when there are few.
-
-        Sizes double from one pack to the next afterwards, so few stay and big ones are rarely touched.
-        """
-        packs = sum(1 for _ in (self._repository.git_path / "objects" / "pack").glob("*.pack"))
-        if packs < MANY_PACKS:
-            return None
-        arguments = ("repack", "-d", "-q", "--geometric=2", "--write-midx")
-        return self._repository.start(*arguments, config=("core.fsync=all",))
+    def start_repack(self) -> Repack | None:
+        """When there are many packs: join them, beside further commits. None when there are few."""
+        return Repack(self._repository) if len(packs_of(self._repository)) >= MANY_PACKS else None
 
     def _require_known_seq(self, highest_seq: OutboxSeq) -> None:
         newest = next(self._repository.sealed(), None)

@@ -11,11 +11,11 @@ Git already, marked or not.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mcp_agent_mail.archive.packs import Repack
 from mcp_agent_mail.archive.repository import SealedCommit
 from mcp_agent_mail.archive.writer import ArchiveOwner, ArchiveWriter, is_unfinished
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
@@ -39,6 +39,7 @@ _RETRY_LAST = 60 * SECOND
 _REPACK_EVERY = 50
 _PAGE = 500
 _REPACK_ENDS_S = 10.0
+_REPACK_LOOK_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +85,7 @@ class Drain:
         self._clock = clock
         self._reach = reach
         self._archives: dict[ProjectId, _Archive] = {}
-        self._repacking: subprocess.Popen[bytes] | None = None
+        self._repacking: Repack | None = None
 
     def resume(self) -> None:
         """At start: mend the archives that an earlier process left in the middle of something."""
@@ -99,6 +100,7 @@ class Drain:
         """Do what is due; seconds until something will be, None when only a new event can bring work."""
         waits = [self._visit(project_id) for project_id in self._outbox.pending_projects()]
         waits += [self._tidy(archive) for archive in self._archives.values()]
+        waits.append(self._look_after_repack())
         return min((wait for wait in waits if wait is not None), default=None)
 
     def flush(self, until: Micros) -> int:
@@ -238,15 +240,21 @@ class Drain:
 
     def _repack(self, writer: ArchiveWriter) -> None:
         """One repack at a time, whatever the number of archives."""
-        if self._repacking is None or self._repacking.poll() is not None:
-            self._repacking = writer.start_repack()
+        if self._repacking is not None and self._repacking.is_running():
+            return
+        self._end_repack()
+        self._repacking = writer.start_repack()
+
+    def _look_after_repack(self) -> float | None:
+        """Finish one that is done; seconds until the next look at one that runs."""
+        if self._repacking is None:
+            return None
+        if self._repacking.is_running():
+            return _REPACK_LOOK_S
+        self._end_repack()
+        return None
 
     def _end_repack(self) -> None:
-        if self._repacking is None:
-            return
-        try:
-            self._repacking.wait(_REPACK_ENDS_S)
-        except subprocess.TimeoutExpired:
-            self._repacking.terminate()
-            self._repacking.wait()
-        self._repacking = None
+        if self._repacking is not None:
+            repacking, self._repacking = self._repacking, None
+            repacking.finish(_REPACK_ENDS_S)
