@@ -24,6 +24,7 @@ from benchmarks.scenarios import AGENTS, CLIENTS, RECIPIENTS, SENDERS, Bench, Me
 from benchmarks.wire import McpSession
 
 CLIENT_CPU_LIMIT = 0.8
+QUIET = 0.5  # load average
 SETTLE_S = 2.0
 
 
@@ -89,6 +90,7 @@ def conditions(chosen: argparse.Namespace) -> dict[str, Any]:
         "archive_process_and_git_on_cores": sorted(chosen.archive_cores),
         "floor": "one-tool FastMCP; uvicorn, uvloop, httptools, stateful + JSON, gc frozen, telemetry off",
         "client": "raw keep-alive HTTP/1.1, one epoll loop, handshake-era sessions and /rpc",
+        "load_average_before": round(os.getloadavg()[0], 2),
         "machine": machine(),
     }
 
@@ -179,6 +181,8 @@ def main() -> int:
     missed = [figure.name for figure in targets if figure.verdict == "missed"]
     believable = client_was_idle_enough(pairs)
     print(f"client CPU below {CLIENT_CPU_LIMIT:.0%} of a core in every phase: {'yes' if believable else 'NO'}")
+    if fixed["load_average_before"] > QUIET:
+        print("The machine was busy with other work when this began: believe the CPU per call, not the rates.")
     print(f"missed: {'; '.join(missed) or 'none'}")
     report = {
         "conditions": fixed,
