@@ -1,0 +1,271 @@
+"""The search tool over a real store, called as a server calls it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.core.clock import iso
+from mcp_agent_mail.core.errors import AuthenticationRequired, InvalidInput, NotFound
+from mcp_agent_mail.core.tools import Credentials, ToolTable
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.caller import AgentAuth
+from mcp_agent_mail.domain.messages import Importance, RecipientKind
+from mcp_agent_mail.features.search.service import SearchService
+from mcp_agent_mail.features.search.tools import search_tools
+from mcp_agent_mail.store import search as store_search
+from tests.features.messaging.office import NOBODY, OPERATOR, Identities
+from tests.mailroom import Mailroom, open_mailroom, token_of
+
+
+@dataclass
+class Desk:
+    room: Mailroom
+    identities: Identities
+    tools: ToolTable
+
+    def proof(self, agent: Agent) -> Credentials:
+        return Credentials(via="mcp", agent_token=token_of(agent.name, self.room.project_of(agent)))
+
+    async def post(
+        self,
+        subject: str,
+        body: str = "text",
+        *,
+        sender: Agent | None = None,
+        to: list[Agent] | None = None,
+        bcc: list[Agent] | None = None,
+        **more: Any,
+    ) -> int:
+        """From BlueLake to RedStone unless said otherwise; a second after the one before."""
+        room = self.room
+        room.clock.step()
+        letter = replace(room.letter(sender or room.blue, body=body), subject=subject, **more)
+        recipients = room.addressed([room.red] if to is None else to)
+        message, _ = await room.post(letter, *recipients, *room.addressed(bcc or [], RecipientKind.BCC))
+        return int(message.id)
+
+    async def search(self, query: str, credentials: Credentials = NOBODY, /, **arguments: Any) -> list[dict[str, Any]]:
+        given = {"project_key": "/work/app", "query": query, **arguments}
+        answer = await self.tools.run("search_messages", given, credentials)
+        assert list(answer) == ["result"]
+        found: list[dict[str, Any]] = answer["result"]
+        return found
+
+    async def ids(self, query: str, credentials: Credentials = NOBODY, /, **arguments: Any) -> list[int]:
+        return [item["id"] for item in await self.search(query, credentials, **arguments)]
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    async with open_mailroom(tmp_path) as room:
+        identities = Identities(room.store)
+        tools = ToolTable(search_tools(SearchService(room.store), identities.caller))
+        yield Desk(room, identities, tools)
+
+
+async def test_a_hit_says_what_the_contract_says(desk: Desk) -> None:
+    message_id = await desk.post(
+        "Build plan", "We build\nthe tests first.", importance=Importance.HIGH, ack_required=True, thread_id="TKT-1"
+    )
+
+    assert await desk.search("tests") == [
+        {
+            "id": message_id,
+            "thread_id": "TKT-1",
+            "subject": "Build plan",
+            "from": "BlueLake",
+            "importance": "high",
+            "ack_required": True,
+            "created_ts": iso(desk.room.clock.now),
+            "snippet": "We build the tests first.",
+        }
+    ]
+
+
+async def test_orders_are_by_relevance_newest_and_oldest(desk: Desk) -> None:
+    first = await desk.post("The plan")
+    second = await desk.post("News", "a plan")
+    third = await desk.post("News", "plan, plan and plan")
+
+    assert await desk.ids("plan") == [first, third, second]
+    assert await desk.ids("plan", order="newest") == [third, second, first]
+    assert await desk.ids("plan", order="Oldest") == [first, second, third]
+    assert await desk.ids("plan", order="newest", limit=1) == [third]
+    assert await desk.ids("plan", order="oldest", limit=2) == [first, second]
+
+
+@pytest.mark.parametrize("query", ["", "   ", "*", "-", '""'])
+async def test_a_query_without_words_finds_nothing(desk: Desk, query: str) -> None:
+    await desk.post("Plan")
+
+    assert await desk.search(query) == []
+
+
+@pytest.mark.parametrize(
+    "query", ["src/app.py", "it's", "error:", "(plan", '"open', "NOT", "a AND", "scope:p1", "\x1a", "%"]
+)
+async def test_hostile_text_is_never_an_error(desk: Desk, query: str) -> None:
+    message_id = await desk.post("src/app.py", "it's an error: (plan is open NOT a and scope:p1 % ")
+
+    assert await desk.ids(query) in ([message_id], [])
+
+
+async def test_a_filter_keeps_what_it_names(desk: Desk) -> None:
+    room = desk.room
+    urgent = await desk.post("plan", importance=Importance.URGENT)
+    threaded = await desk.post("plan", sender=room.red, to=[room.green], thread_id="TKT-1")
+    since = iso(room.clock.now)
+    last = await desk.post("plan", sender=room.green, to=[room.red])
+
+    assert await desk.ids("plan", importance="URGENT") == [urgent]
+    assert await desk.ids("plan", thread_id="TKT-1") == [threaded]
+    assert await desk.ids("plan", from_agent="redstone ") == [threaded]
+    assert await desk.ids("plan", since_ts=since) == [last]
+    assert await desk.ids("plan", agent_name="BlueLake") == [urgent]
+    assert await desk.ids("plan", agent_name="GreenField", order="oldest") == [threaded, last]
+    assert await desk.ids("plan", agent_name="RedStone", from_agent="GreenField") == [last]
+
+
+async def test_an_all_digit_thread_is_its_root_with_the_replies(desk: Desk) -> None:
+    root = await desk.post("plan")
+    reply = await desk.post("Re: plan", sender=desk.room.red, to=[desk.room.blue], thread_id=str(root))
+
+    assert await desk.ids("plan", thread_id=str(root), order="oldest") == [root, reply]
+
+
+async def test_another_projects_mail_is_found_by_none_but_those_who_take_part(desk: Desk) -> None:
+    room = desk.room
+    private = await desk.post("plan", sender=room.fox, to=[room.lib_blue])
+    openly = await desk.post("plan", sender=room.fox, to=[room.blue])
+    blindly = await desk.post("plan", sender=room.fox, to=[room.lib_blue], bcc=[room.red])
+
+    assert await desk.ids("plan") == [openly]
+    assert sorted(await desk.ids("plan", desk.proof(room.red))) == [openly, blindly]
+    assert await desk.ids("plan", desk.proof(room.green)) == [openly]
+    assert await desk.ids("plan", project_key="/work/lib", order="oldest") == [private, openly, blindly]
+    assert await desk.ids("plan", OPERATOR) == [openly]
+
+
+async def test_who_is_proven_elsewhere_finds_only_what_it_takes_part_in(desk: Desk) -> None:
+    room = desk.room
+    await desk.post("plan")
+    got = await desk.post("plan", to=[room.fox])
+    sent = await desk.post("plan", sender=room.fox, to=[room.red])
+    blind = await desk.post("plan", to=[room.red], bcc=[room.fox])
+
+    assert await desk.ids("plan", desk.proof(room.fox), order="oldest") == [got, sent, blind]
+    assert await desk.ids("plan", desk.proof(room.lib_blue)) == []
+
+
+async def test_a_blind_copy_counts_as_got_only_for_its_recipient_its_sender_and_the_operator(desk: Desk) -> None:
+    room = desk.room
+    message_id = await desk.post("plan", to=[room.red], bcc=[room.green])
+
+    assert await desk.ids("plan", agent_name="GreenField") == []
+    assert await desk.ids("plan", desk.proof(room.red), agent_name="GreenField") == []
+    assert await desk.ids("plan", desk.proof(room.green), agent_name="GreenField") == [message_id]
+    assert await desk.ids("plan", desk.proof(room.blue), agent_name="GreenField") == [message_id]
+    assert await desk.ids("plan", OPERATOR, agent_name="GreenField") == [message_id]
+
+
+async def test_a_sender_of_another_project_is_shown_and_named_with_its_project(desk: Desk) -> None:
+    room = desk.room
+    message_id = await desk.post("plan", sender=room.fox, to=[room.blue])
+    await desk.post("plan")
+
+    (hit,) = await desk.search("plan", from_agent="QuietFox@work-lib")
+
+    assert (hit["id"], hit["from"]) == (message_id, "QuietFox@work-lib")
+
+
+async def test_unknown_names_are_errors_with_the_nearest(desk: Desk) -> None:
+    with pytest.raises(NotFound) as unknown:
+        await desk.search("plan", agent_name="RedSton")
+    assert unknown.value.data["nearest"] == ["RedStone"]
+    with pytest.raises(NotFound):
+        await desk.search("plan", from_agent="Nobody")
+    with pytest.raises(NotFound):
+        await desk.search("", project_key="/nowhere")
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"query": "x" * 1_001}, {"order": "best"}, {"importance": "huge"}, {"limit": 0}, {"since_ts": "soon"}]
+)
+async def test_unfit_arguments_are_refused(desk: Desk, arguments: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        await desk.search(arguments.pop("query", "plan"), **arguments)
+
+
+async def test_where_tokens_are_needed_nobody_searches_without_one(desk: Desk) -> None:
+    desk.identities.auth = AgentAuth.STRICT
+    message_id = await desk.post("plan")
+
+    with pytest.raises(AuthenticationRequired):
+        await desk.search("plan")
+    assert await desk.ids("plan", desk.proof(desk.room.green)) == [message_id]
+
+
+async def test_a_bound_on_candidates_hides_no_small_project_beside_a_busy_one(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_search, "CANDIDATES", 5)
+    room = desk.room
+    mine = await desk.post("plan", sender=room.red, to=[room.green])
+    for _ in range(20):
+        await desk.post("plan", sender=room.fox, to=[room.lib_blue])
+
+    assert await desk.ids("plan", limit=3) == [mine]
+
+
+async def test_beyond_the_newest_hits_those_with_a_word_in_the_subject_are_ranked(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_search, "CANDIDATES", 5)
+    old_subject = await desk.post("The plan")
+    old_body = await desk.post("News", "plan plan plan")
+    for _ in range(10):
+        await desk.post("News", "a plan")
+
+    found = await desk.ids("plan", limit=6)
+
+    assert found[0] == old_subject
+    assert old_body not in found
+
+
+async def test_a_limit_above_the_bound_is_met(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_search, "CANDIDATES", 5)
+    for _ in range(12):
+        await desk.post("News", "a plan")
+
+    assert len(await desk.ids("plan", limit=12)) == 12
+
+
+async def test_a_word_deep_in_a_long_body_is_shown_in_its_place(desk: Desk) -> None:
+    await desk.post("Log", "line\n" * 5_000 + "then an Error came up\n" + "line\n" * 5_000)
+
+    (hit,) = await desk.search("error")
+
+    assert "then an Error came up line" in hit["snippet"]
+    assert hit["snippet"].startswith("\u2026")
+    assert len(hit["snippet"]) < 250
+
+
+async def test_text_without_blanks_is_found_by_any_two_characters_of_it(desk: Desk) -> None:
+    message_id = await desk.post("\u65e5\u672c\u8a9e\u306e\u30c6\u30b9\u30c8", "\u5168\u6587\u691c\u7d22\u6a5f\u80fd")
+
+    assert await desk.ids("\u672c\u8a9e") == [message_id]
+    assert await desk.ids("\u691c\u7d22") == [message_id]
+    assert await desk.ids("subject:\u691c\u7d22") == []
+    assert (await desk.search("\u691c\u7d22"))[0]["snippet"] == "\u5168\u6587\u691c\u7d22\u6a5f\u80fd"
+
+
+async def test_an_archived_project_can_still_be_searched(desk: Desk) -> None:
+    message_id = await desk.post("plan")
+    await desk.room.store.write(lambda tx: tx.projects.set_archived(desk.room.app.id, tx.now()))
+
+    assert await desk.ids("plan") == [message_id]
