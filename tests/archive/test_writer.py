@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.archive.repository import ArchiveAhead, ForeignArchive
+from mcp_agent_mail.archive.ownership import ArchiveAhead, Claim, ForeignArchive
 from mcp_agent_mail.archive.writer import MANY_PACKS, ArchiveOwner, ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import no_fault
@@ -25,7 +25,7 @@ LONG_S = 60.0
 
 
 def open_writer(path: Path, *, highest_seq: int = 1_000) -> ArchiveWriter:
-    return ArchiveWriter(path, OWNER, highest_seq=OutboxSeq(highest_seq), reach=no_fault)
+    return ArchiveWriter(path, OWNER, Claim(highest_seq=OutboxSeq(highest_seq)), reach=no_fault)
 
 
 def text(seq: int, *agents: str) -> CommitText:
@@ -146,7 +146,7 @@ def test_the_archive_of_another_store_is_refused_and_untouched(path: Path) -> No
     tip = git(path, "rev-parse", "main")
 
     with pytest.raises(ForeignArchive, match="belongs to store this-store; this is store other-store") as refusal:
-        ArchiveWriter(path, other, highest_seq=OutboxSeq(1_000), reach=no_fault)
+        ArchiveWriter(path, other, Claim(highest_seq=OutboxSeq(1_000)), reach=no_fault)
 
     assert "STORAGE_ROOT" in refusal.value.hint
     assert git(path, "rev-parse", "main") == tip

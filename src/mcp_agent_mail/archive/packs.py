@@ -1,81 +1,157 @@
-"""Joins an archive's many packs into few, in two steps, so that no loss of power finds it between them.
+"""Keeps an archive's packs few: joins the small ones, so that their sizes at least double from one to the next.
 
-Git writes the joined pack and an index over the packs that stay, and removes nothing: `repack -d`
-would remove the old packs before the name of the new one is on disk. The old ones go when it is.
+This is `git repack -d --geometric=2 --write-midx` in steps of our own. Git would remove the old packs
+before the name of the new one is on disk, since it never syncs folders. And here packs vanish only in
+`finish`, between two imports: what runs beside imports only adds one.
 """
 
 from __future__ import annotations
 
-import struct
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.repository import Repository, sync
-from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.failpoints import FailPoint, Reach
+from mcp_agent_mail.core.git import GitFailed, GitJob
 
-_HEADER = struct.Struct(">4s4xI")
-_CHUNK = struct.Struct(">4sQ")
-_COUNT_AT = 6
+FACTOR = 2
+
+# One thread and little memory: nobody waits for it.
+_CONFIG = ("core.fsync=all", "pack.threads=1", "pack.windowMemory=32m")
+_INDEX_MAGIC = b"\xfftOc\0\0\0\x02"
+_COUNT_AT = 8 + 255 * 4
+_ABANDONED_AFTER_S = 3_600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pack:
+    """`name` is `pack-…` without an ending."""
+
+    name: str
+    objects: int
 
 
 class Repack:
     """Runs beside further commits: once it is done, `finish` it."""
 
-    def __init__(self, repository: Repository) -> None:
+    what = "join packs"
+
+    def __init__(self, repository: Repository, packs: Sequence[Pack], joined: Sequence[Pack], reach: Reach) -> None:
+        self._repository = repository
         self._folder = pack_folder(repository)
-        self._before = set(packs_of(repository))
-        # Sizes double from one pack to the next afterwards, so few stay and big ones are rarely touched.
-        arguments = ("repack", "-q", "--geometric=2", "--write-midx")
-        self._job = repository.start(*arguments, config=("core.fsync=all",))
+        self._joined = [pack.name for pack in joined]
+        self._reach = reach
+        listed = "".join(f"{'' if pack in joined else '^'}{pack.name}.pack\n" for pack in packs)
+        # Not under the archive's lock: it adds a pack and no more, so after a kill nobody has to wait for it.
+        self._job = repository.start(
+            *("pack-objects", "-q", "--stdin-packs", "--delta-base-offset", str(self._folder / "pack")),
+            stdin=listed.encode(),
+            config=_CONFIG,
+            is_locked=False,
+        )
 
     def is_running(self) -> bool:
         return self._job.is_running()
 
     def finish(self, timeout_s: float) -> None:
-        """Wait so long for Git, then remove the packs whose objects are in the joined one.
+        """Wait so long for Git, then let the new pack take the place of the old ones. Raises GitFailed.
 
-        When that cannot be, they stay: superfluous, harmless, and joined again the next time.
+        Whatever ends it before its time, every object stays in a pack, and the next one joins what was left.
         """
         self._job.wait(timeout_s)
         if self._job.is_running():
             self._job.kill()
-            return
-        with suppress(GitFailed, OSError):
-            self._job.result()
-            self._remove_joined()
-
-    def _remove_joined(self) -> None:
+            for unfinished in self._folder.glob("tmp_*"):
+                unfinished.unlink(missing_ok=True)
+            raise GitFailed(f"packs of {self._repository.path} were not joined within {timeout_s:.0f} s")
+        new = f"pack-{self._job.result().decode().strip()}"
+        if not (self._folder / f"{new}.idx").exists():
+            raise GitFailed(f"git pack-objects says it wrote {new}; {self._folder} does not have it")
         sync(self._folder)
-        stay = set(_indexed_packs(self._folder / "multi-pack-index"))
-        # An index that names nothing new was not written by this run and says nothing about it.
-        if stay - self._before:
-            for pack in self._before - stay:
-                if not (self._folder / f"{pack}.keep").exists():
-                    _remove(self._folder / pack)
+        self._reach(FailPoint.REPACK)
+        self._replace_by([name for name in self._joined if name != new])
+
+    def _replace_by(self, old: Sequence[str]) -> None:
+        stay = sorted(path.name for path in self._folder.glob("pack-*.idx") if path.stem not in set(old))
+        listed = "".join(f"{name}\n" for name in stay)
+        self._repository.git("multi-pack-index", "write", "--stdin-packs", stdin=listed.encode(), config=_CONFIG)
+        sync(self._folder)
+        for name in old:
+            # As Git does it: without its index it is no pack any more.
+            for ending in (".idx", ".rev", ".bitmap", ".mtimes", ".pack"):
+                (self._folder / f"{name}{ending}").unlink(missing_ok=True)
+                self._reach(FailPoint.REPACK_DELETE)
+
+
+def start_repack(repository: Repository, reach: Reach) -> Repack | None:
+    """Begin to join packs, at low priority; None when there are few enough for their sizes."""
+    _remove_abandoned(pack_folder(repository))
+    packs = list_packs(repository)
+    joined = packs_to_join(packs)
+    return Repack(repository, packs, joined, reach) if joined else None
+
+
+def packs_to_join(packs: Sequence[Pack]) -> list[Pack]:
+    """The smallest ones, so many that each pack then has FACTOR times the objects of the next smaller, or more.
+
+    The choice of `git repack --geometric`. Empty when they are in that order already.
+    """
+    ordered = sorted(packs, key=lambda pack: (pack.objects, pack.name))
+    split = len(ordered) - 1
+    while split > 0 and ordered[split].objects >= FACTOR * ordered[split - 1].objects:
+        split -= 1
+    if split <= 0:
+        return []
+    # Both packs of the pair that is out of order, and every bigger one that the sum of them puts out of order.
+    split += 1
+    total = sum(pack.objects for pack in ordered[:split])
+    while split < len(ordered) and ordered[split].objects < FACTOR * total:
+        total += ordered[split].objects
+        split += 1
+    return ordered[:split]
 
 
 def pack_folder(repository: Repository) -> Path:
     return repository.git_path / "objects" / "pack"
 
 
-def packs_of(repository: Repository) -> list[str]:
-    """Their names, without an ending."""
-    return [pack.stem for pack in pack_folder(repository).glob("*.pack")]
+def count_packs(repository: Repository) -> int:
+    return sum(1 for _ in pack_folder(repository).glob("pack-*.pack"))
 
 
-def _remove(pack: Path) -> None:
-    """As Git does it: without its index it is no pack any more."""
-    for ending in (".idx", ".rev", ".bitmap", ".mtimes", ".pack"):
-        pack.with_suffix(ending).unlink(missing_ok=True)
+def list_packs(repository: Repository) -> list[Pack]:
+    """Those with an index that we can read and without a person's `.keep`, by name."""
+    paths = sorted(pack_folder(repository).glob("pack-*.pack"))
+    return [pack for path in paths if (pack := _pack(path)) is not None]
 
 
-def _indexed_packs(multi_pack_index: Path) -> list[str]:
-    """Which packs Git's index over several packs names (its chunk PNAM: names that end in NUL)."""
-    content = multi_pack_index.read_bytes()
-    magic, _ = _HEADER.unpack_from(content)
-    assert magic == b"MIDX", multi_pack_index
-    entries = (content[_HEADER.size + at :] for at in range(0, (content[_COUNT_AT] + 1) * _CHUNK.size, _CHUNK.size))
-    chunks = [_CHUNK.unpack_from(entry) for entry in entries]
-    names = next(at for at, (name, _) in enumerate(chunks) if name == b"PNAM")
-    listed = content[chunks[names][1] : chunks[names + 1][1]]
-    return [name.removesuffix(".idx") for name in listed.decode().split("\0") if name]
+def _pack(path: Path) -> Pack | None:
+    if path.with_suffix(".keep").exists():
+        return None
+    try:
+        with path.with_suffix(".idx").open("rb") as index:
+            magic = index.read(len(_INDEX_MAGIC))
+            index.seek(_COUNT_AT)
+            count = index.read(4)
+    except FileNotFoundError:
+        return None
+    if magic != _INDEX_MAGIC or len(count) != 4:
+        return None
+    return Pack(name=path.stem, objects=int.from_bytes(count))
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """What killed Git processes left long ago: unfinished files, and packs that had lost their index."""
+    before = time.time() - _ABANDONED_AFTER_S
+    for path in _abandoned(folder):
+        with suppress(FileNotFoundError):
+            if path.stat().st_mtime < before:
+                path.unlink()
+
+
+def _abandoned(folder: Path) -> Iterator[Path]:
+    yield from folder.glob("tmp_*")
+    yield from (path for path in folder.glob("pack-*.pack") if not path.with_suffix(".idx").exists())

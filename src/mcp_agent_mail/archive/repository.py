@@ -1,8 +1,7 @@
-"""One project's repository: where it lies, how it is set up, whose it is, and what its history has sealed."""
+"""One project's repository: where it lies, how it is set up, and what its history has sealed."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -12,11 +11,9 @@ from pathlib import Path
 from typing import IO
 
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.git import (
     DEFAULT_TIMEOUT_S,
     Conversation,
-    GitFailed,
     GitJob,
     run_git,
     start_git,
@@ -24,7 +21,6 @@ from mcp_agent_mail.core.git import (
     talk_to_git,
 )
 from mcp_agent_mail.core.ids import OutboxSeq
-from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE
 from mcp_agent_mail.domain.commit_text import SEQ_TRAILER
 
 BRANCH = "refs/heads/main"
@@ -47,18 +43,6 @@ _CONFIG = """\
 \tunpackLimit = 1
 """
 _SEALED_FORMAT = f"%H%x1f%ct%x1f%s%x1f%(trailers:key={SEQ_TRAILER},valueonly,separator=%x2C)"
-
-
-class ArchiveRefused(Conflict):
-    """This repository is not written to until somebody has decided what it is. Others are not affected."""
-
-
-class ForeignArchive(ArchiveRefused):
-    """The repository belongs to another store, or is no archive at all."""
-
-
-class ArchiveAhead(ArchiveRefused):
-    """The repository holds events that the database does not know: the database is older than its archive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,25 +108,6 @@ class Repository:
         # The folder of all archives may be new too.
         for folder in (self.path, self.path.parent, self.path.parent.parent):
             sync(folder)
-
-    def require_owner(self, store_id: str) -> None:
-        """Raise unless the archive's own file names this store."""
-        try:
-            content = self.git("cat-file", "blob", f"{BRANCH}:{ARCHIVE_FILE}")
-            found = json.loads(content)["store_id"]
-        except (GitFailed, ValueError, KeyError, TypeError):
-            raise ForeignArchive(
-                f"{self.path} has commits but no readable {ARCHIVE_FILE}: it is no archive of this store.",
-                hint=f"Move {self.path} away; a new archive is begun there.",
-                data={"path": str(self.path)},
-            ) from None
-        if found != store_id:
-            raise ForeignArchive(
-                f"{self.path} belongs to store {found}; this is store {store_id}.",
-                hint="Point STORAGE_ROOT and DATABASE_URL at the database that belongs to these archives, or move "
-                f"{self.path} away: a new archive is begun there.",
-                data={"path": str(self.path), "store_id": store_id, "found": found},
-            )
 
     def records(self, *arguments: str) -> Iterator[str]:
         """The fields that a reading command prints with `-z`, as they come."""

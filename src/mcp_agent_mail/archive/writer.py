@@ -9,9 +9,10 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.fast_import import NewCommit, Signature, import_commit
 from mcp_agent_mail.archive.index import refresh_index
+from mcp_agent_mail.archive.ownership import Claim, require_fit
 from mcp_agent_mail.archive.packs import Repack, packs_of
 from mcp_agent_mail.archive.recovery import remove_leftovers, remove_torn_index, restore_recent_files
-from mcp_agent_mail.archive.repository import ArchiveAhead, Repository, SealedCommit, sync
+from mcp_agent_mail.archive.repository import Repository, SealedCommit, sync
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
@@ -46,7 +47,7 @@ class ArchiveWriter:
     """
 
     def __init__(
-        self, path: Path, owner: ArchiveOwner, *, highest_seq: OutboxSeq, reach: Reach, lock_fds: Sequence[int] = ()
+        self, path: Path, owner: ArchiveOwner, claim: Claim, *, reach: Reach, lock_fds: Sequence[int] = ()
     ) -> None:
         self._repository = Repository(path, lock_fds=lock_fds)
         self._owner = owner
@@ -55,22 +56,26 @@ class ArchiveWriter:
         self._open_note = path / _OPEN_NOTE
         self._index_note = state / "indexed"
         self._tree = WorkTree(path, state)
+        require_fit(self._repository, owner.store_id, claim)
         if not self._repository.exists():
             self._repository.create()
         self._tip = self._repository.tip()
-        if self._tip is not None:
-            self._repository.require_owner(owner.store_id)
-            self._require_known_seq(highest_seq)
         state.mkdir(exist_ok=True)
         if self._open_note.exists():
             self._mend()
         self._is_noted = False
         self._needs_refresh = self._tip is not None
+        self._place = self._look_at_place()
 
     @property
     def is_empty(self) -> bool:
         """No commit yet: the first one must bring `archive.json`."""
         return self._tip is None
+
+    @property
+    def is_in_place(self) -> bool:
+        """Is the repository that was opened still the one that lies there? A person may have moved it."""
+        return self._look_at_place() == self._place
 
     @property
     def needs_refresh(self) -> bool:
@@ -121,16 +126,12 @@ class ArchiveWriter:
         """When there are many packs: join them, beside further commits. None when there are few."""
         return Repack(self._repository) if len(packs_of(self._repository)) >= MANY_PACKS else None
 
-    def _require_known_seq(self, highest_seq: OutboxSeq) -> None:
-        newest = next(self._repository.sealed(), None)
-        if newest is not None and newest.last_seq > highest_seq:
-            path = self._repository.path
-            raise ArchiveAhead(
-                f"{path} holds events up to {newest.last_seq}; the database has given out {highest_seq} only: "
-                "it is older than its archive.",
-                hint=f"Put the newer database back, or move {path} away: a new archive is begun there.",
-                data={"path": str(path), "archive_seq": newest.last_seq, "store_seq": highest_seq},
-            )
+    def _look_at_place(self) -> tuple[int, int] | None:
+        try:
+            facts = self._repository.git_path.stat()
+        except OSError:
+            return None
+        return facts.st_dev, facts.st_ino
 
     def _mend(self) -> None:
         remove_leftovers(self._repository)

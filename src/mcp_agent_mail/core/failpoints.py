@@ -17,6 +17,10 @@ class FailPoint(StrEnum):
     AFTER_IMPORT = "after-import"
     BEFORE_MARK = "before-mark"
     INDEX_REFRESH = "index-refresh"
+    REPACK = "repack"
+    REPACK_DELETE = "repack-delete"
+    THINNING = "thinning"
+    THINNED = "thinned"
     MIGRATION = "migration"
     DRAIN = "drain"
 

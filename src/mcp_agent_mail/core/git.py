@@ -181,7 +181,9 @@ def stream_git(*arguments: str, config: Sequence[str] = ()) -> Iterator[IO[bytes
 class GitJob:
     """A Git command that runs beside its caller, at low priority."""
 
-    def __init__(self, process: subprocess.Popen[bytes], arguments: Sequence[str], outputs: Sequence[IO[bytes]]) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], arguments: Sequence[str], outputs: Sequence[IO[bytes]]
+    ) -> None:
         self._process = process
         self._arguments = arguments
         self._stdout, self._stderr = outputs
@@ -214,9 +216,7 @@ class GitJob:
 _LOW_PRIORITY = 10
 
 
-def start_git(
-    *arguments: str, stdin: bytes = b"", config: Sequence[str] = (), keep_fds: Sequence[int] = ()
-) -> GitJob:
+def start_git(*arguments: str, stdin: bytes = b"", config: Sequence[str] = (), keep_fds: Sequence[int] = ()) -> GitJob:
     """Start a long command that reads all of `stdin` before it works; the caller waits for it, or ends it."""
     # Files, so that nobody has to read along.
     stdout, stderr = TemporaryFile(), TemporaryFile()

@@ -35,6 +35,7 @@ _BLOCK = 500
 _SLUG_LENGTH = 80
 _NOT_IN_SLUG = re.compile(r"[^a-z0-9._-]+")
 _SAFE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_OF_A_MONTH = re.compile(r"(?:messages|receipts|agents/[^/]+/(?:inbox|outbox))/([0-9]{4})/([0-9]{2})/")
 
 
 class UnsafeName(ValueError):
@@ -197,6 +198,22 @@ def mail_files(snapshot: Snapshot) -> Iterator[File]:
     for recipient in snapshot["recipients"]:
         if recipient["project_id"] == home:
             yield f"agents/{_safe(recipient['name'])}/inbox/{tail}", shown
+
+
+def month_of(path: str) -> str | None:
+    """The month (`2026-11`) in whose folder a file lies; None for what belongs to no month."""
+    found = _OF_A_MONTH.match(path)
+    return None if found is None else f"{found[1]}-{found[2]}"
+
+
+def month_folders(month: str, agents: Iterable[str]) -> Iterator[str]:
+    """Every folder in which files of a month may lie."""
+    year_and_month = month.replace("-", "/")
+    for folder in ("messages", "receipts"):
+        yield f"{folder}/{year_and_month}"
+    for agent in agents:
+        for box in ("inbox", "outbox"):
+            yield f"agents/{agent}/{box}/{year_and_month}"
 
 
 def subject_slug(subject: str) -> str:

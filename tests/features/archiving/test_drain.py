@@ -183,15 +183,23 @@ def test_mail_across_projects_is_in_both_archives(room: ArchiveRoom) -> None:
     assert room.verify().findings == ()
 
 
-def test_an_archive_that_was_moved_away_is_begun_anew_with_its_identity(room: ArchiveRoom, tmp_path: Path) -> None:
+def test_an_archive_that_was_moved_away_is_not_begun_anew_and_gone_on_with_once_it_is_back(
+    room: ArchiveRoom, tmp_path: Path
+) -> None:
     project = fill(room)
     room.archive()
     room.path(project).rename(tmp_path / "away")
     room.send(*_pair(room, project))
 
-    room.archive()
+    left = room.archive()
+    (failure,) = room.failures
+    was_begun = room.path(project).exists()
+    (tmp_path / "away").rename(room.path(project))
 
-    assert room.store_id in git(room.path(project), "show", "main:archive.json")
+    assert (left, was_begun) == (1, False)
+    assert failure.hint.startswith(f"Put the archive back to {room.path(project)}")
+    assert room.archive() == 0
+    assert room.verify().findings == ()
 
 
 def test_the_first_event_waits_briefly_and_the_next_ones_for_the_interval(room: ArchiveRoom) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mcp_agent_mail.archive.ownership import Claim
 from mcp_agent_mail.archive.packs import Repack
 from mcp_agent_mail.archive.repository import SealedCommit
 from mcp_agent_mail.archive.writer import ArchiveOwner, ArchiveWriter, is_unfinished
@@ -169,11 +170,13 @@ class Drain:
 
     def _open(self, archive: _Archive) -> ArchiveWriter:
         """The project's writer. Opening it reports what an earlier process committed and nobody marked."""
+        if archive.writer is not None and not archive.writer.is_in_place:
+            archive.writer = None
         if archive.writer is None:
             writer = ArchiveWriter(
                 self._plan.projects_path / archive.project.slug,
                 self._plan.owner,
-                highest_seq=self._outbox.highest_seq(),
+                Claim(highest_seq=self._outbox.highest_seq(), archived_seq=archive.reported),
                 reach=self._reach,
                 lock_fds=self._plan.lock_fds,
             )

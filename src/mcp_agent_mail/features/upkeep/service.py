@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,9 @@ from mcp_agent_mail.domain.events import Backlog
 from mcp_agent_mail.features.upkeep.results import Health, HealthStatus, ServerPlace
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.view import Tx, View
+
+PATIENCE_S = 5.0
+"""How long the check waits for its own write: a writer that hangs is an answer too."""
 
 ARCHIVE_LATE_S = 30.0
 """An event that waits longer for its commit than this means that something is wrong with the archive."""
@@ -33,6 +37,7 @@ class HealthService:
         self._store = store
         self._clock = clock
         self._archive_error = archive_error
+        self.patience_s = PATIENCE_S
         self.place = place
 
     def is_ready(self) -> bool:
@@ -78,9 +83,9 @@ class HealthService:
             )
 
         try:
-            await self._store.write(note)
+            await asyncio.wait_for(self._store.write(note), self.patience_s)
             return self._store.read(look)
-        except Unavailable:
+        except (Unavailable, TimeoutError):
             return None
 
 

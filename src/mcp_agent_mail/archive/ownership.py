@@ -1,0 +1,112 @@
+"""May this repository be written to? It must be this store's, and neither ahead of the store nor behind it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from mcp_agent_mail.archive.repository import BRANCH, Repository
+from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.ids import OutboxSeq
+from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE
+
+
+class ArchiveRefused(Conflict):
+    """This repository is not written to until somebody has decided what it is. Others are not affected."""
+
+
+class ForeignArchive(ArchiveRefused):
+    """The repository belongs to another store, or is no archive at all."""
+
+
+class ArchiveAhead(ArchiveRefused):
+    """The repository holds events that the database does not know: the database is older than its archive."""
+
+
+class ArchiveBehind(ArchiveRefused):
+    """The repository lacks events that were in it once: it was deleted, moved away, set back, or is an older copy."""
+
+
+NOTHING = OutboxSeq(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What the store says of one archive: events up to `archived_seq` were seen there, none is above `highest_seq`."""
+
+    highest_seq: OutboxSeq
+    archived_seq: OutboxSeq = NOTHING
+
+
+def require_fit(repository: Repository, store_id: str, claim: Claim) -> None:
+    """Raise ArchiveRefused unless this store may go on writing here. A place with nothing in it fits a new archive."""
+    if not repository.exists() or repository.tip() is None:
+        if claim.archived_seq:
+            raise _gone(repository, claim)
+        return
+    _require_store(repository, store_id)
+    newest = next(repository.sealed(), None)
+    held = NOTHING if newest is None else newest.last_seq
+    if held > claim.highest_seq:
+        raise _ahead(repository, claim, held)
+    if held < claim.archived_seq:
+        raise _behind(repository, claim, held)
+
+
+def _require_store(repository: Repository, store_id: str) -> None:
+    path = repository.path
+    found = _store_of(repository)
+    if found is None:
+        raise ForeignArchive(
+            f"{path} has commits but no readable {ARCHIVE_FILE}: it is no archive of this store.",
+            hint=f"Move {path} away, keep it, and put the right archive there (without one, a new one is begun).",
+            data={"path": str(path)},
+        )
+    if found != store_id:
+        raise ForeignArchive(
+            f"{path} belongs to store {found}; this is store {store_id}.",
+            hint="Point STORAGE_ROOT and DATABASE_URL at the database that belongs to these archives, or move "
+            f"{path} away and keep it: a new archive is begun there.",
+            data={"path": str(path), "store_id": store_id, "found": found},
+        )
+
+
+def _store_of(repository: Repository) -> str | None:
+    """Whose archive its own file says it is. Raises GitFailed when Git cannot tell: that proves nothing."""
+    if not repository.git("ls-tree", "-z", BRANCH, "--", ARCHIVE_FILE):
+        return None
+    content = repository.git("cat-file", "blob", f"{BRANCH}:{ARCHIVE_FILE}")
+    try:
+        return str(json.loads(content)["store_id"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _ahead(repository: Repository, claim: Claim, held: OutboxSeq) -> ArchiveAhead:
+    path = repository.path
+    return ArchiveAhead(
+        f"{path} holds events up to {held}; the database has given out {claim.highest_seq} only: "
+        "it is older than its archive.",
+        hint=f"Put the newer database back, or move {path} away and keep it: a new archive is begun there.",
+        data={"path": str(path), "archive_seq": held, "store_seq": claim.highest_seq},
+    )
+
+
+def _gone(repository: Repository, claim: Claim) -> ArchiveBehind:
+    return _lacking(repository, claim, NOTHING, f"{repository.path} holds no archive any more")
+
+
+def _behind(repository: Repository, claim: Claim, held: OutboxSeq) -> ArchiveBehind:
+    return _lacking(
+        repository, claim, held, f"{repository.path} holds events up to {held} only: it was set back, or is older"
+    )
+
+
+def _lacking(repository: Repository, claim: Claim, held: OutboxSeq, what: str) -> ArchiveBehind:
+    path = repository.path
+    return ArchiveBehind(
+        f"{what}; the database has seen event {claim.archived_seq} there.",
+        hint=f"Put the archive back to {path}: it is then gone on with by itself. If it is lost for good, stop the "
+        f"server and run `am archive renew {path.name}`, which writes what is missing from the database.",
+        data={"path": str(path), "archive_seq": held, "archived_seq": claim.archived_seq},
+    )
