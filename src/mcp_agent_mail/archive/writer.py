@@ -10,7 +10,7 @@ from pathlib import Path
 from mcp_agent_mail.archive.fast_import import NewCommit, Signature, import_commit
 from mcp_agent_mail.archive.index import refresh_index
 from mcp_agent_mail.archive.ownership import Claim, require_fit
-from mcp_agent_mail.archive.packs import Repack, packs_of
+from mcp_agent_mail.archive.packs import Repack, count_packs, start_repack
 from mcp_agent_mail.archive.recovery import remove_leftovers, remove_torn_index, restore_recent_files
 from mcp_agent_mail.archive.repository import Repository, SealedCommit, sync
 from mcp_agent_mail.archive.worktree import WorkTree
@@ -122,9 +122,11 @@ class ArchiveWriter:
         self._open_note.unlink(missing_ok=True)
         self._is_noted = False
 
-    def start_repack(self) -> Repack | None:
-        """When there are many packs: join them, beside further commits. None when there are few."""
-        return Repack(self._repository) if len(packs_of(self._repository)) >= MANY_PACKS else None
+    def start_repack(self, *, even_if_few: bool = False) -> Repack | None:
+        """Begin to join packs, beside further commits. None when there are few, or few enough for their sizes."""
+        if not even_if_few and count_packs(self._repository) < MANY_PACKS:
+            return None
+        return start_repack(self._repository, self._reach)
 
     def _look_at_place(self) -> tuple[int, int] | None:
         try:
