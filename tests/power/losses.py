@@ -1,0 +1,117 @@
+"""Cuts a recorded run at many instants and makes, of each, a store as a loss of power may leave it."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.crash.record import Record, Sent
+from tests.power.disk import Disk, OrderedDisk
+from tests.power.log import Entry, Kind, read_log
+from tests.power.recorder import Recording
+
+NEAR = 12
+"""Entries of the log before and after an instant that count as near to it."""
+
+CHANCES = (0.0, 0.0, 0.3, 0.6, 0.9, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """`instant`: what was going on. `at`: after how many entries of the log the power went."""
+
+    instant: str
+    at: int
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.instant} at {self.at} (seed {self.seed})"
+
+
+def choose_losses(recording: Recording, count: int, seed: int) -> list[Loss]:
+    """Every kind of instant in turn, by the order of the log."""
+    chance = random.Random(seed)
+    instants = _instants(read_log(recording.log, recording.root))
+    names = sorted(instants)
+    losses = [
+        Loss(names[number % len(names)], chance.choice(instants[names[number % len(names)]]), seed + number)
+        for number in range(count)
+    ]
+    return sorted(losses, key=lambda loss: loss.at)
+
+
+def _instants(entries: Iterator[Entry]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = defaultdict(list)
+    paths: dict[int, str] = {}
+    total = 0
+    is_starting = True
+    for total, entry in enumerate(entries, start=1):
+        if entry.kind is Kind.OPENED and entry.first is not None:
+            paths[entry.inode] = entry.first
+        name = _instant(entry, paths)
+        if name is not None:
+            near = range(max(1, total - NEAR), total + NEAR)
+            found[name] += [total] if name == "just answered" else near
+        is_starting = (is_starting and entry.kind is not Kind.ANSWERED) or entry.kind is Kind.MARKED
+        if is_starting:
+            found["start or stop"].append(total)
+    found["any"] = list(range(1, total + 1))
+    return {name: [at for at in places if at <= total] for name, places in found.items()}
+
+
+def _instant(entry: Entry, paths: dict[int, str]) -> str | None:
+    target = entry.second or entry.first or ""
+    if entry.kind is Kind.ANSWERED:
+        return "just answered"
+    if entry.kind is Kind.RENAMED and target.endswith("refs/heads/main"):
+        return "between fast-import and mark"
+    if entry.kind is Kind.RENAMED and target.endswith(".git/index"):
+        return "refresh of the index"
+    if entry.kind is Kind.UNLINKED and target.endswith(".pack"):
+        return "repack"
+    if entry.kind in (Kind.DIR_MADE, Kind.RENAMED) and target.endswith((".git.new", "/.git")):
+        return "new archive"
+    if entry.kind is Kind.WRITTEN and paths.get(entry.inode) in ("mail.sqlite3", "mail.sqlite3.new"):
+        return "checkpoint"
+    return None
+
+
+def simulate(recording: Recording, losses: list[Loss], folder: Path) -> Iterator[tuple[Loss, Path, Record]]:
+    """For each loss the store it left and what had been answered before it. Every second disk is the milder one."""
+    entries = read_log(recording.log, recording.root)
+    disks = (Disk(), OrderedDisk())
+    answers: list[dict[str, Any]] = []
+    for number, loss in enumerate(losses):
+        while disks[0].count < loss.at:
+            entry = next(entries)
+            if entry.kind is Kind.ANSWERED:
+                answers.append(json.loads(entry.data))
+            for disk in disks:
+                disk.feed(entry)
+        chance = random.Random(loss.seed)
+        disk = disks[loss.seed % 2]
+        root = folder / f"loss-{number}" / "store"
+        image = disk.after_loss(chance, names_kept=chance.choice(CHANCES), data_kept=chance.choice(CHANCES))
+        image.build(root)
+        yield loss, root, _record(answers)
+
+
+def _record(answers: list[dict[str, Any]]) -> Record:
+    record = Record()
+    for answer in answers:
+        fields = dict(answer)
+        what = fields.pop("what")
+        if what == "sent":
+            record.add_sent(Sent(**(fields | {"recipients": tuple(fields["recipients"])})))
+        elif what == "read":
+            record.add_read(*fields["key"])
+        elif what == "acknowledged":
+            record.add_acknowledged(*fields["key"])
+        else:
+            record.add_agent(*fields["key"])
+    return record

@@ -1,0 +1,137 @@
+"""Runs a recorded server under the agents of the kill rounds and keeps the log of what reached the disk."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.crash.clients import Agent, set_up
+from tests.crash.record import Record, Sent
+from tests.power.log import Log
+from tests.served import Served, pause
+
+SHIM = Path(__file__).with_name("shim.c")
+ENTRY = Path(__file__).with_name("entry.py")
+CLIENTS = 8
+SENDS = 120
+WORK_AT_MOST_S = 5.0
+COMMIT_INTERVAL_MS = 100  # so that a run of seconds has many commits
+QUIET_S = 3.0  # long enough for the index to be refreshed
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """`root` still is what the last process left there."""
+
+    log: Path
+    root: Path
+
+
+def no_recorder() -> str | None:
+    """Why nothing can be recorded here; None when it can."""
+    if sys.platform != "linux":
+        return "the recorder of what reaches the disk is made for Linux"
+    if shutil.which("cc") is None:
+        return "NO LOSS OF POWER WAS SIMULATED: there is no C compiler (cc) to build the recorder with"
+    return None
+
+
+def build_shim(folder: Path) -> Path:
+    shim = folder / "shim.so"
+    flags = ("-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-U_FORTIFY_SOURCE")
+    subprocess.run(["cc", *flags, "-o", shim, SHIM, "-ldl"], check=True)
+    return shim
+
+
+class LoggedRecord(Record):
+    """Puts every answer into the log at the moment it came, so that its order with the syncs is known."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__()
+        self._log = log
+
+    def add_sent(self, sent: Sent) -> None:
+        self._log.answered(
+            {
+                "what": "sent",
+                "message_id": sent.message_id,
+                "project": sent.project,
+                "sender": sent.sender,
+                "recipients": sent.recipients,
+                "subject": sent.subject,
+                "body": sent.body,
+            }
+        )
+        super().add_sent(sent)
+
+    def add_read(self, project: str, agent: str, message_id: int, at: str) -> None:
+        self._log.answered({"what": "read", "key": [project, agent, message_id, at]})
+        super().add_read(project, agent, message_id, at)
+
+    def add_acknowledged(self, project: str, agent: str, message_id: int, at: str) -> None:
+        self._log.answered({"what": "acknowledged", "key": [project, agent, message_id, at]})
+        super().add_acknowledged(project, agent, message_id, at)
+
+    def add_agent(self, project: str, name: str, agent_id: int) -> None:
+        self._log.answered({"what": "agent", "key": [project, name, agent_id]})
+        super().add_agent(project, name, agent_id)
+
+
+class RecordedServer(Served):
+    def __init__(self, root: Path, log: Log, shim: Path, *, without: str = "") -> None:
+        recording = {"LD_PRELOAD": str(shim), "POWER_ROOT": str(root), "POWER_LOG": str(log.path)}
+        super().__init__(root, ARCHIVE_COMMIT_INTERVAL_MS=str(COMMIT_INTERVAL_MS), **recording)
+        self._without = without
+
+    def command(self) -> list[str]:
+        guard = [f"--without={self._without}"] if self._without else []
+        return [sys.executable, "-P", str(ENTRY), *guard, "serve"]
+
+
+def record_run(folder: Path, shim: Path, *, seed: int, without: str = "") -> Recording:
+    """Start on nothing, work, be quiet, work, stop, start, work, be killed."""
+    root = folder.resolve() / "store"
+    log = Log(folder.resolve() / "power.log")
+    record = LoggedRecord(log)
+    server = RecordedServer(root, log, shim, without=without)
+    with server:
+        set_up(server, record)
+        work(server, record, seed)
+        threading.Event().wait(QUIET_S)
+        work(server, record, seed + 1)
+        log.mark("stop")
+        server.stop()
+        log.mark("start")
+        server.start()
+        work(server, record, seed + 2)
+        server.kill()
+    wait_for_the_archiver(root)
+    assert record.unexpected == []
+    return Recording(log.path, root)
+
+
+def wait_for_the_archiver(root: Path) -> None:
+    """It ends by itself once the server is gone; it and Git's processes hold this lock until then."""
+    with (root / "archive.lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+def work(server: Served, record: Record, seed: int) -> None:
+    """Until so many more sends were answered: a fast machine makes no longer log."""
+    before = len(record.sent)
+    agents = [Agent(server, record, number, seed) for number in range(CLIENTS)]
+    for agent in agents:
+        agent.start()
+    deadline = time.monotonic() + WORK_AT_MOST_S
+    while len(record.sent) - before < SENDS and time.monotonic() < deadline:
+        pause()
+    for agent in agents:
+        agent.leave()
+    for agent in agents:
+        agent.join()

@@ -1,0 +1,120 @@
+"""Loss of power, simulated: whatever a disk may forget or tear, nothing that was answered is lost.
+
+`kill -9` cannot show this, since what was written survives it in the kernel's memory. Here a
+recorded run says what was written and what was synced, and each loss is one store that a disk may
+have left: examined like the stores of the kill rounds.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.power.disk import Disk
+from tests.power.examine import examine, examine_with_a_server
+from tests.power.log import read_log
+from tests.power.losses import Loss, choose_losses, simulate
+from tests.power.recorder import Recording, build_shim, no_recorder, record_run
+
+RUNS = 3
+LOSSES_OF_A_RUN = 40
+LOSSES_WITHOUT_A_GUARD = 30
+REAL_STARTS = 4
+LOSSES_IN_EVERY_TEST_RUN = 4
+SEED = 20_261_121
+NOT_STATE = "mail.sqlite3-shm"  # SQLite writes it through memory and makes it anew at a start
+
+pytestmark = pytest.mark.skipif(no_recorder() is not None, reason=str(no_recorder()))
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_shim(tmp_path_factory.mktemp("shim"))
+
+
+def record(tmp_path: Path, shim: Path, *, seed: int, without: str = "") -> Recording:
+    folder = tmp_path / f"run-{seed}"
+    folder.mkdir()
+    return record_run(folder, shim, seed=seed, without=without)
+
+
+def faults_of(recording: Recording, losses: list[Loss], folder: Path) -> dict[Loss, list[str]]:
+    """The losses that leave something wrong, and what."""
+    found = {}
+    for loss, root, answered in simulate(recording, losses, folder):
+        if faults := examine(root, answered):
+            found[loss] = faults
+        shutil.rmtree(root.parent)
+    return found
+
+
+def test_a_few_losses_of_power_lose_nothing(tmp_path: Path, shim: Path) -> None:
+    recording = record(tmp_path, shim, seed=SEED)
+    assert replayed(recording) == on_disk(recording.root), "the recorder saw everything"
+    losses = choose_losses(recording, LOSSES_IN_EVERY_TEST_RUN, SEED)
+
+    assert faults_of(recording, losses, tmp_path / "losses") == {}
+
+
+def replayed(recording: Recording) -> dict[str, bytes]:
+    """What the log makes of an empty disk that loses nothing."""
+    disk = Disk()
+    for entry in read_log(recording.log, recording.root):
+        disk.feed(entry)
+    return {path: content for path, content in disk.live_files().items() if path != NOT_STATE}
+
+
+def on_disk(root: Path) -> dict[str, bytes]:
+    paths = {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
+    return {name: path.read_bytes() for name, path in paths.items() if name != NOT_STATE}
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("run", range(RUNS))
+def test_a_loss_of_power_at_any_instant_loses_nothing(run: int, tmp_path: Path, shim: Path) -> None:
+    recording = record(tmp_path, shim, seed=SEED + 10 * run)
+    assert replayed(recording) == on_disk(recording.root), "the recorder saw everything"
+    losses = choose_losses(recording, LOSSES_OF_A_RUN, SEED + 1_000 * run)
+
+    faults = faults_of(recording, losses, tmp_path / "losses")
+
+    assert {str(loss): found[:5] for loss, found in faults.items()} == {}
+    print(f"run {run + 1}: {len(losses)} losses of power, nothing lost")  # noqa: T201  # for a person
+
+
+@pytest.mark.crash
+def test_a_server_starts_on_what_a_loss_of_power_left(tmp_path: Path, shim: Path) -> None:
+    recording = record(tmp_path, shim, seed=SEED + 100)
+    losses = choose_losses(recording, REAL_STARTS, SEED + 9_000)
+
+    found = {
+        str(loss): faults
+        for loss, root, answered in simulate(recording, losses, tmp_path / "losses")
+        if (faults := examine_with_a_server(root, answered))
+    }
+
+    assert found == {}
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize(
+    "guard",
+    [
+        "synchronous-full-but-normal",
+        "synchronous-full-but-off",
+        "sync-of-the-ref",
+        "sync-of-the-folders",
+        "sync-of-the-files",
+    ],
+)
+def test_with_a_guard_taken_out_the_check_fails(guard: str, tmp_path: Path, shim: Path) -> None:
+    """The proof of the proof: each sync is there for a reason, and its absence is seen."""
+    recording = record(tmp_path, shim, seed=SEED, without=guard)
+    losses = choose_losses(recording, LOSSES_WITHOUT_A_GUARD, SEED)
+
+    faults = faults_of(recording, losses, tmp_path / "losses")
+
+    print(f"without {guard}: {len(faults)} of {len(losses)} losses of power are seen")  # noqa: T201  # for a person
+    assert faults != {}
