@@ -20,6 +20,7 @@ WORKERS ?= 2
 MAIN := $(VENV)/.installed-main
 DEV := $(VENV)/.installed-dev
 TESTERS := $(VENV)/.installed-testers
+NPM := $(VENV)/.installed-npm
 
 .PHONY: help
 help: ## This list
@@ -49,8 +50,15 @@ pytest: $(DEV)
 	@$(BIN)/pytest -n $(WORKERS) $(ARGS)
 
 .PHONY: testers
-testers: $(TESTERS) ## Protocol testers that need Node (MCP inspector, conformance)
-	@$(BIN)/pytest -m testers $(ARGS)
+testers: inspector conformance ## Both protocol testers (they need Node, which is installed with them)
+
+.PHONY: inspector
+inspector: $(NPM) ## The MCP inspector's command line against a running server
+	@$(BIN)/python -m tests.conformance inspector $(ARGS)
+
+.PHONY: conformance
+conformance: $(NPM) ## The MCP conformance suite against a running server, both protocol eras
+	@$(BIN)/python -m tests.conformance scenarios $(ARGS)
 
 .PHONY: crash
 crash: $(DEV) ## Concurrent clients and kill -9, round after round
@@ -79,6 +87,11 @@ lock: ## Lock the dependencies of pyproject.toml anew (needs uv; UPGRADE=--upgra
 	@$(LOCK) $(UPGRADE) --group build -o requirements/main.txt pyproject.toml
 	@$(LOCK) $(UPGRADE) --group build --group dev -c requirements/main.txt -o requirements/dev.txt pyproject.toml
 	@$(LOCK) $(UPGRADE) --group testers -o requirements/testers.txt
+
+.PHONY: lock-npm
+lock-npm: $(TESTERS) ## Lock the npm packages of requirements/npm/package.json anew
+	@cd requirements/npm && PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --package-lock-only \
+		--omit-lockfile-registry-resolved --ignore-scripts --no-audit --no-fund
 
 # --- Installing --------------------------------------------------------------------------------------------------
 
@@ -121,4 +134,12 @@ $(DEV): requirements/dev.txt pyproject.toml
 
 $(TESTERS): requirements/testers.txt $(DEV)
 	$(call install,requirements/testers.txt)
+	@touch $@
+
+# npm is the one that the testers group installs. Scripts of packages are not run: none is needed.
+$(NPM): requirements/npm/package.json requirements/npm/package-lock.json $(TESTERS)
+	@echo "Installing requirements/npm into $(VENV)/npm with npm ..."
+	@mkdir -p $(VENV)/npm
+	@cp requirements/npm/package.json requirements/npm/package-lock.json $(VENV)/npm/
+	@cd $(VENV)/npm && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --silent --ignore-scripts --no-audit --no-fund
 	@touch $@

@@ -1,0 +1,151 @@
+"""The MCP inspector's command line against the running server: lists, one tool of every cluster, reads."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.conformance.testers import Testers
+from tests.served import Served
+
+SCRIPT = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+GOLDEN = Path(__file__).parents[1] / "golden" / "surface.json"
+PROJECT = "/srv/inspected"
+
+# Any: JSON from outside.
+Json = Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One run of the inspector. `is_right` judges its answer; `over_stdio` goes through `am serve --stdio`."""
+
+    title: str
+    arguments: tuple[str, ...]
+    is_right: Callable[[Json], bool]
+    over_stdio: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    step: Step
+    passed: bool
+    took_s: float
+    answer_bytes: int
+    said: str
+
+
+def run(testers: Testers, folder: Path) -> list[Outcome]:
+    with Served(folder / "store") as server:
+        return [_take(testers, server, step) for step in steps()]
+
+
+def _take(testers: Testers, server: Served, step: Step) -> Outcome:
+    url = f"http://127.0.0.1:{server.port}/mcp"
+    if step.over_stdio:
+        # The inspector hands down next to nothing of its environment.
+        settings = {"STORAGE_ROOT": str(server.root), "AGENT_MAIL_ENV_FILE": "/dev/null"}
+        settings |= {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+        given = [word for name, value in settings.items() for word in ("-e", f"{name}={value}")]
+        target = ["--cli", *given, sys.executable, "-m", "mcp_agent_mail", "serve", "--stdio"]
+    else:
+        target = ["--cli", url, "--transport", "http"]
+    started = time.perf_counter()
+    done = testers.run(SCRIPT, *target, *step.arguments)
+    took_s = time.perf_counter() - started
+    try:
+        passed = done.returncode == 0 and step.is_right(json.loads(done.stdout))
+    except (ValueError, KeyError, IndexError, TypeError):
+        passed = False
+    said = "" if passed else f"exit {done.returncode}: {done.stdout[-1_000:]}{done.stderr[-1_000:]}"
+    return Outcome(step, passed, took_s, len(done.stdout), said)
+
+
+def steps() -> list[Step]:
+    """In this order: what is read later was written before."""
+    golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    tools = set(golden["tools"])
+    list_tools = ("--method", "tools/list")
+    return [
+        Step(
+            title="tools/list, schemas portable",
+            arguments=(*list_tools, "--strict"),
+            is_right=lambda answer: {tool["name"] for tool in answer["tools"]} == tools,
+        ),
+        _call("infrastructure", "ensure_project", lambda project: project["human_key"] == PROJECT, human_key=PROJECT),
+        _register("BlueLake"),
+        _register("RedStone"),
+        _call(
+            "messaging",
+            "send_message",
+            lambda sent: sent["deliveries"][0]["payload"]["to"] == ["RedStone"],
+            project_key=PROJECT,
+            sender_name="BlueLake",
+            to='["RedStone"]',
+            subject="Who takes the parser?",
+            body_md="I have the lexer.",
+        ),
+        _call(
+            "search",
+            "search_messages",
+            lambda found: found["result"][0]["from"] == "BlueLake",
+            project_key=PROJECT,
+            query="parser",
+        ),
+        Step(
+            title="resources/list",
+            arguments=("--method", "resources/list"),
+            is_right=lambda answer: "resource://projects" in {item["uri"] for item in answer["resources"]},
+        ),
+        Step(
+            title="resources/templates/list",
+            arguments=("--method", "resources/templates/list"),
+            is_right=lambda answer: "inbox" in {item["name"] for item in answer["resourceTemplates"]},
+        ),
+        _read("resource://config/environment", lambda told: told["http"]["path"] == "/mcp"),
+        _read(
+            "resource://inbox/RedStone?project=%2Fsrv%2Finspected",
+            lambda told: told["messages"][0]["from"] == "BlueLake",
+        ),
+        Step(
+            title="tools/list through serve --stdio",
+            arguments=list_tools,
+            is_right=lambda answer: {tool["name"] for tool in answer["tools"]} == tools,
+            over_stdio=True,
+        ),
+    ]
+
+
+def _register(name: str) -> Step:
+    return _call(
+        "identity",
+        "register_agent",
+        lambda agent: agent["name"] == name,
+        project_key=PROJECT,
+        name=name,
+        program="inspector",
+        model="none",
+    )
+
+
+def _call(cluster: str, tool: str, is_right: Callable[[Json], bool], **arguments: str) -> Step:
+    pairs = [word for name, value in arguments.items() for word in ("--tool-arg", f"{name}={value}")]
+    return Step(
+        title=f"tools/call {tool} ({cluster})",
+        arguments=("--method", "tools/call", "--tool-name", tool, *pairs),
+        is_right=lambda answer: is_right(answer["structuredContent"]),
+    )
+
+
+def _read(uri: str, is_right: Callable[[Json], bool]) -> Step:
+    return Step(
+        title=f"resources/read {uri}",
+        arguments=("--method", "resources/read", "--uri", uri),
+        is_right=lambda answer: is_right(json.loads(answer["contents"][0]["text"])),
+    )
