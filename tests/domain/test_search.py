@@ -71,6 +71,7 @@ def find(index: sqlite3.Connection, text: str) -> list[int]:
         ("cafe", [6]),
         ("CAF\u00c9", [6]),
         ("under_score", [6]),
+        ('"build""plan"', [1]),
     ],
 )
 def test_the_syntax_means_what_it_says(index: sqlite3.Connection, text: str, found: list[int]) -> None:
@@ -131,7 +132,18 @@ def test_a_run_that_is_not_there_is_not_found(index: sqlite3.Connection) -> None
 
 @pytest.mark.parametrize(
     "text",
-    ["scope:p2", "scope : p2", '"scope" : p2', "{scope subject} : p2", "-subject:p2", "p2", "p2*", "^p2", "p1 OR p2"],
+    [
+        "scope:p2",
+        "scope : p2",
+        '"scope" : p2',
+        "{scope subject} : p2",
+        "-subject:p2",
+        "p2",
+        "p2*",
+        "^p2",
+        "p1 OR p2",
+        '"x"" OR scope:""p2"',
+    ],
 )
 def test_no_query_asks_who_may_see_a_message(index: sqlite3.Connection, text: str) -> None:
     assert find(index, text) == []
@@ -144,6 +156,7 @@ def test_prefixes_and_parentheses_are_bounded(index: sqlite3.Connection) -> None
     assert many is not None
     assert "*" not in many.expression.replace('"pla*"', "")
     assert deep is not None
+    assert "(((plan)))" in deep.expression
     assert find(index, "(" * MAX_DEPTH + "plan" + ")" * MAX_DEPTH) == [1, 3, 4]
 
 

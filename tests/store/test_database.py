@@ -4,6 +4,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,18 @@ def test_the_writing_connection_waits_for_the_disk_and_keeps_references_whole(tm
 
     assert pragmas == {"synchronous": 2, "foreign_keys": 1}
     assert journal_mode == "wal"
+
+
+def test_a_reading_connection_is_doubly_kept_from_writing(tmp_path: Path) -> None:
+    path = tmp_path / "scratch.sqlite3"
+    with closing(open_writing(path)) as writing:
+        writing.execute("CREATE TABLE scratch (text TEXT)")
+
+    with closing(open_reading(path)) as reading:
+        assert reading.execute("PRAGMA query_only").fetchone() == (1,)
+        reading.execute("PRAGMA query_only=OFF")
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            reading.execute("INSERT INTO scratch VALUES ('x')")
 
 
 def test_a_reading_connection_makes_no_file(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from mcp_agent_mail.store.long_reads import LongReads, ReadTooLong, TooManyLongReads
 
-_ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+_NUMBERS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
+_ENDLESS = f"SELECT count(*) FROM ({_NUMBERS})"
 
 
 @pytest.fixture
@@ -48,6 +49,15 @@ async def test_a_query_that_runs_too_long_is_interrupted_and_its_connection_work
 
     async with reads.connection() as connection:
         assert list(await connection.execute_fetchall("SELECT 1")) == [(1,)]
+    await reads.close()
+
+
+async def test_a_long_query_within_the_bound_is_answered(path: Path) -> None:
+    reads = LongReads(path, time_bound_s=3_600)
+    async with reads.connection() as connection:
+        rows = list(await connection.execute_fetchall(f"SELECT count(*) FROM ({_NUMBERS} LIMIT 200000)"))
+
+    assert rows == [(200_000,)]
     await reads.close()
 
 

@@ -18,6 +18,7 @@ from mcp_agent_mail.domain.messages import Importance, RecipientKind
 from mcp_agent_mail.features.search.service import SearchService
 from mcp_agent_mail.features.search.tools import search_tools
 from mcp_agent_mail.store import search as store_search
+from mcp_agent_mail.store.connection import open_writing
 from tests.features.messaging.office import NOBODY, OPERATOR, Identities
 from tests.mailroom import Mailroom, open_mailroom, token_of
 
@@ -149,6 +150,25 @@ async def test_another_projects_mail_is_found_by_none_but_those_who_take_part(de
     assert await desk.ids("plan", desk.proof(room.green)) == [openly]
     assert await desk.ids("plan", project_key="/work/lib", order="oldest") == [private, openly, blindly]
     assert await desk.ids("plan", OPERATOR) == [openly]
+
+
+@pytest.mark.parametrize(
+    "tampering",
+    [
+        "INSERT INTO messages_fts (rowid, subject, body_md, scope) VALUES (:private, 'plan', '', 'p1')",
+        "INSERT INTO message_projects (project_id, message_id, delivered_ts) VALUES (1, :private, 0)",
+    ],
+)
+async def test_neither_the_index_nor_the_tables_alone_show_a_message(desk: Desk, tampering: str) -> None:
+    private = await desk.post("plan", sender=desk.room.fox, to=[desk.room.lib_blue])
+    assert desk.room.app.id == 1
+    writing = open_writing(desk.room.store.path)
+    writing.execute(tampering, {"private": private})
+    writing.commit()
+    writing.close()
+
+    assert await desk.ids("plan") == []
+    assert await desk.ids("plan", order="newest") == []
 
 
 async def test_who_is_proven_elsewhere_finds_only_what_it_takes_part_in(desk: Desk) -> None:
