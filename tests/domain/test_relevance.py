@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_agent_mail.domain.relevance import SNIPPET_CHARACTERS, Text, excerpt, first_match, pattern_of, ranked
+from mcp_agent_mail.domain.relevance import SNIPPET_CHARACTERS, Text, excerpt, first_match, folded, pattern_of, ranked
 from mcp_agent_mail.domain.search import Phrase, read_query, spaced_out
 
 
@@ -91,6 +91,20 @@ def test_found_by_the_index_is_counted_here(letters: list[tuple[str, str]], quer
 
     assert pattern is not None
     assert found == {at for at, letter in enumerate(letters) if any(pattern.search(text) for text in letter)}
+
+
+@given(
+    st.text("aAb_1 .-", max_size=30),
+    st.sampled_from(["a", "ab", "a*", '"a b"', "b1", "1", "a_b", "\u00e9", '"a \u4e2d"']),
+)
+def test_the_pattern_for_ascii_finds_in_ascii_what_the_full_one_finds(text: str, query: str) -> None:
+    read = read_query(query)
+    assert read is not None
+    full, ascii_only = pattern_of(read.phrases[0]), pattern_of(read.phrases[0], for_ascii=True)
+
+    assert full is not None
+    found = [] if ascii_only is None else [match.span() for match in ascii_only.finditer(folded(text))]
+    assert found == [match.span() for match in full.finditer(folded(text))]
 
 
 @given(st.text(max_size=30), st.text(max_size=200))
