@@ -90,7 +90,7 @@ lock: ## Lock the dependencies of pyproject.toml anew (needs uv; UPGRADE=--upgra
 
 .PHONY: lock-npm
 lock-npm: $(TESTERS) ## Lock the npm packages of requirements/npm/package.json anew
-	@cd requirements/npm && PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --package-lock-only \
+	@cd requirements/npm && PATH="$(CURDIR)/$(BIN):$$PATH" npm install --loglevel=error --package-lock-only \
 		--omit-lockfile-registry-resolved --ignore-scripts --no-audit --no-fund
 
 # --- Installing --------------------------------------------------------------------------------------------------
@@ -141,5 +141,5 @@ $(NPM): requirements/npm/package.json requirements/npm/package-lock.json $(TESTE
 	@echo "Installing requirements/npm into $(VENV)/npm with npm ..."
 	@mkdir -p $(VENV)/npm
 	@cp requirements/npm/package.json requirements/npm/package-lock.json $(VENV)/npm/
-	@cd $(VENV)/npm && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --silent --ignore-scripts --no-audit --no-fund
+	@cd $(VENV)/npm && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --loglevel=error --ignore-scripts --no-audit --no-fund
 	@touch $@
