@@ -110,15 +110,15 @@ def ranked(texts: Sequence[Text], phrases: Sequence[Phrase]) -> list[int]:
 
 def _counts(subjects: Sequence[str], bodies: Sequence[str], phrase: Phrase) -> list[float]:
     """How often each text mentions the phrase, where it was looked for."""
-    pattern = pattern_of(phrase)
-    if pattern is None:
+    words = words_of(phrase)
+    if not words:
         return [0.0] * len(subjects)
-    first = words_of(phrase)[0]  # To look for plain text is several times faster than to look for a pattern.
+    finder, first = _Finder(phrase), words[0]  # Plain text is looked for first: several times faster than a pattern.
     in_subject = SUBJECT_WEIGHT if SUBJECT in phrase.columns else 0.0
     in_body = 1.0 if BODY in phrase.columns else 0.0
     return [
-        (in_subject * len(pattern.findall(subject)) if first in subject else 0.0)
-        + (in_body * len(pattern.findall(body)) if first in body else 0.0)
+        (in_subject * finder.count(subject) if first in subject else 0.0)
+        + (in_body * finder.count(body) if first in body else 0.0)
         for subject, body in zip(subjects, bodies, strict=True)
     ]
 

@@ -35,7 +35,8 @@ _TAKES_PART = """(m.sender_id = :agent OR EXISTS (
     SELECT 1 FROM recipients r WHERE r.message_id = m.id AND r.agent_id = :agent AND r.delivery_seq IS NOT NULL))"""
 _HITS = f"""
 SELECT m.id, m.subject, m.importance, m.ack_required, m.created_ts, m.thread_id, a.name, m.project_id, p.slug,
-       m.body_bytes, substr(m.body_md, 1, {RANKED_CHARACTERS})
+       m.body_bytes,
+       CASE WHEN m.body_bytes > {RANKED_CHARACTERS} THEN substr(m.body_md, 1, {RANKED_CHARACTERS}) ELSE m.body_md END
 FROM messages_fts
 CROSS JOIN messages m ON m.id = messages_fts.rowid
 JOIN agents a ON a.id = m.sender_id JOIN projects p ON p.id = m.project_id
@@ -155,7 +156,7 @@ async def _snippets(
 ) -> dict[int, str]:
     """What to show of each message: its body around the first word found, else its beginning."""
     at = {row.id: first_match(row.beginning, phrases) for row in rows}
-    cut = {row.id for row in rows if len(row.beginning) == RANKED_CHARACTERS}
+    cut = {row.id for row in rows if row.body_bytes > RANKED_CHARACTERS}
     snippets = {row.id: excerpt(row.beginning, at[row.id], is_end=row.id not in cut) for row in rows}
     deeper = [
         row.id for row in rows if row.id in cut and at[row.id] is None and first_match(row.subject, phrases) is None
