@@ -10,14 +10,15 @@ import os
 import sqlite3
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 # A script's own folder is not on the path with -P, and the tests' root is not there at all.
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 CHECKPOINT_PAGES = 60
 PACKS = 6
-REPACK_EVERY = 3
 RECORDING = ("LD_PRELOAD", "POWER_ROOT", "POWER_LOG")
 
 
@@ -36,59 +37,64 @@ def main(arguments: list[str]) -> int:
     sys.argv = ["am", *arguments]
     from mcp_agent_mail.__main__ import main as am
 
-    return int(am() or 0)
+    am()
+    return 0
+
+
+def replace(module: str, name: str, value: object) -> None:
+    """Anything else than what is there now; what has moved or was renamed fails loudly."""
+    owner: Any = import_module(f"mcp_agent_mail.{module}")
+    for part in name.split(".")[:-1]:
+        owner = getattr(owner, part)
+    last = name.rpartition(".")[2]
+    assert hasattr(owner, last), f"{module}.{name} is gone"
+    setattr(owner, last, value)
 
 
 def record_the_archiver(without: str) -> None:
-    from mcp_agent_mail.features.archiving import service
-
     environment = [f"{name}={os.environ[name]}" for name in RECORDING]
     guard = [f"--without={without}"] if without else []
-    service._COMMAND = ("/usr/bin/env", *environment, sys.executable, "-P", __file__, *guard, "archiver")  # type: ignore[assignment]
+    command = ("/usr/bin/env", *environment, sys.executable, "-P", __file__, *guard, "archiver")
+    replace("features.archiving.service", "_COMMAND", command)
 
 
 def make_rare_things_frequent() -> None:
-    """Checkpoints and repacks, which a run of seconds would not see."""
-    from mcp_agent_mail.archive import writer
-    from mcp_agent_mail.features.archiving import drain
-
-    writer.MANY_PACKS = PACKS
-    drain._REPACK_EVERY = REPACK_EVERY
+    """Checkpoints and joining of packs, which a run of seconds would not see."""
+    replace("archive.writer", "MANY_PACKS", PACKS)
     configure_writing(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
 
 
 def configure_writing(pragma: str) -> None:
-    from mcp_agent_mail.store import database
-
-    open_writing = database.open_writing
+    open_writing: Callable[..., sqlite3.Connection] = import_module("mcp_agent_mail.store.database").open_writing
 
     def configured(path: Path, *, echo: bool = False) -> sqlite3.Connection:
         connection = open_writing(path, echo=echo)
         connection.execute(pragma)
         return connection
 
-    database.open_writing = configured
+    replace("store.database", "open_writing", configured)
+
+
+def nothing(*_arguments: object) -> None:
+    """Stands in for a sync."""
 
 
 def without_sync_of_the_ref() -> None:
-    from mcp_agent_mail.archive import fast_import
-
-    fast_import._CONFIG = tuple(entry for entry in fast_import._CONFIG if not entry.startswith("core.fsync="))  # type: ignore[assignment]
+    config: tuple[str, ...] = import_module("mcp_agent_mail.archive.fast_import")._CONFIG
+    left = tuple(entry for entry in config if not entry.startswith("core.fsync="))
+    assert left != config
+    replace("archive.fast_import", "_CONFIG", left)
 
 
 def without_sync_of_the_folders() -> None:
     """Those of packs and branches; Git leaves them to us."""
-    from mcp_agent_mail.archive import fast_import, writer
-
-    fast_import.sync = lambda path: None
-    writer.ArchiveWriter._sync_folders = lambda self: None  # type: ignore[method-assign]
+    replace("archive.fast_import", "sync", nothing)
+    replace("archive.writer", "ArchiveWriter._sync_folders", nothing)
 
 
 def without_sync_of_the_files_people_read() -> None:
     """The note of an unclean stop goes with the refresh of the index, and nobody mends what is torn then."""
-    from mcp_agent_mail.archive import writer
-
-    writer.ArchiveWriter._sync_what_people_see = lambda self: None  # type: ignore[method-assign]
+    replace("archive.writer", "ArchiveWriter._sync_what_people_see", nothing)
 
 
 GUARDS: dict[str, Callable[[], None]] = {

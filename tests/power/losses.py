@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,21 +64,27 @@ def _instants(entries: Iterator[Entry]) -> dict[str, list[int]]:
     return {name: [at for at in places if at <= total] for name, places in found.items()}
 
 
+_INSTANTS: dict[str, Callable[[Entry, str, str | None], bool]] = {
+    "just answered": lambda entry, _target, _file: entry.kind is Kind.ANSWERED,
+    "between fast-import and mark": lambda entry, target, _file: (
+        entry.kind is Kind.RENAMED and target.endswith("refs/heads/main")
+    ),
+    "refresh of the index": lambda entry, target, _file: entry.kind is Kind.RENAMED and target.endswith(".git/index"),
+    "joining packs": lambda entry, target, _file: entry.kind is Kind.UNLINKED and target.endswith(".pack"),
+    "new archive": lambda entry, target, _file: (
+        entry.kind in (Kind.DIR_MADE, Kind.RENAMED) and target.endswith((".git.new", "/.git"))
+    ),
+    "checkpoint": lambda entry, _target, file: (
+        entry.kind is Kind.WRITTEN and file in ("mail.sqlite3", "mail.sqlite3.new")
+    ),
+}
+"""Each by its sign in the log: an entry, the path it leads to, the file it is about."""
+
+
 def _instant(entry: Entry, paths: dict[int, str]) -> str | None:
     target = entry.second or entry.first or ""
-    if entry.kind is Kind.ANSWERED:
-        return "just answered"
-    if entry.kind is Kind.RENAMED and target.endswith("refs/heads/main"):
-        return "between fast-import and mark"
-    if entry.kind is Kind.RENAMED and target.endswith(".git/index"):
-        return "refresh of the index"
-    if entry.kind is Kind.UNLINKED and target.endswith(".pack"):
-        return "repack"
-    if entry.kind in (Kind.DIR_MADE, Kind.RENAMED) and target.endswith((".git.new", "/.git")):
-        return "new archive"
-    if entry.kind is Kind.WRITTEN and paths.get(entry.inode) in ("mail.sqlite3", "mail.sqlite3.new"):
-        return "checkpoint"
-    return None
+    file = paths.get(entry.inode)
+    return next((name for name, is_it in _INSTANTS.items() if is_it(entry, target, file)), None)
 
 
 def simulate(recording: Recording, losses: list[Loss], folder: Path) -> Iterator[tuple[Loss, Path, Record]]:

@@ -85,8 +85,13 @@ class LoggedRecord(Record):
 
 class RecordedServer(Served):
     def __init__(self, root: Path, log: Log, shim: Path, *, without: str = "") -> None:
-        recording = {"LD_PRELOAD": str(shim), "POWER_ROOT": str(root), "POWER_LOG": str(log.path)}
-        super().__init__(root, ARCHIVE_COMMIT_INTERVAL_MS=str(COMMIT_INTERVAL_MS), **recording)
+        super().__init__(
+            root,
+            ARCHIVE_COMMIT_INTERVAL_MS=str(COMMIT_INTERVAL_MS),
+            LD_PRELOAD=str(shim),
+            POWER_ROOT=str(root),
+            POWER_LOG=str(log.path),
+        )
         self._without = without
 
     def command(self) -> list[str]:
