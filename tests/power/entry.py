@@ -33,11 +33,24 @@ def main(arguments: list[str]) -> int:
         from mcp_agent_mail.archiver import main as archive
 
         return archive()
+    if arguments[0] == "migrate":
+        return migrate(Path(arguments[1]))
     record_the_archiver(without)
     sys.argv = ["am", *arguments]
     from mcp_agent_mail.__main__ import main as am
 
     am()
+    return 0
+
+
+def migrate(path: Path) -> int:
+    from tests.power.log import Log
+    from tests.power.migrations import bring_to_next_schema, fill, make
+
+    log = Log(Path(os.environ["POWER_LOG"]))
+    for step in (make, fill, bring_to_next_schema):
+        step(path)
+        log.answered({"what": step.__name__})
     return 0
 
 

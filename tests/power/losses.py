@@ -18,6 +18,8 @@ from tests.power.recorder import Recording
 NEAR = 12
 """Entries of the log before and after an instant that count as near to it."""
 
+Answered = dict[str, Any]
+
 CHANCES = (0.0, 0.0, 0.3, 0.6, 0.9, 1.0)
 
 
@@ -87,11 +89,11 @@ def _instant(entry: Entry, paths: dict[int, str]) -> str | None:
     return next((name for name, is_it in _INSTANTS.items() if is_it(entry, target, file)), None)
 
 
-def simulate(recording: Recording, losses: list[Loss], folder: Path) -> Iterator[tuple[Loss, Path, Record]]:
+def simulate(recording: Recording, losses: list[Loss], folder: Path) -> Iterator[tuple[Loss, Path, list[Answered]]]:
     """For each loss the store it left and what had been answered before it. Every second disk is the milder one."""
     entries = read_log(recording.log, recording.root)
     disks = (Disk(), OrderedDisk())
-    answers: list[dict[str, Any]] = []
+    answers: list[Answered] = []
     for number, loss in enumerate(losses):
         while disks[0].count < loss.at:
             entry = next(entries)
@@ -104,10 +106,11 @@ def simulate(recording: Recording, losses: list[Loss], folder: Path) -> Iterator
         root = folder / f"loss-{number}" / "store"
         image = disk.after_loss(chance, names_kept=chance.choice(CHANCES), data_kept=chance.choice(CHANCES))
         image.build(root)
-        yield loss, root, _record(answers)
+        yield loss, root, answers
 
 
-def _record(answers: list[dict[str, Any]]) -> Record:
+def record_of(answers: list[Answered]) -> Record:
+    """The record of the kill rounds, of these answers alone."""
     record = Record()
     for answer in answers:
         fields = dict(answer)

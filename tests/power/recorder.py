@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.crash.clients import Agent, set_up
 from tests.crash.record import Record, Sent
@@ -83,14 +85,14 @@ class LoggedRecord(Record):
         super().add_agent(project, name, agent_id)
 
 
+def recording_environment(root: Path, log: Log, shim: Path) -> dict[str, Any]:
+    return {"LD_PRELOAD": str(shim), "POWER_ROOT": str(root), "POWER_LOG": str(log.path)}
+
+
 class RecordedServer(Served):
     def __init__(self, root: Path, log: Log, shim: Path, *, without: str = "") -> None:
         super().__init__(
-            root,
-            ARCHIVE_COMMIT_INTERVAL_MS=str(COMMIT_INTERVAL_MS),
-            LD_PRELOAD=str(shim),
-            POWER_ROOT=str(root),
-            POWER_LOG=str(log.path),
+            root, ARCHIVE_COMMIT_INTERVAL_MS=str(COMMIT_INTERVAL_MS), **recording_environment(root, log, shim)
         )
         self._without = without
 
@@ -118,6 +120,16 @@ def record_run(folder: Path, shim: Path, *, seed: int, without: str = "") -> Rec
         server.kill()
     wait_for_the_archiver(root)
     assert record.unexpected == []
+    return Recording(log.path, root)
+
+
+def record_migrations(folder: Path, shim: Path) -> Recording:
+    """Make a store, fill it, and bring it to a schema that is not there yet."""
+    root = folder.resolve() / "store"
+    root.mkdir()
+    log = Log(folder.resolve() / "power.log")
+    environment = os.environ | recording_environment(root, log, shim)
+    subprocess.run([sys.executable, "-P", ENTRY, "migrate", root / "mail.sqlite3"], env=environment, check=True)
     return Recording(log.path, root)
 
 

@@ -15,12 +15,14 @@ import pytest
 from tests.power.disk import Disk
 from tests.power.examine import examine, examine_with_a_server
 from tests.power.log import read_log
-from tests.power.losses import Loss, choose_losses, simulate
-from tests.power.recorder import Recording, build_shim, no_recorder, record_run
+from tests.power.losses import Loss, choose_losses, record_of, simulate
+from tests.power.migrations import faults_of_migrated
+from tests.power.recorder import Recording, build_shim, no_recorder, record_migrations, record_run
 
 RUNS = 3
 LOSSES_OF_A_RUN = 40
 LOSSES_WITHOUT_A_GUARD = 30
+LOSSES_WHILE_MIGRATING = 60
 REAL_STARTS = 4
 LOSSES_IN_EVERY_TEST_RUN = 4
 SEED = 20_261_121
@@ -44,7 +46,7 @@ def faults_of(recording: Recording, losses: list[Loss], folder: Path) -> dict[Lo
     """The losses that leave something wrong, and what."""
     found = {}
     for loss, root, answered in simulate(recording, losses, folder):
-        if faults := examine(root, answered):
+        if faults := examine(root, record_of(answered)):
             found[loss] = faults
         shutil.rmtree(root.parent)
     return found
@@ -92,7 +94,7 @@ def test_a_server_starts_on_what_a_loss_of_power_left(tmp_path: Path, shim: Path
     found = {
         str(loss): faults
         for loss, root, answered in simulate(recording, losses, tmp_path / "losses")
-        if (faults := examine_with_a_server(root, answered))
+        if (faults := examine_with_a_server(root, record_of(answered)))
     }
 
     assert found == {}
@@ -118,3 +120,19 @@ def test_with_a_guard_taken_out_the_check_fails(guard: str, tmp_path: Path, shim
 
     print(f"without {guard}: {len(faults)} of {len(losses)} losses of power are seen")  # noqa: T201  # for a person
     assert faults != {}
+
+
+@pytest.mark.crash
+def test_a_loss_of_power_while_a_store_is_made_or_migrated_loses_nothing(tmp_path: Path, shim: Path) -> None:
+    recording = record_migrations(tmp_path, shim)
+    assert replayed(recording) == on_disk(recording.root), "the recorder saw everything"
+    losses = choose_losses(recording, LOSSES_WHILE_MIGRATING, SEED)
+
+    found = {
+        str(loss): faults
+        for loss, root, answers in simulate(recording, losses, tmp_path / "losses")
+        if (faults := faults_of_migrated(root / "mail.sqlite3", {answer["what"] for answer in answers}))
+    }
+
+    assert found == {}
+    print(f"making and migrating a store: {len(losses)} losses of power, nothing lost")  # noqa: T201  # for a person
