@@ -57,6 +57,9 @@ def test_the_store_is_looked_at_in_a_copy(store: Path) -> None:
         ("UPDATE counters SET value = 0", Part.COUNTERS),
         ("UPDATE messages SET subject = 'changed behind the index'", Part.SEARCH_INDEX),
         ("INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')", Part.SEARCH_INDEX),
+        ("DROP INDEX messages_sender", Part.SCHEMA),
+        ("CREATE TABLE notes (text TEXT)", Part.SCHEMA),
+        ("ALTER TABLE meta ADD COLUMN note TEXT", Part.SCHEMA),
     ],
 )
 def test_every_kind_of_damage_is_found(store: Path, damage: str, part: Part) -> None:
@@ -77,6 +80,15 @@ def test_damaged_pages_are_found(store: Path, damage: Callable[[Path], None]) ->
     damage(store)
 
     assert Part.PAGES in {fault.part for fault in find_faults(store)}
+
+
+def test_a_changed_schema_is_told_by_name(store: Path) -> None:
+    change(store, "DROP INDEX messages_sender", "CREATE TABLE notes (text TEXT)")
+
+    assert [fault.evidence for fault in find_faults(store)] == [
+        "messages_sender is missing (schema 1)",
+        "notes is not of this program (schema 1)",
+    ]
 
 
 def test_another_programs_file_is_refused(tmp_path: Path) -> None:

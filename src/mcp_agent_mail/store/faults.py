@@ -48,9 +48,3 @@ def is_outside_fault(error: sqlite3.Error) -> bool:
 def _primary_code(error: sqlite3.Error) -> int | None:
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & _PRIMARY_CODE
-
-
-def is_damage(error: sqlite3.Error) -> bool:
-    """Does the error say that the file, or the full-text index in it, is not what SQLite wrote?"""
-    code: int | None = getattr(error, "sqlite_errorcode", None)
-    return code is not None and code & _PRIMARY_CODE in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)

@@ -38,7 +38,3 @@ class Meta:
     def note_check(self, now: Micros) -> None:
         """The smallest real write: proves that the writer commits."""
         self._connection.execute(_PUT, (_CHECKED_AT, str(now)))
-
-    def check_full_text(self) -> None:
-        """Raise DatabaseError unless the full-text index is made of exactly the messages that are there."""
-        self._connection.execute("INSERT INTO messages_fts (messages_fts, rank) VALUES ('integrity-check', 1)")

@@ -1,4 +1,4 @@
-"""Is the database itself sound? Its pages, references, counters and search index, looked at in a copy.
+"""Is the database itself sound? Its pages, schema, references, counters and search index, looked at in a copy.
 
 The index can only be checked by a connection that may write, so everything is checked in a private
 copy, taken in one step: one moment of the store, also beside a running server, which is not touched.
@@ -14,12 +14,16 @@ from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store.connection import add_functions, open_reading
-from mcp_agent_mail.store.migrate import require_ours
+from mcp_agent_mail.store.migrate import apply_migration, require_ours, shipped_migrations
 
 FAULTS_SHOWN = 100
 
 _INTEGRITY = f"PRAGMA integrity_check({FAULTS_SHOWN})"
+_SCHEMA = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY name"
+# FTS5 makes these for itself; their text depends on SQLite's version.
+_FTS_OWN = frozenset(f"messages_fts_{part}" for part in ("config", "content", "data", "docsize", "idx"))
 _FOREIGN_KEYS = "PRAGMA foreign_key_check"
 # rank 1: compare with the messages too, not only the index with itself.
 _SEARCH_INDEX = "INSERT INTO messages_fts (messages_fts, rank) VALUES ('integrity-check', 1)"
@@ -41,6 +45,7 @@ class Part(StrEnum):
     """What of the database is at fault."""
 
     PAGES = "database"
+    SCHEMA = "schema"
     REFERENCES = "references"
     COUNTERS = "counters"
     SEARCH_INDEX = "search index"
@@ -70,11 +75,30 @@ def find_faults(path: Path) -> list[Fault]:
 def _faults(connection: sqlite3.Connection) -> Iterator[Fault]:
     damaged = [row[0] for row in connection.execute(_INTEGRITY) if row[0] != "ok"]
     yield from (Fault(part=Part.PAGES, evidence=line) for line in damaged)
-    for check in (_references, _counters, _search_index):
+    for check in (_schema, _references, _counters, _search_index):
         try:
             yield from check(connection)
         except sqlite3.DatabaseError as unreadable:
             yield Fault(part=Part.PAGES, evidence=f"{check.__name__.removeprefix('_')} cannot be read: {unreadable}")
+
+
+def _schema(connection: sqlite3.Connection) -> Iterator[Fault]:
+    """What the migrations make, against what is there."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
+        add_functions(fresh)
+        for migration in shipped_migrations()[:version]:
+            apply_migration(fresh, migration, no_fault)
+        wanted = _definitions(fresh)
+    found = _definitions(connection)
+    differing = [name for name in sorted(wanted | found) if wanted.get(name) != found.get(name)]
+    for name in differing[:FAULTS_SHOWN]:
+        how = "is missing" if name not in found else "differs" if name in wanted else "is not of this program"
+        yield Fault(part=Part.SCHEMA, evidence=f"{name} {how} (schema {version})")
+
+
+def _definitions(connection: sqlite3.Connection) -> dict[str, str]:
+    return {name: sql for name, sql in connection.execute(_SCHEMA) if name not in _FTS_OWN}
 
 
 def _references(connection: sqlite3.Connection) -> Iterator[Fault]:

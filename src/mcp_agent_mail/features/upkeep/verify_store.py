@@ -9,6 +9,7 @@ from mcp_agent_mail.store.soundness import Fault, Part, find_faults
 
 _PROBLEMS = {
     Part.PAGES: "damaged",
+    Part.SCHEMA: "changed",
     Part.REFERENCES: "dangling",
     Part.COUNTERS: "wrong",
     Part.SEARCH_INDEX: "different",
@@ -16,7 +17,7 @@ _PROBLEMS = {
 
 
 def verify_store(database_path: Path) -> list[Finding]:
-    """Check pages, references, counters and the search index. Changes nothing. Raises StoreRefused."""
+    """Check pages, schema, references, counters and the search index. Changes nothing. Raises StoreRefused."""
     return [_finding(fault, database_path) for fault in find_faults(database_path)]
 
 
