@@ -61,7 +61,8 @@ conformance: $(NPM) ## The MCP conformance suite against a running server, both 
 	@$(BIN)/python -m tests.conformance scenarios $(ARGS)
 
 .PHONY: crash
-crash: $(DEV) ## Concurrent clients and kill -9, round after round
+crash: $(DEV) ## Concurrent clients and kill -9, round after round; simulated losses of power
+	@command -v cc >/dev/null || echo "NO LOSS OF POWER WILL BE SIMULATED: there is no C compiler (cc)" >&2
 	@$(BIN)/pytest -m crash -s $(ARGS)
 
 .PHONY: bench
