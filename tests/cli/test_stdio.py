@@ -131,15 +131,15 @@ def test_it_ends_with_its_input_and_the_server_goes_on(household: Household) -> 
 
 def test_what_is_no_message_is_refused_and_the_next_one_answered(household: Household) -> None:
     with household.client() as client:
-        client.write(b"{\n[]\n\n")
-        refused = [client.read(), client.read()]
+        client.write(b"{\n[]\n\n" + b"[" * 100_000 + b"\n")
+        refused = [client.read() for _ in range(3)]
         client.write(
             b'{"jsonrpc":"2.0","id":"big","method":"ping","params":{"x":"' + b"a" * (5 * 1024 * 1024) + b'"}}\n'
         )
         too_long = client.read()
         alive = client.open()
 
-    assert [answer["error"]["code"] for answer in [*refused, too_long]] == [-32700, -32600, -32600]
+    assert [answer["error"]["code"] for answer in [*refused, too_long]] == [-32700, -32600, -32700, -32600]
     assert alive["result"]["serverInfo"]["name"] == "mcp-agent-mail"
 
 
@@ -188,6 +188,14 @@ def test_a_server_that_cannot_start_is_told_with_its_own_words(tmp_path: Path) -
         taken = f"127.0.0.1:{other.port} is taken by process {other.pid}"
 
     assert taken in answer["error"]["message"]
+
+
+def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with Household(tmp_path) as household, household.client(STORAGE_ROOT=str(tmp_path / "file" / "store")) as client:
+        answer = client.ask("initialize")
+
+    assert "file/store" in answer["error"]["message"]
 
 
 def test_an_address_makes_no_sense_for_it(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ class Proxy:
         """Pass one message on. Blocks while MAX_AT_ONCE requests are under way."""
         try:
             message = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             self.refuse(_PARSE_ERROR, "That line is no JSON.")
             return
         if not isinstance(message, dict):

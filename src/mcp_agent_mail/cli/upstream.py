@@ -108,7 +108,10 @@ class Upstream:
         """One thread looks, the others wait for what it finds."""
         with self._search:
             if self._url is None:
-                found = urlsplit(self._named_url() or self._find(give_up_at))
+                try:
+                    found = urlsplit(self._named_url() or self._find(give_up_at))
+                except OSError as failed:
+                    raise NoServer(f"No server can be started or found: {failed}.") from failed
                 with self._lock:
                     self._url = found
                 self._was_found = True
