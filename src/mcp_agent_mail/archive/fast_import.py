@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from mcp_agent_mail.archive.repository import BRANCH, Repository, sync
 from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.git import GitFailed
 
 _MODE = "100644"
 _PASSING = "refs/agent-mail/import"
 _PACKED = b"progress packed"
+_HEXSHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _NOT_IN_IDENT = str.maketrans("", "", "<>\n\r\0")
 
 # Without core.fsync=all Git syncs the pack but not the branch that points to it.
@@ -47,11 +51,23 @@ def import_commit(repository: Repository, commit: NewCommit, *, onto_tip: bool) 
     stream = b"".join(_stream(commit, onto_tip=onto_tip))
     with repository.talk("fast-import", "--quiet", "--done", config=_CONFIG) as git:
         git.say(stream)
-        hexsha = git.hear().decode()
-        if git.hear() == _PACKED:
+        hexsha = git.hear().decode("ascii", "replace")
+        is_packed = bool(_HEXSHA.fullmatch(hexsha)) and git.hear() == _PACKED
+        if is_packed:
             sync(repository.git_path / "objects" / "pack")
             git.say(b"reset %s\nfrom %s\n\ndone\n" % (BRANCH.encode(), hexsha.encode()))
+    if not is_packed or not _is_on_branch(repository, hexsha):
+        # Whatever it said: an event counts as archived only when the branch has it.
+        raise GitFailed(f"git fast-import ended well, but {BRANCH} of {repository.path} does not have the commit.")
     return hexsha
+
+
+def _is_on_branch(repository: Repository, hexsha: str) -> bool:
+    """Read from the branch's own file, which costs nothing; asked of Git when a person has committed meanwhile."""
+    with suppress(OSError):
+        if (repository.git_path / BRANCH).read_text() == f"{hexsha}\n":
+            return True
+    return not repository.git("rev-list", "--max-count=1", hexsha, f"^{BRANCH}")
 
 
 def _stream(commit: NewCommit, *, onto_tip: bool) -> Iterator[bytes]:

@@ -8,9 +8,10 @@ and every call has a time limit.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from tempfile import TemporaryFile
 from typing import IO
@@ -79,13 +80,17 @@ def run_git(
         stderr=subprocess.PIPE,
         env=scrubbed_environment(os.environ),
         pass_fds=tuple(keep_fds),
+        process_group=0,
     ) as process:
         try:
             stdout, stderr = process.communicate(stdin, timeout=timeout_s)
         except subprocess.TimeoutExpired:
-            process.kill()
+            _kill(process)
             _, stderr = process.communicate()
             raise _failed(arguments, None, stderr) from None
+        except BaseException:
+            _kill(process)
+            raise
         if process.returncode != 0:
             raise _failed(arguments, process.returncode, stderr)
         return stdout
@@ -129,53 +134,79 @@ def talk_to_git(
             stderr=stderr,
             env=scrubbed_environment(os.environ),
             pass_fds=tuple(keep_fds),
+            process_group=0,
         ) as process,
     ):
         assert process.stdin is not None
         assert process.stdout is not None
-        watch = threading.Timer(timeout_s, process.kill)
-        watch.daemon = True
-        watch.start()
         talk = Conversation(process.stdin, process.stdout)
-        try:
-            yield talk
-            talk.end()
-            code = process.wait()
-        except BaseException:
-            process.kill()
-            talk.end()
-            raise
-        finally:
-            is_too_late = watch.finished.is_set()
-            watch.cancel()
+        with _watched(process, timeout_s) as is_too_late:
+            try:
+                yield talk
+                talk.end()
+                code = process.wait()
+            except BaseException:
+                _kill(process)
+                talk.end()
+                raise
         if code != 0:
             stderr.seek(0)
-            raise _failed(arguments, None if is_too_late else code, stderr.read())
+            raise _failed(arguments, None if is_too_late() else code, stderr.read())
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """With all it has started: a wrapper's child would hold the pipes open, and us."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 @contextmanager
-def stream_git(*arguments: str, config: Sequence[str] = ()) -> Iterator[IO[bytes]]:
+def _watched(process: subprocess.Popen[bytes], timeout_s: float | None) -> Iterator[Callable[[], bool]]:
+    """Kill `process` when the time is up; whether it was. Without `timeout_s` it may take as long as it likes."""
+    was_killed = threading.Event()
+
+    def end() -> None:
+        was_killed.set()
+        _kill(process)
+
+    watch = threading.Timer(timeout_s or 0, end)
+    watch.daemon = True
+    if timeout_s is not None:
+        watch.start()
+    try:
+        yield was_killed.is_set
+    finally:
+        watch.cancel()
+
+
+@contextmanager
+def stream_git(*arguments: str, config: Sequence[str] = (), timeout_s: float | None = None) -> Iterator[IO[bytes]]:
     """What a Git command prints, as a stream; leaving early ends the command. Raises GitFailed at the end."""
-    with subprocess.Popen(
-        _command(arguments, config),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=scrubbed_environment(os.environ),
-    ) as process:
+    with (
+        TemporaryFile() as stderr,
+        subprocess.Popen(
+            _command(arguments, config),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env=scrubbed_environment(os.environ),
+            process_group=0,
+        ) as process,
+        _watched(process, timeout_s) as is_too_late,
+    ):
         assert process.stdout is not None
-        assert process.stderr is not None
         try:
             yield process.stdout
         except BaseException:
-            process.kill()
+            _kill(process)
             raise
         if process.stdout.read(1):
-            process.kill()
+            _kill(process)
             return
-        stderr = process.stderr.read()
         if process.wait() != 0:
-            raise _failed(arguments, process.returncode, stderr)
+            stderr.seek(0)
+            raise _failed(arguments, None if is_too_late() else process.returncode, stderr.read())
 
 
 class GitJob:
