@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.git import GitFailed, run_git, scrubbed_environment, stream_git
+from mcp_agent_mail.core.git import GitFailed, run_git, scrubbed_environment, stream_git, talk_to_git
 
 
 def test_git_variables_of_the_caller_do_not_reach_git() -> None:
@@ -57,3 +57,36 @@ def test_git_inherits_no_secret() -> None:
     kept = scrubbed_environment(given)
 
     assert kept.keys() & given.keys() == {"PATH"}
+
+
+def test_git_is_told_more_once_it_has_answered(tmp_path: Path) -> None:
+    run_git("init", "-q", str(tmp_path))
+    blob = run_git("-C", str(tmp_path), "hash-object", "-w", "--stdin", stdin=b"one").decode().strip()
+
+    with talk_to_git("-C", str(tmp_path), "cat-file", "--batch-check") as git:
+        git.say(f"{blob}\n".encode())
+        first = git.hear()
+        git.say(b"nothing\n")
+        second = git.hear()
+
+    assert (first, second) == (f"{blob} blob 3".encode(), b"nothing missing")
+
+
+def test_a_conversation_that_ends_badly_raises_whatever_was_still_to_be_said() -> None:
+    def say_much() -> None:
+        with talk_to_git("--git-dir=/nowhere", "cat-file", "--batch-check") as git:
+            assert git.hear() == b""
+            git.say(b"HEAD\n" * 100_000)
+
+    with pytest.raises(GitFailed, match=r"git cat-file ended with code 128: .*not a git repository"):
+        say_much()
+
+
+def test_a_conversation_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    run_git("init", "-q", str(tmp_path))
+
+    with (
+        pytest.raises(GitFailed, match="took too long"),
+        talk_to_git("-C", str(tmp_path), "cat-file", "--batch-check", timeout_s=0.05) as git,
+    ):
+        assert git.hear() == b""
