@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -68,16 +67,17 @@ def test_every_kind_of_damage_is_found(store: Path, damage: str, part: Part) -> 
     assert [fault.part for fault in find_faults(store)] == [part]
 
 
-def overwrite_a_page(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[3 * 4096 + 8 : 3 * 4096 + 64] = b"\xff" * 56
-    path.write_bytes(bytes(content))
-
-
-@pytest.mark.parametrize("damage", [overwrite_a_page])
-def test_damaged_pages_are_found(store: Path, damage: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize("damaged", ["sqlite_schema", "messages_sender", "messages", "messages_fts_data"])
+def test_damaged_pages_are_found(store: Path, damaged: str) -> None:
     change(store, "PRAGMA wal_checkpoint(TRUNCATE)")
-    damage(store)
+    with closing(sqlite3.connect(store)) as connection:
+        (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+        root = "SELECT max(rootpage) FROM (SELECT rootpage FROM sqlite_schema WHERE name = ? UNION SELECT 1)"
+        (page,) = connection.execute(root, (damaged,)).fetchone()
+    start = (page - 1) * page_bytes + (100 if page == 1 else 0)
+    content = bytearray(store.read_bytes())
+    content[start : start + 56] = b"\xff" * 56
+    store.write_bytes(bytes(content))
 
     assert Part.PAGES in {fault.part for fault in find_faults(store)}
 

@@ -73,13 +73,17 @@ def find_faults(path: Path) -> list[Fault]:
 
 
 def _faults(connection: sqlite3.Connection) -> Iterator[Fault]:
-    damaged = [row[0] for row in connection.execute(_INTEGRITY) if row[0] != "ok"]
-    yield from (Fault(part=Part.PAGES, evidence=line) for line in damaged)
-    for check in (_schema, _references, _counters, _search_index):
+    for check in (_pages, _schema, _references, _counters, _search_index):
         try:
             yield from check(connection)
         except sqlite3.DatabaseError as unreadable:
             yield Fault(part=Part.PAGES, evidence=f"{check.__name__.removeprefix('_')} cannot be read: {unreadable}")
+
+
+def _pages(connection: sqlite3.Connection) -> Iterator[Fault]:
+    for (line,) in connection.execute(_INTEGRITY):
+        if line != "ok":
+            yield Fault(part=Part.PAGES, evidence=line)
 
 
 def _schema(connection: sqlite3.Connection) -> Iterator[Fault]:
