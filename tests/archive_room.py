@@ -25,7 +25,7 @@ from mcp_agent_mail.domain.messages import Importance, Message, NewMessage, NewR
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
 from mcp_agent_mail.features.archiving.drain import Drain, DrainPlan
-from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER, ArchiverSettings
+from mcp_agent_mail.features.archiving.launch import MAX_TRACKED_FILES, PROJECTS_FOLDER, ArchiverSettings
 from mcp_agent_mail.features.archiving.reports import Committed, Failed, Report
 from mcp_agent_mail.features.upkeep.verify import VerifyReport, verify_archives
 from mcp_agent_mail.store.connection import open_reading, open_writing
@@ -72,6 +72,8 @@ class ArchiveRoom:
     connection: sqlite3.Connection
     reports: list[Report] = field(default_factory=list)
     unmarked: bool = False
+    in_workspace: bool = False
+    max_tracked_files: int = MAX_TRACKED_FILES
 
     @property
     def database(self) -> Path:
@@ -89,6 +91,8 @@ class ArchiveRoom:
             author_name="mcp-agent",
             author_email="mcp-agent@example.com",
             commit_interval_ms=500,
+            in_workspace=self.in_workspace,
+            max_tracked_files=self.max_tracked_files,
         )
 
     @property
@@ -198,7 +202,13 @@ class ArchiveRoom:
     def drain(self, reach: Reach = no_fault) -> Iterator[Drain]:
         """A drain as a new process would have it."""
         owner = ArchiveOwner(store_id=self.store_id, author_name="mcp-agent", author_email="mcp-agent@example.com")
-        plan = DrainPlan(projects_path=self.root / PROJECTS_FOLDER, owner=owner, interval=Micros(SECOND // 2))
+        plan = DrainPlan(
+            projects_path=self.root / PROJECTS_FOLDER,
+            owner=owner,
+            interval=Micros(SECOND // 2),
+            in_workspace=self.in_workspace,
+            max_tracked_files=self.max_tracked_files,
+        )
         with closing(open_reading(self.database)) as connection:
             yield Drain(
                 plan, Outbox(connection), Projects(connection), report=self._hear, clock=self.clock, reach=reach

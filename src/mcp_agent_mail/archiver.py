@@ -1,6 +1,6 @@
 """The archive's child process: `python -m mcp_agent_mail.archiver`, started by the server.
 
-Its standard input says what to do: first a line of settings, then a line per wake-up, `drain SECONDS`
+Its standard input says what to do: first a line of settings, then a line per wake-up or request, `drain SECONDS`
 for an orderly end. When the input closes, the server is gone, and it ends too. On standard output
 it reports commits, which the server's one writer marks. It alone changes archives while it runs,
 and it imports neither FastMCP nor SQLModel, so that it stays small.
@@ -19,7 +19,7 @@ from types import FrameType
 from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.features.archiving.drain import Drain
-from mcp_agent_mail.features.archiving.launch import DRAIN, WAKE, ArchiverSettings
+from mcp_agent_mail.features.archiving.launch import CHECK_OUT, DRAIN, WAKE, ArchiverSettings, CheckOut
 from mcp_agent_mail.features.archiving.plan import open_drain
 from mcp_agent_mail.features.archiving.reports import Drained, Ready, Report, to_line
 
@@ -79,6 +79,8 @@ def _serve(drain: Drain, instructions: Instructions) -> None:
             pending = drain.flush(Micros(system_clock() + int(seconds * SECOND)))
             _report(Drained(pending=pending))
             return
+        if line is not None and line.startswith(CHECK_OUT):
+            drain.check_out(CheckOut.from_line(line))
         instructions.skip(WAKE.rstrip())
 
 

@@ -11,7 +11,9 @@ from mcp_agent_mail.core.tools import ToolTable
 from mcp_agent_mail.domain.caller import AgentAuth
 from mcp_agent_mail.domain.names import NameEnforcement
 from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER, ArchiverSettings
+from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.archiving.service import ArchivingService
+from mcp_agent_mail.features.archiving.tools import archiving_tools
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.callers import AuthRules
 from mcp_agent_mail.features.identity.resources import identity_resources
@@ -68,7 +70,7 @@ def build_services(
         enforcement=NameEnforcement(settings.agent_name_enforcement_mode),
         clock=clock,
     )
-    projects = ProjectService(store, projects_path=settings.storage_root / PROJECTS_FOLDER)
+    projects = ProjectService(store, places=archive_places(settings))
     messaging = MessagingService(
         store, body_max_bytes=settings.message_body_max_bytes, note_activity=identity.touch, clock=clock
     )
@@ -86,6 +88,7 @@ def build_services(
         tools=ToolTable(
             [
                 *upkeep_tools(upkeep),
+                *archiving_tools(archiving, identity.caller),
                 *project_tools(projects, identity.caller),
                 *identity_tools(identity, identity.caller),
                 *messaging_tools(messaging, identity.caller),
@@ -111,6 +114,14 @@ def archiver_settings(settings: Settings) -> ArchiverSettings:
         author_name=settings.git_author_name,
         author_email=settings.git_author_email,
         commit_interval_ms=settings.archive_commit_interval_ms,
+        in_workspace=settings.archive_location == "workspace",
+        max_tracked_files=settings.archive_max_tracked_files,
+    )
+
+
+def archive_places(settings: Settings) -> ArchivePlaces:
+    return ArchivePlaces(
+        projects_path=settings.storage_root / PROJECTS_FOLDER, in_workspace=settings.archive_location == "workspace"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -173,5 +174,5 @@ def test_after_joining_each_pack_is_at_least_twice_the_next_smaller(sizes: Seque
     left = [pack.objects for pack in packs if pack not in joined]
     total = sum(pack.objects for pack in joined)
     after = sorted([*left, total] if joined else left)
-    assert all(bigger >= FACTOR * smaller for smaller, bigger in zip(after, after[1:], strict=False))
+    assert all(bigger >= FACTOR * smaller for smaller, bigger in itertools.pairwise(after))
     assert len(joined) != 1

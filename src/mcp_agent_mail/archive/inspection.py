@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_agent_mail.archive.months import STATE, MonthsNote
 from mcp_agent_mail.archive.repository import BRANCH, Repository
 from mcp_agent_mail.core.git import GitFailed
 from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
@@ -33,6 +34,7 @@ class Inspection:
     def __init__(self, path: Path) -> None:
         self._repository = Repository(path)
         self._hashed: dict[tuple[int, int, int, int], str] = {}
+        self._kept = MonthsNote(path / STATE).read()
 
     @property
     def path(self) -> Path:
@@ -73,11 +75,16 @@ class Inspection:
                     yield StrangerChange(hexsha=hexsha, path=path)
 
     def work_tree_differs(self, file: TreeFile) -> str | None:
-        """How the file people see differs from Git: missing or different; None when it does not."""
+        """How the file people see differs from Git: missing or different; None when it does not.
+
+        A file of a month that was put away need not be there.
+        """
         try:
             found = self._blob_on_disk(self._repository.path / file.path)
         except OSError:
             found = None
+        if found is None and self._kept is not None and not self._kept.hold(file.path):
+            return None
         if found == file.blob or self._at_tip(file.path) == found:
             return None
         return "missing" if found is None else "different"

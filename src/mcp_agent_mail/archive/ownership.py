@@ -55,7 +55,7 @@ def require_fit(repository: Repository, store_id: str, claim: Claim) -> None:
 
 def _require_store(repository: Repository, store_id: str) -> None:
     path = repository.path
-    found = _store_of(repository)
+    found = store_of(repository)
     if found is None:
         raise ForeignArchive(
             f"{path} has commits but no readable {ARCHIVE_FILE}: it is no archive of this store.",
@@ -71,7 +71,7 @@ def _require_store(repository: Repository, store_id: str) -> None:
         )
 
 
-def _store_of(repository: Repository) -> str | None:
+def store_of(repository: Repository) -> str | None:
     """Whose archive its own file says it is. Raises GitFailed when Git cannot tell: that proves nothing."""
     if not repository.git("ls-tree", "-z", BRANCH, "--", ARCHIVE_FILE):
         return None

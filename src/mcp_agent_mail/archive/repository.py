@@ -55,21 +55,38 @@ class SealedCommit:
     last_seq: OutboxSeq
 
 
-class Repository:
-    """Git on one archive. `lock_fds` (the archive lock) stay open in every Git process that writes."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitRun:
+    """How Git is run: `lock_fds` (the archive lock) stay open in every process that writes, none takes longer."""
 
-    def __init__(self, path: Path, *, lock_fds: Sequence[int] = ()) -> None:
+    lock_fds: Sequence[int] = ()
+    timeout_s: float = DEFAULT_TIMEOUT_S
+
+
+PLAIN_RUN = GitRun()
+
+
+class Repository:
+    """Git on one archive."""
+
+    def __init__(self, path: Path, *, run: GitRun = PLAIN_RUN) -> None:
         self.path = path
         self.git_path = path / ".git"
-        self._lock_fds = lock_fds
+        self._lock_fds = run.lock_fds
+        self._timeout_s = run.timeout_s
         # Named, never discovered: in a folder without `.git`, Git would take the next one above it.
         self._place = (f"--git-dir={self.git_path}", f"--work-tree={path}")
 
     def git(
-        self, *arguments: str, stdin: bytes = b"", config: Sequence[str] = (), timeout_s: float = DEFAULT_TIMEOUT_S
+        self, *arguments: str, stdin: bytes = b"", config: Sequence[str] = (), timeout_s: float | None = None
     ) -> bytes:
         return run_git(
-            *self._place, *arguments, stdin=stdin, config=config, timeout_s=timeout_s, keep_fds=self._lock_fds
+            *self._place,
+            *arguments,
+            stdin=stdin,
+            config=config,
+            timeout_s=self._timeout_s if timeout_s is None else timeout_s,
+            keep_fds=self._lock_fds,
         )
 
     def start(self, *arguments: str, stdin: bytes = b"", config: Sequence[str] = (), is_locked: bool = True) -> GitJob:
@@ -79,7 +96,7 @@ class Repository:
 
     def talk(self, *arguments: str, config: Sequence[str] = ()) -> AbstractContextManager[Conversation]:
         """A command that is told more once it has answered."""
-        return talk_to_git(*self._place, *arguments, config=config, keep_fds=self._lock_fds)
+        return talk_to_git(*self._place, *arguments, config=config, timeout_s=self._timeout_s, keep_fds=self._lock_fds)
 
     def exists(self) -> bool:
         return all((self.git_path / name).exists() for name in ("HEAD", "objects", "refs"))
@@ -109,14 +126,15 @@ class Repository:
         for folder in (self.path, self.path.parent, self.path.parent.parent):
             sync(folder)
 
-    def records(self, *arguments: str) -> Iterator[str]:
-        """The fields that a reading command prints with `-z`, as they come."""
-        with stream_git(*self._place, *arguments) as stdout:
+    def records(self, *arguments: str, timeout_s: float | None = None) -> Iterator[str]:
+        """The fields that a reading command prints with `-z`, as they come. `timeout_s` includes the reader's time."""
+        with stream_git(*self._place, *arguments, timeout_s=timeout_s) as stdout:
             yield from _records(stdout)
 
     def sealed(self, revisions: str = BRANCH) -> Iterator[SealedCommit]:
         """Our commits, newest first. A person's own commits have no trailer and are passed over."""
-        for record in self.records("log", "-z", f"--format={_SEALED_FORMAT}", revisions, "--"):
+        log = ("log", "--no-show-signature", "-z", f"--format={_SEALED_FORMAT}", revisions, "--")
+        for record in self.records(*log, timeout_s=self._timeout_s):
             hexsha, seconds, subject, trailer = record.split("\x1f")
             if trailer.isdigit():
                 yield SealedCommit(

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from mcp_agent_mail.archive.repository import sync
+from mcp_agent_mail.core.errors import Conflict
 
 _FOLDERS_REMEMBERED = 10_000
 _SYNCED_ONE_BY_ONE = 1_000
+_BLOCKED_REMEMBERED = 1_000
+_BLOCKED_SHOWN = 20
+
+
+class WorkTreeBlocked(Conflict):
+    """A person's folder or file stands where one of ours belongs; it is left alone."""
 
 
 class WorkTree:
-    """`scratch` lies inside `.git`, on the same file system: half a file is never seen under its name."""
+    """`scratch` lies inside `.git`, on the same file system: half a file is never seen under its name.
 
-    def __init__(self, root: Path, scratch: Path) -> None:
+    What it does not `show` is in Git alone and not written.
+    """
+
+    def __init__(self, root: Path, scratch: Path, shows: Callable[[str], bool]) -> None:
         self._root = root
         self._scratch = scratch
+        self._shows = shows
         self._known: set[str] = set()
         self._not_synced: set[str] = set()
+        self.blocked: set[str] = set()
 
     def write(self, files: Mapping[str, bytes]) -> None:
         """Write every file; equal contents become one inode with many names."""
@@ -31,13 +43,35 @@ class WorkTree:
             self.put(content, paths)
 
     def put(self, content: bytes, paths: Iterable[str]) -> None:
+        shown = [path for path in paths if self._shows(path)]
+        if not shown:
+            return
         fresh = self._scratch / "new"
         _write_anew(fresh, content)
-        for path in paths:
-            self._make_folder(path)
-            self._place(fresh, self._root / path, content)
-            self.note(path)
+        for path in shown:
+            try:
+                self._make_folder(path)
+                self._place(fresh, self._root / path, content)
+            except (IsADirectoryError, NotADirectoryError, FileExistsError):
+                # A person put a folder where a file belongs, or a file where a folder does. Git has it: go on.
+                self._note_blocked(path)
+            else:
+                self.note(path)
         fresh.unlink()
+
+    def require_unblocked(self) -> None:
+        """Raise WorkTreeBlocked when something stands where files belong."""
+        if self.blocked:
+            path = self._root / min(self.blocked)
+            raise WorkTreeBlocked(
+                f"{path} cannot be written: something else stands there. Git has {len(self.blocked)} such files.",
+                hint=f"Move what is at {path}, or at a folder of it, away; the file is then written by itself.",
+                data={"paths": sorted(self.blocked)[:_BLOCKED_SHOWN]},
+            )
+
+    def _note_blocked(self, path: str) -> None:
+        if len(self.blocked) < _BLOCKED_REMEMBERED:
+            self.blocked.add(path)
 
     def note(self, path: str) -> None:
         """This file may be in the kernel's memory alone: `sync` is to put it on disk."""

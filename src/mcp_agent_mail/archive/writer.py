@@ -2,28 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mcp_agent_mail.archive.fast_import import NewCommit, Signature, import_commit
 from mcp_agent_mail.archive.index import refresh_index
+from mcp_agent_mail.archive.months import (
+    EXTRA_MONTHS,
+    STATE,
+    KeptMonths,
+    MonthsNote,
+    Thinning,
+    files_of_month,
+    is_in_force,
+    months_around,
+    months_of_branch,
+)
 from mcp_agent_mail.archive.ownership import Claim, require_fit
-from mcp_agent_mail.archive.packs import Repack, count_packs, start_repack
+from mcp_agent_mail.archive.packs import Repack, count_packs, pack_folder, start_repack
 from mcp_agent_mail.archive.recovery import remove_leftovers, remove_torn_index, restore_recent_files
-from mcp_agent_mail.archive.repository import Repository, SealedCommit, sync
+from mcp_agent_mail.archive.repository import BRANCH, PLAIN_RUN, GitRun, Repository, SealedCommit, sync
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.ids import OutboxSeq
+from mcp_agent_mail.domain.archive_layout import UnknownMonth
 from mcp_agent_mail.domain.commit_text import CommitText
 
 MANY_PACKS = 50
 """Every batch is one pack, and every Git command opens them all."""
 
-_STATE = Path(".git/agent-mail")
-_OPEN_NOTE = _STATE / "open"
+_OPEN_NOTE = STATE / "open"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveFigures:
+    """How large an archive is. `files` are those of the branch; thinned, only some months of them lie in the folder."""
+
+    packs: int
+    pack_bytes: int
+    index_bytes: int
+    files: int
+    is_thinned: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,15 +69,18 @@ class ArchiveWriter:
     """
 
     def __init__(
-        self, path: Path, owner: ArchiveOwner, claim: Claim, *, reach: Reach, lock_fds: Sequence[int] = ()
+        self, path: Path, owner: ArchiveOwner, claim: Claim, *, reach: Reach, git_run: GitRun = PLAIN_RUN
     ) -> None:
-        self._repository = Repository(path, lock_fds=lock_fds)
+        self._repository = Repository(path, run=git_run)
         self._owner = owner
         self._reach = reach
-        state = path / _STATE
+        state = path / STATE
         self._open_note = path / _OPEN_NOTE
         self._index_note = state / "indexed"
-        self._tree = WorkTree(path, state)
+        self._months_note = MonthsNote(state)
+        self._kept = self._months_note.read()
+        self._tree = WorkTree(path, state, self._shows)
+        self._files = 0
         require_fit(self._repository, owner.store_id, claim)
         if not self._repository.exists():
             self._repository.create()
@@ -66,6 +91,7 @@ class ArchiveWriter:
         self._is_noted = False
         self._needs_refresh = self._tip is not None
         self._place = self._look_at_place()
+        self.packs = count_packs(self._repository)
 
     @property
     def is_empty(self) -> bool:
@@ -76,6 +102,19 @@ class ArchiveWriter:
     def is_in_place(self) -> bool:
         """Is the repository that was opened still the one that lies there? A person may have moved it."""
         return self._look_at_place() == self._place
+
+    @property
+    def has_blocked(self) -> bool:
+        """Files that Git has and people cannot see, because something else stands in their place."""
+        return bool(self._tree.blocked)
+
+    def write_blocked(self) -> None:
+        """Try them again. Raises WorkTreeBlocked for the first that is in the way still."""
+        paths = sorted(self._tree.blocked)
+        self._tree.blocked.clear()
+        for path in paths if self._repository.is_checked_out() else ():
+            self._tree.put(self._repository.git("cat-file", "blob", f"{BRANCH}:{path}"), [path])
+        self._tree.require_unblocked()
 
     @property
     def needs_refresh(self) -> bool:
@@ -99,8 +138,10 @@ class ArchiveWriter:
         new = NewCommit(files=files, message=text.message, author=author, committer=committer, at=at)
         self._tip = import_commit(self._repository, new, onto_tip=not self.is_empty)
         self._needs_refresh = True
+        self.packs += 1
         self._reach(FailPoint.AFTER_IMPORT)
         self._sync_folders()
+        self._note_late_files(files)
         # In the work tree of another branch they would stand in the way of switching back.
         if self._repository.is_checked_out():
             self._tree.write(files)
@@ -116,7 +157,10 @@ class ArchiveWriter:
         tip = self._repository.tip()
         if tip is not None:
             self._reach(FailPoint.INDEX_REFRESH)
-            refresh_index(self._repository, tip, self._index_note)
+            if not (self._repository.git_path / "index").exists():
+                self._thin_again()
+            if self._repository.is_checked_out():
+                self._files = refresh_index(self._repository, tip, self._index_note)
         self._sync_what_people_see()
         self._needs_refresh = False
         self._open_note.unlink(missing_ok=True)
@@ -124,9 +168,79 @@ class ArchiveWriter:
 
     def start_repack(self, *, even_if_few: bool = False) -> Repack | None:
         """Begin to join packs, beside further commits. None when there are few, or few enough for their sizes."""
-        if not even_if_few and count_packs(self._repository) < MANY_PACKS:
+        self.packs = count_packs(self._repository)
+        if not even_if_few and self.packs < MANY_PACKS:
             return None
         return start_repack(self._repository, self._reach)
+
+    @property
+    def has_many_packs(self) -> bool:
+        return self.packs >= MANY_PACKS
+
+    def months_to_show(self, now: Micros, max_files: int, *, extra: str | None = None) -> KeptMonths | None:
+        """The months that are to lie in the work tree from now on; None when what lies there is right.
+
+        All do until the branch has more than `max_files` files. `extra` is to lie there in any case.
+        Looks at the branch as of the last refresh.
+        """
+        kept = self._kept
+        if not self._repository.is_checked_out() or (kept is None and self._files <= max_files):
+            return None
+        wanted = KeptMonths(months=months_around(now), extra=kept.extra if kept else ())
+        wanted = wanted if extra is None else wanted.with_extra(extra)
+        is_right = kept is not None and (kept.months, kept.extra) == (wanted.months, wanted.extra)
+        return None if is_right and kept is not None and is_in_force(self._repository, kept) else wanted
+
+    def count_month(self, month: str) -> int:
+        """How many files the branch has of a month. Raises UnknownMonth for none."""
+        files = 0 if self.is_empty else files_of_month(self._repository, month)
+        if not files:
+            known = [] if self.is_empty else months_of_branch(self._repository)
+            raise UnknownMonth(
+                f"{self._repository.path} has no files of {month}.",
+                hint=f"It has {', '.join(known[-EXTRA_MONTHS:])}." if known else "It has none of any month yet.",
+                data={"month": month, "months": known[-EXTRA_MONTHS:]},
+            )
+        return files
+
+    def start_thinning(self, kept: KeptMonths) -> Thinning:
+        """Let the work tree show `kept` and no other month. No refresh may run beside it; commits may."""
+        self._note_open()
+        self._needs_refresh = True
+        self._kept = kept
+        return Thinning(self._repository, self._months_note, kept, self._reach)
+
+    def end_thinning(self, *, is_done: bool) -> None:
+        """It has ended. Done or not, a refresh has to follow."""
+        self._kept = self._months_note.read()
+        if not is_done:
+            remove_leftovers(self._repository)
+            self._index_note.unlink(missing_ok=True)
+
+    def figures(self) -> ArchiveFigures:
+        sizes = [path.stat().st_size for path in pack_folder(self._repository).iterdir()]
+        index = self._repository.git_path / "index"
+        self.packs = count_packs(self._repository)
+        return ArchiveFigures(
+            packs=self.packs,
+            pack_bytes=sum(sizes),
+            index_bytes=index.stat().st_size if index.exists() else 0,
+            files=self._files,
+            is_thinned=self._kept is not None,
+        )
+
+    def _shows(self, path: str) -> bool:
+        return self._kept is None or self._kept.hold(path)
+
+    def _note_late_files(self, files: Mapping[str, bytes]) -> None:
+        """Files of a month that was put away: Git has to put them away too, once it has them in its index."""
+        if not all(map(self._shows, files)):
+            self._thin_again()
+
+    def _thin_again(self) -> None:
+        if self._kept is not None and self._kept.cone:
+            self._kept = replace(self._kept, cone="")
+            self._months_note.write(self._kept)
 
     def _look_at_place(self) -> tuple[int, int] | None:
         try:
@@ -140,6 +254,7 @@ class ArchiveWriter:
         remove_torn_index(self._repository)
         # What the index holds now is not known: the next refresh compares all of it.
         self._index_note.unlink(missing_ok=True)
+        self._thin_again()
         if self._tip is not None:
             restore_recent_files(self._repository, self._tree, self._tip)
 

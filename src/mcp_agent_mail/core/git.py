@@ -250,7 +250,7 @@ _LOW_PRIORITY = 10
 def start_git(*arguments: str, stdin: bytes = b"", config: Sequence[str] = (), keep_fds: Sequence[int] = ()) -> GitJob:
     """Start a long command that reads all of `stdin` before it works; the caller waits for it, or ends it."""
     # Files, so that nobody has to read along.
-    stdout, stderr = TemporaryFile(), TemporaryFile()
+    stdout, stderr = TemporaryFile(), TemporaryFile()  # noqa: SIM115  # the job closes them
     with TemporaryFile() as told:
         told.write(stdin)
         told.seek(0)

@@ -185,6 +185,21 @@ _ARCHIVE = (
         does="How long an event may wait for its Git commit.",
         group="Archive",
     ),
+    Row(
+        name="ARCHIVE_LOCATION",
+        kind=kinds.one_of("store", "workspace"),
+        default="store",
+        does="Where archives are begun: `store` below STORAGE_ROOT, `workspace` in `<project>/.mcp-mail/`, where the "
+        "project's directory exists. One that is there stays where it is.",
+        group="Archive",
+    ),
+    Row(
+        name="ARCHIVE_MAX_TRACKED_FILES",
+        kind=kinds.whole(1_000, 1_000_000),
+        default="100000",
+        does="Beyond so many files an archive's folder shows only the current and the previous month; Git has all.",
+        group="Archive",
+    ),
 )
 
 _MAIL = (

@@ -62,6 +62,8 @@ class Settings:
     git_author_name: str
     git_author_email: str
     archive_commit_interval_ms: int
+    archive_location: str
+    archive_max_tracked_files: int
     agent_name_enforcement_mode: str
     message_body_max_bytes: int
     log_level: str

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros, iso, iso_or_none, to_datetime
+from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
@@ -40,6 +41,10 @@ _OF_A_MONTH = re.compile(r"(?:messages|receipts|agents/[^/]+/(?:inbox|outbox))/(
 
 class UnsafeName(ValueError):
     """A name that may not become part of a path. Names are checked when agents register: this is a bug."""
+
+
+class UnknownMonth(NotFound):
+    """The archive has no files of this month."""
 
 
 def project_snapshot(project: Project) -> Snapshot:
@@ -204,6 +209,14 @@ def month_of(path: str) -> str | None:
     """The month (`2026-11`) in whose folder a file lies; None for what belongs to no month."""
     found = _OF_A_MONTH.match(path)
     return None if found is None else f"{found[1]}-{found[2]}"
+
+
+def require_month(text: str) -> str:
+    """`2026-11` as it came. Raises InvalidInput for anything else."""
+    month = text.strip()
+    if not re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])", month):
+        raise InvalidInput(f"{text!r:.100} is no month.", hint="Write it as YYYY-MM, for example 2026-11.")
+    return month
 
 
 def month_folders(month: str, agents: Iterable[str]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, ToolTable
 from mcp_agent_mail.domain.caller import AgentAuth
 from mcp_agent_mail.domain.names import NameEnforcement
+from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.callers import AuthRules
 from mcp_agent_mail.features.identity.resources import identity_resources
@@ -78,7 +79,7 @@ async def open_desk(
 ) -> AsyncIterator[Desk]:
     path = folder / "mail.sqlite3"
     async with Store(path, clock=clock) as store, Activity(store, clock=clock, interval_s=600) as activity:
-        projects = ProjectService(store, projects_path=folder / "projects")
+        projects = ProjectService(store, places=ArchivePlaces(projects_path=folder / "projects"))
         rules = AuthRules(auth=auth, server_token=SERVER_TOKEN, operator_token=OPERATOR_TOKEN)
         identity = IdentityService(store, activity, rules=rules, enforcement=enforcement, clock=clock, choose=choose)
         yield Desk(

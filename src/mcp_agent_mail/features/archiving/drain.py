@@ -11,23 +11,29 @@ Git already, marked or not.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mcp_agent_mail.archive.ownership import Claim
-from mcp_agent_mail.archive.packs import Repack
-from mcp_agent_mail.archive.repository import SealedCommit
+from mcp_agent_mail.archive.repository import PLAIN_RUN, GitRun, SealedCommit
 from mcp_agent_mail.archive.writer import ArchiveOwner, ArchiveWriter, is_unfinished
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
-from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.errors import AgentMailError, NotFound
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
+from mcp_agent_mail.core.git import GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, archive_file, batch_files, project_snapshot
 from mcp_agent_mail.domain.commit_text import commit_text
 from mcp_agent_mail.domain.events import ArchiveCommit, OutboxEvent
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving.reports import Committed, Failed, Recovered, Report
+from mcp_agent_mail.features.archiving.care import Caretaker, Failure
+from mcp_agent_mail.features.archiving.launch import MAX_TRACKED_FILES, CheckOut
+from mcp_agent_mail.features.archiving.places import ArchivePlaces
+from mcp_agent_mail.features.archiving.reports import CheckedOut, Committed, Failed, Recovered, Report
+from mcp_agent_mail.features.archiving.retries import LAST, Retry
 from mcp_agent_mail.store.outbox import MAX_EVENTS, Outbox
 from mcp_agent_mail.store.projects import Projects
 
@@ -35,12 +41,8 @@ SETTLE = 20_000
 """Microseconds that the first event after a quiet time waits for company."""
 
 IDLE = 2 * SECOND
-_RETRY_FIRST = SECOND
-_RETRY_LAST = 60 * SECOND
-_REPACK_EVERY = 50
+_FULL = "Free some space on the disk of the archives. It is tried again by itself."
 _PAGE = 500
-_REPACK_ENDS_S = 10.0
-_REPACK_LOOK_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,13 @@ class DrainPlan:
     projects_path: Path
     owner: ArchiveOwner
     interval: Micros
-    lock_fds: Sequence[int] = ()
+    git_run: GitRun = PLAIN_RUN
+    in_workspace: bool = False
+    max_tracked_files: int = MAX_TRACKED_FILES
+
+    @property
+    def places(self) -> ArchivePlaces:
+        return ArchivePlaces(projects_path=self.projects_path, in_workspace=self.in_workspace)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -60,10 +68,29 @@ class _Archive:
     project: Project
     reported: OutboxSeq
     writer: ArchiveWriter | None = None
-    due: Micros = field(default=Micros(0))
+    commit: Retry = field(default_factory=Retry)
+    index: Retry = field(default_factory=Retry)
+    work_tree: Retry = field(default_factory=Retry)
     is_settling: bool = False
-    failures: int = 0
-    commits: int = 0
+
+    def part(self, retry: Retry) -> str:
+        """Which part of the archive `retry` is about; none for its commits."""
+        return "index" if retry is self.index else "work tree" if retry is self.work_tree else ""
+
+
+def hint_of(error: Exception) -> str:
+    """What a person can do about it; it is tried again in any case."""
+    if isinstance(error, AgentMailError) and error.hint:
+        return error.hint
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return _FULL
+    if isinstance(error, GitFailed) and os.strerror(errno.ENOSPC) in error.message:
+        return _FULL
+    if isinstance(error, PermissionError):
+        return "Give the server's user the right to write there. It is tried again by itself."
+    if isinstance(error, FileNotFoundError) and error.filename == "git":
+        return "Install Git, or put it on the server's PATH. It is tried again by itself."
+    return "It is tried again by itself; if it stays, `am doctor check` says what is wrong."
 
 
 class Drain:
@@ -86,7 +113,7 @@ class Drain:
         self._clock = clock
         self._reach = reach
         self._archives: dict[ProjectId, _Archive] = {}
-        self._repacking: Repack | None = None
+        self._care = Caretaker(max_tracked_files=plan.max_tracked_files, report=report, clock=clock)
 
     def resume(self) -> None:
         """At start: mend the archives that an earlier process left in the middle of something."""
@@ -101,7 +128,7 @@ class Drain:
         """Do what is due; seconds until something will be, None when only a new event can bring work."""
         waits = [self._visit(project_id) for project_id in self._outbox.pending_projects()]
         waits += [self._tidy(archive) for archive in self._archives.values()]
-        waits.append(self._look_after_repack())
+        waits.append(self._care.step())
         return min((wait for wait in waits if wait is not None), default=None)
 
     def flush(self, until: Micros) -> int:
@@ -114,29 +141,49 @@ class Drain:
             archive = self._archive(project_id)
             while self._clock() < until and self._has_work(archive) and self._commit(archive):
                 pass
-        for archive in self._archives.values():
-            if self._clock() < until:
-                self._refresh(archive)
-        self._end_repack()
+        self._tidy_all(until)
+        self._care.finish(until)
+        self._tidy_all(until)
         return sum(
             self._outbox.count_pending(project_id, after=self._archive(project_id).reported)
             for project_id in self._outbox.pending_projects()
         )
+
+    def check_out(self, request: CheckOut) -> None:
+        """Bring a month back into the work tree; a report answers, from a later step or `flush`."""
+        try:
+            self._begin_check_out(request)
+        except (AgentMailError, OSError, ValueError) as failure:
+            self._report(_refusal(request, failure))
+
+    def _begin_check_out(self, request: CheckOut) -> None:
+        project = self._projects.find_by_slug(request.project)
+        assert project is not None, request.project
+        archive = self._archive(project.id)
+        writer = self._open(archive)
+        files = writer.count_month(request.month)
+
+        def ended(failure: Failure | None) -> None:
+            answer = CheckedOut(request=request.number, files=files)
+            self._report(answer if failure is None else _refusal(request, failure))
+
+        self._refresh(archive)
+        self._care.check_out(project.slug, writer, request.month, ended)
 
     def _visit(self, project_id: ProjectId) -> float | None:
         archive = self._archive(project_id)
         if not self._has_work(archive):
             return None
         now = self._clock()
-        if now < archive.due:
-            return (archive.due - now) / SECOND
-        if not archive.is_settling and now - archive.due > SETTLE:
+        if wait := archive.commit.wait(now):
+            return wait / SECOND
+        if not archive.is_settling and now - archive.commit.due > SETTLE:
             archive.is_settling = True
-            archive.due = Micros(now + SETTLE)
+            archive.commit.due = Micros(now + SETTLE)
             return SETTLE / SECOND
         archive.is_settling = False
         self._commit(archive)
-        return max(0.0, (archive.due - self._clock()) / SECOND) if self._has_work(archive) else None
+        return archive.commit.wait(self._clock()) / SECOND if self._has_work(archive) else None
 
     def _archive(self, project_id: ProjectId) -> _Archive:
         if project_id not in self._archives:
@@ -161,11 +208,11 @@ class Drain:
         except (AgentMailError, OSError, ValueError, KeyError) as error:
             # The next try looks at the repository afresh.
             archive.writer = None
-            self._fail(archive, error)
+            self._fail(archive, archive.commit, error)
             return False
-        self._recover(archive)
+        self._recover(archive, archive.commit)
         pause = 0 if len(events) == MAX_EVENTS else self._plan.interval
-        archive.due = Micros(started + pause)
+        archive.commit.due = Micros(started + pause)
         return True
 
     def _open(self, archive: _Archive) -> ArchiveWriter:
@@ -174,11 +221,11 @@ class Drain:
             archive.writer = None
         if archive.writer is None:
             writer = ArchiveWriter(
-                self._plan.projects_path / archive.project.slug,
+                self._plan.places.prepare(archive.project, self._plan.owner.store_id),
                 self._plan.owner,
                 Claim(highest_seq=self._outbox.highest_seq(), archived_seq=archive.reported),
                 reach=self._reach,
-                lock_fds=self._plan.lock_fds,
+                git_run=self._plan.git_run,
             )
             for sealed in writer.sealed_after(archive.reported):
                 self._report_commit(archive, sealed, ())
@@ -192,9 +239,7 @@ class Drain:
         sealed = writer.commit(files, commit_text(events), self._clock())
         self._reach(FailPoint.BEFORE_MARK)
         self._report_commit(archive, sealed, events)
-        archive.commits += 1
-        if archive.commits % _REPACK_EVERY == 0:
-            self._repack(writer)
+        self._care.note_commit(archive.project.slug, writer)
 
     def _report_commit(self, archive: _Archive, sealed: SealedCommit, events: Sequence[OutboxEvent]) -> None:
         commit = ArchiveCommit(
@@ -208,56 +253,81 @@ class Drain:
         self._report(Committed(project=archive.project.slug, commit=commit, events=len(events), oldest_ts=oldest))
         archive.reported = sealed.last_seq
 
-    def _recover(self, archive: _Archive) -> None:
-        if archive.failures:
-            archive.failures = 0
-            self._report(Recovered(project=archive.project.slug))
+    def _recover(self, archive: _Archive, retry: Retry) -> None:
+        if retry.succeed():
+            self._report(Recovered(project=archive.project.slug, part=archive.part(retry)))
 
-    def _fail(self, archive: _Archive, error: Exception) -> None:
-        pause = min(_RETRY_FIRST * 2**archive.failures, _RETRY_LAST)
-        archive.failures = min(archive.failures + 1, 10)
-        archive.due = Micros(self._clock() + pause)
-        hint = error.hint if isinstance(error, AgentMailError) else ""
-        self._report(Failed(project=archive.project.slug, message=str(error) or type(error).__name__, hint=hint))
+    def _fail(self, archive: _Archive, retry: Retry, error: Exception) -> None:
+        retry.fail(self._clock())
+        self._report(
+            Failed(
+                project=archive.project.slug,
+                part=archive.part(retry),
+                message=str(error) or type(error).__name__,
+                hint=hint_of(error),
+            )
+        )
 
     def _tidy(self, archive: _Archive) -> float | None:
-        """Refresh the index of an archive that has been quiet; seconds until it will have been."""
-        if archive.writer is None or not archive.writer.needs_refresh:
-            return None
-        quiet = Micros(self._clock() - archive.due)
-        if quiet < IDLE:
-            return (IDLE - quiet) / SECOND
-        self._refresh(archive)
-        return None
+        """What can wait: files that something stood in the way of, the index of a quiet archive. Seconds until due."""
+        waits = []
+        if self._has_blocked(archive):
+            waits.append(self._try_when_due(archive, archive.work_tree, self._write_blocked))
+        if self._needs_refresh(archive):
+            quiet = Micros(self._clock() - archive.commit.due)
+            if 0 <= quiet + LAST < IDLE + LAST:
+                waits.append((IDLE - quiet) / SECOND)
+            else:
+                waits.append(self._try_when_due(archive, archive.index, self._refresh))
+        return min((wait for wait in waits if wait is not None), default=None)
+
+    def _try_when_due(self, archive: _Archive, retry: Retry, act: Callable[[_Archive], None]) -> float | None:
+        """Commits go on meanwhile. Seconds until the next try, None once it has succeeded."""
+        if not retry.wait(self._clock()):
+            act(archive)
+        return retry.wait(self._clock()) / SECOND if retry.failures else None
+
+    def _tidy_all(self, until: Micros) -> None:
+        for archive in self._archives.values():
+            if self._clock() < until:
+                self._write_blocked(archive)
+                self._refresh(archive)
+
+    def _has_blocked(self, archive: _Archive) -> bool:
+        return archive.writer is not None and archive.writer.has_blocked
+
+    def _write_blocked(self, archive: _Archive) -> None:
+        if archive.writer is None or not archive.writer.has_blocked:
+            return
+        try:
+            archive.writer.write_blocked()
+        except (AgentMailError, OSError) as error:
+            self._fail(archive, archive.work_tree, error)
+        else:
+            self._recover(archive, archive.work_tree)
+
+    def _needs_refresh(self, archive: _Archive) -> bool:
+        """Not while Git is at work on the files: it holds the index."""
+        is_free = not self._care.is_changing(archive.project.slug)
+        return archive.writer is not None and archive.writer.needs_refresh and is_free
 
     def _refresh(self, archive: _Archive) -> None:
-        if archive.writer is None or not archive.writer.needs_refresh:
+        if archive.writer is None or not self._needs_refresh(archive):
             return
         try:
             archive.writer.refresh()
+            self._care.note_refresh(archive.project.slug, archive.writer)
         except (AgentMailError, OSError) as error:
-            self._fail(archive, error)
+            self._fail(archive, archive.index, error)
         else:
-            self._recover(archive)
-            self._repack(archive.writer)
+            self._recover(archive, archive.index)
 
-    def _repack(self, writer: ArchiveWriter) -> None:
-        """One repack at a time, whatever the number of archives."""
-        if self._repacking is not None and self._repacking.is_running():
-            return
-        self._end_repack()
-        self._repacking = writer.start_repack()
 
-    def _look_after_repack(self) -> float | None:
-        """Finish one that is done; seconds until the next look at one that runs."""
-        if self._repacking is None:
-            return None
-        if self._repacking.is_running():
-            return _REPACK_LOOK_S
-        self._end_repack()
-        return None
-
-    def _end_repack(self) -> None:
-        if self._repacking is not None:
-            repacking, self._repacking = self._repacking, None
-            repacking.finish(_REPACK_ENDS_S)
+def _refusal(request: CheckOut, failure: Exception) -> CheckedOut:
+    return CheckedOut(
+        request=request.number,
+        files=0,
+        problem=str(failure) or type(failure).__name__,
+        hint=failure.hint if isinstance(failure, AgentMailError) else "",
+        is_unknown=isinstance(failure, NotFound),
+    )

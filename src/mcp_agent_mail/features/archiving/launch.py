@@ -11,6 +11,8 @@ from mcp_agent_mail.core.failpoints import FailPoint
 PROJECTS_FOLDER = "projects"
 LOCK_FILE = "archive.lock"
 DRAIN = b"drain"
+CHECK_OUT = b"checkout"
+MAX_TRACKED_FILES = 100_000
 WAKE = b"wake\n"
 
 
@@ -23,7 +25,10 @@ class ArchiverSettings:
     author_name: str
     author_email: str
     commit_interval_ms: int
+    in_workspace: bool = False
+    max_tracked_files: int = MAX_TRACKED_FILES
     lock_timeout_s: float = 30.0
+    git_timeout_s: float = 60.0
     failpoint: FailPoint | None = None
 
     def to_line(self) -> bytes:
@@ -34,6 +39,22 @@ class ArchiverSettings:
         fields = json.loads(line)
         point = fields["failpoint"]
         return cls(**(fields | {"failpoint": None if point is None else FailPoint(point)}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckOut:
+    """A month (`2026-11`) that somebody wants in the work tree of a project; a `CheckedOut` with its number answers."""
+
+    number: int
+    project: str
+    month: str
+
+    def to_line(self) -> bytes:
+        return CHECK_OUT + b" " + json.dumps(asdict(self)).encode() + b"\n"
+
+    @classmethod
+    def from_line(cls, line: bytes) -> CheckOut:
+        return cls(**json.loads(line.removeprefix(CHECK_OUT)))
 
 
 def archive_path(storage_root: Path, slug: str) -> Path:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import Future
 
 from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.domain.events import ArchiveCommit
-from mcp_agent_mail.features.archiving.launch import ArchiverSettings
+from mcp_agent_mail.features.archiving.drain import Drain
+from mcp_agent_mail.features.archiving.launch import ArchiverSettings, CheckOut
 from mcp_agent_mail.features.archiving.plan import open_drain
-from mcp_agent_mail.features.archiving.reports import Committed, Failed, Report
+from mcp_agent_mail.features.archiving.reports import CheckedOut, Committed, Failed, Report
+from mcp_agent_mail.features.archiving.requests import require_done
 from mcp_agent_mail.store.database import Store
+
+_CHECK_OUT_S = 3_600.0
 
 
 async def drain_in_process(store: Store, settings: ArchiverSettings, *, timeout_s: float) -> list[Failed]:
@@ -19,8 +24,25 @@ async def drain_in_process(store: Store, settings: ArchiverSettings, *, timeout_
 
     The caller holds the store lock; the archive lock is taken here, after it.
     """
+    reports = await _run(store, settings, lambda drain: _flush(drain, timeout_s))
+    return [report for report in reports if isinstance(report, Failed)]
+
+
+async def check_out_in_process(store: Store, settings: ArchiverSettings, request: CheckOut) -> CheckedOut:
+    """Bring a month back into a work tree, however long it takes. Locks as above; raises what it is refused for."""
+
+    def check_out(drain: Drain) -> None:
+        drain.check_out(request)
+        _flush(drain, _CHECK_OUT_S)
+
+    reports = await _run(store, settings, check_out)
+    return require_done(next(report for report in reports if isinstance(report, CheckedOut)))
+
+
+async def _run(store: Store, settings: ArchiverSettings, work: Callable[[Drain], None]) -> list[Report]:
+    """All that the drain reports while it does `work`; commits are marked at once."""
     loop = asyncio.get_running_loop()
-    failed: list[Failed] = []
+    reports: list[Report] = []
 
     def mark(commit: ArchiveCommit) -> None:
         marking: Future[int] = asyncio.run_coroutine_threadsafe(store.write(lambda tx: tx.outbox.mark(commit)), loop)
@@ -29,13 +51,17 @@ async def drain_in_process(store: Store, settings: ArchiverSettings, *, timeout_
     def report(report: Report) -> None:
         if isinstance(report, Committed):
             mark(report.commit)
-        elif isinstance(report, Failed):
-            failed.append(report)
+        else:
+            reports.append(report)
 
-    def drain() -> None:
+    def run() -> None:
         with open_drain(settings, report=report, reach=no_fault) as opened:
             opened.resume()
-            opened.flush(Micros(system_clock() + int(timeout_s * SECOND)))
+            work(opened)
 
-    await asyncio.to_thread(drain)
-    return failed
+    await asyncio.to_thread(run)
+    return reports
+
+
+def _flush(drain: Drain, timeout_s: float) -> None:
+    drain.flush(Micros(system_clock() + int(timeout_s * SECOND)))

@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from mcp_agent_mail.archive.locks import ArchiveLock
+from mcp_agent_mail.archive.repository import GitRun
 from mcp_agent_mail.archive.writer import ArchiveOwner
 from mcp_agent_mail.core.clock import Micros, system_clock
 from mcp_agent_mail.core.failpoints import Reach
@@ -36,6 +37,8 @@ def open_drain(settings: ArchiverSettings, *, report: Callable[[Report], None], 
             projects_path=root / PROJECTS_FOLDER,
             owner=owner,
             interval=Micros(settings.commit_interval_ms * 1_000),
-            lock_fds=(lock.fd,),
+            git_run=GitRun(lock_fds=(lock.fd,), timeout_s=settings.git_timeout_s),
+            in_workspace=settings.in_workspace,
+            max_tracked_files=settings.max_tracked_files,
         )
         yield Drain(plan, Outbox(connection), Projects(connection), report=report, clock=system_clock, reach=reach)

@@ -29,18 +29,54 @@ class Committed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """One project's archive cannot be written just now; it is tried again, the others go on."""
+    """One project's archive cannot be written just now; it is tried again, the others go on.
+
+    `part`: "index" or "work tree", when commits are made all the same.
+    """
 
     project: str
     message: str
     hint: str
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered:
-    """The project's archive, which failed before, is written again."""
+    """The project's archive, or this part of it, which failed before, is written again."""
 
     project: str
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CareTaken:
+    """How large one archive is, after it has been looked after. `files` are the branch's."""
+
+    project: str
+    packs: int
+    pack_bytes: int
+    index_bytes: int
+    files: int
+    is_thinned: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CareFailed:
+    """Mail is in Git; joining packs or putting months away did not work and is tried again."""
+
+    project: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedOut:
+    """The answer to a request for a month: it lies in the work tree, or `problem` says why not."""
+
+    request: int
+    files: int
+    problem: str = ""
+    hint: str = ""
+    is_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +86,7 @@ class Drained:
     pending: int
 
 
-Report = Ready | Committed | Failed | Recovered | Drained
+Report = Ready | Committed | Failed | Recovered | CareTaken | CareFailed | CheckedOut | Drained
 
 
 def to_line(report: Report) -> bytes:
@@ -66,7 +102,7 @@ def from_line(line: bytes) -> Report:
 def _parse(kind: str, fields: dict[str, Any]) -> Report:
     if kind == Committed.__name__:
         return Committed(**(fields | {"commit": ArchiveCommit(**fields["commit"])}))
-    for known in (Ready, Failed, Recovered, Drained):
+    for known in (Ready, Failed, Recovered, CareTaken, CareFailed, CheckedOut, Drained):
         if kind == known.__name__:
             return known(**fields)
     raise ValueError(f"{kind!r} is no report")

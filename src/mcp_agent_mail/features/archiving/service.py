@@ -7,15 +7,31 @@ import logging
 import sys
 from asyncio.subprocess import PIPE, Process
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 from mcp_agent_mail.core.child_process import plain_environment
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.domain.caller import Caller, require_operator
 from mcp_agent_mail.domain.events import ArchiveCommit, Backlog
+from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.archiving.lag import LagSamples
-from mcp_agent_mail.features.archiving.launch import DRAIN, WAKE, ArchiverSettings
-from mcp_agent_mail.features.archiving.reports import Committed, Drained, Failed, Ready, Recovered, Report, from_line
+from mcp_agent_mail.features.archiving.launch import DRAIN, PROJECTS_FOLDER, WAKE, ArchiverSettings, CheckOut
+from mcp_agent_mail.features.archiving.places import ArchivePlaces
+from mcp_agent_mail.features.archiving.reports import (
+    CareFailed,
+    CareTaken,
+    CheckedOut,
+    Committed,
+    Drained,
+    Failed,
+    Ready,
+    Recovered,
+    Report,
+    from_line,
+)
+from mcp_agent_mail.features.archiving.requests import Requests
 from mcp_agent_mail.store.database import Store
 
 logger = logging.getLogger("mcp_agent_mail.archiving")
@@ -27,6 +43,7 @@ _RESTART_LAST_S = 10.0
 _LONG_ENOUGH_S = 30.0
 _MARK_AGAIN_S = 0.5
 _PROBLEMS_KEPT = 100
+_ARCHIVES_KEPT = 10_000
 _ARCHIVER = "archiver"
 
 
@@ -42,6 +59,26 @@ class ArchiveStatus:
     restarts: int
     lag_p50_s: float | None
     lag_p99_s: float | None
+    care: CareFigures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CareFigures:
+    """The largest figures of any archive written since the start, None before the first; and what care fails at."""
+
+    packs: int | None
+    index_bytes: int | None
+    last_error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonthShown:
+    """A month that lies in the work tree of an archive: `path` is the archive's."""
+
+    project: str
+    month: str
+    path: str
+    files: int
 
 
 @dataclass(slots=True)
@@ -77,6 +114,9 @@ class ArchivingService:
         self._wake = asyncio.Event()
         self._health = _Health()
         self._lags = LagSamples()
+        self._care: dict[str, CareTaken] = {}
+        self._care_error: dict[str, str] = {}
+        self._requests = Requests()
         self._process: Process | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
@@ -114,7 +154,37 @@ class ArchivingService:
             restarts=self._health.restarts,
             lag_p50_s=self._lags.percentile(0.5),
             lag_p99_s=self._lags.percentile(0.99),
+            care=self.care(),
         )
+
+    def care(self) -> CareFigures:
+        return CareFigures(
+            packs=max((taken.packs for taken in self._care.values()), default=None),
+            index_bytes=max((taken.index_bytes for taken in self._care.values()), default=None),
+            last_error=next((f"{project}: {why}" for project, why in self._care_error.items()), None),
+        )
+
+    async def check_out(self, caller: Caller, slug: str, month: str) -> MonthShown:
+        """Bring a month back into the work tree of an archive. Raises Unavailable while it takes long: it goes on."""
+        require_operator(caller)
+        project = self._store.read(lambda view: view.projects.find_by_slug(slug))
+        if project is None:
+            raise UnknownProject(f"Unknown project: {slug:.200}.", hint="resource://projects lists all.")
+        ask = self._ask_archiver if self._keeper is not None else self._ask_here
+        shown = await ask(self._requests.new(slug, month))
+        place = ArchivePlaces(projects_path=Path(self._settings.storage_root) / PROJECTS_FOLDER).find(project)
+        return MonthShown(project=slug, month=month, path=str(place), files=shown.files)
+
+    async def _ask_archiver(self, request: CheckOut) -> CheckedOut:
+        if self._process is None:
+            raise Unavailable("The archiver does not run just now.", hint="It is started again; try in a moment.")
+        return await self._requests.ask(request, lambda: self._tell(request.to_line()))
+
+    async def _ask_here(self, request: CheckOut) -> CheckedOut:
+        """Without an archiver: this process holds the store, and takes the archives too."""
+        from mcp_agent_mail.features.archiving.offline import check_out_in_process  # noqa: PLC0415  # no server needs it
+
+        return await check_out_in_process(self._store, self._settings, request)
 
     async def _keep(self) -> None:
         """Run one archiver after another until the stop; a short-lived one is followed after a growing pause.
@@ -158,6 +228,7 @@ class ArchivingService:
             return await process.wait()
         finally:
             self._process = None
+            self._requests.give_up()
             waker.cancel()
             await self._end(process)
 
@@ -172,15 +243,29 @@ class ArchivingService:
             if report.oldest_ts is not None:
                 self._lags.add(report.oldest_ts, self._clock())
         elif isinstance(report, Failed):
-            self._health.fail(report.project, f"{report.message} {report.hint}".strip())
-            logger.error("an archive cannot be written", extra={"facts": {"project": report.project}})
+            self._health.fail(f"{report.project} {report.part}".strip(), f"{report.message} {report.hint}".strip())
+            logger.error("an archive cannot be written", extra={"facts": asdict(report)})
         elif isinstance(report, Recovered):
-            self._health.recover(report.project)
+            self._health.recover(f"{report.project} {report.part}".strip())
         elif isinstance(report, Ready):
             self._health.recover(_ARCHIVER)
+        elif isinstance(report, CareTaken | CareFailed | CheckedOut):
+            self._hear_of_care(report)
         else:
             assert isinstance(report, Drained)
             logger.info("the archive is drained", extra={"facts": {"pending": report.pending}})
+
+    def _hear_of_care(self, report: CareTaken | CareFailed | CheckedOut) -> None:
+        if isinstance(report, CheckedOut):
+            self._requests.answer(report)
+        elif isinstance(report, CareTaken):
+            self._care_error.pop(report.project, None)
+            if report.project in self._care or len(self._care) < _ARCHIVES_KEPT:
+                self._care[report.project] = report
+        else:
+            if len(self._care_error) < _PROBLEMS_KEPT:
+                self._care_error[report.project] = report.message
+            logger.warning("an archive cannot be looked after", extra={"facts": asdict(report)})
 
     async def _mark(self, commit: ArchiveCommit) -> None:
         """Mark it, however long the store refuses: the archiver waits at the pipe meanwhile."""

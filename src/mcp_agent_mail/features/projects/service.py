@@ -13,20 +13,20 @@ from mcp_agent_mail.domain.caller import Caller, require_to_change_project
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.names import HUMAN, SYSTEM
 from mcp_agent_mail.domain.projects import Project, canonical_path, plain_slug, slugs_of
+from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.projects.lookup import require_project, resolved_path
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.view import Tx
 
 
 class ProjectService:
-    """`projects_path` is the folder of the archives: one repository per project, named by its slug."""
-
-    def __init__(self, store: Store, *, projects_path: Path) -> None:
+    def __init__(self, store: Store, *, places: ArchivePlaces) -> None:
         self._store = store
-        self._projects_path = projects_path
+        self._places = places
 
-    def archive_path(self, project: Project) -> Path:
-        return self._projects_path / project.slug
+    async def archive_path(self, project: Project) -> Path:
+        """Where the project's archive lies, or will be begun in a moment."""
+        return await asyncio.to_thread(self._places.find, project)
 
     async def ensure(self, human_key: str) -> Project:
         """The project of this absolute path, created if it is new. Safe to repeat and to race.

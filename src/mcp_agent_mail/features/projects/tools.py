@@ -22,7 +22,7 @@ def project_tools(service: ProjectService, current_caller: Callable[[], Caller])
         """
         current_caller()
         project = await service.ensure(human_key)
-        return show_ensured(project, service.archive_path(project))
+        return show_ensured(project, await service.archive_path(project))
 
     async def archive_project(project_key: Annotated[str, PROJECT_KEY]) -> Json:
         """Put a finished project aside: it stays readable, refuses writes and leaves the lists.

@@ -1,0 +1,152 @@
+"""Beyond many files only some months lie in the work tree: the rest is in Git alone.
+
+Git does it: a sparse checkout in cone mode with a sparse index, in which a folder of a month that is
+put away is one entry. So `git status` stays clean and the index as small as what it shows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from mcp_agent_mail.archive.repository import BRANCH, Repository
+from mcp_agent_mail.core.clock import Micros, to_datetime
+from mcp_agent_mail.core.failpoints import FailPoint, Reach
+from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.domain.archive_layout import OWN_FOLDERS, month_folders, month_of
+
+EXTRA_MONTHS = 12
+"""So many months that somebody brought back stay; a further one puts away the one brought back first."""
+
+STATE = Path(".git/agent-mail")
+"""Inside an archive: where its writer keeps its notes."""
+
+_NOTE = "months"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptMonths:
+    """What the work tree shows of a thinned archive. `extra`: brought back by somebody, in that order.
+
+    `cone` stands for the folders Git was given; it is empty until Git has carried it out.
+    """
+
+    months: tuple[str, ...]
+    extra: tuple[str, ...] = ()
+    cone: str = ""
+
+    def hold(self, path: str) -> bool:
+        month = month_of(path)
+        return month is None or month in self.months or month in self.extra
+
+    def with_extra(self, month: str) -> KeptMonths:
+        if month in self.months or month in self.extra:
+            return self
+        return replace(self, extra=(*self.extra, month)[-EXTRA_MONTHS:], cone="")
+
+
+def months_around(now: Micros) -> tuple[str, str, str]:
+    """The previous, this and the next month: what is new is always shown, also at the turn of a month."""
+    today = to_datetime(now)
+    count = today.year * 12 + today.month - 1
+    return _month(count - 1), _month(count), _month(count + 1)
+
+
+def _month(count: int) -> str:
+    return f"{count // 12:04}-{count % 12 + 1:02}"
+
+
+class MonthsNote:
+    """Remembers in `.git/agent-mail/` what is kept, from before Git begins to put away."""
+
+    def __init__(self, state: Path) -> None:
+        self._path = state / _NOTE
+
+    def read(self) -> KeptMonths | None:
+        """None: every file lies in the work tree."""
+        try:
+            fields = json.loads(self._path.read_text())
+            return KeptMonths(months=tuple(fields["months"]), extra=tuple(fields["extra"]), cone=fields["cone"])
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError):
+            # Torn by a loss of power: nothing is known to be shown, so all of it is decided anew.
+            return KeptMonths(months=())
+
+    def write(self, kept: KeptMonths) -> None:
+        fresh = self._path.with_suffix(".new")
+        fresh.write_text(json.dumps(asdict(kept)))
+        fresh.replace(self._path)
+
+
+class Thinning:
+    """Lets the work tree show `kept` and nothing else, beside further commits. The index must be at the branch."""
+
+    what = "put months away"
+
+    def __init__(self, repository: Repository, note: MonthsNote, kept: KeptMonths, reach: Reach) -> None:
+        self._path = repository.path
+        self._note = note
+        self._reach = reach
+        folders = cone_folders(repository, kept)
+        self._kept = replace(kept, cone=cone_name(folders))
+        note.write(replace(kept, cone=""))
+        reach(FailPoint.THINNING)
+        # Under the archive's lock, since it changes the work tree: after a kill the next archiver waits for its end.
+        self._job = repository.start(
+            *("sparse-checkout", "set", "--cone", "--sparse-index", "--stdin"),
+            stdin="".join(f"{folder}\n" for folder in folders).encode("utf-8", "surrogateescape"),
+        )
+
+    def is_running(self) -> bool:
+        return self._job.is_running()
+
+    def finish(self, timeout_s: float) -> None:
+        """Wait so long for Git, then note that it is done. Raises GitFailed.
+
+        What ends it before its time leaves the archive unfinished: it is mended, and this begun again.
+        """
+        self._job.wait(timeout_s)
+        if self._job.is_running():
+            self._job.kill()
+            raise GitFailed(f"the months of {self._path} were not put away within {timeout_s:.0f} s")
+        self._job.result()
+        self._reach(FailPoint.THINNED)
+        self._note.write(self._kept)
+
+
+def is_in_force(repository: Repository, kept: KeptMonths) -> bool:
+    """Was Git given just these months, and every folder there is now?"""
+    return bool(kept.cone) and kept.cone == cone_name(cone_folders(repository, kept))
+
+
+def cone_folders(repository: Repository, kept: KeptMonths) -> list[str]:
+    """The folders Git is to show with all they hold. A file right above one is shown too, as profiles are."""
+    agents = [path.removeprefix("agents/") for path in _listed(repository, "agents/")]
+    theirs = [folder for folder in _listed(repository, "") if folder not in OWN_FOLDERS]
+    ours = {folder for month in (*kept.months, *kept.extra) for folder in month_folders(month, agents)}
+    return sorted({*theirs, *ours})
+
+
+def cone_name(folders: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(folders).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _listed(repository: Repository, folder: str) -> Iterator[str]:
+    """The folders right inside `folder` of the branch."""
+    where = ("--", folder) if folder else ()
+    yield from repository.records("ls-tree", "-z", "-d", "--name-only", BRANCH, *where)
+
+
+def files_of_month(repository: Repository, month: str) -> int:
+    """How many files of a month the branch has."""
+    return sum(month_of(path) == month for path in repository.records("ls-tree", "-r", "-z", "--name-only", BRANCH))
+
+
+def months_of_branch(repository: Repository) -> list[str]:
+    """Every month the branch has files of, oldest first."""
+    paths = repository.records("ls-tree", "-r", "-z", "-d", "--name-only", BRANCH)
+    return sorted({month for path in paths if (month := month_of(f"{path}/")) is not None})

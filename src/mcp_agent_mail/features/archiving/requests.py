@@ -1,0 +1,62 @@
+"""Questions to the archiver that are answered later, by number."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from itertools import count
+
+from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.domain.archive_layout import UnknownMonth
+from mcp_agent_mail.features.archiving.launch import CheckOut
+from mcp_agent_mail.features.archiving.reports import CheckedOut
+
+MOST = 16
+PATIENCE_S = 50.0
+"""A little less than `am` waits for its answer."""
+
+
+class Requests:
+    def __init__(self) -> None:
+        self._numbers = count(1)
+        self._waiting: dict[int, asyncio.Future[CheckedOut]] = {}
+
+    def new(self, project: str, month: str) -> CheckOut:
+        return CheckOut(number=next(self._numbers), project=project, month=month)
+
+    async def ask(self, request: CheckOut, tell: Callable[[], None]) -> CheckedOut:
+        """Its answer; a refusal is raised. Raises Unavailable when it takes long, or the archiver ends."""
+        if len(self._waiting) >= MOST:
+            raise Unavailable(f"{MOST} months are being brought back.", hint="Try again when one of them is there.")
+        answer = asyncio.get_running_loop().create_future()
+        self._waiting[request.number] = answer
+        tell()
+        try:
+            return require_done(await asyncio.wait_for(answer, PATIENCE_S))
+        except TimeoutError:
+            raise Unavailable(
+                f"{request.month} is not there yet; the archiver goes on with it.", hint="Ask again in a minute."
+            ) from None
+        finally:
+            self._waiting.pop(request.number, None)
+
+    def answer(self, answer: CheckedOut) -> None:
+        """Hand it to who waits for it, if anybody still does."""
+        waiting = self._waiting.get(answer.request)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(answer)
+
+    def give_up(self) -> None:
+        """The archiver has ended: nobody will answer."""
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(Unavailable("The archiver ended meanwhile.", hint="Try again in a moment."))
+
+
+def require_done(answer: CheckedOut) -> CheckedOut:
+    """Raises what the archiver refused it for."""
+    if answer.is_unknown:
+        raise UnknownMonth(answer.problem, hint=answer.hint)
+    if answer.problem:
+        raise Unavailable(answer.problem, hint=answer.hint)
+    return answer

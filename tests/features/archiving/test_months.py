@@ -1,0 +1,293 @@
+"""Beyond many files only recent months lie in the work tree, nothing looks lost, and a month comes back on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.clock import SECOND, Micros, to_datetime
+from mcp_agent_mail.core.failpoints import FailPoint, Reach, no_fault
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.launch import CheckOut
+from mcp_agent_mail.features.archiving.reports import CareFailed, CareTaken, CheckedOut
+from tests.archive_room import ArchiveRoom, Killed, git, killed_at, open_archive_room
+
+DAY = 86_400
+LIMIT = 60
+MONTHS = ["2026-09", "2026-10", "2026-11", "2026-12", "2027-01"]
+NOW = "2027-01"
+POINTS = [FailPoint.THINNING, FailPoint.THINNED, FailPoint.INDEX_REFRESH]
+
+
+@dataclass
+class Years:
+    """An archive with ten mails to two agents in each of MONTHS; it is the middle of the last of them."""
+
+    room: ArchiveRoom
+    project: Project
+    blue: Agent
+    others: list[Agent]
+
+    @property
+    def path(self) -> Path:
+        return self.room.path(self.project)
+
+    def shown(self) -> list[str]:
+        """The months that lie in the folder."""
+        return sorted({"-".join(path.parts[-4:-2]) for path in (self.path / "messages").glob("*/*/*/*.md")})
+
+    def send(self) -> None:
+        self.room.send(self.blue, self.others)
+
+    def status(self) -> str:
+        return git(self.path, "status", "--porcelain")
+
+    def check_out(self, month: str, reach: Reach = no_fault) -> CheckedOut:
+        with self.room.drain(reach) as drain:
+            drain.resume()
+            drain.check_out(CheckOut(number=1, project=self.project.slug, month=month))
+            drain.flush(Micros(self.room.clock() + 60 * SECOND))
+        (answer,) = [report for report in self.room.reports if isinstance(report, CheckedOut)]
+        return answer
+
+    def taken(self) -> CareTaken:
+        return next(report for report in reversed(self.room.reports) if isinstance(report, CareTaken))
+
+
+@pytest.fixture
+def years(tmp_path: Path) -> Iterator[Years]:
+    with open_archive_room(tmp_path) as room:
+        room.clock.now = Micros(1_789_000_000 * SECOND)
+        project = room.add_project("/work/app")
+        blue, *others = (room.add_agent(project, name) for name in ("BlueLake", "RedStone", "GreenField"))
+        room.add_agent(project, "Silent")
+        years = Years(room, project, blue, others)
+        for month in MONTHS:
+            while f"{to_datetime(room.clock()):%Y-%m}" != month:
+                room.clock.step(DAY)
+            with room.together():
+                for _ in range(10):
+                    years.send()
+        room.clock.step(DAY)
+        yield years
+
+
+def thinned(years: Years) -> None:
+    years.room.max_tracked_files = LIMIT
+    years.room.archive()
+
+
+def test_up_to_the_limit_every_month_is_shown(years: Years) -> None:
+    years.room.archive()
+
+    assert years.shown() == MONTHS
+    assert not years.taken().is_thinned
+
+
+def test_beyond_the_limit_this_month_and_the_one_before_are_shown_and_git_has_all(years: Years) -> None:
+    thinned(years)
+
+    assert years.shown() == MONTHS[-2:]
+    assert years.status() == ""
+    assert len(git(years.path, "ls-tree", "-r", "--name-only", "main", "--", "messages").splitlines()) == 50
+    assert git(years.path, "fsck", "--strict") == ""
+    assert years.room.verify().findings == ()
+
+
+def test_the_index_holds_only_what_is_shown(years: Years) -> None:
+    years.room.archive()
+    before = years.taken()
+
+    thinned(years)
+    years.send()
+    years.room.archive()
+
+    after = years.taken()
+    assert after.is_thinned
+    assert after.files == before.files + 4
+    assert after.index_bytes < before.index_bytes * 0.6
+
+
+def test_profiles_and_a_persons_own_folders_stay(years: Years) -> None:
+    years.room.archive()
+    (years.path / "notes").mkdir()
+    (years.path / "notes/mine.md").write_text("mine")
+    git(years.path, "add", "notes")
+    git(years.path, "commit", "-q", "-m", "A note")
+    years.send()
+
+    thinned(years)
+
+    assert (years.path / "notes/mine.md").read_text() == "mine"
+    assert {path.parent.name for path in years.path.glob("agents/*/profile.json")} >= {"Silent", "Human", "BlueLake"}
+    assert years.status() == ""
+
+
+def test_mail_goes_on_in_a_thinned_archive(years: Years) -> None:
+    thinned(years)
+    newcomer = years.room.add_agent(years.project, "Newcomer")
+    years.room.send(years.blue, [newcomer])
+    years.room.archive()
+
+    assert years.status() == ""
+    assert list(years.path.glob("agents/Newcomer/inbox/*/*/*/*.md"))
+    assert years.room.verify().findings == ()
+
+
+def test_the_turn_of_the_month_puts_one_more_away(years: Years) -> None:
+    thinned(years)
+    years.room.clock.step(31 * DAY)
+    years.send()
+    years.room.archive()
+
+    assert years.shown() == ["2027-01", "2027-02"]
+    assert years.status() == ""
+    assert years.room.verify().findings == ()
+
+
+def test_mail_of_a_month_that_is_put_away_comes_late_and_is_in_git_alone(years: Years) -> None:
+    thinned(years)
+    now = years.room.clock.now
+    years.room.clock.step(-90 * DAY)
+    years.send()
+    years.room.clock.now = now
+
+    years.room.archive()
+
+    assert years.shown() == MONTHS[-2:]
+    assert years.status() == ""
+    assert years.room.verify().findings == ()
+
+
+def test_a_month_comes_back_when_somebody_asks(years: Years) -> None:
+    thinned(years)
+
+    answer = years.check_out("2026-09")
+
+    assert (answer.files, answer.problem) == (40, "")
+    assert years.shown() == ["2026-09", *MONTHS[-2:]]
+    assert years.status() == ""
+    assert years.room.verify().findings == ()
+
+
+def test_a_month_that_was_brought_back_stays(years: Years) -> None:
+    thinned(years)
+    years.check_out("2026-09")
+    years.room.clock.step(31 * DAY)
+    years.send()
+    years.room.archive()
+
+    assert years.shown() == ["2026-09", "2027-01", "2027-02"]
+    assert years.status() == ""
+
+
+def test_a_month_that_is_shown_is_answered_at_once(years: Years) -> None:
+    years.room.archive()
+
+    answer = years.check_out("2026-09")
+
+    assert answer.files == 40
+    assert years.shown() == MONTHS
+
+
+def test_a_month_without_files_is_unknown_and_the_known_ones_are_named(years: Years) -> None:
+    years.room.archive()
+
+    answer = years.check_out("2020-01")
+
+    assert answer.is_unknown
+    assert "2020-01" in answer.problem
+    assert "2026-09, 2026-10, 2026-11" in answer.hint
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_while_months_are_put_away_the_next_start_ends_it(years: Years, point: FailPoint) -> None:
+    years.room.archive()
+    years.room.max_tracked_files = LIMIT
+    years.send()
+    with pytest.raises(Killed):
+        years.room.archive(killed_at(point))
+
+    years.room.archive()
+
+    assert years.shown() == MONTHS[-2:]
+    assert years.status() == ""
+    assert years.room.verify().findings == ()
+
+
+@pytest.mark.parametrize("point", POINTS[:2])
+def test_killed_while_a_month_is_brought_back_it_is_there_after_the_next_start(years: Years, point: FailPoint) -> None:
+    thinned(years)
+    with pytest.raises(Killed):
+        years.check_out("2026-09", killed_at(point))
+
+    years.room.archive()
+
+    assert years.shown() == ["2026-09", *MONTHS[-2:]]
+    assert years.status() == ""
+    assert years.room.verify().findings == ()
+
+
+def test_files_half_put_away_are_no_loss(years: Years) -> None:
+    """As after a loss of power in the middle: Git has removed some files and its index knows nothing of it."""
+    years.room.archive()
+    years.room.max_tracked_files = LIMIT
+    years.send()
+    with pytest.raises(Killed):
+        years.room.archive(killed_at(FailPoint.THINNED))
+    git(years.path, "sparse-checkout", "disable")
+    for path in (years.path / "messages/2026/09").rglob("*.md"):
+        path.unlink()
+    (years.path / ".git/index.lock").touch()
+
+    years.room.archive()
+
+    assert years.shown() == MONTHS[-2:]
+    assert years.status() == ""
+    assert years.room.verify().findings == ()
+
+
+def test_a_lost_index_of_a_thinned_archive_is_built_again(years: Years) -> None:
+    thinned(years)
+    (years.path / ".git/index").unlink()
+    years.send()
+
+    years.room.archive()
+
+    assert years.shown() == MONTHS[-2:]
+    assert years.status() == ""
+
+
+def test_a_file_that_is_missing_among_the_shown_is_still_found(years: Years) -> None:
+    thinned(years)
+    next((years.path / "messages/2027/01").rglob("*.md")).unlink()
+
+    assert [(found.check, found.problem) for found in years.room.verify().findings] == [("work tree", "missing")]
+
+
+def test_a_persons_edit_in_a_month_to_be_put_away_is_kept(years: Years) -> None:
+    years.room.archive()
+    edited = next((years.path / "messages/2026/09").rglob("*.md"))
+    edited.unlink()
+    edited.write_text("mine")
+    years.send()
+
+    thinned(years)
+
+    assert edited.read_text() == "mine"
+    assert years.shown() == ["2026-09", *MONTHS[-2:]]
+
+
+def test_while_another_branch_is_checked_out_nothing_is_put_away(years: Years) -> None:
+    years.room.archive()
+    git(years.path, "switch", "-q", "-c", "mine")
+    years.send()
+
+    thinned(years)
+
+    assert years.shown() == MONTHS
+    assert not any(isinstance(report, CareFailed) for report in years.room.reports)
