@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -49,7 +50,7 @@ class Household:
         return int(owner["pid"])
 
     def stop_server(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """Gone when it returns: the kernel has let go of the store's lock."""
+        """Gone when it returns: the kernel has closed its sockets and let go of the store's lock."""
         pid = self.server_pid()
         assert pid is not None
         os.kill(pid, number)
@@ -60,7 +61,13 @@ class Household:
 
     @staticmethod
     def _is_running(pid: int) -> bool:
-        """A zombie counts as gone: whoever started it is free to ask later."""
+        """A zombie counts as gone: whoever started it is free to ask later. But not before its last thread has
+        ended (Linux), since that is who closes its sockets.
+        """
+        # Neither there where there is no /proc, nor when it ends while we look.
+        with suppress(OSError):
+            if len(os.listdir(f"/proc/{pid}/task")) > 1:  # noqa: PTH208  # names are all that is asked for
+                return True
         listed = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
         return bool(listed.stdout.strip()) and not listed.stdout.strip().startswith("Z")
 
