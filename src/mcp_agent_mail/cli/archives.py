@@ -71,6 +71,7 @@ def log(
 # A HistoryEntry as JSON has it.
 def _row(entry: HistoryEntry) -> dict[str, Any]:
     row = asdict(entry)
+    row["agents"] = list(entry.agents)  # a table shows lists with commas
     row["authored_at"] = iso(row.pop("authored_ts"))
     return row
 
