@@ -1,0 +1,281 @@
+"""Archives in the projects' own directories: found again whatever the setting says, and no trouble to the code there."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.failpoints import FailPoint
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER
+from mcp_agent_mail.features.archiving.places import ArchivePlaces
+from tests.archive_room import ArchiveRoom, git, open_archive_room
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[ArchiveRoom]:
+    with open_archive_room(tmp_path / "store") as opened:
+        opened.in_workspace = True
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def store_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "store"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    """A code repository with one commit."""
+    folder = tmp_path / "code"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "trunk")
+    (folder / "main.py").write_text("print()\n")
+    git(folder, "add", "main.py")
+    git(folder, "commit", "-q", "-m", "Begin")
+    return folder
+
+
+def fill(room: ArchiveRoom, path: Path) -> Project:
+    project = room.add_project(str(path))
+    blue, red = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
+    room.send(blue, [red])
+    return project
+
+
+def write(room: ArchiveRoom, project: Project) -> None:
+    blue, red = (room.tx.agents.find_by_name(project.id, name) for name in ("BlueLake", "RedStone"))
+    assert blue is not None
+    assert red is not None
+    room.send(blue, [red], subject="More")
+
+
+def place_of(room: ArchiveRoom, project: Project) -> Path:
+    return ArchivePlaces(projects_path=room.root / PROJECTS_FOLDER, in_workspace=room.in_workspace).find(project)
+
+
+def mail_in(archive: Path) -> int:
+    return len(list(archive.glob("messages/*/*/*/*.md")))
+
+
+def test_the_archive_lies_in_the_project_and_is_told_before_it_is_begun(room: ArchiveRoom, code: Path) -> None:
+    project = fill(room, code)
+    told = place_of(room, project)
+
+    room.archive()
+
+    assert told == place_of(room, project) == code / ".mcp-mail"
+    assert mail_in(told) == 1
+    assert git(told, "status", "--porcelain") == ""
+    assert git(told, "fsck", "--strict") == ""
+    assert room.verify().findings == ()
+
+
+def test_the_code_repository_does_not_see_it(room: ArchiveRoom, code: Path) -> None:
+    fill(room, code)
+
+    room.archive()
+
+    assert git(code, "status", "--porcelain") == ""
+    git(code, "add", "-A")
+    assert git(code, "diff", "--cached", "--name-only") == ""
+
+
+def test_it_is_named_once_and_the_file_around_it_is_kept(room: ArchiveRoom, code: Path) -> None:
+    exclude = code / ".git/info/exclude"
+    exclude.write_text("*.log")
+    project = fill(room, code)
+    for _ in range(3):
+        write(room, project)
+        room.archive()
+
+    assert exclude.read_text() == "*.log\n.mcp-mail/\n"
+
+
+def test_in_a_work_tree_of_a_repository_the_common_file_is_used(room: ArchiveRoom, code: Path, tmp_path: Path) -> None:
+    git(code, "worktree", "add", "-q", str(tmp_path / "feature"))
+    fill(room, tmp_path / "feature")
+
+    room.archive()
+
+    assert ".mcp-mail/" in (code / ".git/info/exclude").read_text().splitlines()
+    assert git(tmp_path / "feature", "status", "--porcelain") == ""
+    assert mail_in(tmp_path / "feature/.mcp-mail") == 1
+
+
+def test_a_project_below_the_top_of_a_repository_is_kept_out_of_its_status_too(room: ArchiveRoom, code: Path) -> None:
+    (code / "service").mkdir()
+    (code / "service/app.py").write_text("")
+    git(code, "add", "service")
+    git(code, "commit", "-q", "-m", "Service")
+    fill(room, code / "service")
+
+    room.archive()
+
+    assert git(code, "status", "--porcelain") == ""
+
+
+def test_a_directory_without_a_repository_will_do(room: ArchiveRoom, tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    fill(room, tmp_path / "plain")
+
+    assert room.archive() == 0
+
+    assert mail_in(tmp_path / "plain/.mcp-mail") == 1
+    assert [path.name for path in (tmp_path / "plain").iterdir()] == [".mcp-mail"]
+
+
+def test_a_project_whose_directory_is_not_on_this_machine_has_its_archive_in_the_store(room: ArchiveRoom) -> None:
+    project = fill(room, Path("/nowhere/at-all"))
+
+    room.archive()
+
+    assert place_of(room, project) == room.root / PROJECTS_FOLDER / project.slug
+    assert mail_in(place_of(room, project)) == 1
+
+
+def test_an_archive_in_the_store_stays_there_when_the_setting_changes(room: ArchiveRoom, code: Path) -> None:
+    room.in_workspace = False
+    project = fill(room, code)
+    room.archive()
+    room.in_workspace = True
+    write(room, project)
+
+    room.archive()
+
+    assert not (code / ".mcp-mail").exists()
+    assert mail_in(place_of(room, project)) == 2
+
+
+def test_an_archive_in_its_project_stays_there_when_the_setting_changes(room: ArchiveRoom, code: Path) -> None:
+    project = fill(room, code)
+    room.archive()
+    room.in_workspace = False
+    write(room, project)
+
+    room.archive()
+
+    assert place_of(room, project) == code / ".mcp-mail"
+    assert mail_in(code / ".mcp-mail") == 2
+    assert room.verify().findings == ()
+
+
+@pytest.mark.parametrize(
+    "point", [FailPoint.BEFORE_IMPORT, FailPoint.AFTER_IMPORT, FailPoint.BEFORE_MARK, FailPoint.INDEX_REFRESH]
+)
+def test_killed_anywhere_it_is_gone_on_with_in_the_project(room: ArchiveRoom, code: Path, point: FailPoint) -> None:
+    project = fill(room, code)
+    room.archive_until_killed(point)
+
+    assert room.archive() == 0
+
+    assert place_of(room, project) == code / ".mcp-mail"
+    assert git(code / ".mcp-mail", "status", "--porcelain") == ""
+    assert room.verify().findings == ()
+
+
+def test_a_project_that_is_gone_is_told_and_nothing_is_begun_elsewhere(room: ArchiveRoom, code: Path) -> None:
+    project = fill(room, code)
+    room.archive()
+    code.rename(code.with_name("moved"))
+    write(room, project)
+
+    left = room.archive()
+
+    (failure,) = room.failures
+    assert left == 1
+    assert failure.message.startswith(f"{code} is not there, and the archive lay in it")
+    assert f"Put {code} back" in failure.hint
+    code.with_name("moved").rename(code)
+    assert room.archive() == 0
+    assert mail_in(code / ".mcp-mail") == 2
+
+
+@pytest.mark.parametrize("what", ["folder", "file", "link"])
+def test_what_lies_there_already_is_never_written_into(room: ArchiveRoom, code: Path, tmp_path: Path, what: str) -> None:
+    place = code / ".mcp-mail"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    if what == "folder":
+        place.mkdir()
+        (place / "theirs").write_text("theirs")
+    elif what == "file":
+        place.write_text("theirs")
+    else:
+        place.symlink_to(elsewhere)
+    fill(room, code)
+
+    left = room.archive()
+
+    (failure,) = room.failures
+    assert left > 0
+    assert "is there already and is no archive of this store" in failure.message
+    assert "ARCHIVE_LOCATION=store" in failure.hint
+    assert list(elsewhere.iterdir()) == []
+    assert sorted(path.name for path in (room.root / PROJECTS_FOLDER).glob("*")) == []
+
+
+def test_an_archive_of_another_store_in_the_project_is_refused(room: ArchiveRoom, code: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    with open_archive_room(tmp_path / "other") as other:
+        other.in_workspace = True
+        fill(other, code)
+        other.archive()
+        tip = git(code / ".mcp-mail", "rev-parse", "main")
+        fill(room, code)
+
+        room.archive()
+
+    assert "no archive of this store" in room.failures[0].message
+    assert git(code / ".mcp-mail", "rev-parse", "main") == tip
+
+
+def test_a_lost_link_to_our_own_archive_is_made_again(room: ArchiveRoom, code: Path) -> None:
+    project = fill(room, code)
+    room.archive()
+    (room.root / PROJECTS_FOLDER / project.slug).unlink()
+    write(room, project)
+
+    assert room.archive() == 0
+
+    assert mail_in(code / ".mcp-mail") == 2
+
+
+def test_what_the_code_repository_tracks_is_not_touched(room: ArchiveRoom, code: Path) -> None:
+    (code / ".mcp-mail").mkdir()
+    (code / ".mcp-mail/tracked").write_text("theirs")
+    git(code, "add", "-f", ".mcp-mail/tracked")
+    git(code, "commit", "-q", "-m", "Track it")
+    (code / ".mcp-mail/tracked").unlink()
+    fill(room, code)
+
+    room.archive()
+
+    assert "is tracked by the code repository" in room.failures[0].message
+    assert git(code, "status", "--porcelain") == " D .mcp-mail/tracked\n"
+
+
+def test_a_clean_of_the_code_repository_leaves_it(room: ArchiveRoom, code: Path) -> None:
+    fill(room, code)
+    room.archive()
+
+    git(code, "clean", "-q", "-f", "-d", "-x")
+
+    assert mail_in(code / ".mcp-mail") == 1
+
+
+def test_the_hooks_of_the_code_repository_do_not_run(room: ArchiveRoom, code: Path) -> None:
+    hook = code / ".git/hooks/post-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\ntouch ran\n")
+    hook.chmod(0o755)
+    fill(room, code)
+
+    room.archive()
+
+    assert subprocess.run(["find", str(code), "-name", "ran"], capture_output=True, text=True, check=True).stdout == ""
