@@ -202,6 +202,24 @@ def test_locks_of_a_killed_git_are_removed_at_the_next_start(writer: ArchiveWrit
     assert git(path, "status", "--porcelain") == ""
 
 
+def test_a_commit_of_files_that_git_has_already_is_a_pack_too(writer: ArchiveWriter, path: Path) -> None:
+    writer.commit({NOTE: b"one"}, text(2), AT)
+
+    assert git(path, "count-objects").startswith("0 objects")
+
+
+@pytest.mark.usefixtures("writer")
+def test_the_mark_of_an_import_that_was_cut_off_is_removed_and_a_person_s_is_not(path: Path) -> None:
+    theirs, ours = (path / f".git/objects/pack/pack-{name * 40}.keep" for name in "ab")
+    theirs.write_text("mine\n")
+    ours.write_text("fast-import")
+
+    open_writer(path)
+
+    assert theirs.exists()
+    assert not ours.exists()
+
+
 def test_a_torn_index_is_built_again(writer: ArchiveWriter, path: Path) -> None:
     writer.refresh()
     writer.commit({"a": b"a"}, text(2), AT)

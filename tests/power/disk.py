@@ -122,6 +122,19 @@ class Disk:
         self._pending: list[Naming] = []
         self._syncs: dict[int, int] = {}
 
+    def load(self, place: Path | None, inodes: dict[str, int]) -> None:
+        """Begin with what stands there, all of it durable; `inodes`: as the log knows the files, by path."""
+        if place is None:
+            return
+        for found in sorted(place.rglob("*")):
+            path = found.relative_to(place).as_posix()
+            folder, name = self._place(path)
+            node: Node = Folder()
+            if found.is_file():
+                content = found.read_bytes()
+                node = self._files.setdefault(inodes[path], File(bytearray(content), bytearray(content)))
+            folder.now[name] = folder.durable[name] = node
+
     def feed(self, entry: Entry) -> None:
         self.count += 1
         assert entry.kind is not Kind.NOT_MODELLED, entry

@@ -93,6 +93,8 @@ def simulate(recording: Recording, losses: list[Loss], folder: Path) -> Iterator
     """For each loss the store it left and what had been answered before it. Every second disk is the milder one."""
     entries = read_log(recording.log, recording.root)
     disks = (Disk(), OrderedDisk())
+    for disk in disks:
+        disk.load(recording.before, recording.inodes)
     answers: list[Answered] = []
     for number, loss in enumerate(losses):
         while disks[0].count < loss.at:

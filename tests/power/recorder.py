@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +29,12 @@ QUIET_S = 3.0  # long enough for the index to be refreshed
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """`root` still is what the last process left there."""
+    """`root` still is what the last process left there. What it began with: a copy, and its inodes by path."""
 
     log: Path
     root: Path
+    before: Path | None = None
+    inodes: dict[str, int] = field(default_factory=dict)
 
 
 def no_recorder() -> str | None:
@@ -131,6 +133,22 @@ def record_migrations(folder: Path, shim: Path) -> Recording:
     environment = os.environ | recording_environment(root, log, shim)
     subprocess.run([sys.executable, "-P", ENTRY, "migrate", root / "mail.sqlite3"], env=environment, check=True)
     return Recording(log.path, root)
+
+
+def record_recovery(folder: Path, shim: Path, left: Path) -> Recording:
+    """Start on what a loss of power left, until all is mended and drained and the archives are quiet; be killed."""
+    root = folder.resolve() / "store"
+    before = folder.resolve() / "before"
+    for copy in (root, before):
+        subprocess.run(["cp", "-a", left, copy], check=True)  # names of one file stay names of one file
+    inodes = {path.relative_to(root).as_posix(): path.stat().st_ino for path in root.rglob("*") if path.is_file()}
+    log = Log(folder.resolve() / "power.log")
+    with RecordedServer(root, log, shim) as server:
+        server.await_drained()
+        threading.Event().wait(QUIET_S)
+        server.kill()
+    wait_for_the_archiver(root)
+    return Recording(log.path, root, before, inodes)
 
 
 def wait_for_the_archiver(root: Path) -> None:

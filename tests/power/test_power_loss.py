@@ -17,12 +17,14 @@ from tests.power.examine import examine, examine_with_a_server
 from tests.power.log import read_log
 from tests.power.losses import Loss, choose_losses, record_of, simulate
 from tests.power.migrations import faults_of_migrated
-from tests.power.recorder import Recording, build_shim, no_recorder, record_migrations, record_run
+from tests.power.recorder import Recording, build_shim, no_recorder, record_migrations, record_recovery, record_run
 
 RUNS = 3
 LOSSES_OF_A_RUN = 40
 LOSSES_WITHOUT_A_GUARD = 30
 LOSSES_WHILE_MIGRATING = 60
+LOSSES_MENDED = 4
+LOSSES_WHILE_MENDING = 8
 REAL_STARTS = 4
 LOSSES_IN_EVERY_TEST_RUN = 4
 SEED = 20_261_121
@@ -63,6 +65,7 @@ def test_a_few_losses_of_power_lose_nothing(tmp_path: Path, shim: Path) -> None:
 def replayed(recording: Recording) -> dict[str, bytes]:
     """What the log makes of an empty disk that loses nothing."""
     disk = Disk()
+    disk.load(recording.before, recording.inodes)
     for entry in read_log(recording.log, recording.root):
         disk.feed(entry)
     return {path: content for path, content in disk.live_files().items() if path != NOT_STATE}
@@ -98,6 +101,28 @@ def test_a_server_starts_on_what_a_loss_of_power_left(tmp_path: Path, shim: Path
     }
 
     assert found == {}
+
+
+@pytest.mark.crash
+def test_a_loss_of_power_while_an_earlier_one_is_mended_loses_nothing(tmp_path: Path, shim: Path) -> None:
+    first = record(tmp_path, shim, seed=SEED + 200)
+    losses = choose_losses(first, LOSSES_MENDED, SEED + 7_000)
+    for number, (loss, left, answers) in enumerate(simulate(first, losses, tmp_path / "losses")):
+        folder = tmp_path / f"mended-{number}"
+        folder.mkdir()
+        recovery = record_recovery(folder, shim, left)
+        assert replayed(recovery) == on_disk(recovery.root), "the recorder saw everything"
+        answered = record_of(answers)
+        again = choose_losses(recovery, LOSSES_WHILE_MENDING, SEED + number)
+
+        found = {
+            f"{loss}, then {second}": faults
+            for second, root, _ in simulate(recovery, again, folder / "losses")
+            if (faults := examine(root, answered))
+        }
+
+        assert found == {}
+    print(f"mending {len(losses)} losses: {LOSSES_WHILE_MENDING} more during each, nothing lost")  # noqa: T201
 
 
 @pytest.mark.crash

@@ -17,8 +17,10 @@ _PACKED = b"progress packed"
 _HEXSHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _NOT_IN_IDENT = str.maketrans("", "", "<>\n\r\0")
 
-# Without core.fsync=all Git syncs the pack but not the branch that points to it.
-_CONFIG = ("core.fsync=all", "fastimport.unpackLimit=1")
+# Without core.fsync=all Git syncs the pack but not the branch that points to it. A limit of 1 would write a commit that
+# brings nothing else (its files are in a pack of an import that was cut off) as a loose object, in a folder of its own
+# that nobody syncs.
+_CONFIG = ("core.fsync=all", "fastimport.unpackLimit=0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +69,10 @@ def _is_on_branch(repository: Repository, hexsha: str) -> bool:
     with suppress(OSError):
         if (repository.git_path / BRANCH).read_text() == f"{hexsha}\n":
             return True
-    return not repository.git("rev-list", "--max-count=1", hexsha, f"^{BRANCH}")
+    try:
+        return not repository.git("rev-list", "--max-count=1", hexsha, f"^{BRANCH}")
+    except GitFailed:
+        return False
 
 
 def _stream(commit: NewCommit, *, onto_tip: bool) -> Iterator[bytes]:

@@ -26,6 +26,10 @@ def remove_leftovers(repository: Repository) -> None:
     for pattern in ("objects/pack/tmp_*", "objects/pack/.tmp-*", "fast_import_crash_*"):
         for leftover in repository.git_path.glob(pattern):
             leftover.unlink(missing_ok=True)
+    for mark in repository.git_path.glob("objects/pack/pack-*.keep"):
+        # An import marks its pack while it runs. Left behind, the mark would keep the pack from ever being joined.
+        if mark.read_bytes().strip() == b"fast-import":
+            mark.unlink()
 
 
 def remove_torn_index(repository: Repository) -> None:

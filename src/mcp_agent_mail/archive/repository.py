@@ -40,7 +40,7 @@ _CONFIG = """\
 [maintenance]
 \tauto = false
 [fastimport]
-\tunpackLimit = 1
+\tunpackLimit = 0
 """
 _SEALED_FORMAT = f"%H%x1f%ct%x1f%s%x1f%(trailers:key={SEQ_TRAILER},valueonly,separator=%x2C)"
 
