@@ -107,7 +107,7 @@ class Mailroom:
 async def open_mailroom(directory: Path) -> AsyncIterator[Mailroom]:
     clock = SetClock()
     async with Store(directory / "mail.sqlite3", clock=clock) as store:
-        app, lib = await store.write(lambda tx: (add_project(tx, "/work/app"), add_project(tx, "/work/lib")))
+        app, lib = await store.write(lambda tx: (add_project(tx, "/code/app"), add_project(tx, "/code/lib")))
         agents = await store.write(
             lambda tx: [
                 *(add_agent(tx, app, name) for name in ("BlueLake", "RedStone", "GreenField")),

@@ -14,8 +14,8 @@ from tests.served import Connection, Served
 SURFACE: dict[str, Any] = json.loads((Path(__file__).parents[1] / "golden" / "surface.json").read_text())
 TOOLS: dict[str, Any] = SURFACE["tools"]
 RESOURCES: dict[str, Any] = SURFACE["resources"]
-PROJECT = "/work/contract"
-OTHER_PROJECT = "/work/neighbour"
+PROJECT = "/code/contract"
+OTHER_PROJECT = "/code/neighbour"
 
 TYPES: dict[str, dict[str, Any]] = {
     "str": {"type": "string"},
@@ -239,7 +239,7 @@ def _at(items: list[Any], path: str) -> Values:
 
 # --- Every resource once -----------------------------------------------------------------------------------------
 
-ARGUMENTS = {"project_key": "%2Fwork%2Fcontract", "thread_id": "plan-1"}
+ARGUMENTS = {"project_key": "%2Fcode%2Fcontract", "thread_id": "plan-1"}
 
 
 def _uri(template: str, story: Story, *, query: str = "") -> str:
@@ -248,7 +248,7 @@ def _uri(template: str, story: Story, *, query: str = "") -> str:
     given = {**ARGUMENTS, "agent": agent, "slug": story.slug, "message_id": str(story.message_id)}
     for key, value in given.items():
         path = path.replace(f"{{{key}}}", value)
-    return f"{path}?project=%2Fwork%2Fcontract{query}" if "{?project" in template else path
+    return f"{path}?project=%2Fcode%2Fcontract{query}" if "{?project" in template else path
 
 
 @pytest.mark.parametrize("template", RESOURCES)

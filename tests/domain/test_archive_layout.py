@@ -39,7 +39,7 @@ MESSAGE = Message(
     id=MessageId(742),
     project_id=APP,
     project_slug="app-1a2b3c",
-    project_key="/work/app",
+    project_key="/code/app",
     sender_id=AgentId(11),
     sender_name="BlueLake",
     thread_id="week-47",
@@ -76,7 +76,7 @@ FOX = recipient(13, "QuietFox", RecipientKind.CC, project_id=LIB)
 GREEN = recipient(14, "GreenField", RecipientKind.BCC)
 OWL = recipient(15, "GreyOwl", RecipientKind.BCC, project_id=LIB)
 
-PROJECT = Project(id=APP, slug="app-1a2b3c", human_key="/work/app", created_ts=AT, archived_ts=None)
+PROJECT = Project(id=APP, slug="app-1a2b3c", human_key="/code/app", created_ts=AT, archived_ts=None)
 AGENT = Agent(
     id=AgentId(11),
     project_id=APP,

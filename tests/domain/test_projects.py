@@ -19,14 +19,14 @@ PATHS = st.lists(PARTS, min_size=1, max_size=6).map(lambda parts: "/" + "/".join
 @pytest.mark.parametrize(
     ("written", "canonical"),
     [
-        ("/work/app", "/work/app"),
-        ("/work/app/", "/work/app"),
-        ("//work//app///", "/work/app"),
-        ("/work/./app", "/work/app"),
-        ("/work/x/../app", "/work/app"),
+        ("/code/app", "/code/app"),
+        ("/code/app/", "/code/app"),
+        ("//code//app///", "/code/app"),
+        ("/code/./app", "/code/app"),
+        ("/code/x/../app", "/code/app"),
         ("/../../work", "/work"),
-        ("  /work/app\n", "/work/app"),
-        ("/work/My App", "/work/My App"),
+        ("  /code/app\n", "/code/app"),
+        ("/code/My App", "/code/My App"),
         ("/", "/"),
     ],
 )
@@ -61,7 +61,7 @@ def test_a_path_of_more_than_1024_characters_is_refused() -> None:
 
 
 def test_a_key_is_a_path_when_it_begins_with_a_slash() -> None:
-    assert (is_path("/work"), is_path(" /work"), is_path("work-app-1a2b3c4d"), is_path("")) == (
+    assert (is_path("/work"), is_path(" /work"), is_path("code-app-1a2b3c4d"), is_path("")) == (
         True,
         True,
         False,

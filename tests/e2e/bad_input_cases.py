@@ -15,8 +15,8 @@ from typing import Any
 SURFACE: dict[str, Any] = json.loads((Path(__file__).parents[1] / "golden" / "surface.json").read_text())
 TOOLS: dict[str, Any] = SURFACE["tools"]
 
-PROJECT = "/work/bad-input"
-ARCHIVED = "/work/archived"
+PROJECT = "/code/bad-input"
+ARCHIVED = "/code/archived"
 MAX_BODY = 1024 * 1024
 
 INVALID = frozenset({"INVALID_INPUT"})
@@ -251,7 +251,7 @@ def traversals() -> Iterator[Case]:
 def unknown_names() -> Iterator[Case]:
     for tool, name, _ in every_parameter():
         if name == "project_key":
-            yield Case("unknown-path", tool, _changed(tool, name, "/work/never-made"), MISSING)
+            yield Case("unknown-path", tool, _changed(tool, name, "/code/never-made"), MISSING)
             yield Case("unknown-slug", tool, _changed(tool, name, "never-made-1234"), MISSING)
         if name in NAMES:
             yield Case(f"{name}-unknown", tool, _changed(tool, name, "NobodyHere"), MISSING)
@@ -434,7 +434,7 @@ def lax() -> Iterator[Case]:
         "name-case": {"agent_name": " redstone "},
         "limit-plus": {"limit": "+7"},
         "limit-float-text": {"limit": "5.0"},
-        "key-slashes": {"project_key": "/work//x/../bad-input/"},
+        "key-slashes": {"project_key": "/code//x/../bad-input/"},
         "token-blank": {"registration_token": ""},
         "token-null": {"sender_token": None},
     }

@@ -12,7 +12,7 @@ import pytest
 
 from tests.served import Answer, Connection, Served, free_port
 
-PROJECT = "/work/at-once"
+PROJECT = "/code/at-once"
 PROFILE = {"program": "tests", "model": "none"}
 
 
@@ -94,12 +94,12 @@ def test_fifty_sends_with_one_idempotency_key_at_once_are_one_message(server: Se
 
 def test_one_project_made_by_many_at_once_is_one_project(server: Served) -> None:
     answers = at_once(
-        server, 8, lambda connection, _: connection.rpc("ensure_project", {"human_key": "/work/same/./x/.."})
+        server, 8, lambda connection, _: connection.rpc("ensure_project", {"human_key": "/code/same/./x/.."})
     )
 
     assert [answer.status for answer in answers] == [200] * 8
     assert {(answer.value["id"], answer.value["human_key"]) for answer in answers} == {
-        (answers[0].value["id"], "/work/same")
+        (answers[0].value["id"], "/code/same")
     }
 
 

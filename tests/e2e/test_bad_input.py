@@ -145,7 +145,7 @@ def test_every_tool_has_valid_arguments_in_the_table() -> None:
 
 
 def test_an_unknown_project_and_an_unknown_agent_come_with_the_nearest_names(bench: Bench) -> None:
-    project = bench.connection.rpc("whois", {"project_key": "/work/bad-inputs", "agent_name": "BlueLake"})
+    project = bench.connection.rpc("whois", {"project_key": "/code/bad-inputs", "agent_name": "BlueLake"})
     agent = bench.connection.rpc("whois", {"project_key": PROJECT, "agent_name": "BlueLak"})
     recipient = bench.connection.rpc("send_message", {**VALID["send_message"], "to": ["RedSton"]})
 

@@ -16,7 +16,7 @@ from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.view import Tx
 
 
-def add_project(tx: Tx, key: str = "/work/app") -> ProjectId:
+def add_project(tx: Tx, key: str = "/code/app") -> ProjectId:
     return tx.projects.add(slug=key.replace("/", "-"), human_key=key, plain_slug="plain", now=Micros(1)).id
 
 

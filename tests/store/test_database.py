@@ -48,7 +48,7 @@ async def test_a_read_within_a_read_sees_the_same_instant(store: Store) -> None:
 
 
 async def test_reads_still_answer_after_the_writer_has_stopped(store: Store) -> None:
-    project = await store.write(lambda tx: add_project(tx, "/work/app"))
+    project = await store.write(lambda tx: add_project(tx, "/code/app"))
 
     await store.stop_writing()
 

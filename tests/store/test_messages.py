@@ -21,11 +21,11 @@ async def test_a_stored_message_is_found_with_its_names_resolved(room: Mailroom)
 
     message, recipients = await room.post(new, *room.addressed([room.red, room.fox]))
 
-    assert (message.sender_name, message.project_slug, message.project_key) == ("BlueLake", "work-app", "/work/app")
+    assert (message.sender_name, message.project_slug, message.project_key) == ("BlueLake", "code-app", "/code/app")
     assert (message.thread_id, message.topic, message.body_md) == ("TKT-1", "Build", "caf\u00e9 \0 end")
     assert [(r.name, r.project_slug, r.kind, r.position) for r in recipients] == [
-        ("RedStone", "work-app", RecipientKind.TO, 0),
-        ("QuietFox", "work-lib", RecipientKind.TO, 1),
+        ("RedStone", "code-app", RecipientKind.TO, 0),
+        ("QuietFox", "code-lib", RecipientKind.TO, 1),
     ]
     assert room.store.read(lambda view: view.messages.find(message.id)) == message
 

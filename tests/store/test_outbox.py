@@ -37,18 +37,18 @@ def commit(project: Project, last_seq: OutboxSeq, hexsha: str = "a" * 40) -> Arc
 
 
 def test_pending_events_come_oldest_first_after_the_one_named(room: ArchiveRoom) -> None:
-    project = add_project(room, "/work/app")
+    project = add_project(room, "/code/app")
     first, second, third = add_events(room, project, 3)
 
     found = room.tx.outbox.pending(project.id, after=first, limit=2)
 
     assert [event.seq for event in found] == [second, third]
     assert found[0].snapshot == {"text": "x"}
-    assert found[0].project_slug == "work-app"
+    assert found[0].project_slug == "code-app"
 
 
 def test_a_batch_is_bounded_in_size_and_never_empty_while_something_is_pending(room: ArchiveRoom) -> None:
-    project = add_project(room, "/work/app")
+    project = add_project(room, "/code/app")
     seqs = add_events(room, project, 3, text="x" * 100)
 
     assert [event.seq for event in room.tx.outbox.pending(project.id, max_chars=250)] == seqs[:2]
@@ -56,7 +56,7 @@ def test_a_batch_is_bounded_in_size_and_never_empty_while_something_is_pending(r
 
 
 def test_marking_ends_what_is_pending_up_to_the_commit_in_its_project_alone(room: ArchiveRoom) -> None:
-    app, lib = add_project(room, "/work/app"), add_project(room, "/work/lib")
+    app, lib = add_project(room, "/code/app"), add_project(room, "/code/lib")
     (first,) = add_events(room, app, 1)
     (other,) = add_events(room, lib, 1)
     (last,) = add_events(room, app, 1)
@@ -70,7 +70,7 @@ def test_marking_ends_what_is_pending_up_to_the_commit_in_its_project_alone(room
 
 
 def test_marking_twice_changes_nothing(room: ArchiveRoom) -> None:
-    project = add_project(room, "/work/app")
+    project = add_project(room, "/code/app")
     (seq,) = add_events(room, project, 1)
     room.tx.outbox.mark(commit(project, seq))
 
@@ -82,7 +82,7 @@ def test_marking_twice_changes_nothing(room: ArchiveRoom) -> None:
 
 
 def test_a_receipt_keeps_its_step_when_its_snapshot_is_gone(room: ArchiveRoom) -> None:
-    project = room.add_project("/work/app")
+    project = room.add_project("/code/app")
     blue, red = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
     room.read(project, red, room.send(blue, [red]))
 
@@ -93,7 +93,7 @@ def test_a_receipt_keeps_its_step_when_its_snapshot_is_gone(room: ArchiveRoom) -
 
 
 def test_the_backlog_says_how_much_and_how_old(room: ArchiveRoom) -> None:
-    project = add_project(room, "/work/app")
+    project = add_project(room, "/code/app")
     empty = room.tx.outbox.backlog(room.clock())
     add_events(room, project, 2)
     room.clock.step(3)
@@ -105,7 +105,7 @@ def test_the_backlog_says_how_much_and_how_old(room: ArchiveRoom) -> None:
 
 
 def test_the_commit_of_a_message_is_told_per_project(room: ArchiveRoom) -> None:
-    app, lib = room.add_project("/work/app"), room.add_project("/work/lib")
+    app, lib = room.add_project("/code/app"), room.add_project("/code/lib")
     blue, fox = room.add_agent(app, "BlueLake"), room.add_agent(lib, "QuietFox")
     message = room.send(blue, [fox])
 

@@ -38,7 +38,7 @@ def absolute_key(given: str) -> str:
 
 
 def resource_uri(resource: str, key: str | int, **query: str | int | bool | None) -> str:
-    """`resource://inbox/BlueLake?project=%2Fwork%2Fapp`; what is None is left out."""
+    """`resource://inbox/BlueLake?project=%2Fcode%2Fapp`; what is None is left out."""
     return list_uri(f"{resource}/{_encoded(key)}", **query)
 
 

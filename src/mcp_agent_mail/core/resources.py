@@ -128,7 +128,7 @@ def _without_scheme(uri: str) -> str:
 def _match_path(spec: ResourceSpec, path: str) -> dict[str, str] | None:
     """The decoded keys when `path` is this resource's.
 
-    A last key that is an absolute path put in unencoded (`project//work/app`) is taken whole.
+    A last key that is an absolute path put in unencoded (`project//code/app`) is taken whole.
     """
     parts = path.split("/")
     last = len(spec.segments) - 1

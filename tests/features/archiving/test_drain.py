@@ -33,7 +33,7 @@ def backlog(room: ArchiveRoom) -> int:
     return room.tx.outbox.backlog(room.clock()).pending_events
 
 
-def fill(room: ArchiveRoom, path: str = "/work/app") -> Project:
+def fill(room: ArchiveRoom, path: str = "/code/app") -> Project:
     """A project with mail and receipts: more than one kind of file, and files written more than once."""
     project = room.add_project(path)
     blue, red, green = (room.add_agent(project, name) for name in ("BlueLake", "RedStone", "GreenField"))
@@ -109,16 +109,16 @@ def test_marked_events_lose_their_snapshot_and_keep_their_commit(room: ArchiveRo
 
 
 def test_a_project_that_cannot_be_written_holds_nobody_up(room: ArchiveRoom) -> None:
-    broken = fill(room, "/work/broken")
+    broken = fill(room, "/code/broken")
     room.path(broken).parent.mkdir(parents=True)
     room.path(broken).write_text("a file where the archive should be")
-    fine = fill(room, "/work/fine")
+    fine = fill(room, "/code/fine")
 
     left = room.archive()
 
     assert left == room.tx.outbox.count_pending(broken.id) > 0
     assert room.tx.outbox.count_pending(fine.id) == 0
-    assert [failure.project for failure in room.failures] == ["work-broken"]
+    assert [failure.project for failure in room.failures] == ["code-broken"]
 
 
 def test_a_project_that_failed_is_tried_again_after_a_growing_pause(room: ArchiveRoom) -> None:
@@ -171,7 +171,7 @@ def test_an_archive_newer_than_the_database_is_refused(room: ArchiveRoom) -> Non
 
 
 def test_mail_across_projects_is_in_both_archives(room: ArchiveRoom) -> None:
-    app, lib = room.add_project("/work/app"), room.add_project("/work/lib")
+    app, lib = room.add_project("/code/app"), room.add_project("/code/lib")
     blue, fox = room.add_agent(app, "BlueLake"), room.add_agent(lib, "QuietFox")
     room.send(blue, [fox])
 

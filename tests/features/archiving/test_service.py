@@ -33,7 +33,7 @@ PATIENCE_S = 30.0
 def prepare(root: Path) -> tuple[ArchiverSettings, Project]:
     """A store with a project and mail, all of it pending."""
     with open_archive_room(root) as room:
-        project = room.add_project("/work/app")
+        project = room.add_project("/code/app")
         blue, red = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
         room.send(blue, [red])
         return room.settings, project
@@ -172,7 +172,7 @@ async def test_an_archive_that_cannot_be_written_shows_and_is_tried_again(tmp_pa
     place.write_text("in the way")
     with open_archive_room(tmp_path) as room:
         stuck = room.tx.outbox.count_pending(project.id)
-        room.add_project("/work/lib")
+        room.add_project("/code/lib")
 
     async with archiving(tmp_path, settings) as (store, service):
         await until(store, lambda: service.status().backlog.pending_events == stuck)

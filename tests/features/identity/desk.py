@@ -25,7 +25,7 @@ from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.features.projects.tools import project_tools
 from mcp_agent_mail.store.database import Store
 
-PROJECT = "/work/app"
+PROJECT = "/code/app"
 PROFILE: dict[str, Any] = {"program": "tests", "model": "none"}
 SERVER_TOKEN = "the-token-of-this-server"
 OPERATOR_TOKEN = "amo_operator"

@@ -22,8 +22,8 @@ from tests.mailroom import Mailroom, open_mailroom, token_of
 
 NOBODY = Credentials(via="mcp")
 OPERATOR = Credentials(via="local", bearer_token="amo_operator")
-APP = "/work/app"
-LIB = "/work/lib"
+APP = "/code/app"
+LIB = "/code/lib"
 BODY_MAX_BYTES = 3 * 1024 * 1024
 
 

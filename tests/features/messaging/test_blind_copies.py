@@ -43,8 +43,8 @@ async def test_the_sender_sees_blind_recipients_when_it_proves_itself(office: Of
         outbox = await office.read(f"outbox/BlueLake?project={APP}", credentials)
         return outbox["messages"][0].get("bcc")
 
-    assert await bcc(office.proof(office.room.blue)) == ["GreenField", "QuietFox@work-lib"]
-    assert await bcc(OPERATOR) == ["GreenField", "QuietFox@work-lib"]
+    assert await bcc(office.proof(office.room.blue)) == ["GreenField", "QuietFox@code-lib"]
+    assert await bcc(OPERATOR) == ["GreenField", "QuietFox@code-lib"]
     assert await bcc(NOBODY) is None
     assert await bcc(office.proof(office.room.red)) is None
 

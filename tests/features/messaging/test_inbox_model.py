@@ -140,7 +140,7 @@ class Inboxes(RuleBasedStateMachine):
     @invariant()
     def what_waits_for_an_acknowledgement_is_listed(self) -> None:
         for name, box in self.boxes.items():
-            view = self.run_in_loop(self.office.read(f"views/ack-required/{name}?project=work-app&limit=1000"))
+            view = self.run_in_loop(self.office.read(f"views/ack-required/{name}?project=code-app&limit=1000"))
             assert [item["id"] for item in view["messages"]] == [
                 item.id for item in reversed(box.items) if item.ack_required and not item.acknowledged
             ]

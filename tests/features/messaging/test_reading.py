@@ -48,7 +48,7 @@ async def test_reading_changes_nothing(office: Office) -> None:
             "views/acks-stale/RedStone",
             "views/ack-overdue/RedStone",
         ):
-            await office.read(f"{uri}{'&' if '?' in uri else '?'}project=work-app")
+            await office.read(f"{uri}{'&' if '?' in uri else '?'}project=code-app")
 
     assert (office.rows("SELECT * FROM recipients"), office.rows("SELECT * FROM agents")) == before
 
@@ -134,9 +134,9 @@ async def test_a_message_resource_shows_what_the_contract_names(office: Office) 
     message = await office.read(f"message/{message_id}")
 
     assert set(message) == MESSAGE_KEYS | {"body_md", "to", "cc", "reply_to", "project"}
-    assert (message["to"], message["cc"], message["project"]) == (["RedStone", "QuietFox@work-lib"], ["Human"], APP)
+    assert (message["to"], message["cc"], message["project"]) == (["RedStone", "QuietFox@code-lib"], ["Human"], APP)
     seen_from_lib = await office.read(f"message/{message_id}?project={LIB}")
-    assert (seen_from_lib["from"], seen_from_lib["to"]) == ("BlueLake@work-app", ["RedStone@work-app", "QuietFox"])
+    assert (seen_from_lib["from"], seen_from_lib["to"]) == ("BlueLake@code-app", ["RedStone@code-app", "QuietFox"])
 
 
 @pytest.mark.parametrize("message_id", ["999", "0", "-1", "abc", "99999999999999999999"])
@@ -192,7 +192,7 @@ async def test_a_thread_of_several_projects_asks_for_one(office: Office) -> None
     with pytest.raises(InvalidInput) as error:
         await office.read("thread/T")
 
-    assert [p["slug"] for p in error.value.data["projects"]] == ["work-app", "work-lib"]
+    assert [p["slug"] for p in error.value.data["projects"]] == ["code-app", "code-lib"]
 
 
 async def test_the_project_may_be_left_out_when_the_name_is_unique(office: Office) -> None:
@@ -218,7 +218,7 @@ async def test_the_outbox_lists_what_was_sent_newest_first(office: Office) -> No
 
     assert [(m["id"], m["body_md"]) for m in outbox["messages"]] == [(second, "2"), (first, "1")]
     newest = outbox["messages"][0]
-    assert (newest["to"], newest["cc"]) == (["GreenField", "QuietFox@work-lib"], ["RedStone"])
+    assert (newest["to"], newest["cc"]) == (["GreenField", "QuietFox@code-lib"], ["RedStone"])
     assert set(newest) == MESSAGE_KEYS | {"to", "cc", "body_md"}
 
 
@@ -346,9 +346,9 @@ async def test_a_limit_beyond_the_maximum_counts_as_it_and_one_below_the_minimum
 
 
 async def test_an_unknown_project_is_an_error_with_the_nearest(office: Office) -> None:
-    await office.room.store.write(lambda tx: add_project(tx, "/work/apps"))
+    await office.room.store.write(lambda tx: add_project(tx, "/code/apps"))
 
     with pytest.raises(NotFound) as error:
-        await office.call("fetch_inbox", project_key="/work/ap", agent_name="RedStone")
+        await office.call("fetch_inbox", project_key="/code/ap", agent_name="RedStone")
 
-    assert "/work/app" in error.value.data["nearest"]
+    assert "/code/app" in error.value.data["nearest"]

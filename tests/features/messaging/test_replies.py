@@ -75,9 +75,9 @@ async def test_a_reply_crosses_projects_back_to_the_sender(office: Office) -> No
         "reply_message", project_key=LIB, message_id=original, sender_name="QuietFox", body_md="Hi"
     )
 
-    assert [delivery["project"] for delivery in answer["deliveries"]] == ["/work/app"]
-    assert (await office.inbox("BlueLake"))[0]["from"] == "QuietFox@work-lib"
-    for project in ("work-app", "work-lib"):
+    assert [delivery["project"] for delivery in answer["deliveries"]] == ["/code/app"]
+    assert (await office.inbox("BlueLake"))[0]["from"] == "QuietFox@code-lib"
+    for project in ("code-app", "code-lib"):
         assert (await office.read(f"thread/{original}?project={project}"))["total"] == 2
 
 

@@ -158,14 +158,14 @@ async def test_an_archived_project_refuses_mail_from_it_and_to_it(office: Office
 
 
 @pytest.mark.parametrize(
-    "address", [f"QuietFox@{LIB}", "quietfox@work-lib", "project:work-lib#QuietFox", f" project:{LIB}#QUIETFOX "]
+    "address", [f"QuietFox@{LIB}", "quietfox@code-lib", "project:code-lib#QuietFox", f" project:{LIB}#QUIETFOX "]
 )
 async def test_an_agent_of_another_project_is_addressed_by_path_or_slug(office: Office, address: str) -> None:
     answer = await office.send(to=[address])
 
     assert [delivery["project"] for delivery in answer["deliveries"]] == [LIB]
     payload = answer["deliveries"][0]["payload"]
-    assert (payload["from"], payload["to"]) == ("BlueLake@work-app", ["QuietFox"])
+    assert (payload["from"], payload["to"]) == ("BlueLake@code-app", ["QuietFox"])
 
 
 async def test_a_send_across_projects_is_one_message_with_one_id(office: Office) -> None:
@@ -175,7 +175,7 @@ async def test_a_send_across_projects_is_one_message_with_one_id(office: Office)
     assert {d["project"]: d["payload"]["id"] for d in answer["deliveries"]} == {APP: 1, LIB: 1}
     assert office.rows("SELECT count(*) FROM messages") == [(1,)]
     item = (await office.inbox("QuietFox", project_key=LIB))[0]
-    assert (item["id"], item["from"], item["kind"]) == (1, "BlueLake@work-app", "to")
+    assert (item["id"], item["from"], item["kind"]) == (1, "BlueLake@code-app", "to")
     assert (await office.inbox("RedStone"))[0]["from"] == "BlueLake"
     assert office.rows("SELECT project_id, kind, message_id FROM outbox ORDER BY seq") == [
         (office.room.app.id, "mail", 1),
@@ -189,7 +189,7 @@ async def test_the_answer_can_be_written_back_to_the_address_shown(office: Offic
 
     await office.send(project_key=LIB, sender_name="QuietFox", to=[shown])
 
-    assert (await office.inbox("BlueLake"))[0]["from"] == "QuietFox@work-lib"
+    assert (await office.inbox("BlueLake"))[0]["from"] == "QuietFox@code-lib"
 
 
 @pytest.mark.parametrize(

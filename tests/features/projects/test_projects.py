@@ -16,10 +16,10 @@ from tests.features.identity.desk import OPERATOR, PROJECT, Ticking, open_desk, 
 
 async def test_ensuring_a_project_tells_where_its_archive_is(tmp_path: Path) -> None:
     async with open_desk(tmp_path) as desk:
-        made = await desk.call("ensure_project", human_key="/work/./app/")
+        made = await desk.call("ensure_project", human_key="/code/./app/")
 
     assert sorted(made) == ["archive_path", "created_at", "human_key", "id", "slug"]
-    assert made["human_key"] == "/work/app"
+    assert made["human_key"] == "/code/app"
     assert made["archive_path"] == str(tmp_path / "projects" / made["slug"])
 
 
@@ -92,22 +92,22 @@ async def test_an_unfit_path_makes_no_project(key: str, tmp_path: Path) -> None:
 
 async def test_an_unknown_project_is_told_with_the_nearest_known_ones(tmp_path: Path) -> None:
     async with open_desk(tmp_path) as desk:
-        made = await desk.call("ensure_project", human_key="/work/application")
+        made = await desk.call("ensure_project", human_key="/code/application")
 
         with pytest.raises(NotFound) as by_path:
-            await desk.call("list_agents", project_key="/work/aplication")
+            await desk.call("list_agents", project_key="/code/aplication")
         with pytest.raises(NotFound) as by_slug:
             await desk.call("list_agents", project_key=made["slug"][:-1])
         with pytest.raises(NotFound) as unlike:
             await desk.call("list_agents", project_key="zzz")
 
-    assert by_path.value.data["nearest"] == ["/work/application"]
-    assert "ensure_project(human_key='/work/aplication')" in by_path.value.hint
-    assert by_slug.value.data["nearest"] == ["/work/application"]
+    assert by_path.value.data["nearest"] == ["/code/application"]
+    assert "ensure_project(human_key='/code/aplication')" in by_path.value.hint
+    assert by_slug.value.data["nearest"] == ["/code/application"]
     assert unlike.value.data["nearest"] == []
 
 
-@pytest.mark.parametrize("spelling", ["{slug}", " {slug} ", "{SLUG}", "/work/app", "/work//app/", "WORK-app"])
+@pytest.mark.parametrize("spelling", ["{slug}", " {slug} ", "{SLUG}", "/code/app", "/code//app/", "CODE-app"])
 async def test_a_project_is_found_by_path_slug_and_plain_slug(spelling: str, tmp_path: Path) -> None:
     async with open_desk(tmp_path) as desk:
         made = await desk.call("ensure_project", human_key=PROJECT)
@@ -180,10 +180,10 @@ async def test_archived_projects_are_listed_only_when_asked_for_and_stay_readabl
 
 async def test_in_strict_mode_archiving_needs_a_token_of_the_project_or_the_operator(tmp_path: Path) -> None:
     async with open_desk(tmp_path, auth=AgentAuth.STRICT) as desk:
-        for key in (PROJECT, "/work/other"):
+        for key in (PROJECT, "/code/other"):
             await desk.call("ensure_project", human_key=key)
         insider = with_token((await desk.register("BlueLake"))["registration_token"])
-        outsider = with_token((await desk.register("RedStone", project_key="/work/other"))["registration_token"])
+        outsider = with_token((await desk.register("RedStone", project_key="/code/other"))["registration_token"])
 
         with pytest.raises(TokenMissing):
             await desk.call("archive_project", project_key=PROJECT)

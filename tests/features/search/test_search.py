@@ -51,7 +51,7 @@ class Desk:
         return int(message.id)
 
     async def search(self, query: str, credentials: Credentials = NOBODY, /, **arguments: Any) -> list[dict[str, Any]]:
-        given = {"project_key": "/work/app", "query": query, **arguments}
+        given = {"project_key": "/code/app", "query": query, **arguments}
         answer = await self.tools.run("search_messages", given, credentials)
         assert list(answer) == ["result"]
         found: list[dict[str, Any]] = answer["result"]
@@ -148,7 +148,7 @@ async def test_another_projects_mail_is_found_by_none_but_those_who_take_part(de
     assert await desk.ids("plan") == [openly]
     assert sorted(await desk.ids("plan", desk.proof(room.red))) == [openly, blindly]
     assert await desk.ids("plan", desk.proof(room.green)) == [openly]
-    assert await desk.ids("plan", project_key="/work/lib", order="oldest") == [private, openly, blindly]
+    assert await desk.ids("plan", project_key="/code/lib", order="oldest") == [private, openly, blindly]
     assert await desk.ids("plan", OPERATOR) == [openly]
 
 
@@ -198,9 +198,9 @@ async def test_a_sender_of_another_project_is_shown_and_named_with_its_project(d
     message_id = await desk.post("plan", sender=room.fox, to=[room.blue])
     await desk.post("plan")
 
-    (hit,) = await desk.search("plan", from_agent="QuietFox@work-lib")
+    (hit,) = await desk.search("plan", from_agent="QuietFox@code-lib")
 
-    assert (hit["id"], hit["from"]) == (message_id, "QuietFox@work-lib")
+    assert (hit["id"], hit["from"]) == (message_id, "QuietFox@code-lib")
 
 
 async def test_unknown_names_are_errors_with_the_nearest(desk: Desk) -> None:

@@ -42,7 +42,7 @@ class Archived:
 @pytest.fixture
 def archived(tmp_path: Path) -> Iterator[Archived]:
     with open_archive_room(tmp_path) as room:
-        project = room.add_project("/work/app")
+        project = room.add_project("/code/app")
         blue, red = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
         message = room.send(blue, [red])
         room.read(project, red, message)
@@ -64,7 +64,7 @@ def test_what_git_has_yet_to_catch_up_with_is_counted_and_no_finding(archived: A
     room.read(archived.project, archived.red, later)
     room.clock.step(5)
     room.describe(archived.project, archived.red, "Changed")
-    room.add_project("/work/new")
+    room.add_project("/code/new")
 
     report = room.verify()
 
@@ -192,7 +192,7 @@ def test_an_archive_that_is_gone_is_found(archived: Archived) -> None:
 
     kinds = [(found.check, found.problem, found.project) for found in archived.room.verify().findings]
 
-    assert kinds == [("archive", "missing", "work-app"), ("archive", "unexpected", "elsewhere")]
+    assert kinds == [("archive", "missing", "code-app"), ("archive", "unexpected", "elsewhere")]
 
 
 def test_a_damaged_pack_is_found(archived: Archived) -> None:
@@ -204,7 +204,7 @@ def test_a_damaged_pack_is_found(archived: Archived) -> None:
 
     findings: list[Finding] = list(archived.room.verify().findings)
 
-    assert {(found.check, found.project) for found in findings} >= {("git", "work-app")}
+    assert {(found.check, found.project) for found in findings} >= {("git", "code-app")}
 
 
 def test_it_changes_nothing(archived: Archived) -> None:
