@@ -76,7 +76,7 @@ def build_services(
     )
     search = SearchService(store)
     archiving = ArchivingService(store, archiver_settings(settings), clock=clock)
-    upkeep = HealthService(store, place, clock=clock, archive_error=archiving.problem)
+    upkeep = HealthService(store, place, clock=clock, archive=archiving)
     return Services(
         projects=projects,
         identity=identity,

@@ -34,6 +34,8 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("projects", "unarchive"),
     ("archive",),
     ("archive", "log"),
+    ("archive", "stats"),
+    ("archive", "checkout"),
     ("token",),
     ("token", "reissue"),
     ("doctor",),

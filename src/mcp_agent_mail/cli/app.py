@@ -23,7 +23,7 @@ ENTRIES = {
     "mail": Entry(f"{_HERE}.mail", "Read and send mail as a person; reading consumes nothing."),
     "agents": Entry(f"{_HERE}.agents", "List, show and retire agents."),
     "projects": Entry(f"{_HERE}.projects", "List, show and archive projects."),
-    "archive": Entry(f"{_HERE}.archives", "Read the history of a project's archive."),
+    "archive": Entry(f"{_HERE}.archives", "Look at and look after the projects' archives."),
     "token": Entry(f"{_HERE}.tokens", "Replace a lost agent token."),
     "doctor": Entry(f"{_HERE}.doctor", "Check store and archives against each other."),
     "config": Entry(f"{_HERE}.config", "Show and check the settings."),

@@ -1,4 +1,4 @@
-"""`am archive`: what Git holds of a project, read from its files on this machine."""
+"""`am archive`: what Git holds of a project, most of it read from its files on this machine."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import typer
 from mcp_agent_mail.cli.gateway import open_gateway
 from mcp_agent_mail.cli.lean import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.outcome import NoServer
-from mcp_agent_mail.cli.present import Column, JsonFlag, at, print_json, print_rows
+from mcp_agent_mail.cli.present import Column, JsonFlag, at, print_fields, print_json, print_rows
 from mcp_agent_mail.cli.surroundings import Surroundings, look_around
-from mcp_agent_mail.cli.where import ProjectOption, project_key, resource_uri
+from mcp_agent_mail.cli.where import ProjectOption, list_uri, project_key, resource_uri
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mcp_agent_mail.archive.history import HistoryEntry
 
 MAX_COMMITS = 1_000
+_PAGE = 200
 _SHORT_HASH = 12
 
 app = typer.Typer(
@@ -28,7 +29,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,
-    help="Read the history of a project's archive.",
+    help="Look at and look after the projects' archives.",
 )
 
 _COMMITS = (
@@ -39,9 +40,21 @@ _COMMITS = (
 )
 
 
+_SIZES = (
+    Column("project", "project"),
+    Column("messages", "messages", is_right=True),
+    Column("bytes each", "bytes_per_message", is_right=True),
+    Column("git bytes", "git_bytes", is_right=True),
+    Column("index bytes", "index_bytes", is_right=True),
+    Column("packs", "packs", is_right=True),
+    Column("commits", "commits", is_right=True),
+    Column("files", "files", is_right=True),
+)
+
+
 @app.callback()
 def archive() -> None:
-    """Read the history of a project's archive."""
+    """Look at and look after the projects' archives."""
 
 
 @app.command("log", cls=LeanCommand)
@@ -66,6 +79,63 @@ def log(
         print_json(rows)
     else:
         print_rows(rows, _COMMITS, nothing="No commit of that agent.")
+
+
+@app.command("stats", cls=LeanCommand)
+def stats(project: ProjectOption = None, json: JsonFlag = False) -> None:
+    """Measure archives: messages, bytes of Git for each, packs.
+
+    All projects without --project. Reads every file name of an archive: a second per million.
+    """
+    around = look_around()
+    rows = [row for slug in _slugs(around, project) if (row := _size(around, slug)) is not None]
+    if json:
+        print_json(rows)
+    else:
+        print_rows(rows, _SIZES, nothing="No archive yet: it begins with the first mail.")
+
+
+@app.command("checkout", cls=LeanCommand)
+def checkout(
+    month: Annotated[str, typer.Argument(metavar="MONTH", help="As YYYY-MM.")],
+    project: ProjectOption = None,
+    json: JsonFlag = False,
+) -> None:
+    """Bring a month of mail back into an archive's folder.
+
+    Beyond ARCHIVE_MAX_TRACKED_FILES files only the current and the previous month lie there; Git has all.
+    It stays until twelve others have been brought back.
+    """
+    around = look_around()
+    with open_gateway(around) as gateway:
+        found = gateway.read(resource_uri("project", project_key(project, around)))
+        answer = gateway.call("checkout_archive_month", {"project_slug": found["slug"], "month": month})
+    if json:
+        print_json(answer)
+    else:
+        print_fields([(name, answer[name]) for name in ("project", "month", "path", "files")])
+
+
+def _slugs(around: Surroundings, project: str | None) -> list[str]:
+    """Of the project that was named, or of all of them, archived ones too."""
+    with open_gateway(around) as gateway:
+        if project is not None:
+            return [str(gateway.read(resource_uri("project", project_key(project, around)))["slug"])]
+        slugs: list[str] = []
+        after = 0
+        while page := gateway.read(list_uri("projects", include_archived=True, limit=_PAGE, after_id=after)):
+            slugs += [str(found["slug"]) for found in page]
+            after = page[-1]["id"]
+        return slugs
+
+
+def _size(around: Surroundings, slug: str) -> dict[str, Any] | None:
+    from mcp_agent_mail.archive.sizes import measure
+
+    size = measure(around.storage_root / PROJECTS_FOLDER / slug)
+    if size is None:
+        return None
+    return {"project": slug, **asdict(size), "bytes_per_message": size.bytes_per_message}
 
 
 # A HistoryEntry as JSON has it.

@@ -128,6 +128,13 @@ _IN_WORDS = {
 }
 
 
+def _size(archive: Report) -> str | None:
+    """Of the archives written since the server's start."""
+    if archive.get("packs") is None:
+        return None
+    return f"{archive['packs']} packs, an index of {archive['index_bytes'] // 1024} KiB"
+
+
 def _lines(report: Report) -> list[tuple[str, object]]:
     owner = report["owner"]
     archive = report["archive"]
@@ -148,5 +155,7 @@ def _lines(report: Report) -> list[tuple[str, object]]:
         ("schema", report["store"]["schema_version"]),
         ("pending", None if pending is None else f"{pending} events for Git{oldest}"),
         ("last commit", archive["last_commit_at"]),
+        ("largest archive", _size(archive)),
+        ("care", archive.get("care_error")),
         ("archive", archive.get("last_error")),
     ]

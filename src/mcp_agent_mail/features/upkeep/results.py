@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.events import Backlog
+from mcp_agent_mail.features.archiving.service import CareFigures
 
 
 class HealthStatus(StrEnum):
@@ -36,5 +37,6 @@ class Health:
     backlog: Backlog | None
     last_commit_at: Micros | None
     archive_error: str | None
+    archive_care: CareFigures
     owner_pid: int
     schema_version: int | None

@@ -17,7 +17,7 @@ def masked_url(url: str) -> str:
 
 
 def show_health(health: Health) -> Json:
-    place, backlog = health.place, health.backlog
+    place, backlog, care = health.place, health.backlog, health.archive_care
     return {
         "status": health.status.value,
         "environment": place.environment,
@@ -30,6 +30,9 @@ def show_health(health: Health) -> Json:
             "oldest_pending_s": round(backlog.oldest_pending_s, 3) if backlog else None,
             "last_commit_at": iso_or_none(health.last_commit_at),
             "last_error": health.archive_error,
+            "packs": care.packs,
+            "index_bytes": care.index_bytes,
+            "care_error": care.last_error,
         },
         "store": {"owner_pid": health.owner_pid, "schema_version": health.schema_version},
     }

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.domain.events import Backlog
+from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.upkeep.results import Health, HealthStatus, ServerPlace
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.view import Tx, View
@@ -29,14 +29,10 @@ class _Figures:
 
 
 class HealthService:
-    """`archive_error` says what is wrong with the archives just now (the archiving slice knows); None: nothing."""
-
-    def __init__(
-        self, store: Store, place: ServerPlace, *, clock: Clock, archive_error: Callable[[], str | None]
-    ) -> None:
+    def __init__(self, store: Store, place: ServerPlace, *, clock: Clock, archive: ArchivingService) -> None:
         self._store = store
         self._clock = clock
-        self._archive_error = archive_error
+        self._archive = archive
         self.patience_s = PATIENCE_S
         self.place = place
 
@@ -50,7 +46,7 @@ class HealthService:
     async def check(self) -> Health:
         """Write and read the store now. Never raises what a sick store raises: it reports."""
         figures = await self._figures()
-        archive_error = self._archive_error() or (_late(figures.backlog) if figures else None)
+        archive_error = self._archive.problem() or (_late(figures.backlog) if figures else None)
         if figures is None:
             status = HealthStatus.ERROR
         elif archive_error is not None:
@@ -63,6 +59,7 @@ class HealthService:
             backlog=figures.backlog if figures else None,
             last_commit_at=figures.last_commit_at if figures else None,
             archive_error=archive_error,
+            archive_care=self._archive.care(),
             owner_pid=os.getpid(),
             schema_version=figures.schema_version if figures else None,
         )

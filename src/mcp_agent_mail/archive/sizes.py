@@ -1,0 +1,74 @@
+"""How much Git an archive takes for its mail. Reads; changes nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_agent_mail.archive.repository import BRANCH, Repository
+
+_MAIL = re.compile(r"(?:messages|agents/[^/]+/(?:inbox|outbox))/.*__([0-9]+)\.md")
+_MOST_IDS = 2**31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveSize:
+    """`git_bytes` is all of `.git`: objects with their indexes, the index of the work tree, notes.
+
+    `messages` are those of the branch, each counted once, however many copies it has there.
+    """
+
+    commits: int
+    packs: int
+    git_bytes: int
+    index_bytes: int
+    messages: int
+    files: int
+
+    @property
+    def bytes_per_message(self) -> int | None:
+        return self.git_bytes // self.messages if self.messages else None
+
+
+def measure(path: Path) -> ArchiveSize | None:
+    """None where there is no archive, or no commit in it yet."""
+    repository = Repository(path)
+    if not repository.exists() or repository.tip() is None:
+        return None
+    index = repository.git_path / "index"
+    messages, files = _count(repository)
+    return ArchiveSize(
+        commits=int(repository.git("rev-list", "--count", BRANCH)),
+        packs=sum(1 for _ in (repository.git_path / "objects" / "pack").glob("pack-*.pack")),
+        git_bytes=_bytes_below(repository.git_path),
+        index_bytes=index.stat().st_size if index.exists() else 0,
+        messages=messages,
+        files=files,
+    )
+
+
+def _count(repository: Repository) -> tuple[int, int]:
+    """Messages and files."""
+    # A byte per id: a set of a million numbers would take a hundred times as much.
+    seen = bytearray()
+    files = 0
+    for path in repository.records("ls-tree", "-r", "-z", "--name-only", BRANCH):
+        files += 1
+        found = _MAIL.fullmatch(path)
+        if found is not None and (number := int(found[1])) < _MOST_IDS:
+            if number >= len(seen):
+                seen.extend(bytes(number + 4_096 - len(seen)))
+            seen[number] = 1
+    return sum(seen), files
+
+
+def _bytes_below(folder: Path) -> int:
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):  # The archiver may be at work.
+                total += Path(place, name).lstat().st_size
+    return total

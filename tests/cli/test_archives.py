@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Post
+from tests.served import git
+
+
+def test_the_size_of_an_archive_is_measured_beside_a_running_server(post: Post) -> None:
+    post.server.await_drained()
+
+    (row,) = json.loads(post.server.am("archive", "stats", "--json").stdout)
+
+    (archive,) = post.server.archives()
+    assert row["project"] == archive.name
+    assert row["messages"] >= 3
+    assert row["commits"] == int(git(archive, "rev-list", "--count", "main"))
+    assert row["files"] == len(git(archive, "ls-tree", "-r", "--name-only", "main").splitlines())
+    assert row["packs"] >= 1
+    assert row["bytes_per_message"] == row["git_bytes"] // row["messages"]
+
+
+def test_the_size_of_one_archive_is_a_line_of_cells_when_piped(stopped_post: Post) -> None:
+    done = stopped_post.server.am("archive", "stats", "--project", stopped_post.project)
+
+    cells = done.stdout.rstrip("\n").split("\t")
+    assert done.returncode == 0
+    assert cells[:2] == [stopped_post.server.archives()[0].name, "3"]
+
+
+def month_of(archive: Path) -> str:
+    year, month = min((archive / "messages").glob("*/*")).parts[-2:]
+    return f"{year}-{month}"
+
+
+def test_a_month_is_brought_back_through_a_running_server(post: Post) -> None:
+    post.server.await_drained()
+    (archive,) = post.server.archives()
+
+    done = post.server.am("archive", "checkout", month_of(archive), "--project", post.project, "--json")
+
+    answer = json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert (answer["project"], answer["month"], answer["path"]) == (archive.name, month_of(archive), str(archive))
+    assert answer["files"] >= 9
+
+
+def test_a_month_is_brought_back_without_a_server(stopped_post: Post) -> None:
+    (archive,) = stopped_post.server.archives()
+
+    done = stopped_post.server.am("archive", "checkout", month_of(archive), "--project", stopped_post.project)
+
+    assert done.returncode == 0, done.stderr
+    assert f"path\t{archive}" in done.stdout.splitlines()
+
+
+def test_a_month_without_mail_is_refused_with_the_months_there_are(post: Post) -> None:
+    post.server.await_drained()
+    (archive,) = post.server.archives()
+
+    done = post.server.am("archive", "checkout", "1999-12", "--project", post.project)
+
+    assert done.returncode != 0
+    assert "has no files of 1999-12" in done.stderr
+    assert month_of(archive) in done.stderr
+
+
+def test_what_is_no_month_is_refused(post: Post) -> None:
+    done = post.server.am("archive", "checkout", "November", "--project", post.project)
+
+    assert done.returncode != 0
+    assert "YYYY-MM" in done.stderr
+
+
+def test_agents_cannot_ask_for_a_month(post: Post) -> None:
+    with post.server.connect() as connection:
+        answer = connection.rpc("checkout_archive_month", {"project_slug": "x", "month": "2026-11"})
+
+    assert answer.error_type == "PERMISSION_DENIED"
+
+
+def test_status_says_how_large_the_archives_have_become(post: Post) -> None:
+    post.server.await_drained()
+
+    archive = json.loads(post.server.am("status", "--json").stdout)["archive"]
+
+    assert {"packs", "index_bytes", "care_error"} <= archive.keys()
+    assert archive["care_error"] is None
