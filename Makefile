@@ -34,7 +34,7 @@ serve: $(MAIN) ## Install what is locked, then serve on 127.0.0.1:8765
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test testers crash ## `make test`, the external protocol testers, and the crash rounds
+check-all: test testers faults crash ## `make test`, the external protocol testers, the slow faults, and the crash rounds
 
 .PHONY: lint
 lint: $(DEV)
@@ -59,6 +59,10 @@ inspector: $(NPM) ## The MCP inspector's command line against a running server
 .PHONY: conformance
 conformance: $(NPM) ## The MCP conformance suite against a running server, both protocol eras
 	@$(BIN)/python -m tests.conformance scenarios $(ARGS)
+
+.PHONY: faults
+faults: $(DEV) ## Every fault of store, archive and server, the slow ones too
+	@$(BIN)/pytest -n $(WORKERS) -m "slow or not slow" tests/faults $(ARGS)
 
 .PHONY: crash
 crash: $(DEV) ## Concurrent clients and kill -9, round after round; simulated losses of power

@@ -72,7 +72,7 @@ def work(connection: Connection) -> int:
 def talk(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, list[dict[str, Any]], str]:
     """How many requests there were, the lines they left, and everything the server printed."""
     root: Path = tmp_path_factory.mktemp("talk") / "store"
-    with Served(root, **TALKATIVE) as server:
+    with Served(root, port=None, **TALKATIVE) as server:
         with server.connect(Authorization=f"Bearer {SERVER_TOKEN}") as connection:
             connection.open_session()
             requests = work(connection)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mcp_agent_mail.archive.repository import BRANCH, Repository
+from mcp_agent_mail.archive.repository import BRANCH, Repository, SealedCommit
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE
@@ -28,6 +29,7 @@ class ArchiveBehind(ArchiveRefused):
 
 
 NOTHING = OutboxSeq(0)
+_AHEAD_HINT = "Put the newer database back, or move {path} away and keep it: a new archive is begun there."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,36 @@ def require_fit(repository: Repository, store_id: str, claim: Claim) -> None:
         raise _ahead(repository, claim, held)
     if held < claim.archived_seq:
         raise _behind(repository, claim, held)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What a commit must hold if it is of our events: blobs by path, None where the content may have changed since."""
+
+    blobs: Mapping[str, str | None]
+
+
+def require_same(repository: Repository, sealed: SealedCommit, written: Written) -> None:
+    """Raise ArchiveAhead when this commit holds other events than the store has under the same numbers.
+
+    So it is when an old database was put back under newer archives and has given out the numbers again.
+    """
+    if not written.blobs:
+        raise _other_events(repository, sealed, "they are none of this project's")
+    asked = "".join(f"{sealed.hexsha}:{path}\n" for path in written.blobs)
+    answers = repository.git("cat-file", "--batch-check=%(objectname)", stdin=asked.encode()).decode().splitlines()
+    for (path, blob), answer in zip(written.blobs.items(), answers, strict=True):
+        if answer.endswith(" missing") or blob not in (None, answer):
+            raise _other_events(repository, sealed, f"{path} differs")
+
+
+def _other_events(repository: Repository, sealed: SealedCommit, how: str) -> ArchiveAhead:
+    return ArchiveAhead(
+        f"{repository.path} holds other events than the database under the numbers up to {sealed.last_seq} ({how}): "
+        "the database is older than its archive.",
+        hint=_AHEAD_HINT.format(path=repository.path),
+        data={"path": str(repository.path), "archive_seq": sealed.last_seq},
+    )
 
 
 def _require_store(repository: Repository, store_id: str) -> None:
@@ -87,7 +119,7 @@ def _ahead(repository: Repository, claim: Claim, held: OutboxSeq) -> ArchiveAhea
     return ArchiveAhead(
         f"{path} holds events up to {held}; the database has given out {claim.highest_seq} only: "
         "it is older than its archive.",
-        hint=f"Put the newer database back, or move {path} away and keep it: a new archive is begun there.",
+        hint=_AHEAD_HINT.format(path=path),
         data={"path": str(path), "archive_seq": held, "store_seq": claim.highest_seq},
     )
 

@@ -20,7 +20,7 @@ from mcp_agent_mail.archive.months import (
     months_around,
     months_of_branch,
 )
-from mcp_agent_mail.archive.ownership import Claim, require_fit
+from mcp_agent_mail.archive.ownership import Claim, Written, require_fit, require_same
 from mcp_agent_mail.archive.packs import Repack, count_packs, pack_folder, start_repack
 from mcp_agent_mail.archive.recovery import remove_leftovers, remove_torn_index, restore_recent_files
 from mcp_agent_mail.archive.repository import BRANCH, PLAIN_RUN, GitRun, Repository, SealedCommit, sync
@@ -128,6 +128,10 @@ class ArchiveWriter:
         if found:
             self._sync_folders()
         return found
+
+    def require_same(self, sealed: SealedCommit, written: Written) -> None:
+        """Raise ArchiveAhead unless this commit is of those events."""
+        require_same(self._repository, sealed, written)
 
     def commit(self, files: Mapping[str, bytes], text: CommitText, at: Micros) -> SealedCommit:
         """One commit with these files, in Git and on disk when this returns."""

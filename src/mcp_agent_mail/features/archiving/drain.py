@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcp_agent_mail.archive.ownership import Claim
+from mcp_agent_mail.archive.ownership import Claim, Written
 from mcp_agent_mail.archive.repository import PLAIN_RUN, GitRun, SealedCommit
 from mcp_agent_mail.archive.writer import ArchiveOwner, ArchiveWriter, is_unfinished
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
@@ -25,9 +25,10 @@ from mcp_agent_mail.core.errors import AgentMailError, NotFound
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.git import GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
-from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, archive_file, batch_files, project_snapshot
+from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, archive_file, batch_files, event_files, project_snapshot
+from mcp_agent_mail.domain.blobs import blob_id
 from mcp_agent_mail.domain.commit_text import commit_text
-from mcp_agent_mail.domain.events import ArchiveCommit, OutboxEvent
+from mcp_agent_mail.domain.events import ArchiveCommit, EventKind, OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.care import Caretaker, Failure
 from mcp_agent_mail.features.archiving.launch import MAX_TRACKED_FILES, CheckOut
@@ -41,6 +42,7 @@ SETTLE = 20_000
 """Microseconds that the first event after a quiet time waits for company."""
 
 IDLE = 2 * SECOND
+_GIT_SAYS_FULL = (os.strerror(errno.ENOSPC), "Out of diskspace")
 _FULL = "Free some space on the disk of the archives. It is tried again by itself."
 _PAGE = 500
 
@@ -84,13 +86,25 @@ def hint_of(error: Exception) -> str:
         return error.hint
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return _FULL
-    if isinstance(error, GitFailed) and os.strerror(errno.ENOSPC) in error.message:
+    if isinstance(error, GitFailed) and any(words in error.message for words in _GIT_SAYS_FULL):
         return _FULL
     if isinstance(error, PermissionError):
         return "Give the server's user the right to write there. It is tried again by itself."
     if isinstance(error, FileNotFoundError) and error.filename == "git":
         return "Install Git, or put it on the server's PATH. It is tried again by itself."
     return "It is tried again by itself; if it stays, `am doctor check` says what is wrong."
+
+
+def what_was_written(batch: Sequence[OutboxEvent], store_id: str) -> Written:
+    """Of profiles and projects only where they are: after a renewal of the archive the newest state stands for all."""
+    mutable = {
+        path
+        for event in batch
+        if event.kind in (EventKind.PROFILE, EventKind.PROJECT)
+        for path, _ in event_files(event.kind, event.snapshot, store_id)
+    }
+    files = batch_files(batch, store_id)
+    return Written(blobs={path: None if path in mutable else blob_id(content) for path, content in files.items()})
 
 
 class Drain:
@@ -228,9 +242,16 @@ class Drain:
                 git_run=self._plan.git_run,
             )
             for sealed in writer.sealed_after(archive.reported):
+                self._require_same(archive, writer, sealed)
                 self._report_commit(archive, sealed, ())
             archive.writer = writer
         return archive.writer
+
+    def _require_same(self, archive: _Archive, writer: ArchiveWriter, sealed: SealedCommit) -> None:
+        """Numbers alone prove nothing: an old database that was put back gives them out again for other events."""
+        events = self._outbox.pending(archive.project.id, after=archive.reported)
+        batch = [event for event in events if event.seq <= sealed.last_seq]
+        writer.require_same(sealed, what_was_written(batch, self._plan.owner.store_id))
 
     def _write(self, archive: _Archive, writer: ArchiveWriter, events: Sequence[OutboxEvent]) -> None:
         files = batch_files(events, self._plan.owner.store_id)
