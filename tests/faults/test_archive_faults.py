@@ -16,6 +16,7 @@ import pytest
 from tests.archive_room import git
 from tests.faults.git_double import GitDouble, install_git_double
 from tests.faults.house import PROJECT, RED, House, house, until
+from tests.served import Served
 
 GIT_TIMEOUT_S = 0.7
 
@@ -49,6 +50,10 @@ def fill_disk(place: Path) -> Path:
 
 def lives(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
+
+
+def am_in(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return Served(root).am(*arguments)
 
 
 def do_as_told(command: str) -> None:
@@ -268,6 +273,48 @@ async def test_an_archive_replaced_by_an_older_copy_under_the_server_is_not_writ
         home.archive.rename(tmp_path / "copy")
         (tmp_path / "newest").rename(home.archive)
         await home.require_nothing_lost()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_copy_left", [False, True], ids=["nothing-left", "an-older-copy-left"])
+async def test_an_archive_lost_for_good_is_written_again_by_the_command_that_health_named(
+    tmp_path: Path, is_copy_left: bool
+) -> None:
+    async with house(tmp_path / "store") as home:
+        await home.send("First")
+        await home.until_archived()
+        copy = shutil.copytree(home.archive, tmp_path / "copy")
+        await home.call("mark_message_read", project_key=PROJECT, agent_name=RED, message_id=home.sent[0])
+        await home.send("Second")
+        await home.until_archived()
+    shutil.rmtree(home.archive)
+    if is_copy_left:
+        copy.rename(home.archive)
+    sent = home.sent
+
+    async with house(tmp_path / "store") as home:
+        home.sent = sent
+        await home.send("Third")
+        error = await home.until_archive_says("am archive renew")
+    command = error.partition("run `am ")[2].partition("`")[0]
+    done = am_in(tmp_path / "store", *command.split())
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    async with house(tmp_path / "store") as home:
+        home.sent = sent
+        await home.send("Fourth")
+        await home.require_nothing_lost()
+
+
+async def test_an_archive_that_lacks_nothing_is_not_renewed(tmp_path: Path) -> None:
+    async with house(tmp_path / "store") as home:
+        await home.send("First")
+        await home.until_archived()
+
+    done = am_in(tmp_path / "store", "archive", "renew", PROJECT)
+
+    assert done.returncode == 1
+    assert "there is nothing to renew" in done.stderr
 
 
 async def test_an_old_archive_under_a_new_database_is_refused_and_untouched(tmp_path: Path) -> None:

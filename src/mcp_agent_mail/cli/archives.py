@@ -10,7 +10,7 @@ import typer
 
 from mcp_agent_mail.cli.gateway import open_gateway
 from mcp_agent_mail.cli.lean import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.outcome import NoServer
+from mcp_agent_mail.cli.outcome import ExitCode, NoServer
 from mcp_agent_mail.cli.present import Column, JsonFlag, at, print_fields, print_json, print_rows
 from mcp_agent_mail.cli.surroundings import Surroundings, look_around
 from mcp_agent_mail.cli.where import ProjectOption, list_uri, project_key, resource_uri
@@ -114,6 +114,29 @@ def checkout(
         print_json(answer)
     else:
         print_fields([(name, answer[name]) for name in ("project", "month", "path", "files")])
+
+
+@app.command("renew", cls=LeanCommand)
+def renew(
+    project: Annotated[str, typer.Argument(metavar="PROJECT", help="Its slug or path.")],
+    json: JsonFlag = False,
+) -> int:
+    """Write an archive that is lost for good again, from the database.
+
+    Only one that lacks what was in it once: deleted, set back, or replaced by an older copy. What is
+    still there stays. The server must be stopped. Exit codes: 0 all of it is in Git, 1 some is not yet.
+    """
+    from mcp_agent_mail.cli.renewing import renew_offline
+
+    around = look_around()
+    if not around.store_exists():
+        raise NoServer(f"There is no store in {around.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
+    renewed = renew_offline(around.settings, project)
+    if json:
+        print_json(renewed)
+    else:
+        print_fields([(name, renewed[name]) for name in ("project", "path", "events", "problem")])
+    return ExitCode.REFUSED if renewed["problem"] else ExitCode.DONE
 
 
 def _slugs(around: Surroundings, project: str | None) -> list[str]:

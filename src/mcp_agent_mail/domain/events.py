@@ -46,6 +46,17 @@ class OutboxEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DoneEvent:
+    """An outbox row whose snapshot is gone, since a commit holds what it told. `step` is a receipt's."""
+
+    seq: OutboxSeq
+    kind: EventKind
+    agent_id: AgentId | None
+    message_id: MessageId | None
+    step: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
     """What the archive still owes: events not yet in Git, and the age of the oldest (0 when there is none)."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, OutboxSeq, ProjectId
@@ -113,6 +113,10 @@ def _agent(row: _Row) -> Agent:
     )
 
 
+_AT_ONCE = 500
+_IDS_OF_PROJECT = "SELECT id FROM agents WHERE project_id = ? AND id > ? ORDER BY id LIMIT ?"
+
+
 class Agents:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -133,6 +137,16 @@ class Agents:
         keys = json.dumps([name_key(name) for name in names])
         rows = self._connection.execute(_BY_NAMES, (project_id, keys, len(names)))
         return {name_key(row[3]): _agent(row) for row in rows}
+
+    def each(self, project_id: ProjectId) -> Iterator[Agent]:
+        """Every agent of the project, Human, System and retired ones too, by id."""
+        after = 0
+        while ids := self._connection.execute(_IDS_OF_PROJECT, (project_id, after, _AT_ONCE)).fetchall():
+            for (agent_id,) in ids:
+                agent = self.find(AgentId(agent_id))
+                assert agent is not None, agent_id
+                yield agent
+            (after,) = ids[-1]
 
     def find_by_token_hash(self, token_hash: bytes) -> Agent | None:
         return self._find(_BY_TOKEN_HASH, token_hash)

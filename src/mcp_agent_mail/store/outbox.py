@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.ids import MessageId, OutboxSeq, ProjectId
-from mcp_agent_mail.domain.events import ArchiveCommit, Backlog, EventKind, NewEvent, OutboxEvent
+from mcp_agent_mail.core.ids import AgentId, MessageId, OutboxSeq, ProjectId
+from mcp_agent_mail.domain.events import ArchiveCommit, Backlog, DoneEvent, EventKind, NewEvent, OutboxEvent
 
 MAX_EVENTS = 500
 MAX_SNAPSHOT_CHARS = 8 * 1024 * 1024
@@ -56,6 +57,13 @@ _MARK = """
     UPDATE outbox SET commit_id = ?, snapshot = NULL
     WHERE project_id = ? AND seq <= ? AND commit_id IS NULL
 """
+_DONE = """
+    SELECT seq, kind, agent_id, message_id, step FROM outbox
+    WHERE project_id = ? AND seq > ? AND commit_id IS NOT NULL
+    ORDER BY seq LIMIT ?
+"""
+_REOPEN = "UPDATE outbox SET commit_id = NULL, snapshot = ? WHERE seq = ?"
+_FORGET_COMMITS = "DELETE FROM commits WHERE project_id = ?"
 
 _CommitRow = tuple[int, str, str, int, int]
 
@@ -71,6 +79,10 @@ def _commit(row: _CommitRow) -> ArchiveCommit:
     )
 
 
+def _as_text(snapshot: dict[str, Any]) -> str:
+    return json.dumps(snapshot, ensure_ascii=False, separators=(",", ":"))
+
+
 class Outbox:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -78,7 +90,7 @@ class Outbox:
     def add(self, event: NewEvent, now: Micros) -> OutboxSeq:
         """Queue one event for the archive of its project, in the transaction of the change it tells of."""
         step = event.snapshot["step"] if event.kind is EventKind.RECEIPT else None
-        snapshot = json.dumps(event.snapshot, ensure_ascii=False, separators=(",", ":"))
+        snapshot = _as_text(event.snapshot)
         values = (event.project_id, event.kind.value, event.agent_id, event.message_id, step, now, snapshot)
         (seq,) = self._connection.execute(_ADD, values).fetchone()
         return OutboxSeq(seq)
@@ -145,6 +157,23 @@ class Outbox:
         values = (commit.project_id, commit.hexsha, commit.summary, commit.authored_ts, commit.last_seq)
         (commit_id,) = self._connection.execute(_ADD_COMMIT, values).fetchone()
         return self._connection.execute(_MARK, (commit_id, commit.project_id, commit.last_seq)).rowcount
+
+    def reopen(self, project_id: ProjectId, snapshot_of: Callable[[DoneEvent], dict[str, Any]]) -> int:
+        """Make every done event of the project pending again, and forget its commits; how many events those were."""
+        count, after = 0, 0
+        while rows := self._connection.execute(_DONE, (project_id, after, MAX_EVENTS)).fetchall():
+            for seq, kind, agent_id, message_id, step in rows:
+                done = DoneEvent(
+                    seq=OutboxSeq(seq),
+                    kind=EventKind(kind),
+                    agent_id=None if agent_id is None else AgentId(agent_id),
+                    message_id=None if message_id is None else MessageId(message_id),
+                    step=step,
+                )
+                self._connection.execute(_REOPEN, (_as_text(snapshot_of(done)), seq))
+            count, after = count + len(rows), rows[-1][0]
+        self._connection.execute(_FORGET_COMMITS, (project_id,))
+        return count
 
     def last_commit(self, project_id: ProjectId) -> ArchiveCommit | None:
         """The commit of the project's newest done event."""

@@ -1,0 +1,34 @@
+"""Renews an archive without a server: the store's lock first, then the archive's."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from mcp_agent_mail.bootstrap import archiver_settings
+from mcp_agent_mail.core.settings import Settings
+from mcp_agent_mail.features.archiving.launch import archive_path
+from mcp_agent_mail.features.archiving.renew import renew_archive
+from mcp_agent_mail.features.projects.lookup import require_project
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.lock import StoreLock
+
+
+# Plain JSON, as `--json` prints it.
+def renew_offline(settings: Settings, key: str) -> dict[str, Any]:
+    """Raises StoreInUse while a server runs, NotFound, NothingToRenew, ArchiveRefused."""
+    with StoreLock(settings.storage_root, settings.database_path):
+        return asyncio.run(_renew(settings, key))
+
+
+async def _renew(settings: Settings, key: str) -> dict[str, Any]:
+    async with Store(settings.database_path, echo=settings.database_echo) as store:
+        project = store.read(lambda view: require_project(view, key))
+        renewed = await renew_archive(store, archiver_settings(settings), project)
+    failed = renewed.failed[0] if renewed.failed else None
+    return {
+        "project": project.slug,
+        "path": str(archive_path(settings.storage_root, project.slug)),
+        "events": renewed.events,
+        "problem": None if failed is None else f"{failed.message} {failed.hint}".strip(),
+    }

@@ -1,0 +1,107 @@
+"""Writes an archive that was lost again from the database: every event is queued anew, then drained.
+
+What an older copy in its place still holds is found there and marked, not written twice. The files
+come out the same; the commits are new ones, and of profiles the newest state alone is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_agent_mail.archive.ownership import ArchiveBehind, Claim, require_fit
+from mcp_agent_mail.archive.repository import Repository
+from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.archive_layout import (
+    Snapshot,
+    mail_snapshot,
+    profile_snapshot,
+    project_snapshot,
+    receipt_snapshot,
+)
+from mcp_agent_mail.domain.events import DoneEvent, EventKind, NewEvent
+from mcp_agent_mail.domain.names import HUMAN
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
+from mcp_agent_mail.features.archiving.launch import ArchiverSettings, archive_path
+from mcp_agent_mail.features.archiving.offline import drain_in_process
+from mcp_agent_mail.features.archiving.reports import Failed
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.view import Tx, View
+
+TIMEOUT_S = 3_600.0
+
+
+class NothingToRenew(Conflict):
+    """The archive holds what the database has seen in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renewed:
+    """`failed`: why some of the `events` could not be written even now; they stay queued."""
+
+    events: int
+    failed: list[Failed]
+
+
+async def renew_archive(store: Store, settings: ArchiverSettings, project: Project) -> Renewed:
+    """The caller holds the store lock. Raises NothingToRenew, and ArchiveRefused for a repository that is not ours."""
+    repository = Repository(archive_path(Path(settings.storage_root), project.slug))
+    store_id, claim = store.read(lambda view: (view.meta.store_id(), claim_of(view, project.id)))
+    try:
+        require_fit(repository, store_id, claim)
+    except ArchiveBehind:
+        events = await store.write(lambda tx: _queue_anew(tx, project))
+    else:
+        raise NothingToRenew(
+            f"{repository.path} holds everything that the database has seen in it: there is nothing to renew.",
+            hint="`am doctor verify` compares the two byte for byte.",
+        )
+    return Renewed(events=events, failed=await drain_in_process(store, settings, timeout_s=TIMEOUT_S))
+
+
+def claim_of(view: View, project_id: ProjectId) -> Claim:
+    """What the database says of the project's archive."""
+    last = view.outbox.last_commit(project_id)
+    highest = view.outbox.highest_seq()
+    return Claim(highest_seq=highest) if last is None else Claim(highest_seq=highest, archived_seq=last.last_seq)
+
+
+def _queue_anew(tx: Tx, project: Project) -> int:
+    human = tx.agents.find_by_name(project.id, HUMAN)
+    assert human is not None, "Human is in every project"
+    count = tx.outbox.reopen(project.id, lambda done: _snapshot(tx, project, human, done))
+    for agent in tx.agents.each(project.id):
+        event = NewEvent(
+            project_id=project.id,
+            kind=EventKind.PROFILE,
+            agent_id=None,
+            message_id=None,
+            snapshot=profile_snapshot(agent),
+        )
+        tx.outbox.add(event, tx.now())
+        count += 1
+    return count
+
+
+def _snapshot(tx: Tx, project: Project, human: Agent, done: DoneEvent) -> Snapshot:
+    if done.kind is EventKind.PROJECT:
+        return project_snapshot(project)
+    if done.kind is EventKind.PROFILE:
+        # Whose it was is not kept. Each agent's newest profile follows as an event of its own.
+        return profile_snapshot(human)
+    assert done.message_id is not None, done
+    recipients = tx.messages.recipients(done.message_id)
+    if done.kind is EventKind.MAIL:
+        message = tx.messages.find(done.message_id)
+        assert message is not None, done
+        return mail_snapshot(message, recipients, project.id)
+    step = ReceiptStep(done.step or "")
+    recipient = next(one for one in recipients if one.agent_id == done.agent_id)
+    at = recipient.read_ts if step is ReceiptStep.READ else recipient.ack_ts
+    assert at is not None, done
+    return receipt_snapshot(
+        Receipt(message_id=done.message_id, agent_id=recipient.agent_id, agent=recipient.name, step=step, at=at)
+    )
