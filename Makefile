@@ -62,7 +62,7 @@ conformance: $(NPM) ## The MCP conformance suite against a running server, both 
 
 .PHONY: faults
 faults: $(DEV) ## Every fault of store, archive and server, the slow ones too
-	@$(BIN)/pytest -n $(WORKERS) -m "slow or not slow" tests/faults $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) -m "slow or not slow" tests/faults tests/cli/test_doctor_check.py $(ARGS)
 
 .PHONY: crash
 crash: $(DEV) ## Concurrent clients and kill -9, round after round; simulated losses of power

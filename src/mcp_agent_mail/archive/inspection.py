@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.months import STATE, MonthsNote
+from mcp_agent_mail.archive.ownership import Claim, require_fit
 from mcp_agent_mail.archive.repository import BRANCH, Repository
-from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.git import GitFailed, run_git
 from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
 from mcp_agent_mail.domain.blobs import blob_id
 
@@ -30,6 +31,11 @@ class StrangerChange:
     path: str
 
 
+def git_version() -> str:
+    """What Git says it is. Raises OSError when there is none."""
+    return run_git("--version").decode().strip()
+
+
 class Inspection:
     def __init__(self, path: Path) -> None:
         self._repository = Repository(path)
@@ -42,6 +48,10 @@ class Inspection:
 
     def exists(self) -> bool:
         return self._repository.exists()
+
+    def require_fit(self, store_id: str, claim: Claim) -> None:
+        """Raise ArchiveRefused when the archive is another store's, lacks what was in it, or is ahead."""
+        require_fit(self._repository, store_id, claim)
 
     def is_on_branch(self, hexsha: str) -> bool:
         """Is this commit part of the branch's history? False too when it is gone."""

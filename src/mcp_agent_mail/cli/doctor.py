@@ -33,6 +33,42 @@ def doctor() -> None:
     """Check store and archives against each other."""
 
 
+@app.command("check", cls=LeanCommand)
+def check(json: JsonFlag = False) -> int:
+    """Look at everything once and give one verdict.
+
+    Owner of the lock (a running server is asked to write and read), permissions, disk space, the
+    database with its references and search index, the outbox, and each archive: whose it is, whether
+    it holds what it should, git fsck. Changes nothing, with or without a server. Exit codes: 0 well,
+    1 findings. `am doctor verify` compares every file byte for byte.
+    """
+    from mcp_agent_mail.cli.checking import check_around
+
+    checks = []
+    for checked in check_around(look_around()):
+        checks.append(asdict(checked))
+        if not json:
+            _print_checked(checks[-1])
+    findings = [finding for one in checks for finding in one["findings"]]
+    if json:
+        print_json({"well": not findings, "findings": findings, "checks": checks})
+    else:
+        print_fields([("verdict", "well" if not findings else f"{len(findings)} findings")])
+    return ExitCode.FINDINGS if findings else ExitCode.DONE
+
+
+# A Checked as JSON has it.
+def _print_checked(checked: dict[str, Any]) -> None:
+    if not checked["findings"]:
+        print_text(f"ok: {checked['check']}: {checked['evidence']}" if is_terminal() else _cells("ok", checked))
+    for finding in checked["findings"]:
+        _print_finding(finding)
+
+
+def _cells(first: str, checked: dict[str, Any]) -> str:
+    return "\t".join([first, checked["check"], " ".join(checked["evidence"].split())])
+
+
 @app.command("verify", cls=LeanCommand)
 def verify(json: JsonFlag = False) -> int:
     """Compare the archives with the store, byte for byte.

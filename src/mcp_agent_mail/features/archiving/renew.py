@@ -29,7 +29,8 @@ from mcp_agent_mail.features.archiving.launch import ArchiverSettings, archive_p
 from mcp_agent_mail.features.archiving.offline import drain_in_process
 from mcp_agent_mail.features.archiving.reports import Failed
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.view import Tx, View
+from mcp_agent_mail.store.outbox import Outbox
+from mcp_agent_mail.store.view import Tx
 
 TIMEOUT_S = 3_600.0
 
@@ -49,7 +50,7 @@ class Renewed:
 async def renew_archive(store: Store, settings: ArchiverSettings, project: Project) -> Renewed:
     """The caller holds the store lock. Raises NothingToRenew, and ArchiveRefused for a repository that is not ours."""
     repository = Repository(archive_path(Path(settings.storage_root), project.slug))
-    store_id, claim = store.read(lambda view: (view.meta.store_id(), claim_of(view, project.id)))
+    store_id, claim = store.read(lambda view: (view.meta.store_id(), claim_of(view.outbox, project.id)))
     try:
         require_fit(repository, store_id, claim)
     except ArchiveBehind:
@@ -62,10 +63,10 @@ async def renew_archive(store: Store, settings: ArchiverSettings, project: Proje
     return Renewed(events=events, failed=await drain_in_process(store, settings, timeout_s=TIMEOUT_S))
 
 
-def claim_of(view: View, project_id: ProjectId) -> Claim:
+def claim_of(outbox: Outbox, project_id: ProjectId) -> Claim:
     """What the database says of the project's archive."""
-    last = view.outbox.last_commit(project_id)
-    highest = view.outbox.highest_seq()
+    last = outbox.last_commit(project_id)
+    highest = outbox.highest_seq()
     return Claim(highest_seq=highest) if last is None else Claim(highest_seq=highest, archived_seq=last.last_seq)
 
 

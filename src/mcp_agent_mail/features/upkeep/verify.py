@@ -7,7 +7,7 @@ sorted on disk and walked beside Git's own sorted listing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -76,7 +76,8 @@ def verify_archives(storage_root: Path, database_path: Path, *, progress: Progre
         for slug, project in projects.items():
             if slug not in seen:
                 _ProjectCheck(storage_root, project, artifacts, findings).run(iter(()))
-        _find_strange_archives(storage_root, projects, findings)
+        for finding in find_strange_archives(storage_root, projects):
+            findings.add(finding)
         pending = sum(artifacts.outbox.count_pending(project.id) for project in projects.values())
     return VerifyReport(
         projects=len(projects),
@@ -176,19 +177,18 @@ class _ProjectCheck:
         return f"git -C {where} log --stat -- {path}"
 
 
-def _find_strange_archives(storage_root: Path, projects: dict[str, Project], findings: Findings) -> None:
+def find_strange_archives(storage_root: Path, known: Collection[str]) -> Iterator[Finding]:
+    """Folders beside the archives of the projects whose slugs are `known`."""
     folder = storage_root / PROJECTS_FOLDER
     for path in sorted(folder.iterdir()) if folder.exists() else ():
-        if path.name not in projects:
-            findings.add(
-                Finding(
-                    check="archive",
-                    problem="unexpected",
-                    project=path.name,
-                    path=None,
-                    evidence=f"{path} belongs to no project of this database",
-                    next_step=f"cat {path / ARCHIVE_FILE}",
-                )
+        if path.name not in known:
+            yield Finding(
+                check="archive",
+                problem="unexpected",
+                project=path.name,
+                path=None,
+                evidence=f"{path} belongs to no project of this database",
+                next_step=f"cat {path / ARCHIVE_FILE}",
             )
 
 

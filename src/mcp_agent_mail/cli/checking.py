@@ -1,0 +1,45 @@
+"""What `am doctor check` asks whom: the owner of the store over HTTP, everything else of the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mcp_agent_mail.cli.gateway import server_at
+from mcp_agent_mail.cli.http_gateway import HttpGateway
+from mcp_agent_mail.cli.outcome import NoServer
+from mcp_agent_mail.cli.surroundings import Surroundings
+from mcp_agent_mail.core.clock import system_clock
+from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.features.upkeep.check import Checked, Place, ServerAnswer, check_everything
+
+_ANSWER_TIMEOUT_S = 6.0  # longer than the server itself waits for its writer
+
+
+def check_around(around: Surroundings) -> Iterator[Checked]:
+    """Raises NoServer where there is no store, StoreRefused for another program's file."""
+    if not around.store_exists():
+        raise NoServer(f"There is no store in {around.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
+    yield from check_everything(
+        Place(
+            storage_root=around.storage_root,
+            database_path=around.settings.database_path,
+            owner=_ask_owner(around),
+            clock=system_clock,
+        )
+    )
+
+
+def _ask_owner(around: Surroundings) -> ServerAnswer | None:
+    owner = around.owner()
+    if owner is None:
+        return None
+    if owner.url is None:
+        return ServerAnswer(pid=owner.pid, url=None, health=None, problem=None)
+    gateway = HttpGateway(server_at(owner.url, around), answer_timeout_s=_ANSWER_TIMEOUT_S)
+    try:
+        health = gateway.call("health_check", {})
+    except AgentMailError as silent:
+        return ServerAnswer(pid=owner.pid, url=owner.url, health=None, problem=silent.message)
+    finally:
+        gateway.close()
+    return ServerAnswer(pid=owner.pid, url=owner.url, health=health, problem=None)

@@ -1,0 +1,244 @@
+"""Is everything well? One verdict from real round trips, each finding with its evidence and the next command.
+
+Reads only, beside a running server or without one. `verify` goes further in one direction: it renders
+every artifact again and compares it byte for byte; this looks at everything once.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_agent_mail.archive.inspection import Inspection, git_version
+from mcp_agent_mail.archive.ownership import ArchiveRefused
+from mcp_agent_mail.core.clock import Clock
+from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER, archive_path
+from mcp_agent_mail.features.archiving.renew import claim_of
+from mcp_agent_mail.features.upkeep.service import ARCHIVE_LATE_S
+from mcp_agent_mail.features.upkeep.verify import Finding, find_strange_archives
+from mcp_agent_mail.features.upkeep.verify_store import verify_store
+from mcp_agent_mail.store.artifacts import Artifacts, open_artifacts
+
+LOW_SPACE_BYTES = 256 * 1024 * 1024
+_PRIVATE = stat.S_IRWXG | stat.S_IRWXO
+_STORE_FILES = ("operator.token", "server.json", "server.lock")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerAnswer:
+    """What the caller found out about the owner of the store, by asking it. `health` is its own answer to a check.
+
+    `pid` without `url`: a command at work, or a server that is about to listen. `problem`: why it gave no answer.
+    """
+
+    pid: int | None
+    url: str | None
+    health: dict[str, object] | None
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """One thing that was looked at: what was seen, and what is wrong with it."""
+
+    check: str
+    evidence: str
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What is looked at, and how the owner of the store answered."""
+
+    storage_root: Path
+    database_path: Path
+    owner: ServerAnswer | None
+    clock: Clock
+    low_space_bytes: int = LOW_SPACE_BYTES
+
+
+def check_everything(place: Place) -> Iterator[Checked]:
+    """One after the other, as they come: the last ones take seconds on large stores. Raises StoreRefused."""
+    yield _owner(place)
+    yield _permissions(place)
+    yield _space(place)
+    store = _store(place)
+    yield store
+    yield _git()
+    if any(finding.check == "database" for finding in store.findings):
+        return  # What a damaged database says of its archives proves nothing.
+    with open_artifacts(place.database_path) as artifacts:
+        yield _outbox(place, artifacts)
+        for project in artifacts.projects():
+            yield _archive(place, artifacts, project)
+        yield _strangers(place, artifacts)
+
+
+def _finding(check: str, problem: str, evidence: str, next_step: str, **where: str) -> Finding:
+    return Finding(
+        check=check,
+        problem=problem,
+        project=where.get("project"),
+        path=where.get("path"),
+        evidence=evidence,
+        next_step=next_step,
+    )
+
+
+def _owner(place: Place) -> Checked:
+    owner = place.owner
+    if owner is None:
+        return Checked(check="owner", evidence="nobody holds the lock of the store: no server runs")
+    who = f"process {owner.pid} holds the lock of the store"
+    if owner.url is None:
+        return Checked(check="owner", evidence=f"{who}; it serves no address: a command at work, or a start")
+    if owner.health is None:
+        finding = _finding(
+            "owner",
+            "silent",
+            f"{who} and serves {owner.url}, which does not answer: {owner.problem}",
+            f"am status, then the server's log; if it stays silent, kill {owner.pid} (what it answered is on disk)",
+        )
+        return Checked(check="owner", evidence=who, findings=(finding,))
+    evidence = f"{who} and serves {owner.url}; it wrote and read the store just now and says {owner.health['status']}"
+    return Checked(check="owner", evidence=evidence, findings=tuple(_said_by_server(owner.health)))
+
+
+def _said_by_server(health: dict[str, object]) -> Iterator[Finding]:
+    archive = health["archive"]
+    error = archive.get("last_error") if isinstance(archive, dict) else None
+    if health["status"] == "error":
+        yield _finding(
+            "server", "error", "the server cannot write or read its store just now", "am status, and the server's log"
+        )
+    elif error is not None:
+        yield _finding("server", "degraded", str(error), "do what the evidence says; mail is safe meanwhile")
+
+
+def _permissions(place: Place) -> Checked:
+    root = place.storage_root
+    names = (*_STORE_FILES, *(f"{place.database_path.name}{ending}" for ending in ("", "-wal", "-shm")))
+    findings = [*_open_to_others(root)]
+    for path in [*(root / name for name in names[:3]), *(place.database_path.with_name(name) for name in names[3:])]:
+        if not findings or path.parent != root:
+            findings += _open_to_others(path)
+        if path.exists() and not os.access(path, os.R_OK | os.W_OK):
+            findings.append(
+                _finding("permissions", "not ours", f"{path} cannot be written by this user", f"ls -l {path}")
+            )
+    findings += _not_writable(root / PROJECTS_FOLDER)
+    return Checked(
+        check="permissions", evidence=f"{root} and the database are the owner's alone", findings=tuple(findings)
+    )
+
+
+def _open_to_others(path: Path) -> Iterator[Finding]:
+    try:
+        facts = path.stat()
+    except FileNotFoundError:
+        return
+    if facts.st_mode & _PRIVATE:
+        yield _finding(
+            "permissions",
+            "open to others",
+            f"{path} has mode {stat.S_IMODE(facts.st_mode):o}: others on this machine may read mail",
+            f"chmod go-rwx {path}",
+            path=str(path),
+        )
+
+
+def _not_writable(folder: Path) -> Iterator[Finding]:
+    if not folder.is_dir():
+        return
+    for path in (folder, *sorted(folder.iterdir())):
+        for part in (path, path / ".git", path / ".git" / "objects"):
+            if part.is_dir() and not os.access(part, os.R_OK | os.W_OK | os.X_OK):
+                yield _finding(
+                    "permissions",
+                    "not writable",
+                    f"{part} cannot be written by this user",
+                    f"chmod u+rwx {part}",
+                    path=str(part),
+                )
+
+
+def _space(place: Place) -> Checked:
+    findings, seen = [], []
+    for folder in dict.fromkeys((place.database_path.parent, place.storage_root)):
+        free = shutil.disk_usage(folder).free
+        seen.append(f"{free // (1024 * 1024)} MiB free in {folder}")
+        if free < place.low_space_bytes:
+            findings.append(
+                _finding(
+                    "disk",
+                    "low",
+                    f"{seen[-1]}; below {place.low_space_bytes // (1024 * 1024)} MiB it is a matter of time",
+                    f"du -sh {folder}/* ; df -h {folder}",
+                    path=str(folder),
+                )
+            )
+    return Checked(check="disk", evidence="; ".join(seen), findings=tuple(findings))
+
+
+def _store(place: Place) -> Checked:
+    findings = verify_store(place.database_path)
+    evidence = f"pages, schema, references, counters and search index of {place.database_path}, compared in a copy"
+    return Checked(check="database", evidence=evidence, findings=tuple(findings))
+
+
+def _git() -> Checked:
+    try:
+        return Checked(check="git", evidence=git_version())
+    except (GitFailed, OSError) as missing:
+        finding = _finding("git", "missing", f"git cannot be run: {missing}", "install Git, or put it on PATH")
+        return Checked(check="git", evidence="git cannot be run", findings=(finding,))
+
+
+def _outbox(place: Place, artifacts: Artifacts) -> Checked:
+    backlog = artifacts.outbox.backlog(place.clock())
+    evidence = f"{backlog.pending_events} events wait for Git"
+    if backlog.pending_events:
+        evidence += f", the oldest for {backlog.oldest_pending_s:.0f} s"
+    is_served = place.owner is not None and place.owner.health is not None
+    if not is_served:
+        return Checked(check="outbox", evidence=f"{evidence}; the next server goes on with them")
+    if backlog.oldest_pending_s <= ARCHIVE_LATE_S:
+        return Checked(check="outbox", evidence=evidence)
+    finding = _finding("outbox", "late", evidence, "am status, and the server's log: the archiver says why")
+    return Checked(check="outbox", evidence=evidence, findings=(finding,))
+
+
+def _archive(place: Place, artifacts: Artifacts, project: Project) -> Checked:
+    """Whose it is, whether it holds what the database has seen in it, and whether Git finds it whole."""
+    archive = Inspection(archive_path(place.storage_root, project.slug))
+    claim = claim_of(artifacts.outbox, project.id)
+    name = f"archive {project.slug}"
+    if not archive.exists() and not claim.archived_seq:
+        return Checked(check=name, evidence="not begun yet: nothing of this project is in Git")
+    try:
+        archive.require_fit(artifacts.store_id, claim)
+        problem = archive.fsck()
+    except ArchiveRefused as refused:
+        finding = _finding("archive", "refused", refused.message, refused.hint, project=project.slug)
+        return Checked(check=name, evidence=refused.message, findings=(finding,))
+    except (GitFailed, OSError) as unreadable:
+        problem = str(unreadable)
+    if problem is None:
+        evidence = f"of this store, holds event {claim.archived_seq} as the database says, git fsck --strict is clean"
+        return Checked(check=name, evidence=evidence)
+    finding = _finding(
+        "git", "damaged", problem, f"git -C {archive.path} fsck --strict, then am doctor verify", project=project.slug
+    )
+    return Checked(check=name, evidence=problem, findings=(finding,))
+
+
+def _strangers(place: Place, artifacts: Artifacts) -> Checked:
+    known = {project.slug for project in artifacts.projects()}
+    findings = tuple(find_strange_archives(place.storage_root, known))
+    return Checked(check="archives", evidence=f"{len(known)} projects; no folder of anybody else", findings=findings)

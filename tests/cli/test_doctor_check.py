@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command_line import am
+from tests.cli.conftest import write_mail
+from tests.served import Served, git
+
+
+@contextmanager
+def post_office(home: Path) -> Iterator[Served]:
+    """A server over a store with mail, as it makes one itself: private to its owner."""
+    (home / "shop").mkdir()
+    (home / "store").mkdir(mode=0o700)
+    with Served(home / "store", HOME=str(home)) as server:
+        with server.connect() as connection:
+            ids = write_mail(connection, str(home / "shop"))
+            server.await_drained()
+            read = {"agent_name": "RedStone", "message_id": ids["first_id"]}
+            connection.call("mark_message_read", project_key=str(home / "shop"), **read)
+        server.await_drained()
+        yield server
+
+
+@pytest.fixture
+def stopped(tmp_path: Path) -> Served:
+    with post_office(tmp_path) as server:
+        pass
+    return server
+
+
+def check(server: Served) -> tuple[int, dict[str, Any]]:
+    done = server.am("doctor", "check", "--json")
+    assert done.stdout, done.stderr
+    report: dict[str, Any] = json.loads(done.stdout)
+    assert report["well"] == (done.returncode == 0)
+    return done.returncode, report
+
+
+def only_finding(server: Served) -> dict[str, Any]:
+    code, report = check(server)
+    assert code == 1
+    (finding,) = report["findings"]
+    assert finding["evidence"]
+    assert finding["next_step"]
+    found: dict[str, Any] = finding
+    return found
+
+
+def files_of(root: Path) -> dict[str, bytes]:
+    """Without what SQLite puts beside a database that is read."""
+    files = (path for path in sorted(root.rglob("*")) if path.is_file() and not path.name.endswith(("-wal", "-shm")))
+    return {str(path): path.read_bytes() for path in files}
+
+
+def test_a_good_store_is_well_beside_its_server_and_without_and_nothing_is_changed(tmp_path: Path) -> None:
+    with post_office(tmp_path) as server:
+        beside = check(server)
+    before = files_of(server.root)
+    without = check(server)
+
+    said = {one["check"]: one["evidence"] for one in beside[1]["checks"]}
+    assert (beside[0], without[0]) == (0, 0)
+    assert "wrote and read the store just now" in said["owner"]
+    assert [one["check"] for one in without[1]["checks"]][:6] == [
+        "owner",
+        "permissions",
+        "disk",
+        "database",
+        "git",
+        "outbox",
+    ]
+    assert files_of(server.root) == before
+
+
+def test_the_verdict_stands_below_a_line_for_each_check(stopped: Served) -> None:
+    done = stopped.am("doctor", "check")
+
+    lines = [line.split("\t") for line in done.stdout.splitlines()]
+    assert lines[-1] == ["verdict", "well"]
+    assert {line[0] for line in lines[:-1]} == {"ok"}
+
+
+@pytest.mark.slow
+def test_a_silent_server_is_a_finding_with_its_process(tmp_path: Path) -> None:
+    with post_office(tmp_path) as server:
+        os.kill(server.pid, signal.SIGSTOP)
+        try:
+            finding = only_finding(server)
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
+
+    assert (finding["check"], finding["problem"]) == ("owner", "silent")
+    assert "does not answer" in finding["evidence"]
+
+
+def test_a_store_that_others_may_read_is_a_finding_until_it_is_made_private(stopped: Served) -> None:
+    stopped.root.chmod(0o755)
+
+    finding = only_finding(stopped)
+    os.system(finding["next_step"])  # what the person is told to run
+
+    assert (finding["check"], finding["problem"]) == ("permissions", "open to others")
+    assert check(stopped)[0] == 0
+
+
+def test_a_search_index_that_misses_mail_is_a_finding(stopped: Served) -> None:
+    with closing(sqlite3.connect(stopped.database)) as connection, connection:
+        connection.execute("INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')")
+
+    assert only_finding(stopped)["check"] == "search index"
+
+
+def test_a_dangling_reference_is_a_finding(stopped: Served) -> None:
+    with closing(sqlite3.connect(stopped.database)) as connection, connection:
+        connection.execute("UPDATE outbox SET agent_id = 999 WHERE seq = 1")
+
+    assert "references" in {finding["check"] for finding in check(stopped)[1]["findings"]}
+
+
+def test_a_deleted_archive_is_a_finding_that_names_both_ways_back(stopped: Served) -> None:
+    (archive,) = stopped.archives()
+    shutil.rmtree(archive)
+
+    finding = only_finding(stopped)
+
+    assert (finding["check"], finding["problem"], finding["project"]) == ("archive", "refused", archive.name)
+    assert "Put the archive back" in finding["next_step"]
+    assert f"am archive renew {archive.name}" in finding["next_step"]
+
+
+def test_a_damaged_object_of_git_is_a_finding(stopped: Served) -> None:
+    (archive,) = stopped.archives()
+    pack = next(archive.glob(".git/objects/pack/*.pack"))
+    pack.chmod(0o600)
+    content = bytearray(pack.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    pack.write_bytes(content)
+
+    finding = only_finding(stopped)
+
+    assert (finding["check"], finding["problem"]) == ("git", "damaged")
+
+
+def test_a_folder_of_nobody_among_the_archives_is_a_finding(stopped: Served) -> None:
+    (stopped.root / "projects" / "stray").mkdir()
+
+    assert (only_finding(stopped)["project"]) == "stray"
+
+
+def test_an_archive_set_back_by_a_person_is_a_finding(stopped: Served) -> None:
+    (archive,) = stopped.archives()
+    newest = git(archive, "rev-parse", "main").strip()
+    git(archive, "update-ref", "refs/heads/main", "main~1")
+
+    finding = only_finding(stopped)
+    git(archive, "update-ref", "refs/heads/main", newest)
+
+    assert "it was set back" in finding["evidence"]
+    assert check(stopped)[0] == 0
+
+
+def test_without_a_store_there_is_nothing_to_check(tmp_path: Path) -> None:
+    done = am("doctor", "check", home=tmp_path)
+
+    assert done.returncode == 69
+    assert done.stderr.startswith(f"Error (UNAVAILABLE): There is no store in {tmp_path}/.mcp_agent_mail.")
