@@ -6,46 +6,20 @@ import os
 import resource
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.archive_room import git
+from tests.archive_room import LONG, git, open_archive_room
+from tests.faults.disks import fill_disk, small_disk
 from tests.faults.git_double import GitDouble, install_git_double
 from tests.faults.house import PROJECT, RED, House, house, until
 from tests.served import Served
 
 GIT_TIMEOUT_S = 0.7
-
-
-@contextmanager
-def small_disk(place: Path, *, size_kib: int) -> Iterator[Path]:
-    """A file system of its own at `place`; the test is skipped, loudly, where this user may not mount one."""
-    place.mkdir(parents=True, exist_ok=True)
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={size_kib}k,mode=700", "tmpfs", str(place)]
-    try:
-        done = subprocess.run(mount, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("SKIPPED: no `mount` here, so no small disk")
-    if done.returncode:
-        pytest.skip(f"SKIPPED: no small disk without the right to mount one: {done.stderr.strip()}")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
-
-
-def fill_disk(place: Path) -> Path:
-    """Write until the kernel says ENOSPC; removing the file gives the room back."""
-    ballast = place / "ballast"
-    chunk = b"\0" * 65_536
-    with ballast.open("wb", buffering=0) as file, suppress(OSError):
-        while file.write(chunk) == len(chunk):
-            pass
-    return ballast
 
 
 def lives(pid: int) -> bool:
@@ -461,3 +435,23 @@ async def test_a_failing_archive_holds_up_no_other_projects(tmp_path: Path) -> N
         await until(look, lambda: "the other project waited")
         (tmp_path / "away").rename(home.archive)
         await home.require_nothing_lost()
+
+
+def test_a_clock_set_back_an_hour_does_not_make_the_archive_wait_for_it(tmp_path: Path) -> None:
+    with open_archive_room(tmp_path) as room, room.drain() as drain:
+        project = room.add_project("/work/app")
+        blue, red = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
+        drain.step()
+        room.clock.step(LONG)
+        drain.step()
+        assert room.tx.outbox.count_pending(project.id) == 0
+        room.clock.step(-3_600)
+        room.send(blue, [red])
+
+        waits = []
+        while room.tx.outbox.count_pending(project.id) or git(room.path(project), "status", "--porcelain"):
+            waits.append(drain.step() or 0)
+            room.clock.step(waits[-1])
+
+        assert sum(waits) < 5
+        assert room.verify().findings == ()
