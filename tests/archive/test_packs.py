@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from mcp_agent_mail.archive.fast_import import NewCommit, Signature, import_commit
 from mcp_agent_mail.archive.packs import (
     FACTOR,
+    FEW_PACKS,
     Pack,
     count_packs,
     list_packs,
@@ -58,11 +59,31 @@ def is_whole(repository: Repository, commits: int = 10) -> bool:
     return int(git(repository.path, "rev-list", "--count", "main")) == commits
 
 
-def test_small_packs_become_one_with_an_index_over_all(repository: Repository) -> None:
+def test_small_packs_become_one(repository: Repository) -> None:
     join(repository)
 
     assert count_packs(repository) == 1
+    assert is_whole(repository)
+
+
+def test_where_many_stay_they_have_an_index_over_all(repository: Repository) -> None:
+    repack = start_repack(repository, no_fault)
+    assert repack is not None
+    for number in range(10, 10 + FEW_PACKS):
+        add_pack(repository, number)
+    repack.finish(LONG_S)
+
+    assert count_packs(repository) == FEW_PACKS + 1
     assert (pack_folder(repository) / "multi-pack-index").exists()
+    assert is_whole(repository, 10 + FEW_PACKS)
+
+
+def test_an_index_over_all_never_names_a_pack_that_was_dropped(repository: Repository) -> None:
+    git(repository.path, "multi-pack-index", "write")
+
+    join(repository)
+
+    assert not (pack_folder(repository) / "multi-pack-index").exists()
     assert is_whole(repository)
 
 

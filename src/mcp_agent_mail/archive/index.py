@@ -19,6 +19,10 @@ class IndexLocked(Unavailable):
     """Another Git is at work in the archive's work tree, or was killed there."""
 
 
+# Names without what they share with the one before: a quarter less.
+_CONFIG = ("index.version=4",)
+
+
 def refresh_index(repository: Repository, tip: str, note: Path) -> int:
     """Bring the index to `tip`; how many files that has. `note` remembers both between runs, one by one.
 
@@ -71,7 +75,8 @@ def _advance(repository: Repository, indexed: str, tip: str) -> int | None:
         return None
     try:
         changes = repository.git("diff-tree", "-r", "-z", "--no-renames", indexed, tip)
-        repository.git("update-index", "-z", "--index-info", stdin=b"".join(_index_lines(changes)))
+        lines = b"".join(_index_lines(changes))
+        repository.git("update-index", "-z", "--index-info", stdin=lines, config=_CONFIG)
     except GitFailed:
         return None
     kinds = [entry[-1:] for entry in changes.split(b"\0")[:-1:2]]
@@ -87,12 +92,12 @@ def _index_lines(changes: bytes) -> Iterator[bytes]:
 
 def _rebuild(repository: Repository, tip: str) -> None:
     try:
-        repository.git("read-tree", "-m", tip)
+        repository.git("read-tree", "-m", tip, config=_CONFIG)
     except GitFailed:
         # What a person has staged goes only when Git cannot read it, never because somebody is at work.
         require_unlocked(repository)
         (repository.git_path / "index").unlink(missing_ok=True)
-        repository.git("read-tree", tip)
+        repository.git("read-tree", tip, config=_CONFIG)
 
 
 def _match_files(repository: Repository) -> None:

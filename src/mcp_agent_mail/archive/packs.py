@@ -18,9 +18,13 @@ from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.git import GitFailed
 
 FACTOR = 2
+FEW_PACKS = 10
+"""More than these get one index over all. For fewer it would save nothing, and doubles what their own indexes take."""
 
-# One thread and little memory: nobody waits for it.
-_CONFIG = ("core.fsync=all", "pack.threads=1", "pack.windowMemory=32m")
+# One thread and little memory: nobody waits for it. A tree is best told as a change of the same folder's earlier
+# tree, and between the two stand those of all other agents' folders: a window of 10 finds half of them, and packs
+# are 1.8 times as large (20 agents: 2,430 bytes a message against 1,380).
+_CONFIG = ("core.fsync=all", "pack.threads=1", "pack.windowMemory=32m", "pack.window=100")
 _INDEX_MAGIC = b"\xfftOc\0\0\0\x02"
 _COUNT_AT = 8 + 255 * 4
 _ABANDONED_AFTER_S = 3_600.0
@@ -72,12 +76,16 @@ class Repack:
             raise GitFailed(f"git pack-objects says it wrote {new}; {self._folder} does not have it")
         sync(self._folder)
         self._reach(FailPoint.REPACK)
-        self._replace_by([name for name in self._joined if name != new])
+        self._drop([name for name in self._joined if name != new])
 
-    def _replace_by(self, old: Sequence[str]) -> None:
+    def _drop(self, old: Sequence[str]) -> None:
+        """No index over several packs may name one that is dropped, on disk neither."""
         stay = sorted(path.name for path in self._folder.glob("pack-*.idx") if path.stem not in set(old))
-        listed = "".join(f"{name}\n" for name in stay)
-        self._repository.git("multi-pack-index", "write", "--stdin-packs", stdin=listed.encode(), config=_CONFIG)
+        if len(stay) > FEW_PACKS:
+            listed = "".join(f"{name}\n" for name in stay)
+            self._repository.git("multi-pack-index", "write", "--stdin-packs", stdin=listed.encode(), config=_CONFIG)
+        else:
+            (self._folder / "multi-pack-index").unlink(missing_ok=True)
         sync(self._folder)
         for name in old:
             # As Git does it: without its index it is no pack any more.
