@@ -46,8 +46,8 @@ types: $(DEV)
 	@$(BIN)/mypy
 
 .PHONY: pytest
-pytest: $(DEV)
-	@$(BIN)/pytest -n $(WORKERS) $(ARGS)
+pytest: $(DEV) ## Every test but the slow ones; prints what they cover
+	@$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term $(ARGS)
 
 .PHONY: testers
 testers: inspector conformance ## Both protocol testers (they need Node, which is installed with them)

@@ -190,7 +190,7 @@ class Served:
         kept = {
             name: value
             for name, value in os.environ.items()
-            if name in ("PATH", "HOME", "PYTHONPATH", "LANG", "TMPDIR")
+            if name in ("PATH", "HOME", "PYTHONPATH", "LANG", "TMPDIR", "COVERAGE_PROCESS_CONFIG")
         }
         return {
             **kept,

@@ -8,7 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-KEPT = ("PATH", "PYTHONPATH", "LANG", "TMPDIR")
+MEASURED = "COVERAGE_PROCESS_CONFIG"
+"""Set while coverage is measured: then child processes are measured too."""
+KEPT = ("PATH", "PYTHONPATH", "LANG", "TMPDIR", MEASURED)
 WITHIN_S = 120.0
 
 
@@ -41,6 +43,8 @@ def modules_after(*arguments: str, home: Path, **settings: str) -> set[str]:
         "run(sys.argv[1:])\n"
         "sys.stderr.write('\\nMODULES ' + json.dumps(sorted(sys.modules)))\n"
     )
+    surroundings = environment(home, **settings)
+    surroundings.pop(MEASURED, None)  # It imports modules of its own.
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments],
         capture_output=True,
@@ -48,7 +52,7 @@ def modules_after(*arguments: str, home: Path, **settings: str) -> set[str]:
         check=False,
         timeout=WITHIN_S,
         cwd=home,
-        env=environment(home, **settings),
+        env=surroundings,
     )
     _, marker, listed = done.stderr.rpartition("\nMODULES ")
     assert marker, done.stderr

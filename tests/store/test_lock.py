@@ -141,6 +141,7 @@ def test_reading_the_owner_imports_no_database() -> None:
         capture_output=True,
         text=True,
         check=True,
+        env={name: value for name, value in os.environ.items() if name != "COVERAGE_PROCESS_CONFIG"},
     )
 
     assert loaded.stdout == "[]\n"
