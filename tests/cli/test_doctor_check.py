@@ -32,11 +32,20 @@ def post_office(home: Path) -> Iterator[Served]:
         yield server
 
 
-@pytest.fixture
-def stopped(tmp_path: Path) -> Served:
-    with post_office(tmp_path) as server:
+@pytest.fixture(scope="session")
+def pattern(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store whose server has stopped; made once, for copies."""
+    home = tmp_path_factory.mktemp("pattern")
+    with post_office(home):
         pass
-    return server
+    return home
+
+
+@pytest.fixture
+def stopped(pattern: Path, tmp_path: Path) -> Served:
+    """A copy that the test may break."""
+    shutil.copytree(pattern, tmp_path, dirs_exist_ok=True)
+    return Served(tmp_path / "store", HOME=str(tmp_path))
 
 
 def check(server: Served) -> tuple[int, dict[str, Any]]:

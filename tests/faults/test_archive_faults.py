@@ -453,5 +453,5 @@ def test_a_clock_set_back_an_hour_does_not_make_the_archive_wait_for_it(tmp_path
             waits.append(drain.step() or 0)
             room.clock.step(waits[-1])
 
-        assert sum(waits) < 5
+        assert sum(waits[:-1]) < 5
         assert room.verify().findings == ()

@@ -315,10 +315,11 @@ class Drain:
                 self._refresh(archive)
 
     def _has_blocked(self, archive: _Archive) -> bool:
-        return archive.writer is not None and archive.writer.has_blocked
+        """Also once more after they were reported: opening the archive anew may have written them."""
+        return archive.writer is not None and (archive.writer.has_blocked or archive.work_tree.failures > 0)
 
     def _write_blocked(self, archive: _Archive) -> None:
-        if archive.writer is None or not archive.writer.has_blocked:
+        if archive.writer is None or not self._has_blocked(archive):
             return
         try:
             archive.writer.write_blocked()
