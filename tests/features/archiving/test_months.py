@@ -62,7 +62,7 @@ class Years:
 def years(tmp_path: Path) -> Iterator[Years]:
     with open_archive_room(tmp_path) as room:
         room.clock.now = Micros(1_789_000_000 * SECOND)
-        project = room.add_project("/work/app")
+        project = room.add_project("/code/app")
         blue, *others = (room.add_agent(project, name) for name in ("BlueLake", "RedStone", "GreenField"))
         room.add_agent(project, "Silent")
         years = Years(room, project, blue, others)

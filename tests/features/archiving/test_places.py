@@ -1,4 +1,4 @@
-"""Archives in the projects' own directories: found again whatever the setting says, and no trouble to the code there."""
+"""Archives in the projects' own directories: found again whatever the setting says, no trouble to the code there."""
 
 from __future__ import annotations
 
@@ -197,7 +197,9 @@ def test_a_project_that_is_gone_is_told_and_nothing_is_begun_elsewhere(room: Arc
 
 
 @pytest.mark.parametrize("what", ["folder", "file", "link"])
-def test_what_lies_there_already_is_never_written_into(room: ArchiveRoom, code: Path, tmp_path: Path, what: str) -> None:
+def test_what_lies_there_already_is_never_written_into(
+    room: ArchiveRoom, code: Path, tmp_path: Path, what: str
+) -> None:
     place = code / ".mcp-mail"
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -130,15 +130,20 @@ class Caretaker:
         return patient
 
     def _wait(self, patient: _Patient) -> float | None:
-        now = self._clock()
-        if patient.wanted is not None:
-            return max(0.0, (patient.not_before - now) / SECOND)
-        if patient.has_new_packs:
-            return max(0.0, (patient.joined_at + JOIN_EVERY - now) / SECOND)
-        return None
+        if patient.wanted is not None or patient.writer.has_many_packs:
+            due: int = patient.not_before
+        elif patient.has_new_packs:
+            due = max(patient.not_before, patient.joined_at + JOIN_EVERY)
+        else:
+            return None
+        return max(0.0, (due - self._clock()) / SECOND)
 
     def _begin(self, patient: _Patient) -> bool:
-        if self._clock() < patient.not_before:
+        now = self._clock()
+        # A wall clock that was set back must not put care off for as long.
+        patient.joined_at = min(patient.joined_at, now)
+        patient.not_before = min(patient.not_before, Micros(now + _AGAIN_AFTER))
+        if now < patient.not_before:
             return False
         try:
             job = self._next_job(patient)
@@ -189,6 +194,7 @@ class Caretaker:
 
     def _fail(self, patient: _Patient, what: str, failure: Failure) -> None:
         patient.not_before = Micros(self._clock() + _AGAIN_AFTER)
+        patient.has_new_packs = True
         self._answer(patient, failure)
         self._report(CareFailed(project=patient.slug, message=f"cannot {what}: {failure}"))
 

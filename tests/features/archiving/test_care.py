@@ -1,0 +1,213 @@
+"""Archives are looked after beside the commits: on schedule, one at a time, and whatever fails holds no mail up."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.archive import writer as archive_writer
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.failpoints import FailPoint
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.care import JOIN_EVERY, TIME_LIMIT
+from mcp_agent_mail.features.archiving.drain import Drain
+from mcp_agent_mail.features.archiving.reports import CareFailed, CareTaken
+from tests.archive_room import ArchiveRoom, Killed, git, killed_at, open_archive_room
+
+LOOK_S = 0.02
+LOOKS = 1_500
+
+
+@dataclass
+class Desk:
+    """An archive and a drain at work on it, as in the archiver."""
+
+    room: ArchiveRoom
+    project: Project
+    blue: Agent
+    red: Agent
+
+    @property
+    def path(self) -> Path:
+        return self.room.path(self.project)
+
+    def packs(self) -> int:
+        return len(list((self.path / ".git/objects/pack").glob("*.pack")))
+
+    def commit(self, drain: Drain) -> None:
+        """One more commit, so one more pack."""
+        self.room.send(self.blue, [self.red])
+        self.room.clock.step(1)
+        drain.step()
+        self.room.clock.step(1)
+        drain.step()
+
+    def care(self) -> list[CareTaken | CareFailed]:
+        return [report for report in self.room.reports if isinstance(report, CareTaken | CareFailed)]
+
+    def join_many(self, drain: Drain) -> None:
+        self.commit(drain)
+        self.work(drain, 1)
+
+    def work(self, drain: Drain, reports: int) -> None:
+        """Steps until there are so many more reports of care: Git runs beside us."""
+        wanted = len(self.care()) + reports
+        for _ in range(LOOKS):
+            drain.step()
+            if len(self.care()) >= wanted:
+                return
+            threading.Event().wait(LOOK_S)
+        raise AssertionError(self.room.reports)
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    monkeypatch.setattr(archive_writer, "MANY_PACKS", 6)
+    with open_archive_room(tmp_path) as room:
+        project = room.add_project("/work/app")
+        yield Desk(room, project, room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone"))
+
+
+def test_many_packs_are_joined_while_commits_go_on(desk: Desk) -> None:
+    with desk.room.drain() as drain:
+        for _ in range(6):
+            desk.commit(drain)
+        desk.work(drain, 1)
+        desk.commit(drain)
+
+    taken = desk.care()[-1]
+    assert isinstance(taken, CareTaken)
+    assert taken.packs <= 2
+    assert desk.packs() <= 3
+    assert git(desk.path, "fsck", "--strict") == ""
+    assert desk.room.verify().findings == ()
+
+
+def test_few_packs_are_joined_once_an_hour_when_there_are_new_ones(desk: Desk) -> None:
+    with desk.room.drain() as drain:
+        for _ in range(3):
+            desk.commit(drain)
+        before = desk.packs()
+        drain.step()
+        unhurried = desk.packs()
+        desk.room.clock.step(JOIN_EVERY / SECOND)
+        desk.work(drain, 2)  # the index is refreshed, then the packs are joined
+        after = desk.packs()
+        desk.room.clock.step(JOIN_EVERY / SECOND)
+        wait = drain.step()
+
+    assert (before, unhurried, after) == (3, 3, 1)
+    assert wait is None
+
+
+def test_an_idle_archiver_sleeps_until_the_hour_is_over(desk: Desk) -> None:
+    with desk.room.drain() as drain:
+        desk.commit(drain)
+        desk.room.clock.step(5)
+        drain.step()
+        wait = drain.step()
+
+    assert wait is not None
+    assert JOIN_EVERY / SECOND - 60 < wait <= JOIN_EVERY / SECOND
+
+
+def test_packs_that_a_person_keeps_apart_are_not_asked_about_at_every_step(desk: Desk) -> None:
+    with desk.room.drain() as drain:
+        for _ in range(5):
+            desk.commit(drain)
+        for pack in (desk.path / ".git/objects/pack").glob("*.pack"):
+            pack.with_suffix(".keep").touch()
+        desk.commit(drain)
+        desk.room.clock.step(5)
+        drain.step()
+        wait = drain.step()
+
+    assert wait is not None
+    assert wait > 60
+    assert desk.packs() == 6
+
+
+def test_joining_that_takes_too_long_is_ended_reported_and_tried_again_later(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with desk.room.drain() as drain:
+        for _ in range(5):
+            desk.commit(drain)
+        desk.room.send(desk.blue, [desk.red])
+        desk.room.clock.step(1)
+        drain.step()
+        desk.room.clock.step(1)
+        with monkeypatch.context() as slow:
+            slow.setenv("PATH", f"{slow_git(tmp_path)}:{os.environ['PATH']}")
+            drain.step()
+            drain.step()
+            desk.room.clock.step(TIME_LIMIT / SECOND)
+            drain.step()
+        failed = desk.care()[-1]
+        wait = drain.step()
+        desk.room.clock.step(600)
+        desk.work(drain, 1)
+
+    assert isinstance(failed, CareFailed)
+    assert "cannot join packs" in failed.message
+    assert wait is not None
+    assert wait > 60
+    assert desk.packs() == 1
+    assert desk.room.failures == []
+
+
+def slow_git(folder: Path) -> Path:
+    """A Git that never ends joining packs."""
+    place = folder / "slow"
+    place.mkdir()
+    script = place / "git"
+    script.write_text(
+        '#!/bin/sh\ncase "$*" in *pack-objects*) exec sleep 600;; esac\nPATH="${PATH#*:}" exec git "$@"\n'
+    )
+    script.chmod(0o755)
+    return place
+
+
+def test_a_damaged_pack_is_reported_by_care_and_mail_goes_on(desk: Desk) -> None:
+    with desk.room.drain() as drain:
+        for _ in range(5):
+            desk.commit(drain)
+        oldest = min((desk.path / ".git/objects/pack").glob("*.pack"), key=lambda path: path.stat().st_mtime_ns)
+        oldest.chmod(0o600)
+        oldest.write_bytes(oldest.read_bytes()[:60])
+        desk.commit(drain)
+        desk.work(drain, 1)
+
+    assert any(isinstance(report, CareFailed) for report in desk.care())
+    assert desk.packs() >= 6
+
+
+@pytest.mark.parametrize("point", [FailPoint.REPACK, FailPoint.REPACK_DELETE])
+def test_killed_while_packs_are_joined_nothing_is_lost_or_twice(desk: Desk, point: FailPoint) -> None:
+    with desk.room.drain(killed_at(point)) as drain:
+        for _ in range(5):
+            desk.commit(drain)
+        with pytest.raises(Killed):
+            desk.join_many(drain)
+
+    assert desk.room.archive() == 0
+
+    assert git(desk.path, "fsck", "--strict") == ""
+    assert git(desk.path, "status", "--porcelain") == ""
+    assert desk.room.verify().findings == ()
+
+
+def test_a_stop_ends_what_runs(desk: Desk) -> None:
+    with desk.room.drain() as drain:
+        for _ in range(6):
+            desk.commit(drain)
+        drain.flush(Micros(desk.room.clock() + 60 * SECOND))
+
+    assert desk.packs() <= 2
+    assert desk.room.verify().findings == ()
