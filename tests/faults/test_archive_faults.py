@@ -332,6 +332,7 @@ async def test_an_old_database_over_newer_archives_is_told_and_writes_nothing(tm
         assert (await home.inbox())[-1:] == home.sent
 
 
+@pytest.mark.slow
 async def test_an_edited_file_does_not_stop_the_archive_and_check_names_the_way_back(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
         await home.send("First")
@@ -401,6 +402,7 @@ async def test_a_planted_hook_is_never_run(tmp_path: Path) -> None:
         assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.slow
 async def test_a_persons_own_commit_stays_and_ours_go_on_top(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
         await home.send("First")
