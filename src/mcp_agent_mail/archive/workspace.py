@@ -45,8 +45,8 @@ def return_to_workspace(link: Path) -> None:
     if not project.is_dir():
         raise WorkspaceGone(
             f"{project} is not there, and the archive lay in it (ARCHIVE_LOCATION=workspace).",
-            hint=f"Put {project} back: it is then gone on with by itself. If it is lost for good, remove the link "
-            f"{link} and write the archive anew.",
+            hint=f"Put {project} back: it is then gone on with by itself. If it is lost for good, stop the "
+            f"server, remove the link {link} and run `am archive renew {link.name}`.",
             data={"path": str(place), "link": str(link)},
         )
     place.mkdir(exist_ok=True)

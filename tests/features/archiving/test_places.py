@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
+from mcp_agent_mail.features.archiving.renew import renew_archive
+from mcp_agent_mail.store.database import Store
 from tests.archive_room import ArchiveRoom, git, open_archive_room
 
 
@@ -281,3 +284,19 @@ def test_the_hooks_of_the_code_repository_do_not_run(room: ArchiveRoom, code: Pa
     room.archive()
 
     assert subprocess.run(["find", str(code), "-name", "ran"], capture_output=True, text=True, check=True).stdout == ""
+
+
+async def test_an_archive_that_is_gone_with_its_project_can_be_written_again_in_the_store(
+    room: ArchiveRoom, code: Path
+) -> None:
+    project = fill(room, code)
+    room.archive()
+    shutil.rmtree(code)
+    (room.root / PROJECTS_FOLDER / project.slug).unlink()
+
+    async with Store(room.database) as store:
+        renewed = await renew_archive(store, room.settings, project)
+
+    assert renewed.failed == []
+    assert mail_in(room.root / PROJECTS_FOLDER / project.slug) == 1
+    assert room.verify().findings == ()
