@@ -73,6 +73,14 @@ crash: $(DEV) ## Concurrent clients and kill -9, round after round; simulated lo
 bench: $(DEV) ## Measure the server against a trivial one, in alternation
 	@exec $(BIN)/python -m benchmarks $(ARGS)
 
+.PHONY: scale
+scale: $(DEV) ## The same questions to 1,000 and 100,000 messages, in alternation
+	@exec $(BIN)/python -m benchmarks.scale $(ARGS)
+
+.PHONY: soak
+soak: $(DEV) ## 50,000 sends to one server, and what grows meanwhile
+	@exec $(BIN)/python -m benchmarks.soak $(ARGS)
+
 .PHONY: format
 format: $(DEV) ## Let ruff repair and format
 	@$(BIN)/ruff check --fix .
