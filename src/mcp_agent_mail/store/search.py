@@ -30,14 +30,17 @@ SUBJECT_REACH = 20_000
 """... as far back as this many ids, which bounds how much of the index is walked for them."""
 RANKED_CHARACTERS = 4_096
 """So much of a body is ranked and searched for a snippet."""
+FEW = 200
+"""Filters that leave at most so many messages are asked first: the index then looks at these alone."""
 
 _TAKES_PART = """(m.sender_id = :agent OR EXISTS (
     SELECT 1 FROM recipients r WHERE r.message_id = m.id AND r.agent_id = :agent AND r.delivery_seq IS NOT NULL))"""
-_HITS = f"""
+_COLUMNS = f"""
 SELECT m.id, m.subject, m.importance, m.ack_required, m.created_ts, m.thread_id, a.name, m.project_id, p.slug,
        m.body_bytes,
        CASE WHEN m.body_bytes > {RANKED_CHARACTERS} THEN substr(m.body_md, 1, {RANKED_CHARACTERS}) ELSE m.body_md END
-FROM messages_fts
+"""
+_CONDITIONS = f"""
 CROSS JOIN messages m ON m.id = messages_fts.rowid
 JOIN agents a ON a.id = m.sender_id JOIN projects p ON p.id = m.project_id
 LEFT JOIN message_projects mp ON mp.project_id = :project AND mp.message_id = m.id
@@ -53,8 +56,34 @@ WHERE messages_fts MATCH :match AND messages_fts.rowid BETWEEN :low AND :high
        WHERE r.message_id = m.id AND r.agent_id = :participant AND r.delivery_seq IS NOT NULL
          AND (r.kind <> 'bcc' OR :with_blind OR m.sender_id = :agent)))
 """
-_NEWEST = f"{_HITS} ORDER BY messages_fts.rowid DESC LIMIT :limit"
-_OLDEST = f"{_HITS} ORDER BY messages_fts.rowid ASC LIMIT :limit"
+_NEWEST = f"{_COLUMNS} FROM messages_fts {_CONDITIONS} ORDER BY messages_fts.rowid DESC LIMIT :limit"
+_OLDEST = f"{_COLUMNS} FROM messages_fts {_CONDITIONS} ORDER BY messages_fts.rowid ASC LIMIT :limit"
+_AMONG = f"""
+{_COLUMNS} FROM json_each(:ids) few CROSS JOIN messages_fts ON messages_fts.rowid = few.value {_CONDITIONS}
+ORDER BY messages_fts.rowid DESC LIMIT :limit
+"""
+_OF_THREAD = """
+SELECT message_id FROM message_projects INDEXED BY message_projects_thread WHERE thread_id = :thread
+UNION ALL SELECT :root WHERE :root IS NOT NULL LIMIT :limit
+"""
+_OF_SENDER = "SELECT id FROM messages INDEXED BY messages_sender WHERE sender_id = :sender LIMIT :limit"
+_OF_PARTICIPANT = """
+SELECT id FROM messages INDEXED BY messages_sender WHERE sender_id = :participant
+UNION ALL SELECT message_id FROM recipients INDEXED BY recipients_inbox
+          WHERE agent_id = :participant AND delivery_seq IS NOT NULL LIMIT :limit
+"""
+# The delivery times of a project's messages never fall along their ids: the last one that is too old, by halving.
+_TOO_OLD = """SELECT CASE WHEN delivered_ts <= :since THEN message_id END FROM message_projects
+    WHERE project_id = :project AND message_id >= (low + high + 1) / 2 ORDER BY message_id LIMIT 1"""
+_LAST_TOO_OLD = f"""
+WITH RECURSIVE half (low, high) AS (
+    SELECT 0, (SELECT coalesce(max(message_id), 0) FROM message_projects WHERE project_id = :project)
+    UNION ALL
+    SELECT coalesce(({_TOO_OLD}), low), iif(({_TOO_OLD}) IS NULL, (low + high + 1) / 2 - 1, high)
+    FROM half WHERE low < high
+)
+SELECT max(low) FROM half
+"""
 _DEEP = """
 SELECT id, substr(body_md, max(1, at - :before), :length)
 FROM (SELECT id, body_md, instr(lower(body_md), :word) AS at FROM messages
@@ -89,17 +118,45 @@ async def search(
     store: LongReader, query: Query, reader: Reader, filters: Filters, *, order: Order, limit: int
 ) -> list[Hit]:
     """At most `limit` messages that `reader` may see. Ties of relevance: newest first."""
-    parameters = _parameters(reader, filters)
+    parameters, match = _parameters(reader, filters), _within(reader, query.expression)
     async with store.long_read() as connection:
-        if order is Order.RELEVANCE:
-            candidates = await _candidates(connection, query, reader, parameters, limit)
-            texts = [Text(row.subject, row.beginning) for row in candidates]
-            rows = [candidates[position] for position in ranked(texts, query.phrases)[:limit]]
+        if filters.since_ts is not None:
+            ((last_too_old,),) = await connection.execute_fetchall(_LAST_TOO_OLD, parameters)
+            parameters["low"] = last_too_old + 1
+        few = await _few(connection, filters, parameters)
+        if few is not None:
+            rows = await _rows(connection, _AMONG, match, parameters | {"ids": few}, limit=FEW)
+        elif order is Order.RELEVANCE:
+            rows = await _candidates(connection, query, reader, parameters, limit)
         else:
             sql = _NEWEST if order is Order.NEWEST else _OLDEST
-            rows = await _rows(connection, sql, _within(reader, query.expression), parameters, limit=limit)
+            rows = await _rows(connection, sql, match, parameters, limit=limit)
+        rows = _in_order(rows, query.phrases, order)[:limit]
         snippets = await _snippets(connection, rows, query.phrases)
     return [_hit(row, snippets[row.id]) for row in rows]
+
+
+def _in_order(rows: list[_Row], phrases: Sequence[Phrase], order: Order) -> list[_Row]:
+    """`rows` are newest first when `order` is by relevance."""
+    if order is Order.RELEVANCE:
+        texts = [Text(row.subject, row.beginning) for row in rows]
+        return [rows[position] for position in ranked(texts, phrases)]
+    return sorted(rows, key=lambda row: row.id, reverse=order is Order.NEWEST)
+
+
+async def _few(connection: aiosqlite.Connection, filters: Filters, parameters: dict[str, object]) -> str | None:
+    """The ids (JSON) that one of the filters leaves, if they are few; None when no filter is so narrow."""
+    asked = (
+        (filters.thread_id, _OF_THREAD),
+        (filters.sender_id, _OF_SENDER),
+        (filters.participant_id, _OF_PARTICIPANT),
+    )
+    for wanted, sql in asked:
+        if wanted is not None:
+            found = await connection.execute_fetchall(sql, parameters | {"limit": FEW + 1})
+            if len(list(found)) <= FEW:
+                return json.dumps(sorted({message_id for (message_id,) in found}))
+    return None
 
 
 async def _candidates(
@@ -114,7 +171,9 @@ async def _candidates(
     newest = await _rows(connection, _NEWEST, _within(reader, query.expression), parameters, limit=bound)
     if len(newest) < bound:
         return newest
-    reach = {"high": newest[-1].id - 1, "low": newest[0].id - SUBJECT_REACH}
+    low = parameters["low"]
+    assert isinstance(low, int)
+    reach = {"high": newest[-1].id - 1, "low": max(low, newest[0].id - SUBJECT_REACH)}
     match = _within(reader, query.in_subject)
     return newest + await _rows(connection, _NEWEST, match, parameters | reach, limit=SUBJECT_CANDIDATES)
 
@@ -124,7 +183,7 @@ def _within(reader: Reader, expression: str) -> str:
     scopes = [f'"p{reader.project_id:d}"']
     if reader.whole_project and reader.agent_id is not None:
         scopes.append(f'"b{reader.agent_id:d}"')
-    return f"(scope : ({' OR '.join(scopes)})) AND ({expression})"
+    return f"({expression}) AND (scope : ({' OR '.join(scopes)}))"
 
 
 def _parameters(reader: Reader, filters: Filters) -> dict[str, object]:

@@ -257,6 +257,41 @@ async def test_beyond_the_newest_hits_those_with_a_word_in_the_subject_are_ranke
     assert old_body not in found
 
 
+@pytest.mark.parametrize("few", [0, 200])
+@pytest.mark.parametrize("narrowing", ["thread_id", "from_agent", "agent_name"])
+async def test_a_narrow_filter_finds_the_same_whether_or_not_it_is_asked_first(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, narrowing: str, few: int
+) -> None:
+    monkeypatch.setattr(store_search, "FEW", few)
+    room = desk.room
+    kept = [
+        await desk.post(subject, sender=room.red, to=[room.blue], thread_id="TKT-7")
+        for subject in ("a plan", "plan, plan", "no such word", "the plan")
+    ]
+    for _ in range(5):
+        await desk.post("plan", sender=room.green, to=[room.green])
+    value = "TKT-7" if narrowing == "thread_id" else "RedStone"
+
+    assert await desk.ids("plan", order="newest", **{narrowing: value}) == [kept[3], kept[1], kept[0]]
+    assert await desk.ids("plan", order="oldest", limit=2, **{narrowing: value}) == [kept[0], kept[1]]
+    assert (await desk.ids("plan", **{narrowing: value}))[0] == kept[1]
+
+
+async def test_since_parts_the_mail_exactly_though_the_clock_was_set_back(desk: Desk) -> None:
+    early = [await desk.post("plan") for _ in range(5)]
+    since = iso(desk.room.clock.now)
+    late = [await desk.post("plan") for _ in range(4)]
+    desk.room.clock.step(-3_600)
+    latest = await desk.post("plan")
+
+    assert await desk.ids("plan", order="oldest", since_ts=since) == [*late, latest]
+    assert await desk.ids("plan", order="newest", since_ts="2020-01-01T00:00:00Z") == [
+        latest,
+        *reversed(late),
+        *reversed(early),
+    ]
+
+
 async def test_a_limit_above_the_bound_is_met(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_search, "CANDIDATES", 5)
     for _ in range(12):
