@@ -1,7 +1,7 @@
 """`python -m benchmarks.scale`: the same questions to a small store and a large one, in alternation.
 
 One server per store and one floor, all on one core, one client with one call in flight. In every
-round each question is put to all of them in turn; odd rounds go in reverse.
+round each question is put to all of them call by call, to and fro; odd rounds go in reverse.
 """
 
 from __future__ import annotations
@@ -10,19 +10,21 @@ import argparse
 import json
 import os
 import shutil
+import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.__main__ import machine, say
 from benchmarks.corpus import CLASSES, COMMONEST, HITS
-from benchmarks.load import Script, run_all
+from benchmarks.load import Client, Script
 from benchmarks.mix import Echo
-from benchmarks.processes import Server, core_pair, cpu_s, move_children, start_floor, start_ours
+from benchmarks.processes import Server, core_pair, move_children, start_floor, start_ours
 from benchmarks.report import Figure, table
 from benchmarks.scenarios import call
 from benchmarks.store_maker import BUSY, BUSY_AGENTS, SMALL, SMALL_MESSAGES, agent_name, cached_store
@@ -147,26 +149,59 @@ def measure_round(
     """Every question to every store, beside the floor's echo for questions over MCP."""
     found: Round = {}
     for question in reversed(asked) if backwards else asked:
-        turns: list[tuple[int, Server, Script]] = [(size, server, Asking(question)) for size, server in ours.items()]
+        turns: dict[int, tuple[Server, Script]] = {size: (server, Asking(question)) for size, server in ours.items()}
         if question.over_mcp:
-            turns.append((FLOOR, floor, Echo()))
-        found[question.name] = {
-            size: _batch(server, question.dialect(), script, calls)
-            for size, server, script in (reversed(turns) if backwards else turns)
-        }
+            turns[FLOOR] = (floor, Echo())
+        found[question.name] = _in_turn(turns, question.dialect, calls)
     return found
 
 
-def _batch(server: Server, dialect: Dialect, script: Script, calls: int) -> Measured:
-    cpu_before = cpu_s(server.process.pid)
-    sample = run_all(server.port, [(dialect, script)], calls)
-    if sample.failures:
-        raise Refused(f"{sample.failures} calls failed: {sample.first_failure}")
+def _in_turn(
+    turns: Mapping[int, tuple[Server, Script]], dialect: Callable[[], Dialect], calls: int
+) -> dict[int, Measured]:
+    """One call to each, again and again, to and fro: what else the machine does meets all of them alike."""
+    clients = {size: Client(server.port, dialect(), script) for size, (server, script) in turns.items()}
+    for client in clients.values():
+        timed_call(client)
+    cpu_before = {size: on_cpu_s(server.process.pid) for size, (server, _) in turns.items()}
+    sizes = list(turns)
+    took: dict[int, list[float]] = {size: [] for size in sizes}
+    for number in range(calls):
+        for size in sizes if number % 2 == 0 else reversed(sizes):
+            took[size].append(timed_call(clients[size]))
+    for client in clients.values():
+        client.close()
     return {
-        "p50_ms": sample.percentile(0.5),
-        "p95_ms": sample.percentile(0.95),
-        "cpu_us": 1e6 * (cpu_s(server.process.pid) - cpu_before) / calls,
+        size: {
+            "p50_ms": statistics.median(took[size]),
+            "p95_ms": sorted(took[size])[int(0.95 * calls)],
+            "cpu_us": 1e6 * (on_cpu_s(server.process.pid) - cpu_before[size]) / calls,
+        }
+        for size, (server, _) in turns.items()
     }
+
+
+def timed_call(client: Client) -> float:
+    """One call on an open connection, in milliseconds."""
+    client.send()
+    answer = None
+    while answer is None:
+        if not (data := client.socket.recv(262_144)):
+            raise Refused(f"the server closed the connection during {client.kind}")
+        answer = client.reader.feed(data)
+    took = (time.perf_counter_ns() - client.sent_ns) / 1e6
+    if not client.dialect.is_success(answer.status, answer.body):
+        raise Refused(f"{client.kind}: {answer.status} {answer.body[:400]!r}")
+    return took
+
+
+def on_cpu_s(pid: int) -> float:
+    """CPU time of all threads of a process so far, to the nanosecond (Linux; else 0)."""
+    seconds = 0.0
+    for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with suppress(OSError):
+            seconds += int(task.read_text().split()[0]) / 1e9
+    return seconds
 
 
 def measure_starts(stores: Mapping[int, Path], scratch: Path, rounds: int) -> list[dict[int, float]]:
@@ -200,6 +235,10 @@ def figures(rounds: Sequence[Round], starts: Sequence[dict[int, float]], asked: 
             )
             target = question.limit if size == large else None
             found.append(Figure(name=f"{question.name}: p50 at {size:,} by {smallest:,}", values=values, target=target))
+            cpu = each(
+                lambda one, q=question, s=size: one[q.name][s]["cpu_us"] / one[q.name][smallest]["cpu_us"]  # type: ignore[misc]
+            )
+            found.append(Figure(name=f"{question.name}: CPU at {size:,} by {smallest:,}", values=cpu))
     for size in (large, *larger):
         above = each(
             lambda one, s=size: (
