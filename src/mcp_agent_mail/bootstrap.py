@@ -71,11 +71,15 @@ def build_services(
         clock=clock,
     )
     projects = ProjectService(store, places=archive_places(settings))
+    archiving = ArchivingService(store, archiver_settings(settings), clock=clock)
     messaging = MessagingService(
-        store, body_max_bytes=settings.message_body_max_bytes, note_activity=identity.touch, clock=clock
+        store,
+        body_max_bytes=settings.message_body_max_bytes,
+        note_activity=identity.touch,
+        keep_pace=archiving.pace.keep,
+        clock=clock,
     )
     search = SearchService(store)
-    archiving = ArchivingService(store, archiver_settings(settings), clock=clock)
     upkeep = HealthService(store, place, clock=clock, archive=archiving)
     return Services(
         projects=projects,

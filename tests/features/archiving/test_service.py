@@ -22,6 +22,7 @@ from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.launch import ArchiverSettings
 from mcp_agent_mail.features.archiving.offline import drain_in_process
+from mcp_agent_mail.features.archiving.pace import Pace
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.outbox import Outbox
@@ -40,9 +41,11 @@ def prepare(root: Path) -> tuple[ArchiverSettings, Project]:
 
 
 @asynccontextmanager
-async def archiving(root: Path, settings: ArchiverSettings) -> AsyncIterator[tuple[Store, ArchivingService]]:
+async def archiving(
+    root: Path, settings: ArchiverSettings, *, pace: Pace | None = None
+) -> AsyncIterator[tuple[Store, ArchivingService]]:
     async with Store(root / "mail.sqlite3") as store:
-        service = ArchivingService(store, settings)
+        service = ArchivingService(store, settings, pace=pace)
         service.start()
         try:
             yield store, service

@@ -14,6 +14,7 @@ from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, ToolTable, current_credentials
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.features.archiving.pace import Pace
 from mcp_agent_mail.features.messaging.resources import messaging_resources
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.tools import messaging_tools
@@ -100,6 +101,7 @@ async def open_office(directory: Path) -> AsyncIterator[Office]:
             room.store,
             body_max_bytes=BODY_MAX_BYTES,
             note_activity=lambda agent: noted.append(agent.name),
+            keep_pace=Pace().keep,
             clock=room.clock,
         )
         yield Office(

@@ -18,6 +18,7 @@ from mcp_agent_mail.domain.events import ArchiveCommit, Backlog
 from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.archiving.lag import LagSamples
 from mcp_agent_mail.features.archiving.launch import DRAIN, PROJECTS_FOLDER, WAKE, ArchiverSettings, CheckOut
+from mcp_agent_mail.features.archiving.pace import Pace
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.archiving.reports import (
     CareFailed,
@@ -107,13 +108,16 @@ class _Health:
 class ArchivingService:
     """`start()` once the server answers; `await stop(timeout_s)` while the store is still open."""
 
-    def __init__(self, store: Store, settings: ArchiverSettings, *, clock: Clock = system_clock) -> None:
+    def __init__(
+        self, store: Store, settings: ArchiverSettings, *, clock: Clock = system_clock, pace: Pace | None = None
+    ) -> None:
         self._store = store
         self._settings = settings
         self._clock = clock
         self._wake = asyncio.Event()
         self._health = _Health()
         self._lags = LagSamples()
+        self.pace = pace or Pace()
         self._care: dict[str, CareTaken] = {}
         self._care_error: dict[str, str] = {}
         self._requests = Requests()
@@ -200,6 +204,7 @@ class ArchivingService:
                 return
             self._health.restarts += 1
             self._health.fail(_ARCHIVER, f"the archiver ended ({end}); it is started again")
+            self._note_pace()
             logger.error("the archiver ended; it is started again", extra={"facts": {"end": end}})
             pause = _RESTART_FIRST_S if loop.time() - started > _LONG_ENOUGH_S else min(pause * 2, _RESTART_LAST_S)
             with suppress(TimeoutError):
@@ -244,6 +249,7 @@ class ArchivingService:
                 self._lags.add(report.oldest_ts, self._clock())
         elif isinstance(report, Failed):
             self._health.fail(f"{report.project} {report.part}".strip(), f"{report.message} {report.hint}".strip())
+            self._note_pace()
             logger.error("an archive cannot be written", extra={"facts": asdict(report)})
         elif isinstance(report, Recovered):
             self._health.recover(f"{report.project} {report.part}".strip())
@@ -279,7 +285,12 @@ class ArchivingService:
                 await asyncio.sleep(_MARK_AGAIN_S)
             else:
                 self._health.recover(_ARCHIVER)
+                self._note_pace()
                 return
+
+    def _note_pace(self) -> None:
+        backlog = self._store.read(lambda view: view.outbox.backlog(self._clock()))
+        self.pace.note(backlog.pending_events, is_failing=bool(self._health.problems))
 
     async def _wake_up(self) -> None:
         """One line for all commits of a moment."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.ids import MessageId
@@ -26,14 +26,24 @@ from mcp_agent_mail.store.view import Tx
 
 
 class MessagingService:
-    """`note_activity` is told of every agent that acts; `clock` measures ages in reads."""
+    """`note_activity` is told of every agent that acts; `clock` measures ages in reads.
+
+    `keep_pace` is awaited before mail is stored: it may hold a sender back for a moment, and never refuses.
+    """
 
     def __init__(
-        self, store: Store, *, body_max_bytes: int, note_activity: Callable[[Agent], None], clock: Clock
+        self,
+        store: Store,
+        *,
+        body_max_bytes: int,
+        note_activity: Callable[[Agent], None],
+        keep_pace: Callable[[], Awaitable[None]],
+        clock: Clock,
     ) -> None:
         self._store = store
         self._body_max_bytes = body_max_bytes
         self._note_activity = note_activity
+        self._keep_pace = keep_pace
         self._clock = clock
 
     async def send(self, caller: Caller, request: SendRequest) -> sending.Sent | sending.Replayed:
@@ -53,6 +63,7 @@ class MessagingService:
 
             return sending.once(tx, sender, request, send, sent_object)
 
+        await self._keep_pace()
         outcome = await self._store.write(unit)
         self._note_activity(outcome.sender.agent)
         return outcome
@@ -70,6 +81,7 @@ class MessagingService:
 
             return sending.once(tx, sender, request, send, replied_object)
 
+        await self._keep_pace()
         outcome = await self._store.write(unit)
         self._note_activity(outcome.sender.agent)
         return outcome

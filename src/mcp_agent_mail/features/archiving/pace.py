@@ -1,0 +1,38 @@
+"""Keeps senders at the archive's pace when a burst overruns it, so that the backlog has a bound."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+FAR_BEHIND_EVENTS = 5_000
+WAIT_AT_MOST_S = 0.25
+
+
+class Pace:
+    """While more than `far_behind` events wait for Git, each send first waits until fewer do, or `wait_at_most_s`.
+
+    So a burst is let in at full speed, and what goes on beyond it comes in at no more than four sends a
+    second and sender. A send is never refused for it, and while an archive fails nobody waits:
+    then the backlog is on disk, shows in health, and is worked off when the archive can be written again.
+    """
+
+    def __init__(self, *, far_behind: int = FAR_BEHIND_EVENTS, wait_at_most_s: float = WAIT_AT_MOST_S) -> None:
+        self._far_behind = far_behind
+        self._wait_at_most_s = wait_at_most_s
+        self._near = asyncio.Event()
+        self._near.set()
+
+    def note(self, pending_events: int, *, is_failing: bool) -> None:
+        """What the archives are behind just now; told after every commit and every failure."""
+        if is_failing or pending_events <= self._far_behind:
+            self._near.set()
+        else:
+            self._near.clear()
+
+    async def keep(self) -> None:
+        """Wait if the archives are far behind; costs nothing otherwise."""
+        if self._near.is_set():
+            return
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._near.wait(), self._wait_at_most_s)
