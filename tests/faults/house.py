@@ -32,7 +32,7 @@ from tests.served import pause
 T = TypeVar("T")
 
 WITHIN_S = 15.0
-PROJECT = "/work/app"
+PROJECT = "/code/app"
 BLUE, RED = "BlueLake", "RedStone"
 _PLACE = ServerPlace(
     environment="tests",

@@ -302,7 +302,7 @@ async def test_an_old_archive_under_a_new_database_is_refused_and_untouched(tmp_
         tip = git(home.archive, "rev-parse", "main")
         await home.send("Of the new store")
         error = await home.until_archive_says("belongs to store")
-        await home.call("ensure_project", human_key="/work/other")
+        await home.call("ensure_project", human_key="/code/other")
 
         assert "Point STORAGE_ROOT and DATABASE_URL at the database that belongs to these archives" in error
         assert git(home.archive, "rev-parse", "main") == tip
@@ -429,7 +429,7 @@ async def test_a_failing_archive_holds_up_no_other_projects(tmp_path: Path) -> N
         await home.send("Second")
         await home.until_archive_says("Put the archive back")
 
-        other = (await home.call("ensure_project", human_key="/work/other"))["slug"]
+        other = (await home.call("ensure_project", human_key="/code/other"))["slug"]
 
         async def look() -> bool:
             return (tmp_path / "projects" / str(other) / "archive.json").exists()
@@ -441,7 +441,7 @@ async def test_a_failing_archive_holds_up_no_other_projects(tmp_path: Path) -> N
 
 def test_a_clock_set_back_an_hour_does_not_make_the_archive_wait_for_it(tmp_path: Path) -> None:
     with open_archive_room(tmp_path) as room, room.drain() as drain:
-        project = room.add_project("/work/app")
+        project = room.add_project("/code/app")
         blue, red = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
         drain.step()
         room.clock.step(LONG)

@@ -18,7 +18,7 @@ from tests.served import STOP_WITHIN_S, Answer, Connection, Served, pause
 CLIENTS = 8
 SEED = 20_261_121
 STORE_IN_USE = 75
-PROJECT = "/work/app"
+PROJECT = "/code/app"
 
 
 def spawn(server: Served) -> subprocess.Popen[str]:

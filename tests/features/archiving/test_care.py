@@ -70,7 +70,7 @@ class Desk:
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     monkeypatch.setattr(archive_writer, "MANY_PACKS", 6)
     with open_archive_room(tmp_path) as room:
-        project = room.add_project("/work/app")
+        project = room.add_project("/code/app")
         yield Desk(room, project, room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone"))
 
 
