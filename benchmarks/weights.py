@@ -43,7 +43,7 @@ def weigh(pid: int, root: Path) -> Weight:
         server_pss_mib=sizes.get(pid, 0.0),
         git_pss_mib=sum(size for member, size in sizes.items() if _is_git(member)),
         anonymous_mib=sum(_rollup_mib(member, "Pss_Anon:") for member in sizes),
-        file_handles=sum(file_handles(member) for member in process_tree(pid)),
+        file_handles=sum(file_handles(member) for member in process_tree(pid) if not _is_git(member)),
         database_mib=_size_mib(root / "mail.sqlite3"),
         wal_mib=_size_mib(root / "mail.sqlite3-wal"),
         packs=packs,
