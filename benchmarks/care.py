@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -47,6 +47,8 @@ RECIPIENTS = 5
 AGENTS = 20
 DAYS = 150
 PROJECT = "care-bench"
+A_WHILE_S = 60
+LOOK_S = 0.1
 
 
 class Office:
@@ -145,6 +147,8 @@ def run(root: Path, messages: int, per_commit: int) -> tuple[Office, float]:
         for first in range(0, messages, per_commit):
             office.send(min(per_commit, messages - first))
             settle(drain)
+        while (wait := drain.step()) is not None and wait < A_WHILE_S:
+            time.sleep(min(wait, LOOK_S))
         drain.flush(Micros(system_clock() + 3_600 * SECOND))
     return office, time.perf_counter() - began
 
@@ -169,18 +173,32 @@ def verify(root: Path) -> dict[str, object]:
     """`am doctor verify` of the store as a person runs it: its verdict, seconds, and the memory it took at most."""
     command = [sys.executable, "-m", "mcp_agent_mail", "doctor", "verify", "--json"]
     began = time.perf_counter()
-    done = subprocess.run(
-        command, env={**os.environ, "STORAGE_ROOT": str(root)}, cwd=root, capture_output=True, text=True, check=False
-    )
+    environment = {**os.environ, "STORAGE_ROOT": str(root)}
+    with subprocess.Popen(command, env=environment, cwd=root, stdout=subprocess.PIPE, text=True) as process:
+        own_mib = 0
+        while process.poll() is None:
+            own_mib = max(own_mib, peak_of(process.pid))
+            time.sleep(LOOK_S)
+        assert process.stdout is not None
+        report = json.loads(process.stdout.read())
     seconds = time.perf_counter() - began
-    report = json.loads(done.stdout)
     peak_mib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1_024
     return {
         "clean": report["clean"],
         "files": report["files"],
         "seconds": round(seconds, 1),
+        "own_mib": own_mib,
         "largest_process_mib": peak_mib,
     }
+
+
+def peak_of(pid: int) -> int:
+    """The most memory a process has had so far, in MiB (Linux); 0 when it has gone."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) // 1_024
+    return 0
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ from mcp_agent_mail.cli.present import JsonFlag, is_terminal, print_fields, prin
 from mcp_agent_mail.cli.surroundings import Surroundings, look_around
 
 if TYPE_CHECKING:
-    from mcp_agent_mail.features.upkeep.expected import Progress
+    from mcp_agent_mail.features.upkeep.expected import Progress as Told
     from mcp_agent_mail.features.upkeep.verify import VerifyReport
 
 app = typer.Typer(
@@ -94,24 +94,28 @@ def _verify(around: Surroundings) -> VerifyReport:
 
     database_path = around.settings.database_path
     of_store = verify_store(database_path)
-    with _progress() as progress:
-        report = verify_archives(around.storage_root, database_path, progress=progress)
+    with _progress() as (rendering, comparing):
+        report = verify_archives(around.storage_root, database_path, progress=rendering, comparing=comparing)
     return replace(report, findings=(*of_store, *report.findings), finding_count=len(of_store) + report.finding_count)
 
 
 @contextmanager
-def _progress() -> Iterator[Progress]:
-    """A bar on stderr when somebody watches there; it is gone at the end."""
+def _progress() -> Iterator[tuple[Told, Told]]:
+    """Bars on stderr for messages and for files, when somebody watches there; they are gone at the end."""
     if not sys.stderr.isatty():
-        yield lambda _done, _total: None
+        yield (lambda _done, _total: None), (lambda _done, _total: None)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("rendering messages"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+
+        def bar(what: str) -> Told:
+            task = bars.add_task(what, total=None)
+            return lambda done, total: bars.update(task, completed=done, total=total)
+
+        yield bar("rendering messages"), bar("comparing files")
 
 
 def _print_report(report: VerifyReport) -> None:

@@ -12,7 +12,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.messages import Message
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.upkeep.verify import Finding
+from mcp_agent_mail.features.upkeep.verify import Finding, verify_archives
 from tests.archive_room import ArchiveRoom, git, open_archive_room
 
 
@@ -231,3 +231,18 @@ def test_the_archive_may_go_on_while_it_is_checked(archived: Archived) -> None:
 def _contents(root: Path) -> dict[str, bytes]:
     files = (path for path in root.rglob("*") if path.is_file() and not path.name.startswith("mail.sqlite3-"))
     return {str(path): path.read_bytes() for path in files}
+
+
+def test_it_tells_how_far_it_is_with_messages_and_with_files(archived: Archived) -> None:
+    messages: list[tuple[int, int]] = []
+    files: list[tuple[int, int]] = []
+
+    verify_archives(
+        archived.room.root,
+        archived.room.database,
+        progress=lambda done, total: messages.append((done, total)),
+        comparing=lambda done, total: files.append((done, total)),
+    )
+
+    assert messages[-1] == (1, 1)
+    assert files[-1] == (9, 9)

@@ -27,7 +27,7 @@ from mcp_agent_mail.features.upkeep.spool import Spool
 from mcp_agent_mail.store.artifacts import Artifacts
 
 Progress = Callable[[int, int], None]
-"""Called with messages done and messages there are."""
+"""Called with how many are done and how many there are."""
 
 _PROGRESS_EVERY = 200
 
@@ -54,6 +54,9 @@ class ExpectedFiles:
         self._add_profiles()
         self._add_receipts()
         self._add_mail(progress)
+
+    def __len__(self) -> int:
+        return len(self._spool)
 
     def by_project(self) -> Iterator[tuple[str, Iterator[Expected]]]:
         """Sorted by slug, each project's files sorted by path as Git sorts them."""

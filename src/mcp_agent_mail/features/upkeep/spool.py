@@ -16,9 +16,14 @@ class Spool:
         self._folder = folder
         self._lines: list[bytes] = []
         self._runs: list[Path] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
 
     def add(self, line: bytes) -> None:
         self._lines.append(line)
+        self._count += 1
         if len(self._lines) >= RUN_LINES:
             self._write_run()
 

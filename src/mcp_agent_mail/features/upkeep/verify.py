@@ -21,6 +21,7 @@ from mcp_agent_mail.features.upkeep.expected import Expected, ExpectedFiles, Pro
 from mcp_agent_mail.store.artifacts import Artifacts, open_artifacts
 
 FINDINGS_SHOWN = 500
+_TOLD_EVERY = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,15 +65,26 @@ class Findings:
             self.kept.append(finding)
 
 
-def verify_archives(storage_root: Path, database_path: Path, *, progress: Progress) -> VerifyReport:
-    """Compare every archive with the database. Takes seconds per 10,000 files: never on an event loop."""
+def _silent(done: int, total: int) -> None:
+    """Nobody watches."""
+
+
+def verify_archives(
+    storage_root: Path, database_path: Path, *, progress: Progress, comparing: Progress = _silent
+) -> VerifyReport:
+    """Compare every archive with the database. Takes seconds per 100,000 files: never on an event loop.
+
+    `progress` counts messages while they are rendered, then `comparing` counts files.
+    """
     findings = Findings()
     with open_artifacts(database_path) as artifacts, TemporaryDirectory(prefix="am-verify-") as folder:
         projects = {project.slug: project for project in artifacts.projects()}
         seen = set()
-        for slug, expected in ExpectedFiles(artifacts, Path(folder), progress).by_project():
+        files = ExpectedFiles(artifacts, Path(folder), progress)
+        watched = _Watched(comparing, len(files))
+        for slug, expected in files.by_project():
             seen.add(slug)
-            _ProjectCheck(storage_root, projects[slug], artifacts, findings).run(expected)
+            _ProjectCheck(storage_root, projects[slug], artifacts, findings).run(watched.through(expected))
         for slug, project in projects.items():
             if slug not in seen:
                 _ProjectCheck(storage_root, project, artifacts, findings).run(iter(()))
@@ -86,6 +98,22 @@ def verify_archives(storage_root: Path, database_path: Path, *, progress: Progre
         findings=tuple(findings.kept),
         finding_count=findings.count,
     )
+
+
+class _Watched:
+    """Tells of the files that pass, every now and then and at the end."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress = progress
+        self._total = total
+        self._done = 0
+
+    def through(self, expected: Iterator[Expected]) -> Iterator[Expected]:
+        for file in expected:
+            self._done += 1
+            if self._done % _TOLD_EVERY == 0 or self._done == self._total:
+                self._progress(self._done, self._total)
+            yield file
 
 
 class _ProjectCheck:
