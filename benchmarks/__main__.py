@@ -21,6 +21,7 @@ from benchmarks import mix
 from benchmarks.processes import core_pair, move_children, pss_mib, start_floor, start_ours
 from benchmarks.report import Figure, Pair, load_figures, raw_figures, start_figures, table
 from benchmarks.scenarios import AGENTS, CLIENTS, RECIPIENTS, SENDERS, Bench, Measured, populate, wait_drained
+from benchmarks.weights import Weight, weigh
 from benchmarks.wire import McpSession
 
 CLIENT_CPU_LIMIT = 0.8
@@ -133,7 +134,7 @@ def measure_pair(bench: Bench, number: int) -> Pair:
     return {name: pair[name] for name, _ in phases}
 
 
-def measure_load(chosen: argparse.Namespace, scratch: Path) -> tuple[dict[str, float], list[Pair], list[float]]:
+def measure_load(chosen: argparse.Namespace, scratch: Path) -> tuple[dict[str, float], list[Pair], Weight]:
     floor = start_floor(scratch, chosen.server_cores, McpSession())
     root = scratch / "store"
     ours = start_ours(root, chosen.server_cores, McpSession())
@@ -147,7 +148,7 @@ def measure_load(chosen: argparse.Namespace, scratch: Path) -> tuple[dict[str, f
         for number in range(chosen.pairs):
             say(f"pair {number + 1}/{chosen.pairs}")
             pairs.append(measure_pair(bench, number))
-        return seeded, pairs, list(pss_mib(ours.process.pid).values())
+        return seeded, pairs, weigh(ours.process.pid, root)
     finally:
         floor.stop()
         ours.stop()
@@ -167,13 +168,16 @@ def main() -> int:
     fixed = conditions(chosen)
     try:
         starts = measure_starts(chosen, scratch)
-        seeded, pairs, after_mib = measure_load(chosen, scratch)
+        seeded, pairs, after = measure_load(chosen, scratch)
     finally:
         if chosen.scratch is None:
             shutil.rmtree(scratch, ignore_errors=True)
     targets = load_figures(pairs) + start_figures(starts)
-    after = Figure(name="memory of all our processes after the load (PSS)", values=[sum(after_mib)], unit="MiB")
-    raw = [*raw_figures(pairs), after]
+    raw = [
+        *raw_figures(pairs),
+        Figure(name="memory of server and archiver after the load (PSS)", values=[after.lasting_pss_mib], unit="MiB"),
+        Figure(name="and of the Git children running then (PSS)", values=[after.git_pss_mib], unit="MiB"),
+    ]
     print("\n".join(f"{name}: {value}" for name, value in fixed.items()))
     print(f"seeding over /rpc: {seeded}\n")
     print(table("Raw figures (median of the pairs, range)", raw), end="\n\n")

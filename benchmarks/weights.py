@@ -36,12 +36,14 @@ class Weight:
 
 def weigh(pid: int, root: Path) -> Weight:
     """Take it while the archive is at rest. A Git child may still be repacking: it is told apart."""
+    passing = {member for member in process_tree(pid) if _is_git(member)}
     sizes = pss_mib(pid)
+    passing |= {member for member in sizes if _is_git(member)}
     packs, archive = _archive_of(root)
     return Weight(
         pss_mib=sum(sizes.values()),
         server_pss_mib=sizes.get(pid, 0.0),
-        git_pss_mib=sum(size for member, size in sizes.items() if _is_git(member)),
+        git_pss_mib=sum(size for member, size in sizes.items() if member in passing),
         anonymous_mib=sum(_rollup_mib(member, "Pss_Anon:") for member in sizes),
         file_handles=sum(file_handles(member) for member in process_tree(pid) if not _is_git(member)),
         database_mib=_size_mib(root / "mail.sqlite3"),
