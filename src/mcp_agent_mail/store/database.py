@@ -29,9 +29,7 @@ class Store:
     Whoever opens it holds the kernel lock of the store (`store.lock`); this class does not take it.
     """
 
-    def __init__(
-        self, path: Path, *, clock: Clock = system_clock, reach: Reach = no_fault, echo: bool = False
-    ) -> None:
+    def __init__(self, path: Path, *, clock: Clock = system_clock, reach: Reach = no_fault, echo: bool = False) -> None:
         self._path = path
         self._clock = clock
         self._reach = reach
