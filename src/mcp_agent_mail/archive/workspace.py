@@ -15,6 +15,7 @@ from mcp_agent_mail.core.git import GitFailed, run_git
 
 WORKSPACE_FOLDER = ".mcp-mail"
 _EXCLUDED = f"{WORKSPACE_FOLDER}/"
+_OWNER_ONLY = 0o700
 _NO_REPOSITORY = "not a git repository"
 
 
@@ -30,7 +31,7 @@ def begin_in_workspace(link: Path, project: Path, store_id: str) -> None:
     """Make room in the directory `project` and let `link` lead there. Safe to repeat."""
     place = project / WORKSPACE_FOLDER
     _require_free(place, store_id)
-    place.mkdir(exist_ok=True)
+    place.mkdir(mode=_OWNER_ONLY, exist_ok=True)
     keep_out_of_status(project)
     sync(project)
     link.parent.mkdir(parents=True, exist_ok=True)
@@ -49,7 +50,7 @@ def return_to_workspace(link: Path) -> None:
             f"server, remove the link {link} and run `am archive renew {link.name}`.",
             data={"path": str(place), "link": str(link)},
         )
-    place.mkdir(exist_ok=True)
+    place.mkdir(mode=_OWNER_ONLY, exist_ok=True)
     keep_out_of_status(project)
 
 

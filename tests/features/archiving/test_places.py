@@ -74,6 +74,7 @@ def test_the_archive_lies_in_the_project_and_is_told_before_it_is_begun(room: Ar
 
     assert told == place_of(room, project) == code / ".mcp-mail"
     assert mail_in(told) == 1
+    assert told.stat().st_mode & 0o777 == 0o700
     assert git(told, "status", "--porcelain") == ""
     assert git(told, "fsck", "--strict") == ""
     assert room.verify().findings == ()
