@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
@@ -155,9 +156,17 @@ def test_nothing_vanishes_before_the_new_pack_and_the_index_over_all_are_there(r
     assert seen == [11]
 
 
-def test_one_that_takes_too_long_is_ended_and_leaves_everything_as_it_was(repository: Repository) -> None:
+def test_one_that_takes_too_long_is_ended_and_leaves_everything_as_it_was(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = list_packs(repository)
-    repack = start_repack(repository, no_fault)
+    endless = tmp_path / "endless" / "git"
+    endless.parent.mkdir()
+    endless.write_text("#!/bin/sh\nexec sleep 600\n")
+    endless.chmod(0o755)
+    with monkeypatch.context() as patched:
+        patched.setenv("PATH", f"{endless.parent}{os.pathsep}{os.environ['PATH']}")
+        repack = start_repack(repository, no_fault)
     assert repack is not None
 
     with pytest.raises(GitFailed, match="not joined within") as failed:

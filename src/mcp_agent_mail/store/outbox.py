@@ -6,10 +6,11 @@ that change does. It is pending while `commit_id` is NULL; marking it done drops
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Any
+
+import orjson
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, OutboxSeq, ProjectId
@@ -80,7 +81,7 @@ def _commit(row: _CommitRow) -> ArchiveCommit:
 
 
 def _as_text(snapshot: dict[str, Any]) -> str:
-    return json.dumps(snapshot, ensure_ascii=False, separators=(",", ":"))
+    return orjson.dumps(snapshot).decode()
 
 
 class Outbox:
@@ -118,7 +119,7 @@ class Outbox:
                     project_slug=slug,
                     kind=EventKind(kind),
                     created_ts=Micros(created_ts),
-                    snapshot=json.loads(snapshot),
+                    snapshot=orjson.loads(snapshot),
                 )
             )
         rows.close()
