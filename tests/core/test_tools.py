@@ -86,7 +86,7 @@ async def test_an_unknown_argument_is_refused_with_the_accepted_ones_and_the_nea
     assert refused.value.hint == "Did you mean limit? Accepted: agent_name, importance, limit."
     assert refused.value.data == {
         "parameter": "limits",
-        "accepted": ["agent_name", "importance", "limit"],
+        "accepted": ["agent_name", "importance", "limit", "sender_token"],  # all that its schema lists
         "nearest": ["limit"],
     }
 

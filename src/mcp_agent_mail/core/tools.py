@@ -164,7 +164,9 @@ class ToolTable:
                 credentials = _with_token(credentials, token.strip())
             elif token is not None and not isinstance(token, str):
                 raise InvalidInput(f"{token_name} must be text.", data={"parameter": token_name})
-        return await call_as(credentials, spec.handler, bind(spec.params, given, what=name))
+        token_listed = spec.schema["properties"].keys() - spec.params.keys()
+        call = bind(spec.params, given, what=name, listed_too=token_listed)
+        return await call_as(credentials, spec.handler, call)
 
 
 async def call_as(credentials: Credentials, handler: Handler, arguments: Mapping[str, Json]) -> Json:
@@ -185,10 +187,15 @@ def _with_token(credentials: Credentials, token: str) -> Credentials:
     )
 
 
-def bind(params: Mapping[str, Param], given: Mapping[str, Json], *, what: str) -> dict[str, Json]:
-    """The validated keyword arguments of a call. Raises InvalidInput naming the parameter at fault."""
+def bind(
+    params: Mapping[str, Param], given: Mapping[str, Json], *, what: str, listed_too: Iterable[str] = ()
+) -> dict[str, Json]:
+    """The validated keyword arguments of a call. Raises InvalidInput naming the parameter at fault.
+
+    `listed_too` are accepted arguments that were taken out of `given` before.
+    """
     if unknown := [name for name in given if name not in params]:
-        raise _unknown_argument(unknown[0], params, what)
+        raise _unknown_argument(unknown[0], [*params, *listed_too], what)
     bound: dict[str, Json] = {}
     for name, param in params.items():
         value = given.get(name)
@@ -210,8 +217,7 @@ def _missing_argument(name: str, params: Mapping[str, Param], what: str) -> Inva
     )
 
 
-def _unknown_argument(name: str, params: Mapping[str, Param], what: str) -> InvalidInput:
-    accepted = list(params)
+def _unknown_argument(name: str, accepted: list[str], what: str) -> InvalidInput:
     nearest = difflib.get_close_matches(name, accepted, n=3)
     did_you_mean = f"Did you mean {listed(nearest)}? " if nearest else ""
     return InvalidInput(

@@ -121,7 +121,7 @@ def _looking_tools(service: IdentityService, current_caller: Callable[[], Caller
 
 def _changing_tools(service: IdentityService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
     async def deregister_agent(project_key: Annotated[str, PROJECT_KEY], agent_name: Annotated[str, NAME]) -> Json:
-        """Retire an agent for good: no new mail in or out; its history and its name stay. unretire_agent undoes it."""
+        """Retire an agent: no new mail in or out; its history and its name stay. unretire_agent undoes it."""
         caller = current_caller()
         return schemas.show_retired(await service.retire(caller, project_key, agent_name), caller)
 
