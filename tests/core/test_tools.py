@@ -83,7 +83,7 @@ async def test_an_unknown_argument_is_refused_with_the_accepted_ones_and_the_nea
         await table().run("count_mail", {"agent_name": "BlueLake", "limits": 5}, OVER_MCP)
 
     assert refused.value.message == "count_mail has no argument 'limits'."
-    assert refused.value.hint == "Did you mean limit? Accepted: agent_name, importance, limit."
+    assert refused.value.hint == "Did you mean limit? Accepted: agent_name, importance, limit, sender_token."
     assert refused.value.data == {
         "parameter": "limits",
         "accepted": ["agent_name", "importance", "limit", "sender_token"],  # all that its schema lists
