@@ -34,7 +34,7 @@ def _files(root: Path) -> Iterator[Path]:
 
 def _traces(root: Path, places: set[str]) -> list[str]:
     """Files that name a package index or one of the places (folders of one machine)."""
-    index = r"files\.pythonhosted|pypi\.org/simple|registry\.npmjs|--(extra-)?index-url|--find-links"
+    index = r"--(extra-)?index-url|--find-links|https?://[^\s\"']+(/simple/?|\.whl|\.tgz|\.tar\.gz)(?=[\s\"'#)]|$)"
     telling = "|".join([index, *(rf"{re.escape(place)}(?![\w-])" for place in sorted(places))])
     found = []
     for path in _files(root):
@@ -57,7 +57,7 @@ def test_no_index_address_and_no_path_of_this_machine_is_in_the_repository() -> 
 
 
 @pytest.mark.parametrize(
-    "line", ["--index-url https://x/simple", "see /srv/mine/mail/src", "https://files.pythonhosted.org/x"]
+    "line", ["--index-url https://x/simple", "see /srv/mine/mail/src", "from https://index.example/a/x-1.0-py3.whl"]
 )
 def test_a_trace_of_one_machine_is_found(line: str, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
