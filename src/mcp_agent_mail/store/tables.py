@@ -152,6 +152,7 @@ class RecipientRow(SQLModel, table=True):
             "delivery_seq",
             **_where("delivery_seq IS NOT NULL AND ack_required = 1 AND ack_ts IS NULL"),
         ),
+        Index("recipients_held", "agent_id", "message_id", **_where("delivery_seq IS NULL AND refused_ts IS NULL")),
     )
 
     message_id: int = Field(primary_key=True, foreign_key="messages.id")
@@ -166,6 +167,75 @@ class RecipientRow(SQLModel, table=True):
     ack_required: int
     thread_id: str | None = Field(sa_type=Text)
     topic: str | None = Field(sa_type=_NO_CASE)
+    held_code: str | None = Field(sa_type=Text)
+    refused_ts: int | None
+
+
+class ContactRow(SQLModel, table=True):
+    __tablename__ = "contacts"
+    __table_args__: ClassVar[tuple[Any, ...]] = (
+        UniqueConstraint("source_id", "target_id"),
+        CheckConstraint("status IN ('pending', 'approved', 'blocked')"),
+        Index("contacts_target", "target_id", "id"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    source_id: int = Field(foreign_key="agents.id")
+    target_id: int = Field(foreign_key="agents.id")
+    status: str = Field(sa_type=Text)
+    reason: str = Field(sa_type=Text)
+    created_ts: int
+    updated_ts: int
+    expires_ts: int | None
+
+
+class LeaseRow(SQLModel, table=True):
+    __tablename__ = "leases"
+    __table_args__: ClassVar[tuple[Any, ...]] = (
+        CheckConstraint("kind IN ('file', 'slot')"),
+        CheckConstraint("is_folder IN (0, 1)"),
+        CheckConstraint("ignore_case IN (0, 1)"),
+        CheckConstraint("exclusive IN (0, 1)"),
+        CheckConstraint("ended_by IN ('release', 'expiry', 'idle', 'force', 'retirement')"),
+        Index("leases_live", "project_id", "kind", "id", **_where("released_ts IS NULL")),
+        Index("leases_of_agent", "agent_id", "id", **_where("released_ts IS NULL")),
+        Index("leases_expiry", "expires_ts", **_where("released_ts IS NULL")),
+        Index("leases_ended", "project_id", "id"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    project_id: int = Field(foreign_key="projects.id")
+    agent_id: int = Field(foreign_key="agents.id")
+    kind: str = Field(sa_type=Text)
+    path_pattern: str = Field(sa_type=Text)
+    is_folder: int
+    ignore_case: int
+    exclusive: int
+    reason: str = Field(sa_type=Text)
+    branch: str | None = Field(sa_type=Text)
+    created_ts: int
+    expires_ts: int
+    released_ts: int | None
+    ended_by: str | None = Field(sa_type=Text)
+    fencing: int = Field(unique=True)
+
+
+class GuardEventRow(SQLModel, table=True):
+    __tablename__ = "guard_events"
+    __table_args__: ClassVar[tuple[Any, ...]] = (
+        CheckConstraint("action IN ('refused', 'warned', 'bypassed', 'failed')"),
+        Index("guard_events_project", "project_id", "id"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    project_id: int = Field(foreign_key="projects.id")
+    event_key: str = Field(unique=True, sa_type=Text)
+    ts: int
+    action: str = Field(sa_type=Text)
+    hook: str = Field(sa_type=Text)
+    agent: str | None = Field(sa_type=Text)
+    repository: str = Field(sa_type=Text)
+    detail: str = Field(sa_type=Text)
 
 
 class IdempotencyKeyRow(SQLModel, table=True):

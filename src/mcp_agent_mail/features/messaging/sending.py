@@ -17,9 +17,7 @@ from mcp_agent_mail.core.errors import Conflict, IdempotencyKeyConflict, Invalid
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.archive_layout import mail_snapshot
 from mcp_agent_mail.domain.caller import Caller, require_to_act
-from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import (
     Message,
     NewMessage,
@@ -48,6 +46,7 @@ from mcp_agent_mail.features.messaging.requests import Named, ReplyRequest, Send
 from mcp_agent_mail.features.messaging.visibility import is_visible_to, require_message
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.idempotency import RememberedAnswer
+from mcp_agent_mail.store.posting import post as store_letter
 from mcp_agent_mail.store.view import Tx
 
 
@@ -219,18 +218,7 @@ def post(tx: Tx, letter: Letter, now: Micros) -> Sent:
     projects.update((one.project.id, one.project) for one in letter.chosen)
     if not letter.chosen or letter.eligible == 0:
         return _sent(letter, None, [], projects)
-    message, recipients = tx.messages.add(letter.new, letter.chosen, now)
-    for project_id in projects:
-        tx.outbox.add(
-            NewEvent(
-                project_id=project_id,
-                kind=EventKind.MAIL,
-                agent_id=message.sender_id,
-                message_id=message.id,
-                snapshot=mail_snapshot(message, recipients, project_id),
-            ),
-            now,
-        )
+    message, recipients = store_letter(tx, letter.new, letter.chosen, now)
     return _sent(letter, message, recipients, projects)
 
 

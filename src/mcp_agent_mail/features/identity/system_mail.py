@@ -1,0 +1,44 @@
+"""What the server itself has to say to agents: mail from `System`, which nobody can register as or answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.messages import Importance, Message, NewMessage, NewRecipient, RecipientKind
+from mcp_agent_mail.domain.names import SYSTEM
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.store.posting import post
+from mcp_agent_mail.store.view import Tx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """`thread_id` joins the thread that the notice is about."""
+
+    subject: str
+    body_md: str
+    importance: Importance = Importance.NORMAL
+    thread_id: str | None = None
+
+
+def post_system_mail(tx: Tx, project: Project, to: Sequence[Agent], notice: Notice, now: Micros) -> Message:
+    """Deliver `notice` to agents of `project`, past every policy. `to` is not empty and holds no retired agent."""
+    sender = tx.agents.find_by_name(project.id, SYSTEM)
+    assert sender is not None, f"{project.slug} has no {SYSTEM}"
+    new = NewMessage(
+        sender=sender,
+        project=project,
+        thread_id=notice.thread_id,
+        topic=None,
+        subject=notice.subject,
+        body_md=notice.body_md,
+        importance=notice.importance,
+        ack_required=False,
+        reply_to=None,
+        is_system=True,
+    )
+    message, _ = post(tx, new, [NewRecipient(agent=one, project=project, kind=RecipientKind.TO) for one in to], now)
+    return message

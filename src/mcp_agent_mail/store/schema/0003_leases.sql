@@ -1,0 +1,25 @@
+-- Leases of files (reservations) and of build slots: one primitive. Expiry takes effect at the instant, whoever sweeps.
+INSERT INTO counters (name, value) VALUES ('fencing', 0);
+
+CREATE TABLE leases (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    project_id INTEGER NOT NULL REFERENCES projects (id),
+    agent_id INTEGER NOT NULL REFERENCES agents (id),
+    kind TEXT NOT NULL CHECK (kind IN ('file', 'slot')),
+    path_pattern TEXT NOT NULL,            -- normalised; of a slot its name
+    is_folder INTEGER NOT NULL CHECK (is_folder IN (0, 1)),        -- the workspace had a folder of this name
+    ignore_case INTEGER NOT NULL CHECK (ignore_case IN (0, 1)),    -- the repository's core.ignorecase
+    exclusive INTEGER NOT NULL CHECK (exclusive IN (0, 1)),
+    reason TEXT NOT NULL,
+    branch TEXT,
+    created_ts INTEGER NOT NULL,
+    expires_ts INTEGER NOT NULL,
+    released_ts INTEGER,                   -- when it ended: released, swept, forced, or its expiry once that was seen
+    ended_by TEXT CHECK (ended_by IN ('release', 'expiry', 'idle', 'force', 'retirement')),
+    fencing INTEGER NOT NULL UNIQUE        -- rises with every grant of the store, and never falls
+) STRICT;
+
+CREATE INDEX leases_live ON leases (project_id, kind, id) WHERE released_ts IS NULL;
+CREATE INDEX leases_of_agent ON leases (agent_id, id) WHERE released_ts IS NULL;
+CREATE INDEX leases_expiry ON leases (expires_ts) WHERE released_ts IS NULL;
+CREATE INDEX leases_ended ON leases (project_id, id);
