@@ -11,10 +11,8 @@ Git already, marked or not.
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.ownership import Claim, Written
@@ -23,27 +21,23 @@ from mcp_agent_mail.archive.writer import ArchiveOwner, ArchiveWriter, is_unfini
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.errors import AgentMailError, NotFound
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
-from mcp_agent_mail.core.git import GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, archive_file, batch_files, event_files, project_snapshot
 from mcp_agent_mail.domain.blobs import blob_id
 from mcp_agent_mail.domain.commit_text import commit_text
 from mcp_agent_mail.domain.events import ArchiveCommit, EventKind, OutboxEvent
-from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.archives import Archive, Troubles
 from mcp_agent_mail.features.archiving.care import Caretaker, Failure
 from mcp_agent_mail.features.archiving.launch import MAX_TRACKED_FILES, CheckOut
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
-from mcp_agent_mail.features.archiving.reports import CheckedOut, Committed, Failed, Recovered, Report
-from mcp_agent_mail.features.archiving.retries import LAST, Retry
+from mcp_agent_mail.features.archiving.reports import CheckedOut, Committed, Report
+from mcp_agent_mail.features.archiving.tidying import Tidier
 from mcp_agent_mail.store.outbox import MAX_EVENTS, Outbox
 from mcp_agent_mail.store.projects import Projects
 
 SETTLE = 20_000
 """Microseconds that the first event after a quiet time waits for company."""
 
-IDLE = 2 * SECOND
-_GIT_SAYS_FULL = (os.strerror(errno.ENOSPC), "Out of diskspace")
-_FULL = "Free some space on the disk of the archives. It is tried again by itself."
 _PAGE = 500
 
 
@@ -61,38 +55,6 @@ class DrainPlan:
     @property
     def places(self) -> ArchivePlaces:
         return ArchivePlaces(projects_path=self.projects_path, in_workspace=self.in_workspace)
-
-
-@dataclass(slots=True, kw_only=True)
-class _Archive:
-    """The pace of one project. `reported`: everything up to here is in Git and was reported."""
-
-    project: Project
-    reported: OutboxSeq
-    writer: ArchiveWriter | None = None
-    commit: Retry = field(default_factory=Retry)
-    index: Retry = field(default_factory=Retry)
-    work_tree: Retry = field(default_factory=Retry)
-    is_settling: bool = False
-
-    def part(self, retry: Retry) -> str:
-        """Which part of the archive `retry` is about; none for its commits."""
-        return "index" if retry is self.index else "work tree" if retry is self.work_tree else ""
-
-
-def hint_of(error: Exception) -> str:
-    """What a person can do about it; it is tried again in any case."""
-    if isinstance(error, AgentMailError) and error.hint:
-        return error.hint
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return _FULL
-    if isinstance(error, GitFailed) and any(words in error.message for words in _GIT_SAYS_FULL):
-        return _FULL
-    if isinstance(error, PermissionError):
-        return "Give the server's user the right to write there. It is tried again by itself."
-    if isinstance(error, FileNotFoundError) and error.filename == "git":
-        return "Install Git, or put it on the server's PATH. It is tried again by itself."
-    return "It is tried again by itself; if it stays, `am doctor check` says what is wrong."
 
 
 def what_was_written(batch: Sequence[OutboxEvent], store_id: str) -> Written:
@@ -126,8 +88,10 @@ class Drain:
         self._report = report
         self._clock = clock
         self._reach = reach
-        self._archives: dict[ProjectId, _Archive] = {}
+        self._archives: dict[ProjectId, Archive] = {}
+        self._troubles = Troubles(report, clock)
         self._care = Caretaker(max_tracked_files=plan.max_tracked_files, report=report, clock=clock)
+        self._tidy = Tidier(self._care, self._troubles, clock)
 
     def resume(self) -> None:
         """At start: mend the archives that an earlier process left in the middle of something."""
@@ -141,7 +105,7 @@ class Drain:
     def step(self) -> float | None:
         """Do what is due; seconds until something will be, None when only a new event can bring work."""
         waits = [self._visit(project_id) for project_id in self._outbox.pending_projects()]
-        waits += [self._tidy(archive) for archive in self._archives.values()]
+        waits += [self._tidy.step(archive) for archive in self._archives.values()]
         waits.append(self._care.step())
         return min((wait for wait in waits if wait is not None), default=None)
 
@@ -155,9 +119,9 @@ class Drain:
             archive = self._archive(project_id)
             while self._clock() < until and self._has_work(archive) and self._commit(archive):
                 pass
-        self._tidy_all(until)
+        self._tidy.finish(self._archives.values(), until)
         self._care.finish(until)
-        self._tidy_all(until)
+        self._tidy.finish(self._archives.values(), until)
         return sum(
             self._outbox.count_pending(project_id, after=self._archive(project_id).reported)
             for project_id in self._outbox.pending_projects()
@@ -181,7 +145,7 @@ class Drain:
             answer = CheckedOut(request=request.number, files=files)
             self._report(answer if failure is None else _refusal(request, failure))
 
-        self._refresh(archive)
+        self._tidy.refresh(archive)
         self._care.check_out(project.slug, writer, request.month, ended)
 
     def _visit(self, project_id: ProjectId) -> float | None:
@@ -199,19 +163,19 @@ class Drain:
         self._commit(archive)
         return archive.commit.wait(self._clock()) / SECOND if self._has_work(archive) else None
 
-    def _archive(self, project_id: ProjectId) -> _Archive:
+    def _archive(self, project_id: ProjectId) -> Archive:
         if project_id not in self._archives:
             project = self._projects.find(project_id)
             assert project is not None, project_id
             last = self._outbox.last_commit(project_id)
             reported = OutboxSeq(0) if last is None else last.last_seq
-            self._archives[project_id] = _Archive(project=project, reported=reported)
+            self._archives[project_id] = Archive(project=project, reported=reported)
         return self._archives[project_id]
 
-    def _has_work(self, archive: _Archive) -> bool:
+    def _has_work(self, archive: Archive) -> bool:
         return self._outbox.has_pending(archive.project.id, after=archive.reported)
 
-    def _commit(self, archive: _Archive) -> bool:
+    def _commit(self, archive: Archive) -> bool:
         """Commit the oldest batch; False when the archive cannot be written, which is reported."""
         started = self._clock()
         try:
@@ -222,14 +186,14 @@ class Drain:
         except (AgentMailError, OSError, ValueError, KeyError) as error:
             # The next try looks at the repository afresh.
             archive.writer = None
-            self._fail(archive, archive.commit, error)
+            self._troubles.fail(archive, archive.commit, error)
             return False
-        self._recover(archive, archive.commit)
+        self._troubles.recover(archive, archive.commit)
         pause = 0 if len(events) == MAX_EVENTS else self._plan.interval
         archive.commit.due = Micros(started + pause)
         return True
 
-    def _open(self, archive: _Archive) -> ArchiveWriter:
+    def _open(self, archive: Archive) -> ArchiveWriter:
         """The project's writer. Opening it reports what an earlier process committed and nobody marked."""
         if archive.writer is not None and not archive.writer.is_in_place:
             archive.writer = None
@@ -247,13 +211,13 @@ class Drain:
             archive.writer = writer
         return archive.writer
 
-    def _require_same(self, archive: _Archive, writer: ArchiveWriter, sealed: SealedCommit) -> None:
+    def _require_same(self, archive: Archive, writer: ArchiveWriter, sealed: SealedCommit) -> None:
         """Numbers alone prove nothing: an old database that was put back gives them out again for other events."""
         events = self._outbox.pending(archive.project.id, after=archive.reported)
         batch = [event for event in events if event.seq <= sealed.last_seq]
         writer.require_same(sealed, what_was_written(batch, self._plan.owner.store_id))
 
-    def _write(self, archive: _Archive, writer: ArchiveWriter, events: Sequence[OutboxEvent]) -> None:
+    def _write(self, archive: Archive, writer: ArchiveWriter, events: Sequence[OutboxEvent]) -> None:
         files = batch_files(events, self._plan.owner.store_id)
         if writer.is_empty and ARCHIVE_FILE not in files:
             files[ARCHIVE_FILE] = archive_file(project_snapshot(archive.project), self._plan.owner.store_id)
@@ -262,7 +226,7 @@ class Drain:
         self._report_commit(archive, sealed, events)
         self._care.note_commit(archive.project.slug, writer)
 
-    def _report_commit(self, archive: _Archive, sealed: SealedCommit, events: Sequence[OutboxEvent]) -> None:
+    def _report_commit(self, archive: Archive, sealed: SealedCommit, events: Sequence[OutboxEvent]) -> None:
         commit = ArchiveCommit(
             project_id=archive.project.id,
             hexsha=sealed.hexsha,
@@ -273,76 +237,6 @@ class Drain:
         oldest = events[0].created_ts if events else None
         self._report(Committed(project=archive.project.slug, commit=commit, events=len(events), oldest_ts=oldest))
         archive.reported = sealed.last_seq
-
-    def _recover(self, archive: _Archive, retry: Retry) -> None:
-        if retry.succeed():
-            self._report(Recovered(project=archive.project.slug, part=archive.part(retry)))
-
-    def _fail(self, archive: _Archive, retry: Retry, error: Exception) -> None:
-        retry.fail(self._clock())
-        self._report(
-            Failed(
-                project=archive.project.slug,
-                part=archive.part(retry),
-                message=str(error) or type(error).__name__,
-                hint=hint_of(error),
-            )
-        )
-
-    def _tidy(self, archive: _Archive) -> float | None:
-        """What can wait: files that something stood in the way of, the index of a quiet archive. Seconds until due."""
-        waits = []
-        if self._has_blocked(archive):
-            waits.append(self._try_when_due(archive, archive.work_tree, self._write_blocked))
-        if self._needs_refresh(archive):
-            quiet = Micros(self._clock() - archive.commit.due)
-            if 0 <= quiet + LAST < IDLE + LAST:
-                waits.append((IDLE - quiet) / SECOND)
-            else:
-                waits.append(self._try_when_due(archive, archive.index, self._refresh))
-        return min((wait for wait in waits if wait is not None), default=None)
-
-    def _try_when_due(self, archive: _Archive, retry: Retry, act: Callable[[_Archive], None]) -> float | None:
-        """Commits go on meanwhile. Seconds until the next try, None once it has succeeded."""
-        if not retry.wait(self._clock()):
-            act(archive)
-        return retry.wait(self._clock()) / SECOND if retry.failures else None
-
-    def _tidy_all(self, until: Micros) -> None:
-        for archive in self._archives.values():
-            if self._clock() < until:
-                self._write_blocked(archive)
-                self._refresh(archive)
-
-    def _has_blocked(self, archive: _Archive) -> bool:
-        """Also once more after they were reported: opening the archive anew may have written them."""
-        return archive.writer is not None and (archive.writer.has_blocked or archive.work_tree.failures > 0)
-
-    def _write_blocked(self, archive: _Archive) -> None:
-        if archive.writer is None or not self._has_blocked(archive):
-            return
-        try:
-            archive.writer.write_blocked()
-        except (AgentMailError, OSError) as error:
-            self._fail(archive, archive.work_tree, error)
-        else:
-            self._recover(archive, archive.work_tree)
-
-    def _needs_refresh(self, archive: _Archive) -> bool:
-        """Not while Git is at work on the files: it holds the index."""
-        is_free = not self._care.is_changing(archive.project.slug)
-        return archive.writer is not None and archive.writer.needs_refresh and is_free
-
-    def _refresh(self, archive: _Archive) -> None:
-        if archive.writer is None or not self._needs_refresh(archive):
-            return
-        try:
-            archive.writer.refresh()
-            self._care.note_refresh(archive.project.slug, archive.writer)
-        except (AgentMailError, OSError) as error:
-            self._fail(archive, archive.index, error)
-        else:
-            self._recover(archive, archive.index)
 
 
 def _refusal(request: CheckOut, failure: Exception) -> CheckedOut:

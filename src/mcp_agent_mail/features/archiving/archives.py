@@ -1,0 +1,76 @@
+"""The archives a drain is at work on, and what it says when one of them cannot be written."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from mcp_agent_mail.archive.writer import ArchiveWriter
+from mcp_agent_mail.core.clock import Clock
+from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.ids import OutboxSeq
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.reports import Failed, Recovered, Report
+from mcp_agent_mail.features.archiving.retries import Retry
+
+_GIT_SAYS_FULL = (os.strerror(errno.ENOSPC), "Out of diskspace")
+_FULL = "Free some space on the disk of the archives. It is tried again by itself."
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Archive:
+    """The pace of one project. `reported`: everything up to here is in Git and was reported."""
+
+    project: Project
+    reported: OutboxSeq
+    writer: ArchiveWriter | None = None
+    commit: Retry = field(default_factory=Retry)
+    index: Retry = field(default_factory=Retry)
+    work_tree: Retry = field(default_factory=Retry)
+    is_settling: bool = False
+
+    def part(self, retry: Retry) -> str:
+        """Which part of the archive `retry` is about; none for its commits."""
+        return "index" if retry is self.index else "work tree" if retry is self.work_tree else ""
+
+
+class Troubles:
+    """Reports what fails, every time, and what works again, once."""
+
+    def __init__(self, report: Callable[[Report], None], clock: Clock) -> None:
+        self._report = report
+        self._clock = clock
+
+    def fail(self, archive: Archive, retry: Retry, error: Exception) -> None:
+        """It is tried again after a growing pause."""
+        retry.fail(self._clock())
+        self._report(
+            Failed(
+                project=archive.project.slug,
+                part=archive.part(retry),
+                message=str(error) or type(error).__name__,
+                hint=hint_of(error),
+            )
+        )
+
+    def recover(self, archive: Archive, retry: Retry) -> None:
+        if retry.succeed():
+            self._report(Recovered(project=archive.project.slug, part=archive.part(retry)))
+
+
+def hint_of(error: Exception) -> str:
+    """What a person can do about it; it is tried again in any case."""
+    if isinstance(error, AgentMailError) and error.hint:
+        return error.hint
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return _FULL
+    if isinstance(error, GitFailed) and any(words in error.message for words in _GIT_SAYS_FULL):
+        return _FULL
+    if isinstance(error, PermissionError):
+        return "Give the server's user the right to write there. It is tried again by itself."
+    if isinstance(error, FileNotFoundError) and error.filename == "git":
+        return "Install Git, or put it on the server's PATH. It is tried again by itself."
+    return "It is tried again by itself; if it stays, `am doctor check` says what is wrong."
