@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.store.lock import StoreLock
+from mcp_agent_mail.store.migrate import shipped_migrations
 from tests.cli.command_line import am, modules_after
 from tests.cli.conftest import Post
+
+SCHEMA = len(shipped_migrations())
 
 
 def test_a_running_server_is_up_and_well(post: Post) -> None:
@@ -18,7 +21,7 @@ def test_a_running_server_is_up_and_well(post: Post) -> None:
     assert (report["running"], report["status"]) == (True, "ok")
     assert report["url"] == f"http://127.0.0.1:{post.server.port}"
     assert report["owner"]["pid"] == post.server.pid
-    assert report["store"] == {"exists": True, "schema_version": 1}
+    assert report["store"] == {"exists": True, "schema_version": SCHEMA}
     assert report["archive"]["pending_events"] >= 0
 
 
@@ -28,7 +31,7 @@ def test_a_stopped_server_is_told_with_what_its_store_holds(stopped_post: Post) 
     report = json.loads(done.stdout)
     assert done.returncode == 69
     assert (report["running"], report["status"], report["owner"]) == (False, "stopped", None)
-    assert report["store"] == {"exists": True, "schema_version": 1}
+    assert report["store"] == {"exists": True, "schema_version": SCHEMA}
     assert report["archive"]["pending_events"] == 0
     assert report["archive"]["last_commit_at"] is not None
 
