@@ -17,7 +17,7 @@ from contextlib import suppress
 from types import FrameType
 
 from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
-from mcp_agent_mail.core.failpoints import FailPoint, Reach
+from mcp_agent_mail.core.failpoints import reach_that_kills
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.launch import CHECK_OUT, DRAIN, WAKE, ArchiverSettings, CheckOut
 from mcp_agent_mail.features.archiving.plan import open_drain
@@ -64,7 +64,7 @@ def main() -> int:
         line = instructions.next(None)
         assert line is not None
         settings = ArchiverSettings.from_line(line)
-        with open_drain(settings, report=_report, reach=_reach(settings.failpoint)) as drain:
+        with open_drain(settings, report=_report, reach=reach_that_kills(settings.failpoint)) as drain:
             _serve(drain, instructions)
     return 0
 
@@ -88,14 +88,6 @@ def _report(report: Report) -> None:
     line = to_line(report)
     while line:
         line = line[os.write(_STDOUT, line) :]
-
-
-def _reach(point: FailPoint | None) -> Reach:
-    def reach(reached: FailPoint) -> None:
-        if reached is point:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    return reach
 
 
 def _stay(number: int, frame: FrameType | None) -> None:

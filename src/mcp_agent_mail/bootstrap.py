@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Clock, system_clock
+from mcp_agent_mail.core.failpoints import NO_FAULTS, Faults, Kill
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.core.tools import ToolTable
@@ -59,7 +60,13 @@ class Services:
 
 
 def build_services(
-    settings: Settings, store: Store, *, place: ServerPlace, operator_token: str, clock: Clock = system_clock
+    settings: Settings,
+    store: Store,
+    *,
+    place: ServerPlace,
+    operator_token: str,
+    clock: Clock = system_clock,
+    faults: Faults = NO_FAULTS,
 ) -> Services:
     """Wire the services over an open store. Starts nothing and imports neither FastMCP nor Git's library."""
     activity = Activity(store, clock=clock)
@@ -71,7 +78,7 @@ def build_services(
         clock=clock,
     )
     projects = ProjectService(store, places=archive_places(settings))
-    archiving = ArchivingService(store, archiver_settings(settings), clock=clock)
+    archiving = ArchivingService(store, archiver_settings(settings, failpoint=faults.archiver), clock=clock)
     messaging = MessagingService(
         store,
         body_max_bytes=settings.message_body_max_bytes,
@@ -110,7 +117,7 @@ def build_services(
     )
 
 
-def archiver_settings(settings: Settings) -> ArchiverSettings:
+def archiver_settings(settings: Settings, *, failpoint: Kill | None = None) -> ArchiverSettings:
     """What the archiver needs of the settings, for the child process and for a drain in process."""
     return ArchiverSettings(
         storage_root=str(settings.storage_root),
@@ -120,6 +127,7 @@ def archiver_settings(settings: Settings) -> ArchiverSettings:
         commit_interval_ms=settings.archive_commit_interval_ms,
         in_workspace=settings.archive_location == "workspace",
         max_tracked_files=settings.archive_max_tracked_files,
+        failpoint=failpoint,
     )
 
 

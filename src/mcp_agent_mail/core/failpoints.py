@@ -1,18 +1,28 @@
 """Named instants where a test may crash or break the product; in service they do nothing.
 
-Product code says `self._reach(FailPoint.AFTER_COMMIT)`; only `bootstrap` decides what that does.
+Product code says `self._reach(FailPoint.AFTER_COMMIT)`; what that does is decided by whoever builds the
+services. Nothing here looks at the environment: the command line has no way in.
 """
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 
 
 class FailPoint(StrEnum):
+    """The server's (START once per thing it opens, STOP before and after the drain), then the archiver's."""
+
+    START = "start"
+    MIGRATION = "migration"
     IN_UNIT = "in-unit"
     BEFORE_COMMIT = "before-commit"
     AFTER_COMMIT = "after-commit"
+    STOP = "stop"
+    RESUME = "resume"
     BEFORE_IMPORT = "before-import"
     AFTER_IMPORT = "after-import"
     BEFORE_MARK = "before-mark"
@@ -21,7 +31,6 @@ class FailPoint(StrEnum):
     REPACK_DELETE = "repack-delete"
     THINNING = "thinning"
     THINNED = "thinned"
-    MIGRATION = "migration"
     DRAIN = "drain"
 
 
@@ -31,3 +40,36 @@ Reach = Callable[[FailPoint], None]
 
 def no_fault(point: FailPoint) -> None:
     """The `Reach` of a server in service."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kill:
+    """The process ends itself as by `kill -9` when it reaches `point` for the `nth` time."""
+
+    point: FailPoint
+    nth: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faults:
+    """What is to happen to a server: `reach` in its own process, `archiver` to each archiver that it starts."""
+
+    reach: Reach = no_fault
+    archiver: Kill | None = None
+
+
+NO_FAULTS = Faults()
+
+
+def reach_that_kills(kill: Kill | None) -> Reach:
+    if kill is None:
+        return no_fault
+    left = kill.nth
+
+    def reach(reached: FailPoint) -> None:
+        nonlocal left
+        left -= reached is kill.point
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return reach

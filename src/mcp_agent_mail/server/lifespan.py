@@ -21,6 +21,7 @@ from pathlib import Path
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.bootstrap import Services, build_services
+from mcp_agent_mail.core.failpoints import NO_FAULTS, FailPoint, Faults, Reach
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.features.upkeep.results import ServerPlace
 from mcp_agent_mail.server.listener import base_url, open_listener
@@ -52,24 +53,33 @@ class Running:
 Announce = Callable[[Running], None]
 
 
-async def run_server(settings: Settings, announce: Announce) -> None:
+async def run_server(settings: Settings, announce: Announce, faults: Faults = NO_FAULTS) -> None:
     """Serve until a signal. Raises AgentMailError (StoreInUse, PortTaken, …) when it cannot start."""
     settings.storage_root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    reach = faults.reach
     async with AsyncExitStack() as stack:
         lock = stack.enter_context(StoreLock(settings.storage_root, settings.database_path))
+        reach(FailPoint.START)
         await stack.enter_async_context(bounded_log(settings.storage_root))
         listener = stack.enter_context(open_listener(settings.http_host, settings.http_port))
         running = _running(settings, listener)
         operator_token = stack.enter_context(operator_token_file(settings.storage_root))
-        store = await stack.enter_async_context(Store(settings.database_path, echo=settings.database_echo))
+        reach(FailPoint.START)
+        store = await stack.enter_async_context(Store(settings.database_path, reach=reach, echo=settings.database_echo))
+        reach(FailPoint.START)
         services = build_services(
-            settings, store, place=_place(settings, running, listener), operator_token=operator_token
+            settings,
+            store,
+            place=_place(settings, running, listener),
+            operator_token=operator_token,
+            faults=faults,
         )
         stopping = _Stopping(settings.shutdown_timeout_seconds)
-        stack.push_async_callback(_stop_services, services, stopping)
+        stack.push_async_callback(_stop_services, services, stopping, reach)
 
         def started() -> None:
             lock.announce(running.url)
+            reach(FailPoint.START)
             announce(running)
             _start_services(services)
 
@@ -127,8 +137,10 @@ def tune_collector() -> None:
     gc.enable()
 
 
-async def _stop_services(services: Services, stopping: _Stopping) -> None:
+async def _stop_services(services: Services, stopping: _Stopping, reach: Reach) -> None:
+    reach(FailPoint.STOP)
     await services.close(timeout_s=stopping.left_s())
+    reach(FailPoint.STOP)
 
 
 def _running(settings: Settings, listener: socket.socket) -> Running:

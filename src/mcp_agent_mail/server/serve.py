@@ -11,6 +11,7 @@ from enum import IntEnum
 import uvloop
 
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.failpoints import NO_FAULTS, Faults
 from mcp_agent_mail.core.logging import configure_logs
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.server.lifespan import Announce, Running, run_server
@@ -33,7 +34,7 @@ def announce_on_stdout(running: Running) -> None:
     sys.stdout.flush()
 
 
-def serve(settings: Settings, *, announce: Announce = announce_on_stdout) -> int:
+def serve(settings: Settings, *, announce: Announce = announce_on_stdout, faults: Faults = NO_FAULTS) -> int:
     """Serve until SIGTERM or SIGINT; `announce` is called once requests are answered. Returns the exit code."""
     # A full collection walks every object of every import for nothing; it is switched on again after the start.
     gc.disable()
@@ -43,7 +44,7 @@ def serve(settings: Settings, *, announce: Announce = announce_on_stdout) -> int
     quiet_fastmcp()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(run_server(settings, announce))
+            runner.run(run_server(settings, announce, faults))
     except AgentMailError as error:
         sys.stderr.write(f"{error.message}\n{error.hint}\n")
         return _exit_code(error)

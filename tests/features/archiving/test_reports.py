@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.failpoints import FailPoint
+from mcp_agent_mail.core.failpoints import FailPoint, Kill
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.events import ArchiveCommit
 from mcp_agent_mail.features.archiving.launch import ArchiverSettings
@@ -59,8 +59,8 @@ def test_a_line_that_is_no_report_is_an_error(line: bytes, problem: str) -> None
         from_line(line)
 
 
-@pytest.mark.parametrize("failpoint", [None, FailPoint.AFTER_IMPORT])
-def test_settings_travel_as_one_line(failpoint: FailPoint | None) -> None:
+@pytest.mark.parametrize("failpoint", [None, Kill(point=FailPoint.AFTER_IMPORT, nth=3)])
+def test_settings_travel_as_one_line(failpoint: Kill | None) -> None:
     settings = ArchiverSettings(
         storage_root="/a b",
         database_path="/a b/mail.sqlite3",

@@ -16,7 +16,7 @@ import pytest
 
 from mcp_agent_mail.core.child_process import plain_environment
 from mcp_agent_mail.core.clock import system_clock
-from mcp_agent_mail.core.failpoints import FailPoint
+from mcp_agent_mail.core.failpoints import FailPoint, Kill
 from mcp_agent_mail.domain.archive_layout import project_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.projects import Project
@@ -146,7 +146,7 @@ async def test_an_archiver_killed_by_the_kernel_leaves_nothing_undone_and_nothin
     tmp_path: Path, point: FailPoint
 ) -> None:
     settings, project = prepare(tmp_path)
-    assert end_of_archiver(replace(settings, failpoint=point)) == -signal.SIGKILL
+    assert end_of_archiver(replace(settings, failpoint=Kill(point=point))) == -signal.SIGKILL
 
     async with archiving(tmp_path, settings) as (store, service):
         await until(store, is_archived(service))

@@ -95,12 +95,14 @@ class Drain:
 
     def resume(self) -> None:
         """At start: mend the archives that an earlier process left in the middle of something."""
+        self._reach(FailPoint.RESUME)
         after = 0
         while page := self._projects.list_(include_archived=True, limit=_PAGE, after_id=after):
             after = page[-1].id
             for project in page:
                 if is_unfinished(self._plan.projects_path / project.slug):
                     self._commit(self._archive(project.id))
+        self._reach(FailPoint.RESUME)
 
     def step(self) -> float | None:
         """Do what is due; seconds until something will be, None when only a new event can bring work."""
@@ -119,6 +121,7 @@ class Drain:
             archive = self._archive(project_id)
             while self._clock() < until and self._has_work(archive) and self._commit(archive):
                 pass
+        self._reach(FailPoint.DRAIN)
         self._tidy.finish(self._archives.values(), until)
         self._care.finish(until)
         self._tidy.finish(self._archives.values(), until)

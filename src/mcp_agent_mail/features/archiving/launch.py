@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from mcp_agent_mail.core.failpoints import FailPoint
+from mcp_agent_mail.core.failpoints import FailPoint, Kill
 
 PROJECTS_FOLDER = "projects"
 LOCK_FILE = "archive.lock"
@@ -29,7 +29,7 @@ class ArchiverSettings:
     max_tracked_files: int = MAX_TRACKED_FILES
     lock_timeout_s: float = 30.0
     git_timeout_s: float = 60.0
-    failpoint: FailPoint | None = None
+    failpoint: Kill | None = None
 
     def to_line(self) -> bytes:
         return json.dumps(asdict(self)).encode() + b"\n"
@@ -37,8 +37,8 @@ class ArchiverSettings:
     @classmethod
     def from_line(cls, line: bytes) -> ArchiverSettings:
         fields = json.loads(line)
-        point = fields["failpoint"]
-        return cls(**(fields | {"failpoint": None if point is None else FailPoint(point)}))
+        kill = fields["failpoint"]
+        return cls(**(fields | {"failpoint": kill and Kill(point=FailPoint(kill["point"]), nth=kill["nth"])}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

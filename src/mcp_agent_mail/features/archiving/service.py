@@ -46,6 +46,7 @@ _MARK_AGAIN_S = 0.5
 _PROBLEMS_KEPT = 100
 _ARCHIVES_KEPT = 10_000
 _ARCHIVER = "archiver"
+_ORDERLY = "code 0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,6 +202,8 @@ class ArchivingService:
             started = loop.time()
             end = await self._run_once()
             if self._stopping.is_set():
+                if end != _ORDERLY:
+                    logger.warning("the archiver ended before it was drained", extra={"facts": {"end": end}})
                 return
             self._health.restarts += 1
             self._health.fail(_ARCHIVER, f"the archiver ended ({end}); it is started again")
