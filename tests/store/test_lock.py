@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.store.lock import LOCK_FILE, OWNER_FILE, Owner, StoreInUse, StoreLock, read_owner
+from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, Owner, read_owner
+from mcp_agent_mail.store.lock import StoreInUse, StoreLock
 
 _URL = "http://127.0.0.1:8765/mcp"
 _HOLD = """

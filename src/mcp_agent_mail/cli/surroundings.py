@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from mcp_agent_mail.cli.outcome import BadSettings
 from mcp_agent_mail.core.client_settings import ClientSettings, load_client_settings
 from mcp_agent_mail.core.settings import LoadedSettings, Settings, SettingsError, load_settings
-from mcp_agent_mail.store.lock import Owner, read_owner
+from mcp_agent_mail.core.store_owner import Owner, read_owner
 
 _MCP_PATHS = ("/mcp", "/api")
 

@@ -2,41 +2,25 @@
 
 The lock is the kernel's (`flock`): it is free the instant its holder ends, however it ends, so it is
 never broken because of its age. The file beside it is only information: while the lock is free,
-nobody owns the store, whatever that file says.
-
-Standard library only, but for the lock itself: `read_owner` is part of commands that must start fast.
+nobody owns the store, whatever that file says (`core/store_owner` reads it).
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from mcp_agent_mail.core.clock import Clock, iso, system_clock
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, Owner, owner_by
 
-LOCK_FILE = "server.lock"
-OWNER_FILE = "server.json"
 # Longer than `read_owner` holds its shared lock, so that somebody who only looks never keeps a server from starting.
 _PATIENCE_S = 0.5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
-    """Who holds the lock. `url` is None for a command, and for a server that does not listen yet.
-
-    All are None while the holder has not written them yet.
-    """
-
-    pid: int | None
-    url: str | None
-    started: str | None
 
 
 class StoreInUse(Unavailable):
@@ -85,11 +69,6 @@ class StoreLock:
             _write_private(owner_file, json.dumps(asdict(owner)))
 
 
-def read_owner(storage_root: Path) -> Owner | None:
-    """Who owns the store now; None when nobody does. Cheap, and never in the way of a start."""
-    return _owner(storage_root / LOCK_FILE, storage_root / OWNER_FILE)
-
-
 def _take(lock_file: Path, owner_file: Path, taken: ExitStack) -> None:
     from filelock import FileLock, Timeout  # noqa: PLC0415  # 45 ms that `read_owner` need not pay.
 
@@ -97,7 +76,7 @@ def _take(lock_file: Path, owner_file: Path, taken: ExitStack) -> None:
     try:
         taken.enter_context(lock.acquire(timeout=_PATIENCE_S))
     except Timeout as held:
-        raise _in_use(lock_file.parent, _owner(lock_file, owner_file)) from held
+        raise _in_use(lock_file.parent, owner_by(lock_file, owner_file)) from held
 
 
 def _in_use(place: Path, owner: Owner | None) -> StoreInUse:
@@ -111,30 +90,6 @@ def _in_use(place: Path, owner: Owner | None) -> StoreInUse:
         hint=f"{use_it}{f' (kill {pid})' if pid else ''} and start again; another STORAGE_ROOT is another store.",
         data={"pid": pid, "url": url, "started": owner.started if owner else None, "storage_root": str(place)},
     )
-
-
-def _owner(lock_file: Path, owner_file: Path) -> Owner | None:
-    if not _is_held(lock_file):
-        return None
-    try:
-        found = json.loads(owner_file.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):  # The holder has not written it yet.
-        found = {}
-    return Owner(pid=found.get("pid"), url=found.get("url"), started=found.get("started"))
-
-
-def _is_held(lock_file: Path) -> bool:
-    try:
-        descriptor = os.open(lock_file, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def _write_private(path: Path, text: str) -> None:

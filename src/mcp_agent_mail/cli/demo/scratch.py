@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mcp_agent_mail.cli.outcome import NoServer
-from mcp_agent_mail.store.lock import read_owner
+from mcp_agent_mail.core.store_owner import read_owner
 
 _START_TIMEOUT_S = 30.0
 _STOP_TIMEOUT_S = 15.0
