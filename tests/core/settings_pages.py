@@ -6,7 +6,8 @@ import itertools
 from pathlib import Path
 
 from mcp_agent_mail.core import setting_names as names
-from mcp_agent_mail.core.setting_rows import ROWS, Row
+from mcp_agent_mail.core.setting_row import Row
+from mcp_agent_mail.core.setting_rows import ROWS
 
 ROOT = Path(__file__).parents[2]
 ENV_EXAMPLE = ROOT / ".env.example"

@@ -31,6 +31,10 @@ class ClientSettings:
     agent_mail_agent_token: Secret | None
     agent_mail_project: str | None
     agent_name: str | None
+    agent_mail_guard_mode: str
+    agent_mail_guard_require_name: bool
+    agent_mail_guard_on_error: str
+    agent_mail_bypass: bool
 
 
 def load_client_settings(environ: Mapping[str, str], *, env_file: Path | None = None) -> ClientSettings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -146,16 +146,34 @@ def _bytes(text: str) -> int:
     return int(match[1]) * _SIZE_UNITS[match[2].upper()]
 
 
-def one_of(*words: str, upper: bool = False) -> Kind:
-    """One of a few words, ignoring case."""
+def one_of(*words: str, upper: bool = False, synonyms: Mapping[str, str] | None = None) -> Kind:
+    """One of a few words, ignoring case. `synonyms` are other words for some of them."""
 
     def parse(text: str, _: Around) -> str:
         word = text.upper() if upper else text.lower()
+        word = (synonyms or {}).get(word, word)
         if word not in words:
             raise BadValue("")
         return word
 
     return Kind(label="/".join(words), expected=f"one of {', '.join(words)}", parse=parse)
+
+
+def several_of(what: str, known: Collection[str]) -> Kind:
+    """A list of names out of `known`, ignoring case."""
+
+    def parse(text: str, _: Around) -> tuple[str, ...]:
+        named = tuple(dict.fromkeys(item.strip().lower() for item in text.split(",") if item.strip()))
+        for name in named:
+            if name not in known:
+                from difflib import get_close_matches  # noqa: PLC0415  # the guard reads settings too, in milliseconds
+
+                nearest = get_close_matches(name, known, n=1)
+                said = f" Did you mean {nearest[0]}?" if nearest else ""
+                raise BadValue(f"{name!r:.100} is no {what}.{said}")
+        return named
+
+    return Kind(label="list", expected=f"names of {what}s with commas between them", parse=parse)
 
 
 def matching(label: str, pattern: str, expected: str) -> Kind:

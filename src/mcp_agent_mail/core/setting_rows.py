@@ -7,33 +7,9 @@ same rows; a test compares.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-
 from mcp_agent_mail.core import setting_kinds as kinds
-from mcp_agent_mail.core.setting_kinds import Kind
-
-Values = Mapping[str, object]
-"""The values of the rows before, by name."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One setting. `default` is its text, empty for none; `computed` makes a default out of earlier rows' values,
-    and `default` then only describes it. `client` rows are read by what runs in other people's repositories too.
-    """
-
-    name: str
-    kind: Kind
-    default: str
-    does: str
-    group: str
-    client: bool = False
-    computed: Callable[[Values], object] | None = None
-
-    @property
-    def attribute(self) -> str:
-        return self.name.lower()
+from mcp_agent_mail.core.setting_row import Row, Values
+from mcp_agent_mail.core.setting_rows_surface import SURFACE_ROWS
 
 
 def _allowed_hosts(values: Values) -> tuple[str, ...]:
@@ -300,7 +276,40 @@ _CLIENT = (
         group="Client side",
         client=True,
     ),
+    Row(
+        name="AGENT_MAIL_GUARD_MODE",
+        kind=kinds.one_of("block", "warn", synonyms={"advisory": "warn", "adv": "warn"}),
+        default="block",
+        does="What the guard does about a path that another agent holds: `block` the commit or push, or `warn` "
+        "(also `advisory`, `adv`) and let it pass.",
+        group="Client side",
+        client=True,
+    ),
+    Row(
+        name="AGENT_MAIL_GUARD_REQUIRE_NAME",
+        kind=kinds.BOOL,
+        default="false",
+        does="Let the guard refuse commits and pushes of which it cannot tell which agent makes them.",
+        group="Client side",
+        client=True,
+    ),
+    Row(
+        name="AGENT_MAIL_GUARD_ON_ERROR",
+        kind=kinds.one_of("warn", "block"),
+        default="warn",
+        does="What the guard does when it cannot find out who holds what: `warn` and let pass, or `block`.",
+        group="Client side",
+        client=True,
+    ),
+    Row(
+        name="AGENT_MAIL_BYPASS",
+        kind=kinds.BOOL,
+        default="false",
+        does="Let a commit or push pass whatever the guard says. It is recorded.",
+        group="Client side",
+        client=True,
+    ),
 )
 
-ROWS: tuple[Row, ...] = (*_STORE, *_HTTP, *_CALLERS, *_ARCHIVE, *_MAIL, *_LOGS, *_CLIENT)
+ROWS: tuple[Row, ...] = (*_STORE, *_HTTP, *_CALLERS, *_ARCHIVE, *_MAIL, *SURFACE_ROWS, *_LOGS, *_CLIENT)
 CLIENT_ROWS: tuple[Row, ...] = tuple(row for row in ROWS if row.client)

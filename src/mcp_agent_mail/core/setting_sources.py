@@ -17,7 +17,7 @@ from mcp_agent_mail.core import setting_kinds as kinds
 from mcp_agent_mail.core import setting_names as names
 from mcp_agent_mail.core.env_file import EnvFile, read_env_file
 from mcp_agent_mail.core.setting_kinds import MASK, Around, BadValue, mask_url_password
-from mcp_agent_mail.core.setting_rows import Row
+from mcp_agent_mail.core.setting_row import Row
 
 COMMAND_LINE = "command line"
 ENVIRONMENT = "environment"

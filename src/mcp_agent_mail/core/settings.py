@@ -66,6 +66,12 @@ class Settings:
     archive_max_tracked_files: int
     agent_name_enforcement_mode: str
     message_body_max_bytes: int
+    tools_filter_enabled: bool
+    tools_filter_profile: str
+    tools_filter_mode: str
+    tools_filter_clusters: tuple[str, ...] | None
+    tools_filter_tools: tuple[str, ...] | None
+    mcp_agent_mail_output_format: str
     log_level: str
     log_rich_enabled: bool
     log_json_enabled: bool
@@ -76,6 +82,10 @@ class Settings:
     agent_mail_agent_token: Secret | None
     agent_mail_project: str | None
     agent_name: str | None
+    agent_mail_guard_mode: str
+    agent_mail_guard_require_name: bool
+    agent_mail_guard_on_error: str
+    agent_mail_bypass: bool
 
     @property
     def database_path(self) -> Path:
