@@ -23,6 +23,10 @@ _EXAMPLES = {
     "AGENT_MAIL_AGENT_TOKEN": "amt_x",
     "AGENT_MAIL_PROJECT": "../code",
     "AGENT_NAME": "BlueLake",
+    "AGENT_MAIL_GUARD_MODE": "Advisory",
+    "AGENT_MAIL_GUARD_REQUIRE_NAME": "1",
+    "AGENT_MAIL_GUARD_ON_ERROR": "block",
+    "AGENT_MAIL_BYPASS": "yes",
 }
 
 
@@ -56,6 +60,15 @@ def test_the_env_file_of_the_repository_one_stands_in_is_not_read(
     settings = load_client_settings({"HOME": str(tmp_path / "home")})
 
     assert (settings.agent_mail_url, settings.http_port) == (None, 8765)
+
+
+@pytest.mark.parametrize(
+    ("text", "mode"), [("adv", "warn"), ("ADVISORY", "warn"), ("Block", "block")]
+)
+def test_the_guards_mode_has_other_words_for_warn(text: str, mode: str) -> None:
+    settings = load_client_settings({"AGENT_MAIL_GUARD_MODE": text})
+
+    assert settings.agent_mail_guard_mode == mode
 
 
 def test_the_client_tells_all_mistakes_at_once() -> None:
