@@ -11,6 +11,7 @@ ProjectId = NewType("ProjectId", int)
 AgentId = NewType("AgentId", int)
 MessageId = NewType("MessageId", int)
 OutboxSeq = NewType("OutboxSeq", int)
+LeaseId = NewType("LeaseId", int)
 
 AGENT_TOKEN_PREFIX = "amt_"
 OPERATOR_TOKEN_PREFIX = "amo_"

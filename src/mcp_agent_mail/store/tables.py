@@ -198,9 +198,11 @@ class LeaseRow(SQLModel, table=True):
         CheckConstraint("exclusive IN (0, 1)"),
         CheckConstraint("ended_by IN ('release', 'expiry', 'idle', 'force', 'retirement')"),
         Index("leases_live", "project_id", "kind", "id", **_where("released_ts IS NULL")),
+        Index("leases_keys", "project_id", "kind", "anchor", "tail", "exclusive", **_where("released_ts IS NULL")),
         Index("leases_of_agent", "agent_id", "id", **_where("released_ts IS NULL")),
         Index("leases_expiry", "expires_ts", **_where("released_ts IS NULL")),
-        Index("leases_ended", "project_id", "id"),
+        Index("leases_lapsed", "agent_id", "expires_ts", **_where("ended_by = 'expiry'")),
+        Index("leases_of_project", "project_id", "kind", "id"),
     )
 
     id: int | None = Field(default=None, primary_key=True)
@@ -210,6 +212,8 @@ class LeaseRow(SQLModel, table=True):
     path_pattern: str = Field(sa_type=Text)
     is_folder: int
     ignore_case: int
+    anchor: str = Field(sa_type=Text)
+    tail: str = Field(sa_type=Text)
     exclusive: int
     reason: str = Field(sa_type=Text)
     branch: str | None = Field(sa_type=Text)

@@ -8,6 +8,7 @@ from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.idempotency import IdempotencyKeys
 from mcp_agent_mail.store.inboxes import Inboxes
+from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.messages import Messages
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox
@@ -22,6 +23,7 @@ class View:
         self.agents = Agents(connection)
         self.messages = Messages(connection)
         self.inboxes = Inboxes(connection)
+        self.leases = Leases(connection)
         self.outbox = Outbox(connection)
         self.idempotency_keys = IdempotencyKeys(connection)
         self.meta = Meta(connection)

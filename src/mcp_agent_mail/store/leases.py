@@ -1,0 +1,288 @@
+"""Leases at rest: of files and of build slots, live and ended."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
+from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind, NewLease
+
+_COLUMNS = """
+    l.id, l.project_id, l.agent_id, a.name, l.kind, l.path_pattern, l.is_folder, l.ignore_case, l.exclusive, l.reason,
+    l.branch, l.created_ts, l.expires_ts, l.released_ts, l.ended_by, l.fencing
+"""
+_FROM = f"SELECT {_COLUMNS} FROM leases l JOIN agents a ON a.id = l.agent_id"
+_JOINED = f"SELECT {_COLUMNS} FROM leases l {{index}} JOIN agents a ON a.id = l.agent_id"
+
+_FIND = f"{_FROM} WHERE l.id = ?"
+_FIND_MANY = f"{_FROM} WHERE l.id IN (SELECT value FROM json_each(?)) ORDER BY l.id LIMIT ?"
+_LIVE = f"""
+    {_JOINED.format(index="INDEXED BY leases_live")}
+    WHERE l.project_id = ? AND l.kind = ? AND l.released_ts IS NULL AND l.expires_ts > ? AND l.id > ?
+    ORDER BY l.id LIMIT ?
+"""
+_NEWEST = f"""
+    {_JOINED.format(index="INDEXED BY leases_live")}
+    WHERE l.project_id = ? AND l.kind = ? AND l.released_ts IS NULL AND l.expires_ts > ?
+    ORDER BY l.id DESC LIMIT ?
+"""
+_ALL = f"{_FROM} WHERE l.project_id = ? AND l.kind = ? AND l.id > ? ORDER BY l.id LIMIT ?"
+_GRANTED_AFTER = f"""
+    {_FROM} WHERE l.fencing > ? AND +l.project_id = ? AND +l.kind = ? AND l.released_ts IS NULL
+    ORDER BY l.fencing LIMIT ?
+"""
+_AT_ANCHORS = f"""
+    {_JOINED.format(index="INDEXED BY leases_keys")}
+    WHERE l.project_id = ? AND l.kind = ? AND l.released_ts IS NULL
+      AND l.anchor IN (SELECT value FROM json_each(?)) AND l.exclusive IN (?, 1)
+    ORDER BY l.id LIMIT ?
+"""
+_AT_ANCHORS_AND_TAILS = f"""
+    {_JOINED.format(index="INDEXED BY leases_keys")}
+    WHERE l.project_id = ? AND l.kind = ? AND l.released_ts IS NULL
+      AND l.anchor IN (SELECT value FROM json_each(?)) AND l.tail IN (SELECT value FROM json_each(?))
+      AND l.exclusive IN (?, 1)
+    ORDER BY l.id LIMIT ?
+"""
+_BELOW = f"""
+    {_JOINED.format(index="INDEXED BY leases_keys")}
+    WHERE l.project_id = ? AND l.kind = ? AND l.released_ts IS NULL
+      AND l.anchor >= ? AND l.anchor < ? AND l.exclusive IN (?, 1)
+    ORDER BY l.id LIMIT ?
+"""
+_OF_AGENT = f"""
+    {_JOINED.format(index="INDEXED BY leases_of_agent")}
+    WHERE l.agent_id = ? AND l.released_ts IS NULL AND l.id > ? ORDER BY l.id LIMIT ?
+"""
+_OWN = f"""
+    {_JOINED.format(index="INDEXED BY leases_of_agent")}
+    WHERE l.agent_id = ? AND l.released_ts IS NULL AND l.kind = ? AND l.expires_ts > ?
+      AND l.path_pattern IN (SELECT value FROM json_each(?))
+    ORDER BY l.id LIMIT ?
+"""
+_COUNT_OF_AGENT = """
+    SELECT count(*) FROM leases INDEXED BY leases_of_agent
+    WHERE agent_id = ? AND released_ts IS NULL AND kind = ? AND expires_ts > ?
+"""
+_LAPSED = f"""
+    {_JOINED.format(index="INDEXED BY leases_lapsed")}
+    WHERE l.agent_id = ? AND l.ended_by = 'expiry' AND l.expires_ts > ? AND l.kind = ?
+    ORDER BY l.id DESC LIMIT ?
+"""
+_EXPIRED_UNSWEPT = f"""
+    {_JOINED.format(index="INDEXED BY leases_expiry")}
+    WHERE l.released_ts IS NULL AND l.expires_ts <= ? ORDER BY l.expires_ts, l.id LIMIT ?
+"""
+_NEXT_EXPIRY = "SELECT min(expires_ts) FROM leases WHERE id IN (SELECT value FROM json_each(?)) AND released_ts IS NULL"
+_DRAW = "UPDATE counters SET value = value + 1 WHERE name = 'fencing' RETURNING value"
+_FENCING = "SELECT value FROM counters WHERE name = 'fencing'"
+_COUNT_ENDS = "UPDATE counters SET value = value + ? WHERE name = 'leases_ended'"
+_ENDS = "SELECT value FROM counters WHERE name = 'leases_ended'"
+_ADD = """
+    INSERT INTO leases (
+        project_id, agent_id, kind, path_pattern, is_folder, ignore_case, anchor, tail, exclusive, reason, branch,
+        created_ts, expires_ts, fencing
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    RETURNING id
+"""
+_PROLONG = "UPDATE leases SET expires_ts = ?, reason = ? WHERE id = ?"
+_REGRANT = """
+    UPDATE leases SET expires_ts = ?, reason = ?, exclusive = ?, is_folder = ?, fencing = ?,
+        released_ts = NULL, ended_by = NULL
+    WHERE id = ?
+"""
+_END = "UPDATE leases SET released_ts = ?, ended_by = ? WHERE id = ? AND released_ts IS NULL RETURNING id"
+
+_Row = tuple[Any, ...]  # mixed columns, in the order of _COLUMNS
+
+
+def _at(micros: int | None) -> Micros | None:
+    return None if micros is None else Micros(micros)
+
+
+def _lease(row: _Row) -> Lease:
+    return Lease(
+        id=LeaseId(row[0]),
+        project_id=ProjectId(row[1]),
+        agent_id=AgentId(row[2]),
+        agent=row[3],
+        kind=LeaseKind(row[4]),
+        path_pattern=row[5],
+        is_folder=bool(row[6]),
+        ignore_case=bool(row[7]),
+        exclusive=bool(row[8]),
+        reason=row[9],
+        branch=row[10],
+        created_ts=Micros(row[11]),
+        expires_ts=Micros(row[12]),
+        released_ts=_at(row[13]),
+        ended_by=None if row[14] is None else EndedBy(row[14]),
+        fencing=row[15],
+    )
+
+
+class Leases:
+    """Live is what has neither ended nor expired. Not ended is what nobody has ended yet, expired or not."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def _list(self, sql: str, *values: object) -> list[Lease]:
+        return [_lease(row) for row in self._connection.execute(sql, values)]
+
+    def find(self, lease_id: LeaseId) -> Lease | None:
+        row = self._connection.execute(_FIND, (lease_id,)).fetchone()
+        return None if row is None else _lease(row)
+
+    def find_many(self, ids: Collection[LeaseId]) -> list[Lease]:
+        """Those that exist, ended or not, by id."""
+        return self._list(_FIND_MANY, json.dumps(list(ids)), len(ids))
+
+    def live(
+        self, project_id: ProjectId, kind: LeaseKind, now: Micros, *, after_id: int = 0, limit: int
+    ) -> list[Lease]:
+        """Oldest first."""
+        return self._list(_LIVE, project_id, kind, now, after_id, limit)
+
+    def newest_live(self, project_id: ProjectId, kind: LeaseKind, now: Micros, limit: int) -> list[Lease]:
+        """Newest first."""
+        return self._list(_NEWEST, project_id, kind, now, limit)
+
+    def list_(self, project_id: ProjectId, kind: LeaseKind, *, after_id: int = 0, limit: int) -> list[Lease]:
+        """All there ever were, oldest first."""
+        return self._list(_ALL, project_id, kind, after_id, limit)
+
+    def granted_after(self, project_id: ProjectId, kind: LeaseKind, fencing: int, limit: int) -> list[Lease]:
+        """Not ended, with a higher fencing number. Walks what the whole store has granted since."""
+        return self._list(_GRANTED_AFTER, fencing, project_id, kind, limit)
+
+    def at_anchors(
+        self, project_id: ProjectId, kind: LeaseKind, anchors: Collection[str], *, with_shared: bool, limit: int
+    ) -> list[Lease]:
+        """Not ended, with one of these anchors. Without `with_shared` only exclusive ones."""
+        return self._list(_AT_ANCHORS, project_id, kind, json.dumps(list(anchors)), not with_shared, limit)
+
+    def at_keys(
+        self,
+        project_id: ProjectId,
+        kind: LeaseKind,
+        keys: tuple[Collection[str], Collection[str]],
+        *,
+        with_shared: bool,
+        limit: int,
+    ) -> list[Lease]:
+        """Not ended, with one of the anchors and one of the tails that `keys` names."""
+        anchors, tails = (json.dumps(list(names)) for names in keys)
+        return self._list(_AT_ANCHORS_AND_TAILS, project_id, kind, anchors, tails, not with_shared, limit)
+
+    def below(
+        self, project_id: ProjectId, kind: LeaseKind, folder: str, *, with_shared: bool, limit: int
+    ) -> list[Lease]:
+        """Not ended, with an anchor below `folder` (which ends in no slash; empty is the root: every anchor but it)."""
+        first, beyond = (f"{folder}/", f"{folder}0") if folder else ("\x01", "\U0010ffff")
+        return self._list(_BELOW, project_id, kind, first, beyond, not with_shared, limit)
+
+    def of_agent(self, agent_id: AgentId, *, after_id: int = 0, limit: int) -> list[Lease]:
+        """Not ended, of both kinds, by id."""
+        return self._list(_OF_AGENT, agent_id, after_id, limit)
+
+    def own(self, agent_id: AgentId, kind: LeaseKind, names: Collection[str], now: Micros) -> dict[str, Lease]:
+        """The agent's live leases of exactly these patterns (or slots), by pattern."""
+        found = self._list(_OWN, agent_id, kind, now, json.dumps(list(names)), len(names))
+        return {lease.path_pattern: lease for lease in found}
+
+    def count_of_agent(self, agent_id: AgentId, kind: LeaseKind, now: Micros) -> int:
+        """Live ones."""
+        (number,) = self._connection.execute(_COUNT_OF_AGENT, (agent_id, kind, now)).fetchone()
+        return int(number)
+
+    def lapsed(self, agent_id: AgentId, kind: LeaseKind, since: Micros, limit: int) -> list[Lease]:
+        """Ended by their expiry after `since`, newest first."""
+        return self._list(_LAPSED, agent_id, since, kind, limit)
+
+    def expired_unswept(self, now: Micros, limit: int) -> list[Lease]:
+        """Expired, in all projects, but not ended yet: the longest expired first."""
+        return self._list(_EXPIRED_UNSWEPT, now, limit)
+
+    def next_expiry(self, ids: Collection[LeaseId]) -> Micros | None:
+        """When the first of these that nobody has ended expires."""
+        (at,) = self._connection.execute(_NEXT_EXPIRY, (json.dumps(list(ids)),)).fetchone()
+        return _at(at)
+
+    def fencing(self) -> int:
+        """The highest number given out."""
+        (number,) = self._connection.execute(_FENCING).fetchone()
+        return int(number)
+
+    def ends(self) -> int:
+        """How many leases have ended, ever."""
+        (number,) = self._connection.execute(_ENDS).fetchone()
+        return int(number)
+
+    def add(self, new: NewLease, now: Micros) -> Lease:
+        """Granted with the next fencing number. Whether it may be is the caller's to know, in the same unit."""
+        fencing = self._draw()
+        values = (
+            new.project_id,
+            new.agent_id,
+            new.kind,
+            new.path_pattern,
+            new.is_folder,
+            new.ignore_case,
+            new.keys.anchor,
+            new.keys.tail,
+            new.exclusive,
+            new.reason,
+            new.branch,
+            now,
+            new.expires_ts,
+            fencing,
+        )
+        (lease_id,) = self._connection.execute(_ADD, values).fetchone()
+        return self._require(LeaseId(lease_id))
+
+    def prolong(self, lease: Lease, expires_ts: Micros, *, reason: str | None = None) -> Lease:
+        """The same lease, longer; a reason of None stays what it was."""
+        self._connection.execute(_PROLONG, (expires_ts, lease.reason if reason is None else reason, lease.id))
+        return self._require(lease.id)
+
+    def regrant(self, lease: Lease, expires_ts: Micros, *, exclusive: bool, is_folder: bool, reason: str) -> Lease:
+        """The same id, but granted anew, with the next fencing number: it had lapsed, or reaches further now."""
+        values = (expires_ts, reason, exclusive, is_folder, self._draw(), lease.id)
+        self._connection.execute(_REGRANT, values)
+        return self._require(lease.id)
+
+    def end(self, ends: Sequence[tuple[LeaseId, Micros]], ended_by: EndedBy) -> list[Lease]:
+        """End each at its time; those that had ended already are left as they are and out of the answer.
+
+        Not by itself: `features/reservations/ending.py` tells the archive in the same unit.
+        """
+        ended = [
+            lease_id
+            for lease_id, at in ends
+            if self._connection.execute(_END, (at, ended_by, lease_id)).fetchone() is not None
+        ]
+        if not ended:
+            return []
+        self._connection.execute(_COUNT_ENDS, (len(ended),))
+        return self.find_many(ended)
+
+    def each(self, project_id: ProjectId, kind: LeaseKind, *, at_once: int = 500) -> Iterator[Lease]:
+        """All there ever were, by id, however many."""
+        after = 0
+        while page := self.list_(project_id, kind, after_id=after, limit=at_once):
+            yield from page
+            after = page[-1].id
+
+    def _draw(self) -> int:
+        (number,) = self._connection.execute(_DRAW).fetchone()
+        return int(number)
+
+    def _require(self, lease_id: LeaseId) -> Lease:
+        lease = self.find(lease_id)
+        assert lease is not None, lease_id
+        return lease
