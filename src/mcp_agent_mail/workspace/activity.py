@@ -1,0 +1,141 @@
+"""When a pattern's files were last written, and when a commit last touched them. Bounded in files and in time:
+a search that did not come to its end says so.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.domain.staleness import NEVER, NO_WORKSPACE, UNKNOWN, Sighting, WorkspaceActivity
+from mcp_agent_mail.workspace.pathspecs import is_virtual, literal_path, pathspecs
+from mcp_agent_mail.workspace.places import Inside
+from mcp_agent_mail.workspace.repository import is_in_work_tree, listed_files, newest_commit
+
+_LOOK_AT_TIME_EVERY = 256
+_NANOS = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Of one search: `horizon_s` is how far back commits are looked for when all of history takes too long."""
+
+    files: int = 20_000
+    seconds: float = 3.0
+    horizon_s: int = 7 * 86_400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """`covers` says whether a path relative to `root` is one of the pattern's files, where Git cannot list them."""
+
+    root: Path
+    pattern: str
+    ignore_case: bool
+    covers: Callable[[str], bool]
+
+
+def find_activity(query: Query, bounds: Bounds, *, now_s: int) -> WorkspaceActivity:
+    """Blocks for at most a few times `bounds.seconds`: call it in a thread. Never raises for what it finds."""
+    if is_virtual(query.pattern) or not query.root.is_dir():
+        return NO_WORKSPACE
+    try:
+        if not is_in_work_tree(query.root):
+            files, is_matched = _newest_file(query.root, _walked(query, bounds), bounds)
+            return WorkspaceActivity(filesystem=files, git=NEVER, is_matched=is_matched)
+    except GitFailed:
+        return WorkspaceActivity(filesystem=UNKNOWN, git=UNKNOWN, is_matched=True)
+    specs = pathspecs(query.pattern, ignore_case=query.ignore_case)
+    listing = _listed(query, specs, bounds)
+    files, is_matched = _newest_file(query.root, listing, bounds)
+    git = _last_commit(query.root, specs, bounds, now_s)
+    # A file that is gone was here when the commit touched it: work, not a pattern that fits nothing.
+    return WorkspaceActivity(filesystem=files, git=git, is_matched=is_matched or git != NEVER)
+
+
+Listing = AbstractContextManager[Iterable[str]]
+
+
+def _newest_file(root: Path, listing: Listing, bounds: Bounds) -> tuple[Sighting, bool]:
+    """The newest time of the files listed, and whether there was one; unknown when there are too many to look at."""
+    inside = Inside(root)
+    until = time.monotonic() + bounds.seconds
+    newest_ns, seen = 0, 0
+    is_complete = True
+    try:
+        with listing as paths:
+            for seen, path in enumerate(paths, start=1):
+                found = inside.look(path)
+                if found is not None and not stat.S_ISDIR(found.st_mode):
+                    newest_ns = max(newest_ns, found.st_mtime_ns)
+                if seen >= bounds.files or (seen % _LOOK_AT_TIME_EVERY == 0 and time.monotonic() > until):
+                    is_complete = False
+                    break
+    except (GitFailed, TimeoutError):
+        is_complete = False
+    last_ts = Micros(newest_ns // _NANOS) if newest_ns else None
+    return Sighting(last_ts=last_ts, is_known=is_complete), seen > 0 or not is_complete
+
+
+@contextmanager
+def _listed(query: Query, specs: list[str], bounds: Bounds) -> Iterator[Iterable[str]]:
+    """What Git lists, and the literal path itself, which may be ignored by Git and reserved all the same."""
+    with listed_files(query.root, specs, timeout_s=bounds.seconds) as names:
+        yield _with_literal(query, map(os.fsdecode, names))
+
+
+def _with_literal(query: Query, paths: Iterator[str]) -> Iterator[str]:
+    literal = literal_path(query.pattern)
+    found = Inside(query.root).look(literal) if literal is not None else None
+    if literal is not None and found is not None and not stat.S_ISDIR(found.st_mode):
+        yield literal
+    yield from paths
+
+
+@contextmanager
+def _walked(query: Query, bounds: Bounds) -> Iterator[Iterable[str]]:
+    """Without Git: every file below the literal part of the pattern that the pattern covers."""
+    yield _walk(query, time.monotonic() + bounds.seconds)
+
+
+def _walk(query: Query, until: float) -> Iterator[str]:
+    """Raises TimeoutError when the time is up, so that also a long search without a find ends as unknown."""
+    literal = literal_path(query.pattern)
+    found = Inside(query.root).look(literal) if literal is not None else None
+    if literal is not None and (found is None or not stat.S_ISDIR(found.st_mode)):
+        yield from [literal] if found is not None else []
+        return
+    folders = [literal or ""]
+    while folders:
+        folder = folders.pop()
+        if time.monotonic() > until:
+            raise TimeoutError
+        try:
+            with os.scandir(query.root / folder) as entries:
+                inside = sorted(entries, key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in inside:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(path)
+            elif query.covers(path):
+                yield path
+
+
+def _last_commit(root: Path, specs: list[str], bounds: Bounds, now_s: int) -> Sighting:
+    """All of history; when that takes too long, the last days alone, which is all that a judgement needs."""
+    for since_s in (None, now_s - bounds.horizon_s):
+        try:
+            found = newest_commit(root, specs, since_s=since_s, timeout_s=bounds.seconds)
+        except GitFailed:
+            continue
+        return Sighting(last_ts=None if found is None else Micros(found * SECOND))
+    return UNKNOWN

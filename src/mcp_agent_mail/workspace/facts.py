@@ -1,0 +1,73 @@
+"""What the server knows of projects' directories: asked in threads, remembered for a few seconds, never for good."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from mcp_agent_mail.core.clock import SECOND, Clock, system_clock
+from mcp_agent_mail.domain.staleness import WorkspaceActivity
+from mcp_agent_mail.workspace import repository
+from mcp_agent_mail.workspace.activity import Bounds, Query, find_activity
+from mcp_agent_mail.workspace.memory import Memory
+from mcp_agent_mail.workspace.places import is_folder
+
+KEEP_S = 10.0
+KEEP_AT_MOST = 10_000
+
+
+class Covers(Protocol):
+    """Does a pattern cover a path? The rule itself stands in `domain/patterns`."""
+
+    def __call__(self, pattern: str, path: str, *, ignore_case: bool) -> bool: ...
+
+
+class Workspaces:
+    """Safe to use from several threads. Every method may look at the disk: none is for the event
+    loop. A project's directory that is not on this disk has no folders, no branch and no activity.
+    """
+
+    def __init__(
+        self,
+        covers: Covers,
+        *,
+        bounds: Bounds | None = None,
+        clock: Clock = system_clock,
+        elapsed: Callable[[], float] = time.monotonic,
+        keep_s: float = KEEP_S,
+    ) -> None:
+        self._covers = covers
+        self._bounds = bounds or Bounds()
+        self._clock = clock
+        self._case: Memory[bool] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_AT_MOST)
+        self._folders: Memory[bool] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_AT_MOST)
+        self._branches: Memory[str | None] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_AT_MOST)
+        self._activities: Memory[WorkspaceActivity] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_AT_MOST)
+
+    def ignore_case(self, root: str) -> bool:
+        """The repository's `core.ignorecase`."""
+        return self._case.get(root, lambda: repository.ignore_case(Path(root)))
+
+    def is_folder(self, root: str, path: str) -> bool:
+        """Is there a folder at this relative path? Not beyond a symbolic link that leads out."""
+        return self._folders.get((root, path), lambda: is_folder(Path(root), path))
+
+    def branch(self, root: str) -> str | None:
+        """The branch checked out."""
+        return self._branches.get(root, lambda: repository.branch(Path(root)))
+
+    def activity(self, root: str, pattern: str, *, ignore_case: bool, anew: bool = False) -> WorkspaceActivity:
+        """When the pattern's files were last written and last committed to; `anew` trusts no memory."""
+
+        def find() -> WorkspaceActivity:
+            query = Query(
+                root=Path(root),
+                pattern=pattern,
+                ignore_case=ignore_case,
+                covers=lambda path: self._covers(pattern, path, ignore_case=ignore_case),
+            )
+            return find_activity(query, self._bounds, now_s=self._clock() // SECOND)
+
+        return self._activities.get((root, pattern, ignore_case), find, anew=anew)

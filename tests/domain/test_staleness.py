@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.domain.staleness import (
+    NEVER,
+    NO_WORKSPACE,
+    UNKNOWN,
+    Evidence,
+    Missing,
+    Sighting,
+    StalenessRules,
+    WorkspaceActivity,
+    judge,
+)
+
+NOW = Micros(1_800_000_000 * SECOND)
+RULES = StalenessRules(inactivity_s=1800, grace_s=900)
+
+
+def ago(seconds: float) -> Micros:
+    return Micros(NOW - int(seconds * SECOND))
+
+
+def seen(seconds: float) -> Sighting:
+    return Sighting(last_ts=ago(seconds))
+
+
+IDLE = WorkspaceActivity(filesystem=seen(5_000), git=seen(9_000), is_matched=True)
+
+
+def test_a_lease_is_stale_when_nothing_tells_of_work() -> None:
+    judgement = judge(Evidence(agent_ts=ago(1801), mail_ts=ago(901), workspace=IDLE), RULES, NOW)
+
+    assert judgement.is_stale
+    assert judgement.reasons == (
+        "agent_inactive>1800s",
+        "no_recent_mail_activity>900s",
+        "no_recent_filesystem_activity>900s",
+        "no_recent_git_activity>900s",
+    )
+
+
+def test_each_sign_of_work_is_named() -> None:
+    workspace = WorkspaceActivity(filesystem=seen(1), git=seen(1), is_matched=True)
+
+    judgement = judge(Evidence(agent_ts=ago(1), mail_ts=ago(1), workspace=workspace), RULES, NOW)
+
+    assert not judgement.is_stale
+    assert judgement.reasons == (
+        "agent_recently_active",
+        "mail_activity_recent",
+        "filesystem_activity_recent",
+        "git_activity_recent",
+    )
+    assert judgement.missing == (
+        Missing.AGENT_ACTIVE,
+        Missing.MAIL_RECENT,
+        Missing.FILES_RECENT,
+        Missing.GIT_RECENT,
+    )
+
+
+def test_any_single_sign_of_work_saves_the_lease() -> None:
+    for agent, mail, files, git in product((True, False), repeat=4):
+        workspace = WorkspaceActivity(
+            filesystem=seen(1 if files else 5_000), git=seen(1 if git else 5_000), is_matched=True
+        )
+        evidence = Evidence(agent_ts=ago(1 if agent else 5_000), mail_ts=ago(1 if mail else 5_000), workspace=workspace)
+
+        assert judge(evidence, RULES, NOW).is_stale is not (agent or mail or files or git)
+
+
+@pytest.mark.parametrize("seconds", [1800, 0, -60])
+def test_a_holder_is_idle_only_beyond_the_limit_and_never_in_the_future(seconds: float) -> None:
+    judgement = judge(Evidence(agent_ts=ago(seconds), mail_ts=None, workspace=NO_WORKSPACE), RULES, NOW)
+
+    assert judgement.missing == (Missing.AGENT_ACTIVE,)
+
+
+@pytest.mark.parametrize("seconds", [900, 0, -60])
+def test_work_is_recent_up_to_the_time_of_grace(seconds: float) -> None:
+    workspace = WorkspaceActivity(filesystem=seen(seconds), git=NEVER, is_matched=True)
+
+    judgement = judge(Evidence(agent_ts=ago(5_000), mail_ts=None, workspace=workspace), RULES, NOW)
+
+    assert judgement.missing == (Missing.FILES_RECENT,)
+
+
+def test_a_pattern_without_files_is_said_so_and_saves_nothing() -> None:
+    judgement = judge(Evidence(agent_ts=ago(5_000), mail_ts=None, workspace=NO_WORKSPACE), RULES, NOW)
+
+    assert judgement.is_stale
+    assert judgement.reasons == ("agent_inactive>1800s", "no_recent_mail_activity>900s", "path_pattern_unmatched")
+
+
+@pytest.mark.parametrize(
+    ("workspace", "missing"),
+    [
+        (WorkspaceActivity(filesystem=UNKNOWN, git=NEVER, is_matched=True), Missing.FILES_UNKNOWN),
+        (WorkspaceActivity(filesystem=NEVER, git=UNKNOWN, is_matched=True), Missing.GIT_UNKNOWN),
+        (
+            WorkspaceActivity(filesystem=Sighting(last_ts=ago(5_000), is_known=False), git=NEVER, is_matched=True),
+            Missing.FILES_UNKNOWN,
+        ),
+    ],
+)
+def test_what_was_not_found_out_is_never_idleness(workspace: WorkspaceActivity, missing: Missing) -> None:
+    judgement = judge(Evidence(agent_ts=ago(5_000), mail_ts=None, workspace=workspace), RULES, NOW)
+
+    assert judgement.missing == (missing,)
+    assert not any(missing.value.split("_")[0] in reason for reason in judgement.reasons)
