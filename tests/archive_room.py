@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import subprocess
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
 from mcp_agent_mail.features.archiving.drain import Drain, DrainPlan
 from mcp_agent_mail.features.archiving.launch import MAX_TRACKED_FILES, PROJECTS_FOLDER, ArchiverSettings
 from mcp_agent_mail.features.archiving.reports import Committed, Failed, Report
+from mcp_agent_mail.features.archiving.tidying import LOOK_S
 from mcp_agent_mail.features.upkeep.verify import VerifyReport, verify_archives
 from mcp_agent_mail.store.connection import open_reading, open_writing
 from mcp_agent_mail.store.migrate import migrate
@@ -35,6 +37,7 @@ from mcp_agent_mail.store.projects import Projects
 from mcp_agent_mail.store.view import Tx
 
 LONG = 60.0
+LOOKS = 600
 
 
 class SetClock:
@@ -210,9 +213,20 @@ class ArchiveRoom:
             max_tracked_files=self.max_tracked_files,
         )
         with closing(open_reading(self.database)) as connection:
-            yield Drain(
+            drain = Drain(
                 plan, Outbox(connection), Projects(connection), report=self._hear, clock=self.clock, reach=reach
             )
+            with closing(drain):
+                yield drain
+
+    def tidy(self, drain: Drain) -> float | None:
+        """Steps until no refresh of an index runs any more; what the last one answered."""
+        for _ in range(LOOKS):
+            wait = drain.step()
+            if wait != LOOK_S:
+                return wait
+            threading.Event().wait(LOOK_S)
+        raise AssertionError(self.reports)
 
     def archive(self, reach: Reach = no_fault) -> int:
         """Bring everything into Git; how many events are still not there."""

@@ -107,7 +107,7 @@ def without_sync_of_the_folders() -> None:
 
 def without_sync_of_the_files_people_read() -> None:
     """The note of an unclean stop goes with the refresh of the index, and nobody mends what is torn then."""
-    replace("archive.writer", "ArchiveWriter._sync_what_people_see", nothing)
+    replace("archive.steps", "Syncing._run", nothing)
 
 
 GUARDS: dict[str, Callable[[], None]] = {

@@ -1,46 +1,130 @@
 """Keeps `git status` clean: the index follows the branch when the writer has time.
 
 Commits are made without the index, so it lags behind until it is refreshed. Only what has changed
-since the last refresh is written into it: what a person has staged stays staged.
+since the last refresh is written into it: what a person has staged stays staged. Git works on an
+index of our own, which then takes the place of the repository's at once: nobody waits for the lock
+meanwhile, and whatever ends it before its time leaves the old one.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from mcp_agent_mail.archive.repository import Repository
+from mcp_agent_mail.archive.steps import Steps, Syncing, sync_each
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.git import GitFailed
+
+_TRIES = 3
 
 
 class IndexLocked(Unavailable):
     """Another Git is at work in the archive's work tree, or was killed there."""
 
 
+class _IndexMoved(Exception):  # never leaves this module
+    """A person's Git has written the index while we worked on its copy."""
+
+
 # Names without what they share with the one before: a quarter less.
 _CONFIG = ("index.version=4",)
 
 
-def refresh_index(repository: Repository, tip: str, note: Path) -> int:
-    """Bring the index to `tip`; how many files that has. `note` remembers both between runs, one by one.
+def follow_branch(repository: Repository, tip: str, note: Path, reach: Reach) -> Steps[int]:
+    """Bring the index to `tip` and put it on disk; how many files that has.
 
-    The work tree must show the branch.
+    `note` remembers both between runs, one by one. The work tree must show the branch.
     """
     indexed, files = _read(note)
     if indexed == tip and files is not None:
         return files
     require_unlocked(repository)
-    change = _advance(repository, indexed, tip) if indexed else None
-    if change is None:
-        _rebuild(repository, tip)
-    _match_files(repository)
-    count = _count_files(repository, tip) if change is None or files is None else files + change
+    own = _OwnIndex(repository, note.with_name("index.new"))
+    try:
+        change = yield from _make(own, indexed, tip, reach)
+    finally:
+        own.remove()
+    known = None if change is None or files is None else files + change
+    count = (yield from _count_files(repository, tip)) if known is None else known
     fresh = note.with_suffix(".new")
     fresh.write_text(f"{tip} {count}")
     fresh.replace(note)
     return count
+
+
+def _make(own: _OwnIndex, indexed: str, tip: str, reach: Reach) -> Steps[int | None]:
+    """By how many files the index has grown; None when it was built anew."""
+    for _ in range(_TRIES):
+        own.begin()
+        change = (yield from _advance(own, indexed, tip)) if indexed else None
+        if change is None:
+            yield from _rebuild(own, tip)
+        yield from _match_files(own)
+        yield Syncing(own.sync)
+        try:
+            own.publish(reach)
+        except _IndexMoved:
+            continue
+        return change
+    raise IndexLocked(
+        f"The index of {own.repository.path} is being changed by somebody. Commits go on.",
+        hint="Nothing is needed: it is brought up to date once it is left alone.",
+    )
+
+
+class _OwnIndex:
+    """A copy of the repository's index for Git to work on, inside `.git` too."""
+
+    def __init__(self, repository: Repository, path: Path) -> None:
+        self.repository = repository
+        self.path = path
+        self._theirs = repository.git_path / "index"
+        self._facts: tuple[int, int, int] | None = None
+
+    def begin(self) -> None:
+        self.remove()
+        self._facts = self._look()
+        with suppress(FileNotFoundError):
+            # The time belongs to it: Git reads again what was changed since.
+            shutil.copy2(self._theirs, self.path)
+
+    def remove(self) -> None:
+        self.path.unlink(missing_ok=True)
+        self.path.with_name(f"{self.path.name}.lock").unlink(missing_ok=True)
+
+    def sync(self) -> None:
+        sync_each([self.path])
+
+    def git(self, *arguments: str, stdin: bytes = b"") -> Steps[bytes]:
+        given = yield self.repository.start(*arguments, stdin=stdin, config=_CONFIG, index_path=self.path)
+        return given
+
+    def publish(self, reach: Reach) -> None:
+        """Let it take the place of the repository's, unless that has changed. Raises IndexLocked, _IndexMoved."""
+        lock = self.repository.git_path / "index.lock"
+        try:
+            lock.touch(exist_ok=False)
+        except FileExistsError:
+            require_unlocked(self.repository)
+            raise _IndexMoved from None
+        reach(FailPoint.INDEX_REPLACE)
+        try:
+            if self._look() != self._facts:
+                raise _IndexMoved
+            self.path.replace(self._theirs)
+        finally:
+            lock.unlink(missing_ok=True)
+
+    def _look(self) -> tuple[int, int, int] | None:
+        try:
+            facts = self._theirs.stat()
+        except FileNotFoundError:
+            return None
+        return facts.st_ino, facts.st_mtime_ns, facts.st_size
 
 
 def _read(note: Path) -> tuple[str, int | None]:
@@ -52,8 +136,9 @@ def _read(note: Path) -> tuple[str, int | None]:
     return indexed, int(files) if files.isdecimal() else None
 
 
-def _count_files(repository: Repository, tip: str) -> int:
-    return sum(1 for _ in repository.records("ls-tree", "-r", "-z", "--name-only", tip))
+def _count_files(repository: Repository, tip: str) -> Steps[int]:
+    ends = yield repository.start("ls-tree", "-r", "-z", "--format=", tip)
+    return len(ends)
 
 
 def require_unlocked(repository: Repository) -> None:
@@ -66,17 +151,17 @@ def require_unlocked(repository: Repository) -> None:
         )
 
 
-def _advance(repository: Repository, indexed: str, tip: str) -> int | None:
+def _advance(own: _OwnIndex, indexed: str, tip: str) -> Steps[int | None]:
     """Write the difference of two commits into the index; by how many files it has grown.
 
     None when the index cannot be trusted.
     """
-    if not (repository.git_path / "index").exists():
+    if not own.path.exists():
         return None
     try:
-        changes = repository.git("diff-tree", "-r", "-z", "--no-renames", indexed, tip)
+        changes = yield from own.git("diff-tree", "-r", "-z", "--no-renames", indexed, tip)
         lines = b"".join(_index_lines(changes))
-        repository.git("update-index", "-z", "--index-info", stdin=lines, config=_CONFIG)
+        yield from own.git("update-index", "-z", "--index-info", stdin=lines)
     except GitFailed:
         return None
     kinds = [entry[-1:] for entry in changes.split(b"\0")[:-1:2]]
@@ -90,18 +175,17 @@ def _index_lines(changes: bytes) -> Iterator[bytes]:
         yield b"%s %s\t%s\0" % (mode, blob, path)
 
 
-def _rebuild(repository: Repository, tip: str) -> None:
+def _rebuild(own: _OwnIndex, tip: str) -> Steps[None]:
     try:
-        repository.git("read-tree", "-m", tip, config=_CONFIG)
+        yield from own.git("read-tree", "-m", tip)
     except GitFailed:
-        # What a person has staged goes only when Git cannot read it, never because somebody is at work.
-        require_unlocked(repository)
-        (repository.git_path / "index").unlink(missing_ok=True)
-        repository.git("read-tree", tip, config=_CONFIG)
+        # What a person has staged goes only when Git cannot read it.
+        own.remove()
+        yield from own.git("read-tree", tip)
 
 
-def _match_files(repository: Repository) -> None:
+def _match_files(own: _OwnIndex) -> Steps[None]:
     """Note size and time of the files, so that `git status` need not read them."""
     # Ends with code 1 when a person has changed a file: that is theirs to see in `git status`.
     with suppress(GitFailed):
-        repository.git("update-index", "-q", "--refresh")
+        yield from own.git("update-index", "-q", "--refresh")

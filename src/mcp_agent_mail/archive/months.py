@@ -138,7 +138,8 @@ def cone_name(folders: Iterable[str]) -> str:
 def _listed(repository: Repository, folder: str) -> Iterator[str]:
     """The folders right inside `folder` of the branch."""
     where = ("--", folder) if folder else ()
-    yield from repository.records("ls-tree", "-z", "-d", "--name-only", BRANCH, *where)
+    listing = ("ls-tree", "-z", "-d", "--name-only", BRANCH, *where)
+    yield from repository.records(*listing, timeout_s=repository.timeout_s)
 
 
 def files_of_month(repository: Repository, month: str) -> int:

@@ -24,6 +24,7 @@ from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.commit_text import SEQ_TRAILER
 
 BRANCH = "refs/heads/main"
+TIP = ("for-each-ref", "--format=%(objectname)", BRANCH)
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 # What a person's own Git in the work tree must know too; our calls pass the rest themselves.
@@ -89,10 +90,21 @@ class Repository:
             keep_fds=self._lock_fds,
         )
 
-    def start(self, *arguments: str, stdin: bytes = b"", config: Sequence[str] = (), is_locked: bool = True) -> GitJob:
+    @property
+    def timeout_s(self) -> float:
+        return self._timeout_s
+
+    def start(
+        self,
+        *arguments: str,
+        stdin: bytes = b"",
+        config: Sequence[str] = (),
+        is_locked: bool = True,
+        index_path: Path | None = None,
+    ) -> GitJob:
         """Start a command that may take long; with `is_locked` the archive counts as locked until it has ended."""
         keep_fds = self._lock_fds if is_locked else ()
-        return start_git(*self._place, *arguments, stdin=stdin, config=config, keep_fds=keep_fds)
+        return start_git(*self._place, *arguments, stdin=stdin, config=config, keep_fds=keep_fds, index_path=index_path)
 
     def talk(self, *arguments: str, config: Sequence[str] = ()) -> AbstractContextManager[Conversation]:
         """A command that is told more once it has answered."""
@@ -103,7 +115,7 @@ class Repository:
 
     def tip(self) -> str | None:
         """The commit the branch points to; None before the first."""
-        return self.git("for-each-ref", "--format=%(objectname)", BRANCH).decode().strip() or None
+        return self.git(*TIP).decode().strip() or None
 
     def is_checked_out(self) -> bool:
         """Is our branch what the work tree shows? A person may have switched to another."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from mcp_agent_mail.archive.repository import sync
+from mcp_agent_mail.archive.steps import Steps, Syncing, sync_each
 from mcp_agent_mail.core.errors import Conflict
 
 _FOLDERS_REMEMBERED = 10_000
@@ -74,22 +76,25 @@ class WorkTree:
             self.blocked.add(path)
 
     def note(self, path: str) -> None:
-        """This file may be in the kernel's memory alone: `sync` is to put it on disk."""
+        """This file may be in the kernel's memory alone: `sync_beside` is to put it on disk."""
         if len(self._not_synced) <= _SYNCED_ONE_BY_ONE:
             self._not_synced.add(path)
 
-    def sync(self) -> None:
+    def sync_beside(self) -> Steps[None]:
         """Put everything written so far on disk, with its names: file by file, or all at once after a busy time."""
-        if len(self._not_synced) > _SYNCED_ONE_BY_ONE:
-            os.sync()
-        else:
-            self._sync_each()
-        self._not_synced.clear()
+        paths, self._not_synced = self._not_synced, set()
+        is_done = False
+        try:
+            yield Syncing(os.sync if len(paths) > _SYNCED_ONE_BY_ONE else partial(self._sync_each, paths))
+            is_done = True
+        finally:
+            if not is_done:
+                self._not_synced |= paths
 
-    def _sync_each(self) -> None:
+    def _sync_each(self, paths: Iterable[str]) -> None:
         inodes: set[int] = set()
         folders: set[Path] = set()
-        for path in self._not_synced:
+        for path in paths:
             place = self._root / path
             folders.update(self._root / parent for parent in PurePosixPath(path).parents)
             with suppress(FileNotFoundError):  # A person may have removed it.
@@ -97,9 +102,7 @@ class WorkTree:
                 if inode not in inodes:
                     inodes.add(inode)
                     sync(place)
-        for folder in folders:
-            with suppress(FileNotFoundError):
-                sync(folder)
+        sync_each(folders)
 
     def _place(self, fresh: Path, target: Path, content: bytes) -> None:
         try:

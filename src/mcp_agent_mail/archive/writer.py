@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mcp_agent_mail.archive.fast_import import NewCommit, Signature, import_commit
-from mcp_agent_mail.archive.index import refresh_index
+from mcp_agent_mail.archive.index import follow_branch
 from mcp_agent_mail.archive.months import (
     EXTRA_MONTHS,
     STATE,
@@ -23,7 +23,8 @@ from mcp_agent_mail.archive.months import (
 from mcp_agent_mail.archive.ownership import Claim, Written, require_fit, require_same
 from mcp_agent_mail.archive.packs import Repack, count_packs, pack_folder, start_repack
 from mcp_agent_mail.archive.recovery import remove_leftovers, remove_torn_index, restore_recent_files
-from mcp_agent_mail.archive.repository import BRANCH, PLAIN_RUN, GitRun, Repository, SealedCommit, sync
+from mcp_agent_mail.archive.repository import BRANCH, PLAIN_RUN, TIP, GitRun, Repository, SealedCommit, sync
+from mcp_agent_mail.archive.steps import InSteps, Steps, Syncing, sync_each
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
@@ -35,6 +36,8 @@ MANY_PACKS = 50
 """Every batch is one pack, and every Git command opens them all."""
 
 _OPEN_NOTE = STATE / "open"
+_PATIENCE = 5
+"""Beside commits, at low priority, a step may take so many times as long as Git may elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +93,8 @@ class ArchiveWriter:
             self._mend()
         self._is_noted = False
         self._needs_refresh = self._tip is not None
+        self._changes = 0
+        self.is_refreshing = False
         self._place = self._look_at_place()
         self.packs = count_packs(self._repository)
 
@@ -112,6 +117,8 @@ class ArchiveWriter:
         """Try them again. Raises WorkTreeBlocked for the first that is in the way still."""
         paths = sorted(self._tree.blocked)
         self._tree.blocked.clear()
+        if paths:
+            self._note_change()
         for path in paths if self._repository.is_checked_out() else ():
             self._tree.put(self._repository.git("cat-file", "blob", f"{BRANCH}:{path}"), [path])
         self._tree.require_unblocked()
@@ -135,13 +142,12 @@ class ArchiveWriter:
 
     def commit(self, files: Mapping[str, bytes], text: CommitText, at: Micros) -> SealedCommit:
         """One commit with these files, in Git and on disk when this returns."""
-        self._note_open()
+        self._note_change()
         self._reach(FailPoint.BEFORE_IMPORT)
         committer = Signature(name=self._owner.author_name, email=self._owner.author_email)
         author = committer if text.author is None else Signature(name=text.author, email=self._owner.author_email)
         new = NewCommit(files=files, message=text.message, author=author, committer=committer, at=at)
         self._tip = import_commit(self._repository, new, onto_tip=not self.is_empty)
-        self._needs_refresh = True
         self.packs += 1
         self._reach(FailPoint.AFTER_IMPORT)
         self._sync_folders()
@@ -156,19 +162,42 @@ class ArchiveWriter:
             last_seq=text.last_seq,
         )
 
+    def start_refresh(self) -> InSteps:
+        """The index follows the branch and the files are put on disk, beside further commits; none beside thinning.
+
+        Without commits meanwhile nothing here is unfinished then. Whatever ends it early leaves it to the next one.
+        """
+        self._reach(FailPoint.INDEX_REFRESH)
+        self._note_open()
+        limit_s = _PATIENCE * self._repository.timeout_s
+        return InSteps("refresh the index", self._refresh(), step_limit_s=limit_s)
+
     def refresh(self) -> None:
-        """When idle: the index follows the branch and the files are put on disk; then nothing here is unfinished."""
-        tip = self._repository.tip()
-        if tip is not None:
-            self._reach(FailPoint.INDEX_REFRESH)
-            if not (self._repository.git_path / "index").exists():
-                self._thin_again()
-            if self._repository.is_checked_out():
-                self._files = refresh_index(self._repository, tip, self._index_note)
-        self._sync_what_people_see()
-        self._needs_refresh = False
-        self._open_note.unlink(missing_ok=True)
-        self._is_noted = False
+        """The same, waited for."""
+        self.start_refresh().finish(_PATIENCE * self._repository.timeout_s)
+
+    def _refresh(self) -> Steps[None]:
+        changes = self._changes
+        self.is_refreshing = True
+        try:
+            tip = (yield self._repository.start(*TIP)).decode().strip()
+            if tip:
+                yield from self._follow(tip)
+            yield from self._tree.sync_beside()
+            yield Syncing(self._sync_notes)
+        finally:
+            self.is_refreshing = False
+        self._reach(FailPoint.INDEX_REFRESHED)
+        if self._changes == changes:
+            self._needs_refresh = False
+            self._open_note.unlink(missing_ok=True)
+            self._is_noted = False
+
+    def _follow(self, tip: str) -> Steps[None]:
+        if not (self._repository.git_path / "index").exists():
+            self._thin_again()
+        if self._repository.is_checked_out():
+            self._files = yield from follow_branch(self._repository, tip, self._index_note, self._reach)
 
     def start_repack(self, *, even_if_few: bool = False) -> Repack | None:
         """Begin to join packs, beside further commits. None when there are few, or few enough for their sizes."""
@@ -209,8 +238,7 @@ class ArchiveWriter:
 
     def start_thinning(self, kept: KeptMonths) -> Thinning:
         """Let the work tree show `kept` and no other month. No refresh may run beside it; commits may."""
-        self._note_open()
-        self._needs_refresh = True
+        self._note_change()
         self._kept = kept
         return Thinning(self._repository, self._months_note, kept, self._reach)
 
@@ -270,13 +298,15 @@ class ArchiveWriter:
             sync(self._repository.git_path)
             self._is_noted = True
 
-    def _sync_what_people_see(self) -> None:
-        """Before the note of an unclean stop goes: a loss of power must not tear what nobody would mend then."""
-        self._tree.sync()
-        for path in (self._repository.git_path / "index", self._index_note):
-            with suppress(FileNotFoundError):
-                sync(path)
-                sync(path.parent)
+    def _note_change(self) -> None:
+        """Before anything changes that only a refresh makes whole."""
+        self._note_open()
+        self._needs_refresh = True
+        self._changes += 1
+
+    def _sync_notes(self) -> None:
+        """The names of the index and of what is noted about it; the files themselves are on disk already."""
+        sync_each([self._index_note, self._index_note.parent, self._repository.git_path])
 
     def _sync_folders(self) -> None:
         """Git never syncs folders: without this a synced branch can point to a pack whose name is lost."""

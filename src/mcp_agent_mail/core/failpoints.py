@@ -27,6 +27,8 @@ class FailPoint(StrEnum):
     AFTER_IMPORT = "after-import"
     BEFORE_MARK = "before-mark"
     INDEX_REFRESH = "index-refresh"
+    INDEX_REPLACE = "index-replace"
+    INDEX_REFRESHED = "index-refreshed"
     REPACK = "repack"
     REPACK_DELETE = "repack-delete"
     THINNING = "thinning"

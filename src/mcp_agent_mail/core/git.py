@@ -13,6 +13,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
@@ -238,7 +239,7 @@ class GitJob:
             return self._stdout.read()
 
     def kill(self) -> None:
-        self._process.kill()
+        _kill(self._process)
         self._process.wait()
         self._stdout.close()
         self._stderr.close()
@@ -247,8 +248,18 @@ class GitJob:
 _LOW_PRIORITY = 10
 
 
-def start_git(*arguments: str, stdin: bytes = b"", config: Sequence[str] = (), keep_fds: Sequence[int] = ()) -> GitJob:
-    """Start a long command that reads all of `stdin` before it works; the caller waits for it, or ends it."""
+def start_git(
+    *arguments: str,
+    stdin: bytes = b"",
+    config: Sequence[str] = (),
+    keep_fds: Sequence[int] = (),
+    index_path: Path | None = None,
+) -> GitJob:
+    """Start a long command that reads all of `stdin` before it works; the caller waits for it, or ends it.
+
+    `index_path`: an index of its own instead of the repository's.
+    """
+    own = {} if index_path is None else {"GIT_INDEX_FILE": str(index_path)}
     # Files, so that nobody has to read along.
     stdout, stderr = TemporaryFile(), TemporaryFile()  # noqa: SIM115  # the job closes them
     with TemporaryFile() as told:
@@ -259,8 +270,9 @@ def start_git(*arguments: str, stdin: bytes = b"", config: Sequence[str] = (), k
             stdin=told,
             stdout=stdout,
             stderr=stderr,
-            env=scrubbed_environment(os.environ),
+            env=scrubbed_environment(os.environ) | own,
             pass_fds=tuple(keep_fds),
+            process_group=0,
         )
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, process.pid, _LOW_PRIORITY)

@@ -110,8 +110,7 @@ def test_an_idle_archiver_sleeps_until_the_hour_is_over(desk: Desk) -> None:
     with desk.room.drain() as drain:
         desk.commit(drain)
         desk.room.clock.step(5)
-        drain.step()
-        wait = drain.step()
+        wait = desk.room.tidy(drain)
 
     assert wait is not None
     assert JOIN_EVERY / SECOND - 60 < wait <= JOIN_EVERY / SECOND
@@ -125,8 +124,7 @@ def test_packs_that_a_person_keeps_apart_are_not_asked_about_at_every_step(desk:
             pack.with_suffix(".keep").touch()
         desk.commit(drain)
         desk.room.clock.step(5)
-        drain.step()
-        wait = drain.step()
+        wait = desk.room.tidy(drain)
 
     assert wait is not None
     assert wait > 60
@@ -149,8 +147,8 @@ def test_joining_that_takes_too_long_is_ended_reported_and_tried_again_later(
             drain.step()
             desk.room.clock.step(TIME_LIMIT / SECOND)
             drain.step()
-        failed = desk.care()[-1]
-        wait = drain.step()
+        wait = desk.room.tidy(drain)
+        failed = next(report for report in desk.care() if isinstance(report, CareFailed))
         desk.room.clock.step(600)
         desk.work(drain, 1)
 

@@ -244,7 +244,7 @@ def test_a_quiet_archive_has_its_index_refreshed(room: ArchiveRoom) -> None:
         wait = drain.step()
         before = git(room.path(project), "status", "--porcelain")
         room.clock.step(wait or 0)
-        drain.step()
+        room.tidy(drain)
 
     assert before != ""
     assert git(room.path(project), "status", "--porcelain") == ""

@@ -7,6 +7,7 @@ without any of it: what fails is reported and tried again later.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Protocol
 
@@ -40,7 +41,10 @@ class Job(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class _Patient:
-    """One archive. `wanted`: the months its work tree is to show, `waiting`: who wants to know when it does."""
+    """One archive. `wanted`: the months its work tree is to show, `waiting`: who wants to know when it does.
+
+    `is_fresh`: its index was refreshed since that was asked for.
+    """
 
     slug: str
     writer: ArchiveWriter
@@ -49,6 +53,15 @@ class _Patient:
     not_before: Micros = field(default=Micros(0))
     wanted: KeptMonths | None = None
     waiting: list[Ended] = field(default_factory=list)
+    is_fresh: bool = False
+
+    @property
+    def waits_for_refresh(self) -> bool:
+        return self.wanted is not None and self.writer.needs_refresh and not self.is_fresh
+
+    @property
+    def can_change_months(self) -> bool:
+        return self.wanted is not None and not self.waits_for_refresh and not self.writer.is_refreshing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,12 +89,29 @@ class Caretaker:
     def note_commit(self, slug: str, writer: ArchiveWriter) -> None:
         self._patient(slug, writer).has_new_packs = True
 
+    def waits_for_refresh(self, slug: str) -> bool:
+        """Months are put away or brought back once the index is at the branch, however busy the archive is."""
+        patient = self._patients.get(slug)
+        return patient is not None and patient.waits_for_refresh and self._clock() >= patient.not_before
+
     def note_refresh(self, slug: str, writer: ArchiveWriter) -> None:
-        """The archive is quiet: say how large it is, and see whether months have to be put away."""
+        """The index is at the branch: say how large the archive is, and see whether months have to be put away."""
         patient = self._patient(slug, writer)
+        patient.is_fresh = True
         if not patient.waiting:
             patient.wanted = writer.months_to_show(self._clock(), self._max_files)
         self._report(CareTaken(project=slug, **asdict(writer.figures())))
+
+    def note_no_refresh(self, slug: str, failure: Failure) -> None:
+        """It failed: whoever waits for a month is told why, and may ask again."""
+        patient = self._patients.get(slug)
+        if patient is not None and patient.waiting and patient.waits_for_refresh:
+            self._fail(patient, Thinning.what, failure)
+
+    def abandon(self, slug: str) -> None:
+        """The archive is opened anew: end what changes its files. It is begun again later."""
+        if self.is_changing(slug):
+            self._end(0.0)
 
     def check_out(self, slug: str, writer: ArchiveWriter, month: str, ended: Ended) -> None:
         """Let the work tree show a month, and `ended` know when it does, or why it cannot."""
@@ -93,6 +123,7 @@ class Caretaker:
         if patient.waiting and patient.wanted is not None:
             wanted = patient.wanted.with_extra(month)
         patient.wanted = wanted
+        patient.is_fresh = False
         patient.not_before = Micros(0)
         patient.waiting.append(ended)
 
@@ -118,6 +149,13 @@ class Caretaker:
             if (is_wanted or patient.writer.has_many_packs) and self._begin(patient):
                 self._end(left_s)
 
+    def close(self) -> None:
+        """End what runs; the next start begins it again."""
+        running, self._running = self._running, None
+        if running is not None:
+            with suppress(AgentMailError, OSError):
+                running.job.finish(0.0)
+
     def _time_for(self, patient: _Patient, until: Micros) -> float:
         left_s = max(0.0, (until - self._clock()) / SECOND)
         return left_s if patient.waiting else min(left_s, _ENDS_WITHIN_S)
@@ -130,7 +168,7 @@ class Caretaker:
         return patient
 
     def _wait(self, patient: _Patient) -> float | None:
-        if patient.wanted is not None or patient.writer.has_many_packs:
+        if patient.can_change_months or patient.writer.has_many_packs:
             due: int = patient.not_before
         elif patient.has_new_packs:
             due = max(patient.not_before, patient.joined_at + JOIN_EVERY)
@@ -156,9 +194,8 @@ class Caretaker:
 
     def _next_job(self, patient: _Patient) -> Job | None:
         writer = patient.writer
-        if patient.wanted is not None:
-            if writer.needs_refresh:
-                writer.refresh()
+        if patient.wanted is not None and patient.can_change_months:
+            patient.is_fresh = False
             return writer.start_thinning(patient.wanted)
         if not self._is_due_to_join(patient):
             return None

@@ -107,8 +107,7 @@ class Drain:
     def step(self) -> float | None:
         """Do what is due; seconds until something will be, None when only a new event can bring work."""
         waits = [self._visit(project_id) for project_id in self._outbox.pending_projects()]
-        waits += [self._tidy.step(archive) for archive in self._archives.values()]
-        waits.append(self._care.step())
+        waits += [self._tidy.step(self._archives.values()), self._care.step()]
         return min((wait for wait in waits if wait is not None), default=None)
 
     def flush(self, until: Micros) -> int:
@@ -130,6 +129,11 @@ class Drain:
             for project_id in self._outbox.pending_projects()
         )
 
+    def close(self) -> None:
+        """Leave no Git behind: what it was at is mended and done by the next drain."""
+        self._tidy.close()
+        self._care.close()
+
     def check_out(self, request: CheckOut) -> None:
         """Bring a month back into the work tree; a report answers, from a later step or `flush`."""
         try:
@@ -148,7 +152,6 @@ class Drain:
             answer = CheckedOut(request=request.number, files=files)
             self._report(answer if failure is None else _refusal(request, failure))
 
-        self._tidy.refresh(archive)
         self._care.check_out(project.slug, writer, request.month, ended)
 
     def _visit(self, project_id: ProjectId) -> float | None:
@@ -188,7 +191,7 @@ class Drain:
                 self._write(archive, writer, events)
         except (AgentMailError, OSError, ValueError, KeyError) as error:
             # The next try looks at the repository afresh.
-            archive.writer = None
+            self._close(archive)
             self._troubles.fail(archive, archive.commit, error)
             return False
         self._troubles.recover(archive, archive.commit)
@@ -199,7 +202,7 @@ class Drain:
     def _open(self, archive: Archive) -> ArchiveWriter:
         """The project's writer. Opening it reports what an earlier process committed and nobody marked."""
         if archive.writer is not None and not archive.writer.is_in_place:
-            archive.writer = None
+            self._close(archive)
         if archive.writer is None:
             writer = ArchiveWriter(
                 self._plan.places.prepare(archive.project, self._plan.owner.store_id),
@@ -213,6 +216,12 @@ class Drain:
                 self._report_commit(archive, sealed, ())
             archive.writer = writer
         return archive.writer
+
+    def _close(self, archive: Archive) -> None:
+        """Opening it again mends it, and nothing may run beside that."""
+        self._tidy.abandon(archive)
+        self._care.abandon(archive.project.slug)
+        archive.writer = None
 
     def _require_same(self, archive: Archive, writer: ArchiveWriter, sealed: SealedCommit) -> None:
         """Numbers alone prove nothing: an old database that was put back gives them out again for other events."""

@@ -41,4 +41,6 @@ def open_drain(settings: ArchiverSettings, *, report: Callable[[Report], None], 
             in_workspace=settings.in_workspace,
             max_tracked_files=settings.max_tracked_files,
         )
-        yield Drain(plan, Outbox(connection), Projects(connection), report=report, clock=system_clock, reach=reach)
+        drain = Drain(plan, Outbox(connection), Projects(connection), report=report, clock=system_clock, reach=reach)
+        with closing(drain):
+            yield drain

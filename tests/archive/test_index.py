@@ -1,0 +1,213 @@
+"""The index follows the branch beside commits and beside people, and whatever ends that early leaves the old one."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.archive.index import IndexLocked
+from mcp_agent_mail.archive.ownership import Claim
+from mcp_agent_mail.archive.repository import GitRun
+from mcp_agent_mail.archive.steps import InSteps
+from mcp_agent_mail.archive.writer import ArchiveOwner, ArchiveWriter, is_unfinished
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.failpoints import FailPoint, Reach, no_fault
+from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.ids import OutboxSeq
+from mcp_agent_mail.domain.commit_text import CommitText
+from tests.archive_room import Killed, git, killed_at
+
+AT = Micros(1_800_000_000 * SECOND)
+OWNER = ArchiveOwner(store_id="this-store", author_name="mcp-agent", author_email="mcp-agent@example.com")
+NOTE = "messages/note.md"
+LONG_S = 60.0
+PLACES = [FailPoint.INDEX_REFRESH, FailPoint.INDEX_REPLACE, FailPoint.INDEX_REFRESHED]
+
+
+@dataclass
+class Desk:
+    path: Path
+    reach: Reach = no_fault
+    seq: int = 0
+
+    def open(self, *, git_timeout_s: float = LONG_S) -> ArchiveWriter:
+        claim = Claim(highest_seq=OutboxSeq(1_000))
+        return ArchiveWriter(self.path, OWNER, claim, reach=self.reach, git_run=GitRun(timeout_s=git_timeout_s))
+
+    def commit(self, writer: ArchiveWriter, content: bytes = b"one", path: str = NOTE) -> None:
+        self.seq += 1
+        identity = {"archive.json": b'{"store_id": "this-store"}'} if writer.is_empty else {}
+        text = CommitText(subject=f"archive: {self.seq}", agents=(), last_seq=OutboxSeq(self.seq))
+        writer.commit(identity | {path: content}, text, AT)
+
+    def status(self) -> str:
+        return git(self.path, "status", "--porcelain")
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path / "app")
+
+
+@pytest.fixture
+def writer(desk: Desk) -> ArchiveWriter:
+    opened = desk.open()
+    desk.commit(opened)
+    return opened
+
+
+def go_on_to(work: InSteps, count: int) -> None:
+    """Until so many steps have ended, and the next one has begun."""
+    for _ in range(count):
+        assert work._step is not None
+        work._step.wait(LONG_S)
+        work.is_running()
+
+
+def test_a_commit_that_comes_meanwhile_is_made_at_once_and_refreshed_by_the_next(
+    desk: Desk, writer: ArchiveWriter
+) -> None:
+    work = writer.start_refresh()
+    desk.commit(writer, b"two")
+    desk.commit(writer, b"more", "messages/more.md")
+    work.finish(LONG_S)
+    still_needed, still_noted = writer.needs_refresh, is_unfinished(desk.path)
+
+    writer.refresh()
+
+    assert (still_needed, still_noted) == (True, True)
+    assert (writer.needs_refresh, is_unfinished(desk.path)) == (False, False)
+    assert desk.status() == ""
+
+
+@pytest.mark.parametrize("steps", range(6))
+def test_a_commit_between_any_two_steps_is_never_taken_for_refreshed(
+    desk: Desk, writer: ArchiveWriter, steps: int
+) -> None:
+    work = writer.start_refresh()
+    go_on_to(work, steps)
+    desk.commit(writer, b"two")
+    work.finish(LONG_S)
+
+    assert writer.needs_refresh
+    assert is_unfinished(desk.path)
+    writer.refresh()
+    assert desk.status() == ""
+
+
+@pytest.mark.parametrize("steps", range(6))
+def test_ended_between_any_two_steps_it_leaves_an_index_that_git_reads_and_the_next_one_completes(
+    desk: Desk, writer: ArchiveWriter, steps: int
+) -> None:
+    writer.refresh()
+    desk.commit(writer, b"two")
+    before = git(desk.path, "ls-files", "--stage")
+    work = writer.start_refresh()
+    go_on_to(work, steps)
+
+    work.kill("a stop")
+
+    with pytest.raises(GitFailed, match="cannot refresh the index: a stop"):
+        work.finish(LONG_S)
+    after = git(desk.path, "ls-files", "--stage")
+    assert after == before or "messages/note.md" in after
+    assert not (desk.path / ".git/index.lock").exists()
+    assert (writer.needs_refresh, is_unfinished(desk.path)) == (True, True)
+    writer.refresh()
+    assert desk.status() == ""
+
+
+def test_a_person_can_stage_while_it_runs_and_what_they_staged_stays(desk: Desk, writer: ArchiveWriter) -> None:
+    writer.refresh()
+    desk.commit(writer, b"two")
+    work = writer.start_refresh()
+    go_on_to(work, 2)
+    (desk.path / "NOTES.md").write_text("mine")
+    git(desk.path, "add", "NOTES.md")
+
+    work.finish(LONG_S)
+
+    assert desk.status() == "A  NOTES.md\n"
+
+
+def test_an_index_that_never_stands_still_is_left_to_whoever_changes_it(desk: Desk, writer: ArchiveWriter) -> None:
+    writer.refresh()
+    desk.commit(writer, b"two")
+    work = writer.start_refresh()
+    number = 0
+    while work.is_running():
+        number += 1
+        (desk.path / "NOTES.md").write_text(f"{number}")
+        git(desk.path, "add", "NOTES.md")
+
+    with pytest.raises(IndexLocked):
+        work.finish(LONG_S)
+    assert git(desk.path, "show", ":NOTES.md") == f"{number}"
+    assert not (desk.path / ".git/index.lock").exists()
+
+
+def test_a_git_of_a_person_at_work_is_waited_for(desk: Desk, writer: ArchiveWriter) -> None:
+    (desk.path / ".git/index.lock").touch()
+
+    with pytest.raises(IndexLocked) as refused:
+        writer.refresh()
+
+    assert str(desk.path / ".git/index.lock") in refused.value.hint
+    assert (desk.path / ".git/index.lock").exists()
+
+
+@pytest.mark.parametrize("point", PLACES)
+def test_killed_anywhere_the_next_start_mends_it(desk: Desk, point: FailPoint) -> None:
+    desk.reach = killed_at(point)
+    writer = desk.open()
+    desk.commit(writer)
+    with pytest.raises(Killed):
+        writer.refresh()
+    (desk.path / ".git/agent-mail/index.new").write_bytes(b"half")
+    (desk.path / ".git/agent-mail/index.new.lock").write_bytes(b"half")
+    desk.reach = no_fault
+
+    again = desk.open()
+    again.refresh()
+
+    assert not is_unfinished(desk.path)
+    assert desk.status() == ""
+    assert sorted(path.name for path in (desk.path / ".git/agent-mail").iterdir()) == ["indexed"]
+
+
+def test_a_loss_in_the_middle_is_noted_even_when_only_a_person_has_committed(desk: Desk, writer: ArchiveWriter) -> None:
+    writer.refresh()
+    (desk.path / "NOTES.md").write_text("mine")
+    git(desk.path, "add", "NOTES.md")
+    git(desk.path, "commit", "-q", "-m", "A note")
+    desk.reach = killed_at(FailPoint.INDEX_REPLACE)
+    with pytest.raises(Killed):
+        desk.open().refresh()
+    desk.reach = no_fault
+
+    desk.open().refresh()
+
+    assert desk.status() == ""
+
+
+def test_a_git_that_hangs_is_ended_and_nothing_waits_for_it(
+    desk: Desk, writer: ArchiveWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    double = tmp_path / "slow"
+    double.mkdir()
+    (double / "git").write_text(
+        '#!/bin/sh\ncase "$*" in *update-index*) sleep 600;; esac\nPATH="${PATH#*:}" exec git "$@"\n'
+    )
+    (double / "git").chmod(0o755)
+    impatient = desk.open(git_timeout_s=0.2)
+    with monkeypatch.context() as slow:
+        slow.setenv("PATH", f"{double}:{os.environ['PATH']}")
+        with pytest.raises(GitFailed, match="took longer"):
+            impatient.start_refresh().finish(LONG_S)
+
+    assert impatient.needs_refresh
+    writer.refresh()
+    assert desk.status() == ""
