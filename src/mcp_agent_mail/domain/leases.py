@@ -5,8 +5,10 @@ A lease is over at the instant it expires, whether or not anybody has written th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
@@ -59,6 +61,7 @@ class Lease:
     """`fencing` rises with every grant of the store: of two holders, one after the other, the later has the higher.
 
     `released_ts` is when it ended, by whatever way; None while nobody has ended it, expired or not.
+    `evidence` is plain JSON: what an end by IDLE or FORCE rests on.
     """
 
     id: LeaseId
@@ -76,6 +79,7 @@ class Lease:
     expires_ts: Micros
     released_ts: Micros | None
     ended_by: EndedBy | None
+    evidence: Mapping[str, Any] | None
     fencing: int
 
     def is_live(self, now: Micros) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
@@ -13,7 +13,7 @@ from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind, NewLease
 
 _COLUMNS = """
     l.id, l.project_id, l.agent_id, a.name, l.kind, l.path_pattern, l.is_folder, l.ignore_case, l.exclusive, l.reason,
-    l.branch, l.created_ts, l.expires_ts, l.released_ts, l.ended_by, l.fencing
+    l.branch, l.created_ts, l.expires_ts, l.released_ts, l.ended_by, l.evidence, l.fencing
 """
 _FROM = f"SELECT {_COLUMNS} FROM leases l JOIN agents a ON a.id = l.agent_id"
 _JOINED = f"SELECT {_COLUMNS} FROM leases l {{index}} JOIN agents a ON a.id = l.agent_id"
@@ -92,10 +92,12 @@ _ADD = """
 _PROLONG = "UPDATE leases SET expires_ts = ?, reason = ? WHERE id = ?"
 _REGRANT = """
     UPDATE leases SET expires_ts = ?, reason = ?, exclusive = ?, is_folder = ?, fencing = ?,
-        released_ts = NULL, ended_by = NULL
+        released_ts = NULL, ended_by = NULL, evidence = NULL
     WHERE id = ?
 """
-_END = "UPDATE leases SET released_ts = ?, ended_by = ? WHERE id = ? AND released_ts IS NULL RETURNING id"
+_END = """
+    UPDATE leases SET released_ts = ?, ended_by = ?, evidence = ? WHERE id = ? AND released_ts IS NULL RETURNING id
+"""
 
 _Row = tuple[Any, ...]  # mixed columns, in the order of _COLUMNS
 
@@ -121,8 +123,13 @@ def _lease(row: _Row) -> Lease:
         expires_ts=Micros(row[12]),
         released_ts=_at(row[13]),
         ended_by=None if row[14] is None else EndedBy(row[14]),
-        fencing=row[15],
+        evidence=None if row[15] is None else json.loads(row[15]),
+        fencing=row[16],
     )
+
+
+def _text_of(evidence: Mapping[LeaseId, Mapping[str, Any]] | None, lease_id: LeaseId) -> str | None:
+    return None if evidence is None or lease_id not in evidence else json.dumps(evidence[lease_id])
 
 
 class Leases:
@@ -256,16 +263,22 @@ class Leases:
         self._connection.execute(_REGRANT, values)
         return self._require(lease.id)
 
-    def end(self, ends: Sequence[tuple[LeaseId, Micros]], ended_by: EndedBy) -> list[Lease]:
-        """End each at its time; those that had ended already are left as they are and out of the answer.
+    def end(
+        self,
+        ends: Sequence[tuple[LeaseId, Micros]],
+        ended_by: EndedBy,
+        evidence: Mapping[LeaseId, Mapping[str, Any]] | None = None,
+    ) -> list[Lease]:
+        """End each at its time, and keep what its end rests on; those that had ended already are left as they are
+        and out of the answer.
 
         Not by itself: `features/reservations/ending.py` tells the archive in the same unit.
         """
-        ended = [
-            lease_id
-            for lease_id, at in ends
-            if self._connection.execute(_END, (at, ended_by, lease_id)).fetchone() is not None
-        ]
+        ended = []
+        for lease_id, at in ends:
+            values = (at, ended_by, _text_of(evidence, lease_id), lease_id)
+            if self._connection.execute(_END, values).fetchone() is not None:
+                ended.append(lease_id)
         if not ended:
             return []
         self._connection.execute(_COUNT_ENDS, (len(ended),))

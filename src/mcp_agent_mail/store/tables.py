@@ -221,6 +221,7 @@ class LeaseRow(SQLModel, table=True):
     expires_ts: int
     released_ts: int | None
     ended_by: str | None = Field(sa_type=Text)
+    evidence: str | None = Field(sa_type=Text)
     fencing: int = Field(unique=True)
 
 

@@ -6,6 +6,7 @@ import sqlite3
 
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.store.agents import Agents
+from mcp_agent_mail.store.holders import Holders
 from mcp_agent_mail.store.idempotency import IdempotencyKeys
 from mcp_agent_mail.store.inboxes import Inboxes
 from mcp_agent_mail.store.leases import Leases
@@ -24,6 +25,7 @@ class View:
         self.messages = Messages(connection)
         self.inboxes = Inboxes(connection)
         self.leases = Leases(connection)
+        self.holders = Holders(connection)
         self.outbox = Outbox(connection)
         self.idempotency_keys = IdempotencyKeys(connection)
         self.meta = Meta(connection)

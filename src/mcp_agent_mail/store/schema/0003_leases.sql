@@ -19,6 +19,7 @@ CREATE TABLE leases (
     expires_ts INTEGER NOT NULL,
     released_ts INTEGER,                   -- when it ended: released, swept, forced, or its expiry once that was seen
     ended_by TEXT CHECK (ended_by IN ('release', 'expiry', 'idle', 'force', 'retirement')),
+    evidence TEXT,                         -- JSON: what its end rests on, when another than the holder ended it
     fencing INTEGER NOT NULL UNIQUE        -- rises with every grant of the store, and never falls
 ) STRICT;
 
