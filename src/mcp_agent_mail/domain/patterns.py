@@ -1,0 +1,217 @@
+"""Reservation patterns: which paths one covers, and whether two of them cover some path in common.
+
+Pure and light, because the Git hook reads it too. The rules stand in docs/concepts/reservations.md; the
+intersection is exact, not a likeness of strings (docs/adr/0060).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+from mcp_agent_mail.domain.pattern_chars import fold
+from mcp_agent_mail.domain.pattern_gaps import Piece, meet
+from mcp_agent_mail.domain.pattern_names import EVERY_NAME, Glob, Name, names_meet, read_name
+from mcp_agent_mail.domain.pattern_text import PatternText, UnreadablePattern, normalise, read_normal
+from mcp_agent_mail.domain.pattern_work import WORK_STEPS, PatternsTooHard, Work
+
+__all__ = [
+    "WORK_STEPS",
+    "Pattern",
+    "PatternsTooHard",
+    "UnreadablePattern",
+    "Work",
+    "anchor",
+    "covers",
+    "overlap",
+    "parse_pattern",
+    "stored_pattern",
+]
+
+Reading = tuple[Piece, ...]
+"""Names, with gaps for any number of folders (`**`) between the pieces."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """`text` is the normal form, stored and shown; what follows from it is not compared."""
+
+    text: str
+    ignore_case: bool = False
+    is_folder: bool = False
+    """The workspace has a folder of this very name, so that it stands for all below it too."""
+    is_virtual: bool = field(default=False, compare=False)
+    is_literal: bool = field(default=False, compare=False)
+    """No wildcard: one path, and all below it where that is a folder."""
+    plain: str | None = field(default=None, compare=False, repr=False)
+    """`path/` of a literal path or folder: two such overlap exactly when one begins with the other."""
+    readings: tuple[Reading, ...] = field(default=(), compare=False, repr=False)
+    folders: tuple[tuple[str, ...], ...] = field(default=(), compare=False, repr=False)
+    """The names before the first wildcard, less the last name: each beginning of them is a folder."""
+
+    @property
+    def name(self) -> str:
+        """The path of that very name, where a look at the workspace tells whether it is a folder."""
+        return self.text.strip("/")
+
+    def with_folder(self, is_folder: bool) -> Pattern:
+        """Rule 3: the same pattern, with what the workspace says about its very name."""
+        if is_folder == self.is_folder or self.is_virtual:
+            return self
+        return stored_pattern(self.text, is_folder=is_folder, ignore_case=self.ignore_case)
+
+
+def parse_pattern(text: str, *, project_root: str | None = None, ignore_case: bool = False) -> Pattern:
+    """What a caller wrote, in normal form; UnreadablePattern (INVALID_INPUT) with the reason otherwise.
+
+    `project_root` is the absolute path of the project's directory as it is stored.
+    """
+    return _build(normalise(text, project_root=project_root), is_folder=False, ignore_case=ignore_case)
+
+
+def stored_pattern(text: str, *, is_folder: bool = False, ignore_case: bool = False) -> Pattern:
+    """A pattern from a lease: its `text` as stored, and what the workspace said at the time."""
+    return _build(read_normal(text), is_folder=is_folder, ignore_case=ignore_case)
+
+
+def overlap(a: Pattern, b: Pattern, budget: Work) -> bool:
+    """Whether some path is covered by both: exact, symmetric. Spends `budget`; PatternsTooHard beyond it."""
+    budget.spend(1)
+    if a.is_virtual or b.is_virtual:
+        return a.is_virtual and b.is_virtual and a.text == b.text
+    if a.ignore_case != b.ignore_case:
+        a, b = _folding(a), _folding(b)
+    if a.plain is not None and b.plain is not None:
+        return a.plain.startswith(b.plain) or b.plain.startswith(a.plain)
+    return (
+        any(_readings_meet(one, other, budget) for one in a.readings for other in b.readings)
+        or any(_covers_some(a, folders, budget) for folders in b.folders)
+        or any(_covers_some(b, folders, budget) for folders in a.folders)
+    )
+
+
+def covers(pattern: Pattern, path: str, budget: Work) -> bool:
+    """Whether `pattern` covers this path from the root, taken letter by letter, or a folder that it lies in."""
+    budget.spend(1)
+    if pattern.is_virtual:
+        return False
+    checked = fold(path) if pattern.ignore_case else path
+    if pattern.plain is not None:
+        return f"{checked}/".startswith(pattern.plain)
+    return _covers_some(pattern, tuple(checked.split("/")), budget)
+
+
+def anchor(pattern: Pattern) -> str:
+    """The folder that all of a pattern lies in or is: the names before its first wildcard, `""` for `*.py`.
+
+    The law that an index may rest on: patterns with the same `ignore_case` overlap only if one's anchor is
+    the other's, or begins with the other's and a `/`, or one is empty. A virtual name is its own anchor.
+    """
+    if pattern.is_virtual:
+        return pattern.text
+    if pattern.plain is not None:
+        return pattern.plain[:-1]
+    first, *others = pattern.folders
+    return "/".join(first) if all(first == other for other in others) else ""
+
+
+def _folding(pattern: Pattern) -> Pattern:
+    if pattern.ignore_case:
+        return pattern
+    return stored_pattern(pattern.text, is_folder=pattern.is_folder, ignore_case=True)
+
+
+def _readings_meet(a: Reading, b: Reading, budget: Work) -> bool:
+    budget.spend(2)
+    if len(a) > 1 and len(b) > 1 and (_is_void(a) or _is_void(b)):
+        return False
+    return meet(a, b, names_meet, budget)
+
+
+def _covers_some(pattern: Pattern, names: tuple[str, ...], budget: Work) -> bool:
+    """Whether the pattern matches the path of these names or a folder above: something may follow the match."""
+    return bool(names) and any(meet((names,), (*reading, ()), names_meet, budget) for reading in pattern.readings)
+
+
+def _is_void(reading: Reading) -> bool:
+    return any(isinstance(name, Glob) and name.is_void() for piece in reading for name in piece)
+
+
+def _build(parts: PatternText, *, is_folder: bool, ignore_case: bool) -> Pattern:
+    text = parts.text
+    if parts.is_virtual:
+        return Pattern(text=text, ignore_case=ignore_case, is_virtual=True)
+    names = [read_name(segment, ignore_case=ignore_case) for segment in parts.segments]
+    below = _names_above_all(names, parts)
+    is_literal = below is None and all(isinstance(name, str) for name in names)
+    main = _literal_reading(below, is_tree=True) if below is not None else _wildcard_reading(names, parts)
+    if is_literal and is_folder:
+        main = (*main, ())
+    by_name = _very_name(parts, is_folder=is_folder, ignore_case=ignore_case)
+    path = below if below is not None else names if is_literal else None
+    known = _leading(path[:-1] if path is not None else names)
+    folders = [known]
+    if by_name is not None and tuple(by_name[0][: len(known)]) != known:
+        folders.append(tuple(by_name[0][: len(known)]))
+    return Pattern(
+        text=text,
+        ignore_case=ignore_case,
+        is_folder=is_folder,
+        is_literal=is_literal,
+        plain="/".join(map(str, path)) + "/" if path is not None and by_name is None else None,
+        readings=(main,) if by_name is None or by_name == main else (main, by_name),
+        folders=tuple(folders),
+    )
+
+
+def _names_above_all(names: Sequence[Name], parts: PatternText) -> Sequence[Name] | None:
+    """Rule 1: the names of `dir` in `dir/`, `dir/*` and `dir/**`, where none of them has a wildcard."""
+    if parts.ends_in_slash:
+        directory: Sequence[Name] = names
+    elif len(names) > 1 and isinstance(names[-1], Glob) and names[-1].is_every():
+        directory = names[:-1]
+    else:
+        return None
+    return directory if all(isinstance(name, str) for name in directory) else None
+
+
+def _literal_reading(names: Sequence[Name], *, is_tree: bool) -> Reading:
+    return (tuple(names), ()) if is_tree else (tuple(names),)
+
+
+def _wildcard_reading(names: Sequence[Name], parts: PatternText) -> Reading:
+    """Rules 2 and 3, as a line of .gitignore; a final `/` is read as `/**`, and that means something below."""
+    is_bound = parts.is_rooted or parts.ends_in_slash or "/" in parts.text or not isinstance(names[0], Glob)
+    pieces: list[list[Name]] = [[]] if is_bound else [[], []]
+    for name in names:
+        if not (isinstance(name, Glob) and name.is_any_depth()):
+            pieces[-1].append(name)
+        elif pieces[-1] or len(pieces) == 1:
+            pieces.append([])
+    if parts.ends_in_slash and (pieces[-1] or len(pieces) == 1):
+        pieces.append([])
+    if not pieces[-1]:
+        pieces[-1].append(EVERY_NAME)
+    return tuple(tuple(piece) for piece in pieces)
+
+
+def _very_name(parts: PatternText, *, is_folder: bool, ignore_case: bool) -> Reading | None:
+    """The pattern taken letter by letter, where that can be another path: `app/[id]/page.tsx`, names with a backslash.
+
+    Rule 1 holds for it too: `app/[id]/**` is also the folder `app/[id]` and everything below.
+    """
+    if "[" not in parts.text and "\\" not in parts.text:
+        return None
+    text = parts.text.strip("/")
+    last = parts.segments[-1].strip("*")
+    is_tree = parts.ends_in_slash or (len(parts.segments) > 1 and not last)
+    names = (fold(text) if ignore_case else text).split("/")
+    if is_tree and not parts.ends_in_slash:
+        names.pop()
+    return _literal_reading(names, is_tree=is_tree or is_folder)
+
+
+def _leading(names: Sequence[Name]) -> tuple[str, ...]:
+    """The names before the first wildcard."""
+    return tuple(name for name in takewhile(lambda name: isinstance(name, str), names) if isinstance(name, str))
