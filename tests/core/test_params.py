@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.core.params import MAX_ID, Choice, Count, Flag, Id, Matching, Rule, Text, Texts, Time
+from mcp_agent_mail.core.params import MAX_ID, Choice, Count, Duration, Flag, Id, Matching, Rule, Text, Texts, Time
 
 DEEP: Any = "end"
 for _ in range(900):
@@ -18,6 +18,7 @@ RULES: list[Rule] = [
     Text(),
     Choice(("low", "high")),
     Count(1, 1000),
+    Duration(3_600),
     Id(),
     Flag(),
     Texts(),
@@ -123,3 +124,14 @@ def test_any_json_is_converted_or_refused_and_never_breaks_a_rule(value: object)
     for rule in RULES:
         with suppress(InvalidInput):
             rule.convert("x", value)
+
+
+@pytest.mark.parametrize(("given", "seconds"), [(1, 60), ("59", 60), (60, 60), (61.0, 61), (3_600, 3_600)])
+def test_a_duration_under_its_floor_counts_as_the_floor(given: object, seconds: int) -> None:
+    assert Duration(3_600).convert("ttl_seconds", given) == seconds
+
+
+@pytest.mark.parametrize("given", [0, -5, 3_601])
+def test_a_duration_beyond_its_range_is_refused_and_never_cut(given: int) -> None:
+    with pytest.raises(InvalidInput, match="ttl_seconds is .*; accepted are 1 to 3600 seconds"):
+        Duration(3_600).convert("ttl_seconds", given)

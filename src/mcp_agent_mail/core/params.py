@@ -132,6 +132,24 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
+class Duration:
+    """Seconds from 1 to `high`; beyond is refused, never cut. What is under `floor` counts as `floor`."""
+
+    high: int
+    floor: int = 60
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "integer"}
+
+    def convert(self, name: str, value: object) -> int:
+        seconds = _as_integer(name, value)
+        if not 1 <= seconds <= self.high:
+            fact = f"is {seconds!s:.50}; accepted are 1 to {self.high} seconds"
+            raise _refuse(name, fact, hint=f"Send at most {self.high}, and renew in time.", min=1, max=self.high)
+        return max(self.floor, seconds)
+
+
+@dataclass(frozen=True, slots=True)
 class Id:
     """A store-wide integer id; `low=0` where 0 means "from the beginning"."""
 
