@@ -133,5 +133,5 @@ def test_a_duration_under_its_floor_counts_as_the_floor(given: object, seconds: 
 
 @pytest.mark.parametrize("given", [0, -5, 3_601])
 def test_a_duration_beyond_its_range_is_refused_and_never_cut(given: int) -> None:
-    with pytest.raises(InvalidInput, match="ttl_seconds is .*; accepted are 1 to 3600 seconds"):
+    with pytest.raises(InvalidInput, match=r"ttl_seconds is .*; accepted are 1 to 3600 seconds"):
         Duration(3_600).convert("ttl_seconds", given)
