@@ -9,11 +9,13 @@ from typing import Annotated
 
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.params import Count, Text
+from mcp_agent_mail.core.profiles import Profiles
 from mcp_agent_mail.core.resources import ResourceSpec, ResourceTable, resource
 from mcp_agent_mail.core.tools import Json, ToolSpec, ToolTable, current_credentials, tool
 from mcp_agent_mail.server.auth import Gate
 from mcp_agent_mail.server.calls import Calls
-from mcp_agent_mail.server.http import HttpApp
+from mcp_agent_mail.server.connection import Connections
+from mcp_agent_mail.server.http import HttpApp, HttpOptions
 from mcp_agent_mail.server.listener import open_listener
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
@@ -105,15 +107,15 @@ def toy_app(
     log: bool = False,
     ready: bool = True,
     more_tools: tuple[ToolSpec, ...] = (),
+    connections: Connections | None = None,
 ) -> HttpApp:
     calls = Calls(ToolTable([*toy_tools(), *more_tools]), ResourceTable(toy_resources()), log_calls=log)
     return HttpApp(
         McpEndpoint(create_mcp(calls, version=VERSION)),
         calls,
         gate or toy_gate(),
-        http_path=http_path,
+        HttpOptions(http_path=http_path, log_requests=log, connections=connections or Connections(Profiles())),
         is_ready=lambda: ready,
-        log_requests=log,
     )
 
 

@@ -18,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Json, ToolTable, tool
 from mcp_agent_mail.server.calls import Calls
-from mcp_agent_mail.server.http import HttpApp
+from mcp_agent_mail.server.http import HttpApp, HttpOptions
 from mcp_agent_mail.server.mcp import SERVER_NAME, create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from tests.server.hosted import VERSION, hosted, toy_app, toy_gate, toy_tools
@@ -322,7 +322,7 @@ async def test_a_running_call_is_answered_before_the_server_stops() -> None:
 async def test_a_client_beyond_the_last_session_is_served_without_one() -> None:
     calls = Calls(ToolTable(toy_tools()), ResourceTable([]))
     endpoint = McpEndpoint(create_mcp(calls, version=VERSION), max_sessions=1)
-    app = HttpApp(endpoint, calls, toy_gate(), http_path="/mcp", is_ready=lambda: True, log_requests=False)
+    app = HttpApp(endpoint, calls, toy_gate(), HttpOptions(), is_ready=lambda: True)
     async with hosted(app) as url:
         seen = []
         for _ in range(3):
@@ -357,7 +357,7 @@ async def test_a_call_goes_straight_to_our_table(era: Any) -> None:
     assert entry is not None
     listing = _CountingHandler(entry.handler)
     server.add_request_handler("tools/list", entry.params_type, listing)
-    app = HttpApp(McpEndpoint(mcp), calls, toy_gate(), http_path="/mcp", is_ready=lambda: True, log_requests=False)
+    app = HttpApp(McpEndpoint(mcp), calls, toy_gate(), HttpOptions(), is_ready=lambda: True)
     async with hosted(app) as url:
         result = await call_tool(url, era, "echo", {"text": "a"})
         before = listing.calls

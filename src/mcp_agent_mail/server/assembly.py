@@ -8,10 +8,13 @@ from fastmcp import FastMCP
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.bootstrap import Services
+from mcp_agent_mail.core.profiles import Profiles, custom_profile
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.server.auth import Gate
 from mcp_agent_mail.server.calls import Calls
-from mcp_agent_mail.server.http import HttpApp
+from mcp_agent_mail.server.connection import Connections
+from mcp_agent_mail.server.formats import Output, OutputFormat
+from mcp_agent_mail.server.http import HttpApp, HttpOptions
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 
@@ -29,10 +32,28 @@ def build_http_app(settings: Settings, services: Services, *, operator_token: st
         create_endpoint(create_mcp(calls, version=__version__), fixtures=settings.test_fixtures_enabled),
         calls,
         gate,
-        http_path=settings.http_path,
+        HttpOptions(
+            http_path=settings.http_path,
+            log_requests=settings.http_request_log_enabled,
+            connections=connections_of(settings),
+        ),
         is_ready=services.upkeep.is_ready,
-        log_requests=settings.http_request_log_enabled,
     )
+
+
+def connections_of(settings: Settings) -> Connections:
+    """The profile and the output format that a connection gets unless it asks for others."""
+    output = Output(format=OutputFormat(settings.mcp_agent_mail_output_format), source="default")
+    if not settings.tools_filter_enabled:
+        return Connections(Profiles(), output)
+    if settings.tools_filter_profile != "custom":
+        return Connections(Profiles(Profiles().require(settings.tools_filter_profile)), output)
+    custom = custom_profile(
+        mode=settings.tools_filter_mode,
+        clusters=settings.tools_filter_clusters or (),
+        tools=settings.tools_filter_tools or (),
+    )
+    return Connections(Profiles(custom), output)
 
 
 def create_endpoint(mcp: FastMCP[Any], *, fixtures: bool) -> McpEndpoint:

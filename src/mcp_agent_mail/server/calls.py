@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.errors import AgentMailError, Internal
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, Json, ToolTable
+from mcp_agent_mail.server.connection import NO_WISHES, Wishes
 
 logger = logging.getLogger("mcp_agent_mail.server")
 
@@ -25,6 +26,7 @@ class RequestFacts:
 
     credentials: Credentials
     request_id: str
+    wishes: Wishes = NO_WISHES
 
 
 def masked(error: Exception, *, what: str, request_id: str) -> Internal:

@@ -12,12 +12,16 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 
 from starlette.types import Message, Receive, Scope, Send
 
+from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.logging import request_scope
+from mcp_agent_mail.core.profiles import Profiles
 from mcp_agent_mail.server.auth import Gate, Refusal
 from mcp_agent_mail.server.calls import Calls, RequestFacts
+from mcp_agent_mail.server.connection import Connections
 from mcp_agent_mail.server.identity import Headers, read_credentials
 from mcp_agent_mail.server.limits import BodyTooLarge, ClientLeft, declared_too_large
 from mcp_agent_mail.server.mcp import FACTS
@@ -38,6 +42,15 @@ def both_forms(paths: tuple[str, ...]) -> frozenset[str]:
     return frozenset(form for path in bare for form in (path, f"{path.rstrip('/')}/"))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpOptions:
+    """`http_path` is one more path for MCP beside `MCP_PATHS`."""
+
+    http_path: str = MCP_PATHS[0]
+    log_requests: bool = False
+    connections: Connections = field(default_factory=lambda: Connections(Profiles()))
+
+
 class HttpApp:
     """The whole server as one ASGI callable. Requests are served between `opened`'s entry and exit."""
 
@@ -46,17 +59,17 @@ class HttpApp:
         endpoint: McpEndpoint,
         calls: Calls,
         gate: Gate,
+        options: HttpOptions,
         *,
-        http_path: str,
         is_ready: Callable[[], bool],
-        log_requests: bool,
     ) -> None:
         self._endpoint = endpoint
         self._rpc = Rpc(calls)
         self._gate = gate
-        self._mcp_paths = both_forms((*MCP_PATHS, http_path))
+        self._connections = options.connections
+        self._mcp_paths = both_forms((*MCP_PATHS, options.http_path))
         self._is_ready = is_ready
-        self._log_requests = log_requests
+        self._log_requests = options.log_requests
         self._id_prefix = secrets.token_hex(3)
         self._ids = itertools.count(1)
 
@@ -103,7 +116,12 @@ class HttpApp:
         credentials = read_credentials(
             headers, via="rpc" if is_rpc else "mcp", bearer_is_servers=admitted.bearer_is_servers
         )
-        facts = RequestFacts(credentials=credentials, request_id=request_id)
+        try:
+            wishes = self._connections.wishes(scope, headers, is_rpc=is_rpc)
+        except InvalidInput as unknown:
+            await send_detail(send, 400, f"{unknown.message} {unknown.hint}")
+            return
+        facts = RequestFacts(credentials=credentials, request_id=request_id, wishes=wishes)
         if path in self._mcp_paths:
             scope[FACTS] = facts
             await self._endpoint.answer(scope, headers, receive, send)

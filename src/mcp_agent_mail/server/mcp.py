@@ -17,17 +17,19 @@ from fastmcp.resources import Resource, ResourceTemplate
 from fastmcp.tools import Tool
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.shared.exceptions import MCPError
+from mcp_types import ListToolsResult, PaginatedRequestParams, ToolAnnotations
 from mcp_types import Resource as WireResource
 from mcp_types import ResourceTemplate as WireTemplate
 from mcp_types import Tool as WireTool
-from mcp_types import ToolAnnotations
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.resources import ResourceSpec
-from mcp_agent_mail.core.tools import Credentials, ToolSpec
+from mcp_agent_mail.core.tools import Credentials, ToolSpec, UnknownTool
 from mcp_agent_mail.server.calls import Calls, RequestFacts
+from mcp_agent_mail.server.connection import Wishes
+from mcp_agent_mail.server.formats import of_uri, take_argument
 from mcp_agent_mail.server.wire import (
     error_object,
     resource_error_code,
@@ -150,6 +152,7 @@ def _listed_template(spec: ResourceSpec) -> ResourceTemplate:
 
 def _install_handlers(mcp: FastMCP[Any], calls: Calls) -> None:
     server = mcp._mcp_server  # noqa: SLF001  # guarded by tests/server/test_mcp.py
+    server.add_request_handler("tools/list", PaginatedRequestParams, partial(_list_tools, mcp))
     server.add_request_handler("tools/call", RawParams, partial(_call_tool, calls))
     server.add_request_handler("resources/read", RawParams, partial(_read_resource, calls))
     server.middleware = [_Bypass(server.middleware)]
@@ -186,21 +189,42 @@ def _facts(ctx: Context) -> RequestFacts:
     return facts if isinstance(facts, RequestFacts) else _NO_REQUEST
 
 
+async def _list_tools(mcp: FastMCP[Any], ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+    listed = await mcp._on_list_tools(ctx, params)  # noqa: SLF001  # guarded by tests/server/test_mcp.py
+    profile = _facts(ctx).wishes.profile
+    if profile.tools is None:
+        return listed
+    return listed.model_copy(update={"tools": [tool for tool in listed.tools if profile.shows(tool.name)]})
+
+
 async def _call_tool(calls: Calls, ctx: Context, _params: RawParams) -> HandlerResult:
     params = ctx.params or {}
     name = params["name"]
     facts = _facts(ctx)
     try:
-        result = await calls.run_tool(name, params.get("arguments") or {}, facts)
-        return tool_result(calls.tools.require(name, facts.credentials), result)
+        _require_shown(name, facts.wishes)
+        arguments, output = take_argument(params.get("arguments") or {}, facts.wishes.output)
+        result = await calls.run_tool(name, arguments, facts)
+        return tool_result(calls.tools.require(name, facts.credentials), result, output)
     except AgentMailError as error:
         return tool_error(name, error)
+
+
+def _require_shown(name: str, wishes: Wishes) -> None:
+    if not wishes.profile.shows(name):
+        raise UnknownTool(
+            f"Unknown tool: {name}",
+            hint=f"This connection has the tool profile {wishes.profile.name}; tools/list names its tools.",
+            data={"profile": wishes.profile.name},
+        )
 
 
 async def _read_resource(calls: Calls, ctx: Context, _params: RawParams) -> HandlerResult:
     uri = str((ctx.params or {})["uri"])
     try:
-        return resource_result(uri, await calls.read_resource(uri, _facts(ctx)))
+        facts = _facts(ctx)
+        output = of_uri(uri, facts.wishes.output)
+        return resource_result(uri, await calls.read_resource(uri, facts), output)
     except AgentMailError as error:
         code = resource_error_code(error, is_modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
         message = f"{error.message} {error.hint}".rstrip()

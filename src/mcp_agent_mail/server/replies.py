@@ -7,12 +7,22 @@ from typing import Any
 import orjson
 from starlette.types import Send
 
-_JSON = (b"content-type", b"application/json")
+_JSON = b"application/json"
 
 
 async def send_json(send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
-    length = (b"content-length", str(len(body)).encode())
-    await send({"type": "http.response.start", "status": status, "headers": [_JSON, length, *headers]})
+    await _send(send, status, _JSON, body, headers)
+
+
+async def send_text(send: Send, status: int, media_type: str, text: str) -> None:
+    await _send(send, status, f"{media_type}; charset=utf-8".encode(), text.encode(), ())
+
+
+async def _send(
+    send: Send, status: int, media_type: bytes, body: bytes, headers: tuple[tuple[bytes, bytes], ...]
+) -> None:
+    own = [(b"content-type", media_type), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": [*own, *headers]})
     await send({"type": "http.response.body", "body": body})
 
 

@@ -6,16 +6,19 @@ with a fitting HTTP status. The content type must be JSON: a form of a foreign w
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import orjson
 from starlette.types import Receive, Send
 
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.server.calls import Calls, RequestFacts
+from mcp_agent_mail.server.formats import OutputFormat, take_argument
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.limits import read_body
-from mcp_agent_mail.server.replies import send_detail, send_json, send_value
-from mcp_agent_mail.server.wire import error_object, http_status
+from mcp_agent_mail.server.replies import send_detail, send_json, send_text, send_value
+from mcp_agent_mail.server.wire import error_object, http_status, written
 
 PREFIX = "/rpc/"
 READ_RESOURCE = "read_resource"
@@ -37,13 +40,18 @@ class Rpc:
             return
         body = await read_body(receive)
         try:
-            result = await self._call(name, _parse(body), facts)
+            arguments, output = take_argument(_parse(body), facts.wishes.output)
+            result = await self._call(name, arguments, facts)
         except AgentMailError as error:
             await send_value(send, http_status(error), error_object(error))
         else:
-            await send_json(send, 200, orjson.dumps(result))
+            if output.format is OutputFormat.JSON:
+                await send_json(send, 200, orjson.dumps(result))
+            else:
+                media_type, text = written(name, result, output)
+                await send_text(send, 200, media_type, text)
 
-    async def _call(self, name: str, arguments: dict[str, Json], facts: RequestFacts) -> Json:
+    async def _call(self, name: str, arguments: Mapping[str, Json], facts: RequestFacts) -> Json:
         if name != READ_RESOURCE:
             return await self._calls.run_tool(name, arguments, facts)
         uri = arguments.get("uri")

@@ -8,6 +8,8 @@ import orjson
 
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import Json, ToolSpec, UnknownTool
+from mcp_agent_mail.server.formats import PLAIN, Output, OutputFormat, toon_envelope
+from mcp_agent_mail.server.markdown import to_markdown
 
 _HTTP_STATUS = {
     "NOT_FOUND": 404,
@@ -34,6 +36,7 @@ _INTERNAL_ERROR = -32603
 _RESOURCE_NOT_FOUND = -32002
 """Of the handshake era; 2026-07-28 forbids it and says invalid params."""
 
+_JSON = "application/json"
 _DONE = {"resultType": "complete"}
 NEVER_CACHED = {"ttlMs": 0, "cacheScope": "private"}
 """2026-07-28 requires these keys; for the handshake era the SDK drops them."""
@@ -52,13 +55,18 @@ def error_object(error: AgentMailError) -> dict[str, Any]:
     return {"error": error.to_wire()}
 
 
-def tool_result(spec: ToolSpec, result: Json) -> dict[str, Any]:
+def tool_result(spec: ToolSpec, result: Json, output: Output = PLAIN) -> dict[str, Any]:
     """A `tools/call` result: the same value as one text block and as structured content.
 
     Structured content must be an object, so a list tool's array stands in it under `result`.
+    As TOON both hold the envelope; Markdown is the text block's alone.
     """
+    if output.format is OutputFormat.TOON:
+        envelope = toon_envelope(result, output)
+        return _call_result(compact(envelope), envelope, is_error=False)
     structured = {"result": result} if spec.result_list else result
-    return _call_result(compact(result), structured, is_error=False)
+    text = to_markdown(spec.title, result) if output.format is OutputFormat.MD else compact(result)
+    return _call_result(text, structured, is_error=False)
 
 
 def tool_error(name: str, error: AgentMailError) -> dict[str, Any]:
@@ -79,9 +87,17 @@ def _call_result(text: str, structured: Json, *, is_error: bool) -> dict[str, An
     }
 
 
-def resource_result(uri: str, result: Json) -> dict[str, Any]:
-    content = {"uri": uri, "mimeType": "application/json", "text": compact(result)}
+def resource_result(uri: str, result: Json, output: Output = PLAIN) -> dict[str, Any]:
+    media_type, text = written(uri.partition("?")[0], result, output)
+    content = {"uri": uri, "mimeType": media_type, "text": text}
     return {"contents": [content], **_DONE, **NEVER_CACHED}
+
+
+def written(title: str, result: Json, output: Output) -> tuple[str, str]:
+    """Media type and text of a result that stands alone."""
+    if output.format is OutputFormat.MD:
+        return "text/markdown", to_markdown(title, result)
+    return _JSON, compact(toon_envelope(result, output) if output.format is OutputFormat.TOON else result)
 
 
 def resource_error_code(error: AgentMailError, *, is_modern: bool) -> int:

@@ -1,0 +1,55 @@
+"""What a connection asks for beside its calls: a tool profile and an output format, by header or in the URL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import parse_qsl
+
+from starlette.types import Scope
+
+from mcp_agent_mail.core.profiles import FULL, Profiles, ToolProfile
+from mcp_agent_mail.server.formats import PLAIN, Output, parse_format
+from mcp_agent_mail.server.identity import Headers
+
+_PROFILE = b"x-tool-profile"
+_FORMAT = b"x-output-format"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """Of one request. In a session each request brings its own, since clients repeat URL and headers."""
+
+    profile: ToolProfile = FULL
+    output: Output = PLAIN
+
+
+NO_WISHES = Wishes()
+
+
+class Connections:
+    """Reads a request's wishes. `output` is the server's own choice; `/rpc` is not subject to the server's choices."""
+
+    def __init__(self, profiles: Profiles, output: Output = PLAIN) -> None:
+        self._profiles = profiles
+        self._of_mcp = Wishes(profile=profiles.default, output=output)
+        self._of_rpc = NO_WISHES
+
+    def wishes(self, scope: Scope, headers: Headers, *, is_rpc: bool) -> Wishes:
+        """The URL beats the header, both beat the settings. Raises InvalidInput for a name that there is not."""
+        usual = self._of_rpc if is_rpc else self._of_mcp
+        query: bytes = scope["query_string"]
+        if not query and _PROFILE not in headers and _FORMAT not in headers:
+            return usual
+        asked = dict(parse_qsl(query.decode("latin-1")))
+        return Wishes(profile=self._profile(asked, headers, usual), output=_output(asked, headers, usual))
+
+    def _profile(self, asked: dict[str, str], headers: Headers, usual: Wishes) -> ToolProfile:
+        name = asked.get("profile") or headers.get(_PROFILE, b"").decode("latin-1")
+        return self._profiles.require(name) if name.strip() else usual.profile
+
+
+def _output(asked: dict[str, str], headers: Headers, usual: Wishes) -> Output:
+    if "format" in asked:
+        return Output(format=parse_format(asked["format"]), source="query")
+    name = headers.get(_FORMAT, b"").decode("latin-1")
+    return Output(format=parse_format(name), source="header") if name.strip() else usual.output

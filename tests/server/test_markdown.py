@@ -1,0 +1,83 @@
+"""Markdown of results: readable, and nothing that an agent wrote becomes markup."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.server.markdown import to_markdown
+
+MAIL = {
+    "id": 7,
+    "subject": "Plan *now*",
+    "from": "BlueLake",
+    "ack_required": True,
+    "topic": None,
+    "to": ["RedStone", "GrayFox"],
+    "body_md": "# Heading of a peer\n```sh\nrm -rf\n```\n",
+}
+
+
+def test_plain_values_are_a_list() -> None:
+    text = to_markdown("Health", {"status": "ok", "port": 8765, "ready": True, "note": None, "tags": ["a", "b"]})
+
+    assert text == (
+        "# Health\n\n- **status**: ok\n- **port**: 8765\n- **ready**: yes\n- **note**: none\n- **tags**: a, b\n"
+    )
+
+
+def test_a_message_has_a_heading_of_its_own_and_its_body_in_a_fence() -> None:
+    text = to_markdown("Inbox", [MAIL])
+
+    assert text == (
+        "# Inbox\n\n"
+        "## 7: Plan \\*now\\*\n\n"
+        "- **id**: 7\n- **subject**: Plan \\*now\\*\n- **from**: BlueLake\n"
+        "- **ack\\_required**: yes\n- **topic**: none\n"
+        "- **to**: RedStone, GrayFox\n\n"
+        "**body\\_md**:\n````text\n# Heading of a peer\n```sh\nrm -rf\n```\n\n````\n"
+    )
+
+
+def test_small_objects_are_a_table() -> None:
+    text = to_markdown("Peers", [{"name": "A|B", "unread": 2}, {"name": "C", "unread": 0}])
+
+    assert text == "# Peers\n\n| name | unread |\n|---|---|\n| A\\|B | 2 |\n| C | 0 |\n"
+
+
+@pytest.mark.parametrize(("value", "shown"), [([], "(none)"), ({}, "(nothing)"), (None, "none"), (False, "no")])
+def test_nothing_is_said_to_be_nothing(value: Any, shown: str) -> None:
+    assert to_markdown("T", value) == f"# T\n\n{shown}\n"
+
+
+@pytest.mark.parametrize(
+    "hostile", ["a\n# b", "[x](http://e)", "`code`", "<img src=x>", "a\u2028# b", "> quote", "| cell |", "~~~"]
+)
+def test_a_peers_line_never_becomes_markup(hostile: str) -> None:
+    text = to_markdown("T", {"subject": hostile[:1] + hostile[1:].replace("\n", " ")})
+
+    line = text.splitlines()[2]
+    for sign in "`[]<>#|~":
+        assert line.count(sign) == line.count(f"\\{sign}")
+
+
+def test_nested_objects_get_deeper_headings() -> None:
+    text = to_markdown(
+        "Sent", {"deliveries": [{"project": "/code/app", "payload": {"id": 1, "subject": "S"}}], "count": 1}
+    )
+
+    assert text.splitlines()[2:] == [
+        "- **count**: 1",
+        "",
+        "## deliveries",
+        "",
+        "### 1",
+        "",
+        "- **project**: /code/app",
+        "",
+        "#### payload",
+        "",
+        "- **id**: 1",
+        "- **subject**: S",
+    ]
