@@ -36,7 +36,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCommit:
-    files: Mapping[str, bytes]
+    files: Mapping[str, bytes | None]
     message: str
     author: Signature
     committer: Signature
@@ -78,7 +78,7 @@ def _is_on_branch(repository: Repository, hexsha: str) -> bool:
 def _stream(commit: NewCommit, *, onto_tip: bool) -> Iterator[bytes]:
     marks: dict[bytes, int] = {}
     for content in commit.files.values():
-        if content not in marks:
+        if content is not None and content not in marks:
             marks[content] = len(marks) + 1
             yield b"blob\nmark :%d\n" % marks[content]
             yield _data(content)
@@ -89,7 +89,10 @@ def _stream(commit: NewCommit, *, onto_tip: bool) -> Iterator[bytes]:
     if onto_tip:
         yield b"from %s^0\n" % BRANCH.encode()
     for path, content in commit.files.items():
-        yield b"M %s :%d %s\n" % (_MODE.encode(), marks[content], path.encode())
+        if content is None:
+            yield b"D %s\n" % path.encode()
+        else:
+            yield b"M %s :%d %s\n" % (_MODE.encode(), marks[content], path.encode())
     # Forgotten before the checkpoint, which writes the pack, the passing branch is never written.
     yield b"\nreset %s\nget-mark :%d\ncheckpoint\nprogress packed\n" % (_PASSING.encode(), own_mark)
 

@@ -48,7 +48,9 @@ def restore_recent_files(repository: Repository, tree: WorkTree, tip: str) -> in
     wanted: dict[str, list[str]] = {}
     for path, blob in _recent_files(repository, tip):
         tree.note(path)
-        if not _holds(repository, path, blob):
+        if blob is None:
+            tree.remove(path)
+        elif not _holds(repository, path, blob):
             wanted.setdefault(blob, []).append(path)
             restored += 1
         if len(wanted) >= _AT_ONCE:
@@ -58,8 +60,8 @@ def restore_recent_files(repository: Repository, tree: WorkTree, tip: str) -> in
     return restored
 
 
-def _recent_files(repository: Repository, tip: str) -> Iterator[tuple[str, str]]:
-    """Path and blob of every file of ours that the commits of the window wrote."""
+def _recent_files(repository: Repository, tip: str) -> Iterator[tuple[str, str | None]]:
+    """Path and blob of every file of ours that the commits of the window wrote; no blob where they removed one."""
     newest = int(repository.git("show", "--no-patch", "--format=%ct", tip))
     before = newest - WINDOW_S
     base = repository.git("rev-list", "-1", "--first-parent", f"--before={before}", tip).decode().strip()
@@ -68,8 +70,7 @@ def _recent_files(repository: Repository, tip: str) -> Iterator[tuple[str, str]]
     fields = iter(changes.decode("utf-8", "surrogateescape").split("\0")[:-1])
     for entry, path in zip(fields, fields, strict=True):
         _, mode, _, blob, _ = entry.split(" ")
-        if mode != "000000":
-            yield path, blob
+        yield path, None if mode == "000000" else blob
 
 
 def _holds(repository: Repository, path: str, blob: str) -> bool:

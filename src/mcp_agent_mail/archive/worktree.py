@@ -36,11 +36,14 @@ class WorkTree:
         self._not_synced: set[str] = set()
         self.blocked: set[str] = set()
 
-    def write(self, files: Mapping[str, bytes]) -> None:
-        """Write every file; equal contents become one inode with many names."""
+    def write(self, files: Mapping[str, bytes | None]) -> None:
+        """Write every file; equal contents become one inode with many names. What is None is removed."""
         shared: dict[bytes, list[str]] = {}
         for path, content in files.items():
-            shared.setdefault(content, []).append(path)
+            if content is None:
+                self.remove(path)
+            else:
+                shared.setdefault(content, []).append(path)
         for content, paths in shared.items():
             self.put(content, paths)
 
@@ -60,6 +63,13 @@ class WorkTree:
             else:
                 self.note(path)
         fresh.unlink()
+
+    def remove(self, path: str) -> None:
+        """A folder that a person has put there is left alone."""
+        if self._shows(path):
+            with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                (self._root / path).unlink()
+            self.note(path)
 
     def require_unblocked(self) -> None:
         """Raise WorkTreeBlocked when something stands where files belong."""

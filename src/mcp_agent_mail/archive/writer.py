@@ -140,7 +140,7 @@ class ArchiveWriter:
         """Raise ArchiveAhead unless this commit is of those events."""
         require_same(self._repository, sealed, written)
 
-    def commit(self, files: Mapping[str, bytes], text: CommitText, at: Micros) -> SealedCommit:
+    def commit(self, files: Mapping[str, bytes | None], text: CommitText, at: Micros) -> SealedCommit:
         """One commit with these files, in Git and on disk when this returns."""
         self._note_change()
         self._reach(FailPoint.BEFORE_IMPORT)
@@ -264,7 +264,7 @@ class ArchiveWriter:
     def _shows(self, path: str) -> bool:
         return self._kept is None or self._kept.hold(path)
 
-    def _note_late_files(self, files: Mapping[str, bytes]) -> None:
+    def _note_late_files(self, files: Mapping[str, bytes | None]) -> None:
         """Files of a month that was put away: Git has to put them away too, once it has them in its index."""
         if not all(map(self._shows, files)):
             self._thin_again()

@@ -9,7 +9,6 @@ and names as they were, so that rendering needs nothing else.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -18,6 +17,8 @@ from mcp_agent_mail.core.clock import Micros, iso, iso_or_none, to_datetime
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.archive_leases import FOLDERS, lease_changes
+from mcp_agent_mail.domain.archive_text import compact, document
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.messages import Message, Recipient
 from mcp_agent_mail.domain.projects import Project
@@ -25,18 +26,23 @@ from mcp_agent_mail.domain.receipts import Receipt
 
 FORMAT_VERSION = 1
 ARCHIVE_FILE = "archive.json"
-OWN_FOLDERS = ("agents", "messages", "receipts")
+OWN_FOLDERS = ("agents", "messages", "receipts", *FOLDERS.values())
 """With `archive.json`, all that the archiver writes; the rest of a repository is its owner's."""
 
 Snapshot = dict[str, Any]  # JSON: the keys stand in the functions below
 File = tuple[str, bytes]
 """Path inside the repository, and content."""
 
+Changes = dict[str, bytes | None]
+"""What to write by path; None removes what lies there."""
+
 _BLOCK = 500
 _SLUG_LENGTH = 80
 _NOT_IN_SLUG = re.compile(r"[^a-z0-9._-]+")
 _SAFE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-_OF_A_MONTH = re.compile(r"(?:messages|receipts|agents/[^/]+/(?:inbox|outbox))/([0-9]{4})/([0-9]{2})/")
+_OF_A_MONTH = re.compile(
+    r"(?:messages|receipts|agents/[^/]+/(?:inbox|outbox)|(?:file_reservations|build_slots)/released)/([0-9]{4})/([0-9]{2})/"
+)
 
 
 class UnsafeName(ValueError):
@@ -123,13 +129,15 @@ def receipt_snapshot(receipt: Receipt) -> Snapshot:
     }
 
 
-def batch_files(events: Iterable[OutboxEvent], store_id: str) -> dict[str, bytes]:
+def batch_files(events: Iterable[OutboxEvent], store_id: str) -> Changes:
     """Every file of a batch, by path. For a path written twice the later event counts."""
-    files: dict[str, bytes] = {}
+    files: Changes = {}
     receipts: list[OutboxEvent] = []
     for event in events:
         if event.kind is EventKind.RECEIPT:
             receipts.append(event)
+        elif event.kind in FOLDERS:
+            files.update(lease_changes(event.kind, event.snapshot))
         else:
             files.update(event_files(event.kind, event.snapshot, store_id))
     if receipts:
@@ -139,7 +147,7 @@ def batch_files(events: Iterable[OutboxEvent], store_id: str) -> dict[str, bytes
 
 
 def event_files(kind: EventKind, snapshot: Snapshot, store_id: str) -> list[File]:
-    """The files of one event that is no receipt (receipts share one file per batch)."""
+    """The files of one event that neither is a receipt (they share one file per batch) nor tells of a lease."""
     if kind is EventKind.PROJECT:
         return [(ARCHIVE_FILE, archive_file(snapshot, store_id))]
     if kind is EventKind.PROFILE:
@@ -157,7 +165,7 @@ def archive_file(snapshot: Snapshot, store_id: str) -> bytes:
         "created_at": iso(snapshot["created_ts"]),
         "archived_at": iso_or_none(snapshot["archived_ts"]),
     }
-    return _document({"format": FORMAT_VERSION, "store_id": store_id, "project": project})
+    return document({"format": FORMAT_VERSION, "store_id": store_id, "project": project})
 
 
 def profile_path(name: str) -> str:
@@ -167,7 +175,7 @@ def profile_path(name: str) -> str:
 def profile_file(snapshot: Snapshot) -> bytes:
     kept = ("id", "kind", "name", "program", "model", "task_description", "project_id")
     policies = ("contact_policy", "attachments_policy")
-    return _document(
+    return document(
         {key: snapshot[key] for key in (*kept, *policies)}
         | {
             "inception_ts": iso(snapshot["inception_ts"]),
@@ -183,7 +191,7 @@ def receipts_path(first_seq: OutboxSeq, created_ts: Micros) -> str:
 
 
 def receipt_line(snapshot: Snapshot) -> bytes:
-    return _compact(snapshot | {"ts": iso(snapshot["ts"])}).encode() + b"\n"
+    return compact(snapshot | {"ts": iso(snapshot["ts"])}).encode() + b"\n"
 
 
 def mail_files(snapshot: Snapshot) -> Iterator[File]:
@@ -222,7 +230,7 @@ def require_month(text: str) -> str:
 def month_folders(month: str, agents: Iterable[str]) -> Iterator[str]:
     """Every folder in which files of a month may lie."""
     year_and_month = month.replace("-", "/")
-    for folder in ("messages", "receipts"):
+    for folder in ("messages", "receipts", *(f"{leases}/released" for leases in FOLDERS.values())):
         yield f"{folder}/{year_and_month}"
     for agent in agents:
         for box in ("inbox", "outbox"):
@@ -275,7 +283,7 @@ def _mail_file(snapshot: Snapshot, *, with_blind: bool) -> bytes:
         "topic": snapshot["topic"],
     }
     body: str = snapshot["body_md"]
-    return b"---json\n" + _document(front) + b"---\n" + body.encode()
+    return b"---json\n" + document(front) + b"---\n" + body.encode()
 
 
 def _names(recipients: Sequence[Mapping[str, Any]], kind: str) -> list[str]:
@@ -291,16 +299,6 @@ def _recipient(entry: Mapping[str, Any]) -> dict[str, Any]:
         "kind": entry["kind"],
         "name": entry["name"],
     }
-
-
-def _document(value: Mapping[str, Any]) -> bytes:
-    """JSON with sorted keys, one line per top-level key, so that diffs and `grep` are useful; ends in a line break."""
-    lines = [f"  {_compact(key)}: {_compact(value[key])}" for key in sorted(value)]
-    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
-
-
-def _compact(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
 def _safe(name: str) -> str:

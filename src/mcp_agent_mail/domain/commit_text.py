@@ -75,4 +75,5 @@ def _acting(event: OutboxEvent) -> str | None:
         return str(event.snapshot["name"])
     if event.kind is EventKind.RECEIPT:
         return str(event.snapshot["agent"])
-    return None
+    acting = event.snapshot.get("acting")
+    return None if acting is None else str(acting)

@@ -15,11 +15,13 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.events import EventKind
+from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.messages import Message, Recipient
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.connection import open_reading
+from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.messages import Messages
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox
@@ -66,6 +68,7 @@ class Artifacts:
         self._messages = Messages(connection)
         self._agents = Agents(connection)
         self._projects = Projects(connection)
+        self._leases = Leases(connection)
         self.outbox = Outbox(connection)
         self.store_id = Meta(connection).store_id()
 
@@ -93,6 +96,13 @@ class Artifacts:
     def pending_projects(self) -> set[int]:
         """Ids of projects whose own file is about to be written again."""
         return self._pending_files(EventKind.PROJECT)
+
+    def leases(self, project: Project, kind: LeaseKind) -> Iterator[Lease]:
+        return self._leases.each(project.id, kind)
+
+    def pending_leases(self, kind: EventKind) -> set[int]:
+        """Ids of leases whose file is about to be written again, or moved."""
+        return self._pending_files(kind)
 
     def messages(self) -> Iterator[tuple[Message, list[Recipient], set[int]]]:
         """Each message with its recipients and the ids of projects whose archive does not have it yet."""

@@ -23,6 +23,7 @@ from mcp_agent_mail.core.errors import AgentMailError, NotFound
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, archive_file, batch_files, event_files, project_snapshot
+from mcp_agent_mail.domain.archive_leases import is_stand_in
 from mcp_agent_mail.domain.blobs import blob_id
 from mcp_agent_mail.domain.commit_text import commit_text
 from mcp_agent_mail.domain.events import ArchiveCommit, EventKind, OutboxEvent
@@ -58,15 +59,21 @@ class DrainPlan:
 
 
 def what_was_written(batch: Sequence[OutboxEvent], store_id: str) -> Written:
-    """Of profiles and projects only where they are: after a renewal of the archive the newest state stands for all."""
+    """Of profiles and projects only where they are: after a renewal of the archive the newest state stands for all.
+    Of leases it then tells nothing.
+    """
     mutable = {
         path
         for event in batch
         if event.kind in (EventKind.PROFILE, EventKind.PROJECT)
         for path, _ in event_files(event.kind, event.snapshot, store_id)
     }
-    files = batch_files(batch, store_id)
-    return Written(blobs={path: None if path in mutable else blob_id(content) for path, content in files.items()})
+    clear = [event for event in batch if not is_stand_in(event.snapshot)]
+    files = batch_files(clear, store_id)
+    blobs = {
+        path: None if path in mutable else blob_id(content) for path, content in files.items() if content is not None
+    }
+    return Written(blobs=blobs, is_vague=len(clear) < len(batch))
 
 
 class Drain:

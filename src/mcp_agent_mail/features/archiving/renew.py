@@ -1,7 +1,7 @@
 """Writes an archive that was lost again from the database: every event is queued anew, then drained.
 
 What an older copy in its place still holds is found there and marked, not written twice. The files
-come out the same; the commits are new ones, and of profiles the newest state alone is left.
+come out the same; the commits are new ones, and of profiles and leases the newest state alone is left.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from mcp_agent_mail.domain.archive_layout import (
     project_snapshot,
     receipt_snapshot,
 )
+from mcp_agent_mail.domain.archive_leases import FOLDERS, KIND_OF_EVENT, lease_snapshot, stand_in
 from mcp_agent_mail.domain.events import DoneEvent, EventKind, NewEvent
+from mcp_agent_mail.domain.leases import LeaseKind
 from mcp_agent_mail.domain.names import HUMAN
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
@@ -84,6 +86,21 @@ def _queue_anew(tx: Tx, project: Project) -> int:
         )
         tx.outbox.add(event, tx.now())
         count += 1
+    return count + sum(_queue_leases(tx, project, kind) for kind in LeaseKind)
+
+
+def _queue_leases(tx: Tx, project: Project, kind: LeaseKind) -> int:
+    count = 0
+    for lease in tx.leases.each(project.id, kind):
+        event = NewEvent(
+            project_id=project.id,
+            kind=KIND_OF_EVENT[kind],
+            agent_id=None,
+            message_id=None,
+            snapshot=lease_snapshot(lease, project),
+        )
+        tx.outbox.add(event, tx.now())
+        count += 1
     return count
 
 
@@ -93,6 +110,9 @@ def _snapshot(tx: Tx, project: Project, human: Agent, done: DoneEvent) -> Snapsh
     if done.kind is EventKind.PROFILE:
         # Whose it was is not kept. Each agent's newest profile follows as an event of its own.
         return profile_snapshot(human)
+    if done.kind in FOLDERS:
+        kind = next(kind for kind, of_event in KIND_OF_EVENT.items() if of_event is done.kind)
+        return stand_in(lease_snapshot(tx.leases.list_(project.id, kind, limit=1)[0], project))
     assert done.message_id is not None, done
     recipients = tx.messages.recipients(done.message_id)
     if done.kind is EventKind.MAIL:

@@ -22,7 +22,10 @@ from mcp_agent_mail.domain.archive_layout import (
     receipt_snapshot,
     receipts_path,
 )
+from mcp_agent_mail.domain.archive_leases import KIND_OF_EVENT, lease_file, lease_path, lease_snapshot
 from mcp_agent_mail.domain.blobs import blob_id
+from mcp_agent_mail.domain.leases import LeaseKind
+from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.upkeep.spool import Spool
 from mcp_agent_mail.store.artifacts import Artifacts
 
@@ -84,6 +87,20 @@ class ExpectedFiles:
             else:
                 content = archive_file(project_snapshot(project), self._artifacts.store_id)
                 self._add(project.id, [(ARCHIVE_FILE, content)])
+            for kind in LeaseKind:
+                self._add_leases(project, kind)
+
+    def _add_leases(self, project: Project, kind: LeaseKind) -> None:
+        """Each lies where it belongs, or on its way there may lie in both places."""
+        event = KIND_OF_EVENT[kind]
+        pending = self._artifacts.pending_leases(event)
+        for lease in self._artifacts.leases(project, kind):
+            path = lease_path(event, lease.id, lease.released_ts)
+            if lease.id in pending:
+                for possible in {path, lease_path(event, lease.id, None)}:
+                    self._add_any(project.id, possible)
+            else:
+                self._add(project.id, [(path, lease_file(event, lease_snapshot(lease, project)))])
 
     def _add_profiles(self) -> None:
         pending = self._artifacts.pending_profiles()
