@@ -22,15 +22,9 @@ class Stopwatch:
         return self.seconds
 
 
-def covers(pattern: str, path: str, *, ignore_case: bool) -> bool:
-    """Enough of the rules for the tests of folders without Git."""
-    suffix = pattern.removeprefix("*")
-    return path.lower().endswith(suffix.lower()) if ignore_case else path.endswith(suffix) or path.startswith(pattern)
-
-
 def workspaces(watch: Stopwatch | None = None, **bounds: float) -> Workspaces:
     limits = Bounds(**bounds)  # type: ignore[arg-type]  # counts and seconds alike
-    return Workspaces(covers, bounds=limits, clock=lambda: Micros(NOW_S * SECOND), elapsed=watch or Stopwatch())
+    return Workspaces(bounds=limits, clock=lambda: Micros(NOW_S * SECOND), elapsed=watch or Stopwatch())
 
 
 def at(seconds: int) -> Sighting:
@@ -122,7 +116,21 @@ def test_no_symbolic_link_leads_out_of_the_workspace(code: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", ["src/app.py", "src", "src/", "src/*", "src/**", "*.py", "src/*.py", "**/app.py", "sr*", "s[r]c/app.p?"]
+    "pattern",
+    [
+        "src/app.py",
+        "src",
+        "src/",
+        "src/*",
+        "src/**",
+        "*.py",
+        "src/*.py",
+        "**/app.py",
+        "sr*",
+        "s[r]c/app.p?",
+        "/sr*",
+        "s*/",
+    ],
 )
 def test_the_newest_file_that_a_pattern_covers_counts(code: Path, pattern: str) -> None:
     write(code, "src/app.py", at_s=EPOCH_S + 500)
@@ -177,15 +185,15 @@ def test_a_deleted_file_is_known_by_its_commits(code: Path) -> None:
 
 
 def test_names_that_look_like_patterns_or_options_are_files(code: Path) -> None:
-    for name in ("app/[id]/page.tsx", ":(top)x", "-n", "!x"):
+    for name in ("app/[id]/page.tsx", ":(top)x", "-n", "!x", "b\\c"):
         write(code, name, at_s=EPOCH_S + 60)
 
     seen = [
         workspaces().activity(str(code), name, ignore_case=False)
-        for name in ("app/[id]/page.tsx", ":(top)x", "-n", "!x")
+        for name in ("app/[id]/page.tsx", "app/[id]/**", "app/[id]/", ":(top)x", "-n", "!x", "b\\c")
     ]
 
-    assert [one.filesystem for one in seen] == [at(EPOCH_S + 60)] * 4
+    assert [one.filesystem for one in seen] == [at(EPOCH_S + 60)] * 7
 
 
 def test_letter_case_is_ignored_where_the_repository_ignores_it(code: Path) -> None:

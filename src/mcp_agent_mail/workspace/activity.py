@@ -7,15 +7,16 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.domain.patterns import Pattern, Work, covers
 from mcp_agent_mail.domain.staleness import NEVER, NO_WORKSPACE, UNKNOWN, Sighting, WorkspaceActivity
-from mcp_agent_mail.workspace.pathspecs import is_virtual, literal_path, pathspecs
+from mcp_agent_mail.workspace.pathspecs import literal_path, pathspecs
 from mcp_agent_mail.workspace.places import Inside
 from mcp_agent_mail.workspace.repository import is_in_work_tree, listed_files, newest_commit
 
@@ -34,17 +35,13 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """`covers` says whether a path relative to `root` is one of the pattern's files, where Git cannot list them."""
-
     root: Path
-    pattern: str
-    ignore_case: bool
-    covers: Callable[[str], bool]
+    pattern: Pattern
 
 
 def find_activity(query: Query, bounds: Bounds, *, now_s: int) -> WorkspaceActivity:
     """Blocks for at most a few times `bounds.seconds`: call it in a thread. Never raises for what it finds."""
-    if is_virtual(query.pattern) or not query.root.is_dir():
+    if query.pattern.is_virtual or not query.root.is_dir():
         return NO_WORKSPACE
     try:
         if not is_in_work_tree(query.root):
@@ -52,7 +49,7 @@ def find_activity(query: Query, bounds: Bounds, *, now_s: int) -> WorkspaceActiv
             return WorkspaceActivity(filesystem=files, git=NEVER, is_matched=is_matched)
     except GitFailed:
         return WorkspaceActivity(filesystem=UNKNOWN, git=UNKNOWN, is_matched=True)
-    specs = pathspecs(query.pattern, ignore_case=query.ignore_case)
+    specs = pathspecs(query.pattern)
     listing = _listed(query, specs, bounds)
     files, is_matched = _newest_file(query.root, listing, bounds)
     git = _last_commit(query.root, specs, bounds, now_s)
@@ -126,7 +123,7 @@ def _walk(query: Query, until: float) -> Iterator[str]:
             path = f"{folder}/{entry.name}" if folder else entry.name
             if entry.is_dir(follow_symlinks=False):
                 folders.append(path)
-            elif query.covers(path):
+            elif covers(query.pattern, path, Work()):
                 yield path
 
 

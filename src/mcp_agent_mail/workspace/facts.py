@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from mcp_agent_mail.core.clock import SECOND, Clock, system_clock
+from mcp_agent_mail.domain.patterns import stored_pattern
 from mcp_agent_mail.domain.staleness import WorkspaceActivity
 from mcp_agent_mail.workspace import repository
 from mcp_agent_mail.workspace.activity import Bounds, Query, find_activity
@@ -18,12 +18,6 @@ KEEP_S = 10.0
 KEEP_AT_MOST = 10_000
 
 
-class Covers(Protocol):
-    """Does a pattern cover a path? The rule itself stands in `domain/patterns`."""
-
-    def __call__(self, pattern: str, path: str, *, ignore_case: bool) -> bool: ...
-
-
 class Workspaces:
     """Safe to use from several threads. Every method may look at the disk: none is for the event
     loop. A project's directory that is not on this disk has no folders, no branch and no activity.
@@ -31,14 +25,12 @@ class Workspaces:
 
     def __init__(
         self,
-        covers: Covers,
         *,
         bounds: Bounds | None = None,
         clock: Clock = system_clock,
         elapsed: Callable[[], float] = time.monotonic,
         keep_s: float = KEEP_S,
     ) -> None:
-        self._covers = covers
         self._bounds = bounds or Bounds()
         self._clock = clock
         self._case: Memory[bool] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_AT_MOST)
@@ -62,12 +54,7 @@ class Workspaces:
         """When the pattern's files were last written and last committed to; `anew` trusts no memory."""
 
         def find() -> WorkspaceActivity:
-            query = Query(
-                root=Path(root),
-                pattern=pattern,
-                ignore_case=ignore_case,
-                covers=lambda path: self._covers(pattern, path, ignore_case=ignore_case),
-            )
+            query = Query(root=Path(root), pattern=stored_pattern(pattern, ignore_case=ignore_case))
             return find_activity(query, self._bounds, now_s=self._clock() // SECOND)
 
         return self._activities.get((root, pattern, ignore_case), find, anew=anew)

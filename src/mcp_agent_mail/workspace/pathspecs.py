@@ -4,32 +4,34 @@ covers, never less: too much activity leaves a lease alone, too little would tak
 
 from __future__ import annotations
 
-import re
+from mcp_agent_mail.domain.patterns import Pattern
 
-_WILDCARD = re.compile(r"[*?\[]")
-_VIRTUAL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _FOLDER_ENDS = ("/**", "/*", "/")
 
 
-def is_virtual(pattern: str) -> bool:
-    """`tool://…`: a name that stands for no file."""
-    return _VIRTUAL.match(pattern) is not None
-
-
-def literal_path(pattern: str) -> str | None:
+def literal_path(pattern: Pattern) -> str | None:
     """The one path (a file, or a folder with all below it) that a pattern without wildcards means; else None."""
-    end = next((end for end in _FOLDER_ENDS if pattern.endswith(end)), "")
-    path = pattern.removesuffix(end)
-    return None if not path or _WILDCARD.search(path) else path
+    return pattern.text.rstrip("/") if pattern.is_literal else _folder_of(pattern) if pattern.plain else None
 
 
-def pathspecs(pattern: str, *, ignore_case: bool) -> list[str]:
+def pathspecs(pattern: Pattern) -> list[str]:
     """Relative to the project's directory; wildcards mean what they mean in a `.gitignore` line."""
-    case = ",icase" if ignore_case else ""
+    case = ",icase" if pattern.ignore_case else ""
     literal = literal_path(pattern)
-    if literal is not None:
+    if literal is not None and pattern.plain is not None:
         return [f":(literal{case}){literal}"]
-    whole = pattern.removesuffix("/")
-    anchored = pattern if "/" in whole else f"**/{whole}"
-    below = anchored.removesuffix("/") + "/**"
-    return [f":(glob{case}){anchored}", f":(glob{case}){below}", f":(literal{case}){whole}"]
+    is_rooted = pattern.text.startswith("/")
+    whole = pattern.text.strip("/")
+    anchored = whole if is_rooted or "/" in whole or pattern.text.endswith("/") else f"**/{whole}"
+    return [
+        f":(glob{case}){anchored}",
+        f":(glob{case}){anchored}/**",
+        f":(literal{case}){_folder_of(pattern)}",
+    ]
+
+
+def _folder_of(pattern: Pattern) -> str:
+    """The text itself as a path; of `dir/*` and its like, `dir`."""
+    text = pattern.text.lstrip("/")
+    end = next((end for end in _FOLDER_ENDS if text.endswith(end) and text != end), "")
+    return text.removesuffix(end)
