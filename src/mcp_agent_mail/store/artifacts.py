@@ -38,6 +38,10 @@ _PENDING_FILES = """
     SELECT DISTINCT json_extract(snapshot, '$.id') FROM outbox INDEXED BY outbox_oldest
     WHERE commit_id IS NULL AND kind = ?
 """
+_PENDING_LEASES = """
+    SELECT json_extract(snapshot, '$.id'), json_extract(snapshot, '$.lapsed_ts')
+    FROM outbox INDEXED BY outbox_oldest WHERE commit_id IS NULL AND kind = ?
+"""
 _RECEIPTS = """
     SELECT o.project_id, o.commit_id, o.seq, o.created_ts, o.message_id, o.agent_id, a.name, o.step,
            CASE o.step WHEN 'read' THEN r.read_ts ELSE r.ack_ts END
@@ -100,9 +104,12 @@ class Artifacts:
     def leases(self, project: Project, kind: LeaseKind) -> Iterator[Lease]:
         return self._leases.each(project.id, kind)
 
-    def pending_leases(self, kind: EventKind) -> set[int]:
-        """Ids of leases whose file is about to be written again, or moved."""
-        return self._pending_files(kind)
+    def pending_leases(self, kind: EventKind) -> dict[int, set[Micros]]:
+        """Ids of leases whose file is about to be written again or moved, with the times of ends taken back."""
+        found: dict[int, set[Micros]] = {}
+        for lease_id, lapsed_ts in self._connection.execute(_PENDING_LEASES, (kind.value,)):
+            found.setdefault(lease_id, set()).update(() if lapsed_ts is None else (Micros(lapsed_ts),))
+        return found
 
     def messages(self) -> Iterator[tuple[Message, list[Recipient], set[int]]]:
         """Each message with its recipients and the ids of projects whose archive does not have it yet."""

@@ -97,7 +97,8 @@ class ExpectedFiles:
         for lease in self._artifacts.leases(project, kind):
             path = lease_path(event, lease.id, lease.released_ts)
             if lease.id in pending:
-                for possible in {path, lease_path(event, lease.id, None)}:
+                ends = (None, *pending[lease.id])
+                for possible in {path, *(lease_path(event, lease.id, end) for end in ends)}:
                     self._add_any(project.id, possible)
             else:
                 self._add(project.id, [(path, lease_file(event, lease_snapshot(lease, project)))])
