@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from enum import IntEnum
 
-from mcp_agent_mail.cli.text import visible
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable
+from mcp_agent_mail.core.visible_text import visible
 
 
 class ExitCode(IntEnum):
