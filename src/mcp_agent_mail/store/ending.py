@@ -1,0 +1,64 @@
+"""Ending leases: in one unit of work they end, whoever waits can see it, and the archive is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.archive_leases import KIND_OF_EVENT, lease_snapshot
+from mcp_agent_mail.domain.events import NewEvent
+from mcp_agent_mail.domain.leases import EndedBy, Lease
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.store.view import Tx
+
+
+def end_leases(
+    tx: Tx, leases: Sequence[Lease], ended_by: EndedBy, now: Micros, *, acting: Agent | None = None
+) -> list[Lease]:
+    """Those that nobody had ended before, as they are now. What had expired by `now` ended then, by its expiry.
+
+    `acting` is the agent whose act it is, for the archive's history; None is the server.
+    """
+    projects: dict[ProjectId, Project] = {}
+    ended = [
+        *tx.leases.end([(one.id, one.expires_ts) for one in leases if one.expires_ts <= now], EndedBy.EXPIRY),
+        *tx.leases.end([(one.id, now) for one in leases if one.expires_ts > now], ended_by),
+    ]
+    for lease in ended:
+        if lease.project_id not in projects:
+            project = tx.projects.find(lease.project_id)
+            assert project is not None, lease
+            projects[lease.project_id] = project
+        is_act = lease.ended_by is not EndedBy.EXPIRY
+        tell_archive(tx, lease, projects[lease.project_id], now, acting=acting if is_act else None)
+    return ended
+
+
+def tell_archive(
+    tx: Tx,
+    lease: Lease,
+    project: Project,
+    now: Micros,
+    *,
+    acting: Agent | None,
+    lapsed_ts: Micros | None = None,
+) -> None:
+    """The lease as it is now, for the project's archive; `lapsed_ts` when it had ended and is granted anew."""
+    snapshot = lease_snapshot(lease, project, lapsed_ts=lapsed_ts)
+    tx.outbox.add(
+        NewEvent(
+            project_id=project.id,
+            kind=KIND_OF_EVENT[lease.kind],
+            agent_id=None if acting is None else acting.id,
+            message_id=None,
+            snapshot=snapshot | {"acting": None if acting is None else acting.name},
+        ),
+        now,
+    )
+
+
+def sweep_expired(tx: Tx, now: Micros, limit: int) -> list[Lease]:
+    """End at most `limit` leases that have expired, the longest expired first, in every project."""
+    return end_leases(tx, tx.leases.expired_unswept(now, limit), EndedBy.EXPIRY, now)
