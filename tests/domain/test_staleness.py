@@ -18,6 +18,7 @@ from mcp_agent_mail.domain.staleness import (
 )
 
 NOW = Micros(1_800_000_000 * SECOND)
+LONG_AGO = Micros(0)
 RULES = StalenessRules(inactivity_s=1800, grace_s=900)
 
 
@@ -29,11 +30,17 @@ def seen(seconds: float) -> Sighting:
     return Sighting(last_ts=ago(seconds))
 
 
+def evidence(
+    *, agent_ts: Micros, mail_ts: Micros | None, workspace: WorkspaceActivity, watched_since: Micros = LONG_AGO
+) -> Evidence:
+    return Evidence(agent_ts=agent_ts, watched_since=watched_since, mail_ts=mail_ts, workspace=workspace)
+
+
 IDLE = WorkspaceActivity(filesystem=seen(5_000), git=seen(9_000), is_matched=True)
 
 
 def test_a_lease_is_stale_when_nothing_tells_of_work() -> None:
-    judgement = judge(Evidence(agent_ts=ago(1801), mail_ts=ago(901), workspace=IDLE), RULES, NOW)
+    judgement = judge(evidence(agent_ts=ago(1801), mail_ts=ago(901), workspace=IDLE), RULES, NOW)
 
     assert judgement.is_stale
     assert judgement.reasons == (
@@ -47,7 +54,7 @@ def test_a_lease_is_stale_when_nothing_tells_of_work() -> None:
 def test_each_sign_of_work_is_named() -> None:
     workspace = WorkspaceActivity(filesystem=seen(1), git=seen(1), is_matched=True)
 
-    judgement = judge(Evidence(agent_ts=ago(1), mail_ts=ago(1), workspace=workspace), RULES, NOW)
+    judgement = judge(evidence(agent_ts=ago(1), mail_ts=ago(1), workspace=workspace), RULES, NOW)
 
     assert not judgement.is_stale
     assert judgement.reasons == (
@@ -69,14 +76,14 @@ def test_any_single_sign_of_work_saves_the_lease() -> None:
         workspace = WorkspaceActivity(
             filesystem=seen(1 if files else 5_000), git=seen(1 if git else 5_000), is_matched=True
         )
-        evidence = Evidence(agent_ts=ago(1 if agent else 5_000), mail_ts=ago(1 if mail else 5_000), workspace=workspace)
+        given = evidence(agent_ts=ago(1 if agent else 5_000), mail_ts=ago(1 if mail else 5_000), workspace=workspace)
 
-        assert judge(evidence, RULES, NOW).is_stale is not (agent or mail or files or git)
+        assert judge(given, RULES, NOW).is_stale is not (agent or mail or files or git)
 
 
 @pytest.mark.parametrize("seconds", [1800, 0, -60])
 def test_a_holder_is_idle_only_beyond_the_limit_and_never_in_the_future(seconds: float) -> None:
-    judgement = judge(Evidence(agent_ts=ago(seconds), mail_ts=None, workspace=NO_WORKSPACE), RULES, NOW)
+    judgement = judge(evidence(agent_ts=ago(seconds), mail_ts=None, workspace=NO_WORKSPACE), RULES, NOW)
 
     assert judgement.missing == (Missing.AGENT_ACTIVE,)
 
@@ -85,13 +92,13 @@ def test_a_holder_is_idle_only_beyond_the_limit_and_never_in_the_future(seconds:
 def test_work_is_recent_up_to_the_time_of_grace(seconds: float) -> None:
     workspace = WorkspaceActivity(filesystem=seen(seconds), git=NEVER, is_matched=True)
 
-    judgement = judge(Evidence(agent_ts=ago(5_000), mail_ts=None, workspace=workspace), RULES, NOW)
+    judgement = judge(evidence(agent_ts=ago(5_000), mail_ts=None, workspace=workspace), RULES, NOW)
 
     assert judgement.missing == (Missing.FILES_RECENT,)
 
 
 def test_a_pattern_without_files_is_said_so_and_saves_nothing() -> None:
-    judgement = judge(Evidence(agent_ts=ago(5_000), mail_ts=None, workspace=NO_WORKSPACE), RULES, NOW)
+    judgement = judge(evidence(agent_ts=ago(5_000), mail_ts=None, workspace=NO_WORKSPACE), RULES, NOW)
 
     assert judgement.is_stale
     assert judgement.reasons == ("agent_inactive>1800s", "no_recent_mail_activity>900s", "path_pattern_unmatched")
@@ -109,7 +116,13 @@ def test_a_pattern_without_files_is_said_so_and_saves_nothing() -> None:
     ],
 )
 def test_what_was_not_found_out_is_never_idleness(workspace: WorkspaceActivity, missing: Missing) -> None:
-    judgement = judge(Evidence(agent_ts=ago(5_000), mail_ts=None, workspace=workspace), RULES, NOW)
+    judgement = judge(evidence(agent_ts=ago(5_000), mail_ts=None, workspace=workspace), RULES, NOW)
 
     assert judgement.missing == (missing,)
     assert not any(missing.value.split("_")[0] in reason for reason in judgement.reasons)
+
+
+def test_nobody_is_idle_while_there_was_no_server_to_call() -> None:
+    given = evidence(agent_ts=ago(90_000), watched_since=ago(1800), mail_ts=None, workspace=NO_WORKSPACE)
+
+    assert judge(given, RULES, NOW).missing == (Missing.AGENT_ACTIVE,)

@@ -41,9 +41,13 @@ NOT_LOOKED = WorkspaceActivity(filesystem=UNKNOWN, git=UNKNOWN, is_matched=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """Everything a judgement rests on. `agent_ts`: the holder's last call, `mail_ts`: the last mail it sent or read."""
+    """Everything a judgement rests on. `agent_ts`: the holder's last call, `mail_ts`: the last mail it sent or read.
+
+    `watched_since` is when the server began to hear calls: nobody can be idle while there is nobody to call.
+    """
 
     agent_ts: Micros
+    watched_since: Micros
     mail_ts: Micros | None
     workspace: WorkspaceActivity
 
@@ -77,8 +81,8 @@ class Judgement:
         return not self.missing
 
 
-def is_agent_idle(agent_ts: Micros, rules: StalenessRules, now: Micros) -> bool:
-    return now - agent_ts > rules.inactivity_s * SECOND
+def is_agent_idle(agent_ts: Micros, watched_since: Micros, rules: StalenessRules, now: Micros) -> bool:
+    return now - max(agent_ts, watched_since) > rules.inactivity_s * SECOND
 
 
 def judge(evidence: Evidence, rules: StalenessRules, now: Micros) -> Judgement:
@@ -91,7 +95,7 @@ def judge(evidence: Evidence, rules: StalenessRules, now: Micros) -> Judgement:
         if recent:
             missing.append(lacks)
 
-    idle = is_agent_idle(evidence.agent_ts, rules, now)
+    idle = is_agent_idle(evidence.agent_ts, evidence.watched_since, rules, now)
     note(not idle, ("agent_recently_active", f"agent_inactive>{rules.inactivity_s}s"), Missing.AGENT_ACTIVE)
     mail = _is_recent(evidence.mail_ts, rules, now)
     note(mail, ("mail_activity_recent", f"no_recent_mail_activity>{rules.grace_s}s"), Missing.MAIL_RECENT)

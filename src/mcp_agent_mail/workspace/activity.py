@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.git import GitFailed
-from mcp_agent_mail.domain.patterns import Pattern, Work, covers
+from mcp_agent_mail.domain.patterns import Pattern, PatternsTooHard, Work, covers
 from mcp_agent_mail.domain.staleness import NEVER, NO_WORKSPACE, UNKNOWN, Sighting, WorkspaceActivity
 from mcp_agent_mail.workspace.pathspecs import literal_path, pathspecs
 from mcp_agent_mail.workspace.places import Inside
@@ -75,7 +75,7 @@ def _newest_file(root: Path, listing: Listing, bounds: Bounds) -> tuple[Sighting
                 if seen >= bounds.files or (seen % _LOOK_AT_TIME_EVERY == 0 and time.monotonic() > until):
                     is_complete = False
                     break
-    except (GitFailed, TimeoutError):
+    except (GitFailed, TimeoutError, PatternsTooHard):
         is_complete = False
     last_ts = Micros(newest_ns // _NANOS) if newest_ns else None
     return Sighting(last_ts=last_ts, is_known=is_complete), seen > 0 or not is_complete

@@ -1,0 +1,132 @@
+"""What is known of a holder's work: gathered off the request path, laid beside a lease, judged in `domain/staleness`.
+
+Reads never look at the disk: they show what the sweeper, or whoever forced a release, last saw there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_agent_mail.core.clock import SECOND, Micros, iso, iso_or_none
+from mcp_agent_mail.core.ids import AgentId, LeaseId
+from mcp_agent_mail.domain.agents import Agent, AgentKind
+from mcp_agent_mail.domain.leases import Lease
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.staleness import (
+    NOT_LOOKED,
+    Evidence,
+    Judgement,
+    StalenessRules,
+    WorkspaceActivity,
+    is_agent_idle,
+    judge,
+)
+from mcp_agent_mail.features.identity.activity import Activity
+from mcp_agent_mail.store.view import View
+from mcp_agent_mail.workspace.facts import Workspaces
+
+MAX_REMEMBERED = 10_000
+SEEN_LATELY_S = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assessment:
+    """A lease, what is known of work on it, and what follows."""
+
+    lease: Lease
+    evidence: Evidence
+    judgement: Judgement
+
+    @property
+    def is_stale(self) -> bool:
+        return self.lease.released_ts is None and self.judgement.is_stale
+
+
+class Staleness:
+    """`remembered` is for reads and for the end of a unit of work, `look` for whoever may wait for the disk."""
+
+    def __init__(
+        self, activity: Activity, workspaces: Workspaces, *, rules: StalenessRules, watched_since: Micros
+    ) -> None:
+        self.rules = rules
+        self._watched_since = watched_since
+        self._activity = activity
+        self._workspaces = workspaces
+        self._seen: OrderedDict[LeaseId, tuple[Micros, WorkspaceActivity]] = OrderedDict()
+
+    def watch_from(self, now: Micros) -> None:
+        """Nobody could be heard until now: the machine slept, or its clock was set."""
+        self._watched_since = now
+
+    async def look(self, project: Project, lease: Lease, now: Micros, *, anew: bool) -> WorkspaceActivity:
+        """What the workspace tells of the lease's pattern; in a thread, and remembered for the reads."""
+        seen = await asyncio.to_thread(
+            self._workspaces.activity, project.human_key, lease.path_pattern, ignore_case=lease.ignore_case, anew=anew
+        )
+        self._seen.pop(lease.id, None)
+        self._seen[lease.id] = (now, seen)
+        while len(self._seen) > MAX_REMEMBERED:
+            self._seen.popitem(last=False)
+        return seen
+
+    def is_idle(self, agent: Agent, now: Micros) -> bool:
+        """By its calls alone, those of this second too. `Human` is never idle: it makes none."""
+        newest = self.newest(agent)
+        return agent.kind is AgentKind.AGENT and is_agent_idle(
+            newest.last_active_ts, self._watched_since, self.rules, now
+        )
+
+    def newest(self, agent: Agent) -> Agent:
+        """Ask after the store was read: then no call is missed that came between."""
+        return self._activity.laid_over([agent])[0]
+
+    def seen_at(self, lease: Lease) -> Micros:
+        """When `look` last looked; 0 is never."""
+        return self._seen.get(lease.id, (Micros(0), NOT_LOOKED))[0]
+
+    def assess(
+        self, view: View, leases: Sequence[Lease], now: Micros, seen: dict[LeaseId, WorkspaceActivity] | None = None
+    ) -> list[Assessment]:
+        """Calls and mail as of now, the workspace as `seen`, else as remembered. Short; in a unit of work too."""
+        holders: dict[AgentId, tuple[Agent, Micros | None]] = {}
+        for agent_id in {lease.agent_id for lease in leases}:
+            agent = view.agents.find(agent_id)
+            assert agent is not None, agent_id
+            holders[agent_id] = (self.newest(agent), view.holders.last_mail_ts(agent_id))
+        return [self._assess_one(lease, holders[lease.agent_id], now, seen) for lease in leases]
+
+    def _assess_one(
+        self,
+        lease: Lease,
+        holder: tuple[Agent, Micros | None],
+        now: Micros,
+        seen: dict[LeaseId, WorkspaceActivity] | None,
+    ) -> Assessment:
+        agent, mail_ts = holder
+        workspace = self._remembered(lease, now) if seen is None else seen.get(lease.id, NOT_LOOKED)
+        evidence = Evidence(
+            agent_ts=agent.last_active_ts, watched_since=self._watched_since, mail_ts=mail_ts, workspace=workspace
+        )
+        return Assessment(lease=lease, evidence=evidence, judgement=judge(evidence, self.rules, now))
+
+    def _remembered(self, lease: Lease, now: Micros) -> WorkspaceActivity:
+        """What was seen longer ago says nothing about the time since."""
+        at, seen = self._seen.get(lease.id, (now, NOT_LOOKED))
+        return seen if now - at <= min(self.rules.grace_s, SEEN_LATELY_S) * SECOND else NOT_LOOKED
+
+
+def show_evidence(assessment: Assessment) -> dict[str, Any]:
+    """The keys that a Lease carries on the wire, and that the archive keeps of an end."""
+    evidence = assessment.evidence
+    return {
+        "stale": assessment.is_stale,
+        "stale_reasons": list(assessment.judgement.reasons),
+        "last_agent_activity_ts": iso(evidence.agent_ts),
+        "last_mail_activity_ts": iso_or_none(evidence.mail_ts),
+        "last_filesystem_activity_ts": iso_or_none(evidence.workspace.filesystem.last_ts),
+        "last_git_activity_ts": iso_or_none(evidence.workspace.git.last_ts),
+    }
