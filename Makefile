@@ -21,6 +21,7 @@ MAIN := $(VENV)/.installed-main
 DEV := $(VENV)/.installed-dev
 TESTERS := $(VENV)/.installed-testers
 NPM := $(VENV)/.installed-npm
+TOKENS := $(VENV)/.installed-tokens
 
 .PHONY: help
 help: ## This list
@@ -81,6 +82,11 @@ scale: $(DEV) ## The same questions to 1,000 and 100,000 messages, in alternatio
 soak: $(DEV) ## 50,000 sends to one server, and what grows meanwhile
 	@exec $(BIN)/python -m benchmarks.soak $(ARGS)
 
+.PHONY: tokens
+tokens: $(TOKENS) ## Count the tokens of the tool list per profile, after a change of the tools
+	@$(BIN)/python -m tests.server.tool_list
+	@$(BIN)/python -m tests.server.token_counts
+
 .PHONY: format
 format: $(DEV) ## Let ruff repair and format
 	@$(BIN)/ruff check --fix .
@@ -100,6 +106,7 @@ lock: ## Lock the dependencies of pyproject.toml anew (needs uv; UPGRADE=--upgra
 	@$(LOCK) $(UPGRADE) --group build -o requirements/main.txt pyproject.toml
 	@$(LOCK) $(UPGRADE) --group build --group dev -c requirements/main.txt -o requirements/dev.txt pyproject.toml
 	@$(LOCK) $(UPGRADE) --group testers -o requirements/testers.txt
+	@$(LOCK) $(UPGRADE) --group tokens -c requirements/dev.txt -o requirements/tokens.txt pyproject.toml
 
 .PHONY: lock-npm
 lock-npm: $(TESTERS) ## Lock the npm packages of requirements/npm/package.json anew
@@ -147,6 +154,10 @@ $(DEV): requirements/dev.txt pyproject.toml
 
 $(TESTERS): requirements/testers.txt $(DEV)
 	$(call install,requirements/testers.txt)
+	@touch $@
+
+$(TOKENS): requirements/tokens.txt $(DEV)
+	$(call install,requirements/tokens.txt)
 	@touch $@
 
 # npm is the one that the testers group installs. Scripts of packages are not run: none is needed.

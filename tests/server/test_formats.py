@@ -21,7 +21,10 @@ LIST = [{"number": 0}, {"number": 1}]
 TOON = Output(format=OutputFormat.TOON, source="header")
 
 
-async def count(url: str, era: Any, arguments: dict[str, Any] | None = None, query: str = "", **headers: str) -> Any:
+async def count(
+    url: str, era: Any, arguments: dict[str, Any] | None = None, query: str = "", form: str | None = None
+) -> Any:
+    headers = {} if form is None else {"X-Output-Format": form}
     given_arguments = {"limit": 2, **(arguments or {})}
     response = await post(
         f"{url}/mcp{query}", era, "tools/call", {"name": "count", "arguments": given_arguments}, **headers
@@ -42,7 +45,7 @@ async def test_without_a_wish_results_are_json(era: Any) -> None:
 @pytest.mark.parametrize(
     ("source", "asking"),
     [
-        ("header", {"X-Output-Format": "TOON"}),
+        ("header", {"form": "TOON"}),
         ("query", {"query": "?format=toon"}),
         ("argument", {"arguments": {"format": "Toon"}}),
     ],
@@ -64,7 +67,7 @@ async def test_toon_stands_in_an_envelope_in_both_places(era: Any, source: str, 
 @ERAS
 async def test_markdown_is_the_text_and_json_stays_beside_it(era: Any) -> None:
     async with hosted(toy_app()) as url:
-        result = await count(url, era, **{"X-Output-Format": "md"})
+        result = await count(url, era, form="md")
 
     assert result["content"][0]["text"] == "# Count\n\n| number |\n|---|\n| 0 |\n| 1 |\n"
     assert result["structuredContent"] == {"result": LIST}
@@ -73,7 +76,7 @@ async def test_markdown_is_the_text_and_json_stays_beside_it(era: Any) -> None:
 async def test_the_url_beats_the_header_and_a_calls_argument_beats_both() -> None:
     era = ERAS.args[1][0]
     async with hosted(toy_app()) as url:
-        by_url = await count(url, era, query="?format=json", **{"X-Output-Format": "md"})
+        by_url = await count(url, era, query="?format=json", form="md")
         by_argument = await count(url, era, {"format": "md"}, query="?format=json")
 
     assert by_url["content"][0]["text"].startswith("[")

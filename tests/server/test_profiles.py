@@ -89,8 +89,9 @@ def test_a_custom_profile_includes_or_excludes_clusters_and_tools() -> None:
     included = custom_profile(mode="include", clusters=["search"], tools=["whois"])
     excluded = custom_profile(mode="exclude", clusters=["search"], tools=["whois"])
 
-    assert included.tools == {*CLUSTERS["search"], "whois"}
-    assert excluded.tools == NAMED["full"] - included.tools
+    named = frozenset({*CLUSTERS["search"], "whois"})
+    assert included.tools == named
+    assert excluded.tools == NAMED["full"] - named
 
 
 def test_a_name_that_there_is_not_is_told_with_those_there_are() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.served import Connection, Served, free_port
+from tests.served import Connection, Served
 
 HEALTH_KEYS = {"status", "environment", "http_host", "http_port", "database_url", "version", "archive", "store"}
 
@@ -49,7 +49,7 @@ def test_health_is_a_real_write_and_read_and_names_the_process(root: Path) -> No
 
 def test_a_second_server_on_a_store_is_told_who_owns_it_and_leaves_it_alone(root: Path) -> None:
     with Served(root) as server, server.connect() as connection:
-        late = run_beside(server, HTTP_PORT=str(free_port()))
+        late = run_beside(server, HTTP_PORT="0")
 
         assert late.returncode == 75
         assert f"in use by process {server.pid}, which serves http://127.0.0.1:{server.port}" in late.stderr

@@ -105,7 +105,7 @@ def create_mcp(calls: Calls, *, version: str) -> FastMCP[Any]:
     )
     for tool in calls.tools.specs():
         if not tool.operator_only:
-            mcp.add_tool(_listed_tool(tool))
+            mcp.add_tool(listed_tool(tool))
     for resource in calls.resources.specs():
         if resource.is_static:
             mcp.add_resource(_listed_resource(resource))
@@ -115,7 +115,8 @@ def create_mcp(calls: Calls, *, version: str) -> FastMCP[Any]:
     return mcp
 
 
-def _listed_tool(spec: ToolSpec) -> Tool:
+def listed_tool(spec: ToolSpec) -> ListedTool:
+    """What clients are told of a tool."""
     return ListedTool(
         name=spec.name,
         title=spec.title,

@@ -1,0 +1,49 @@
+"""The list of tools as clients get it: golden, counted, and within its budget of tokens."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_agent_mail.core.profiles import CLUSTERS, FULL
+from mcp_agent_mail.core.tools import ToolSpec
+from tests.server import tool_list
+from tests.server.reference_pages import declared
+from tests.server.token_counts import BUDGETS, MAKE, recorded
+from tests.server.tool_list import fingerprint, golden_files, listing, profiles
+
+
+@pytest.fixture(scope="module")
+def specs() -> list[ToolSpec]:
+    return declared()[0]
+
+
+def test_tools_and_resources_are_listed_as_the_golden_files_say() -> None:
+    for path, content in golden_files().items():
+        assert path.read_text(encoding="utf-8") == content, f"the list moved: {tool_list.MAKE}"
+
+
+def test_the_profiles_know_every_tool_by_its_cluster(specs: list[ToolSpec]) -> None:
+    known = {tool: cluster for cluster, tools in CLUSTERS.items() for tool in tools}
+
+    assert {spec.name: known.get(spec.name) for spec in specs if not spec.operator_only} == {
+        spec.name: spec.cluster for spec in specs if not spec.operator_only
+    }
+
+
+@pytest.mark.parametrize("name", profiles())
+def test_the_tokens_were_counted_on_the_list_of_today(name: str, specs: list[ToolSpec]) -> None:
+    counted = recorded()["profiles"][name]
+
+    assert counted["sha256"] == fingerprint(listing(specs, profiles()[name])), f"the list moved: {MAKE}"
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+def test_a_profile_keeps_to_its_budget(name: str) -> None:
+    counted = recorded()["profiles"][name]
+
+    assert counted["tokens"] <= BUDGETS[name]
+
+
+def test_every_tool_has_a_title(specs: list[ToolSpec]) -> None:
+    assert [spec.name for spec in specs if not spec.title.strip()] == []
+    assert profiles()["full"] is FULL
