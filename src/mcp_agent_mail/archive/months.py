@@ -39,8 +39,12 @@ class KeptMonths:
     cone: str = ""
 
     def hold(self, path: str) -> bool:
+        """Also what is newer: mail after a pause of months comes before anybody has decided anew.
+
+        Git would take a file that was never written for one that somebody removed, and never write it.
+        """
         month = month_of(path)
-        return month is None or month in self.months or month in self.extra
+        return month is None or not self.months or month >= self.months[0] or month in self.extra
 
     def with_extra(self, month: str) -> KeptMonths:
         if month in self.months or month in self.extra:

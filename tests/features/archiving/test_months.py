@@ -98,6 +98,18 @@ def test_beyond_the_limit_this_month_and_the_one_before_are_shown_and_git_has_al
     assert years.room.verify().findings == ()
 
 
+def test_mail_after_a_pause_of_months_is_shown_like_any_other(years: Years) -> None:
+    thinned(years)
+    years.room.clock.step(100 * DAY)
+    years.send()
+
+    years.room.archive()
+
+    assert years.shown() == [f"{to_datetime(years.room.clock()):%Y-%m}"]
+    assert years.status() == ""
+    assert years.room.verify().findings == ()
+
+
 def test_the_index_holds_only_what_is_shown(years: Years) -> None:
     years.room.archive()
     before = years.taken()
