@@ -40,15 +40,11 @@ class GitFailed(Unavailable):
     """Git ended with an error, or was ended because it took too long."""
 
 
-def scrubbed_environment(source: Mapping[str, str]) -> dict[str, str]:
+def scrubbed_environment(source: Mapping[str, str], *, user_config: bool = False) -> dict[str, str]:
     """`source` without `GIT_*` (a hook's GIT_DIR would redirect every command) and secrets, with stable messages."""
     kept = {name: value for name, value in source.items() if not name.startswith("GIT_") and name not in SECRETS}
-    return kept | {
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_TERMINAL_PROMPT": "0",
-        "LC_ALL": "C",
-    }
+    without_config = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+    return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"} | ({} if user_config else without_config)
 
 
 def _command(arguments: Sequence[str], config: Sequence[str]) -> list[str]:
@@ -69,17 +65,19 @@ def run_git(
     config: Sequence[str] = (),
     timeout_s: float = DEFAULT_TIMEOUT_S,
     keep_fds: Sequence[int] = (),
+    user_config: bool = False,
 ) -> bytes:
     """Run one Git command to its end and return what it printed; raises GitFailed.
 
     `keep_fds` stay open in the child: a lock held through one of them is held until Git has ended too.
+    `user_config`: read the configuration of system and user as well, for questions about what Git does for them.
     """
     with subprocess.Popen(
         _command(arguments, config),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=scrubbed_environment(os.environ),
+        env=scrubbed_environment(os.environ, user_config=user_config),
         pass_fds=tuple(keep_fds),
         process_group=0,
     ) as process:
