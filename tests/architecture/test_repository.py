@@ -128,7 +128,7 @@ def test_every_dependency_is_used() -> None:
     sources = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
     names = {_name_of(requirement) for requirement in PROJECT["project"]["dependencies"]}
 
-    modules = {name: _MODULE_OF.get(name, name) for name in names - _NOT_IMPORTED.keys()}
+    modules = {name: _MODULE_OF.get(name, name.replace("-", "_")) for name in names - _NOT_IMPORTED.keys()}
     unused = [
         name
         for name, module in modules.items()
