@@ -92,11 +92,12 @@ def _wanted(group: str) -> set[str]:
         "main": [*dependencies, *groups["build"]],
         "dev": [*dependencies, *groups["build"], *groups["dev"]],
         "testers": groups["testers"],
+        "tokens": groups["tokens"],
     }
     return {_name_of(requirement) for requirement in wanted[group]}
 
 
-@pytest.mark.parametrize("group", ["main", "dev", "testers"])
+@pytest.mark.parametrize("group", ["main", "dev", "testers", "tokens"])
 def test_every_dependency_is_locked_with_hashes(group: str) -> None:
     assert _wanted(group) - _locked(group).keys() == set(), "run `make lock`"
 
