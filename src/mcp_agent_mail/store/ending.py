@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.ids import LeaseId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.archive_leases import KIND_OF_EVENT, lease_snapshot
 from mcp_agent_mail.domain.events import NewEvent
@@ -15,16 +16,23 @@ from mcp_agent_mail.store.view import Tx
 
 
 def end_leases(
-    tx: Tx, leases: Sequence[Lease], ended_by: EndedBy, now: Micros, *, acting: Agent | None = None
+    tx: Tx,
+    leases: Sequence[Lease],
+    ended_by: EndedBy,
+    now: Micros,
+    *,
+    acting: Agent | None = None,
+    evidence: Mapping[LeaseId, Mapping[str, Any]] | None = None,
 ) -> list[Lease]:
     """Those that nobody had ended before, as they are now. What had expired by `now` ended then, by its expiry.
 
-    `acting` is the agent whose act it is, for the archive's history; None is the server.
+    `acting` is the agent whose act it is, for the archive's history; None is the server. `evidence` is plain JSON:
+    what the end of each lease rests on, stored with it.
     """
     projects: dict[ProjectId, Project] = {}
     ended = [
         *tx.leases.end([(one.id, one.expires_ts) for one in leases if one.expires_ts <= now], EndedBy.EXPIRY),
-        *tx.leases.end([(one.id, now) for one in leases if one.expires_ts > now], ended_by),
+        *tx.leases.end([(one.id, now) for one in leases if one.expires_ts > now], ended_by, evidence),
     ]
     for lease in ended:
         if lease.project_id not in projects:

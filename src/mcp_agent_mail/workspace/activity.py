@@ -29,7 +29,7 @@ class Bounds:
     """Of one search: `horizon_s` is how far back commits are looked for when all of history takes too long."""
 
     files: int = 20_000
-    seconds: float = 3.0
+    seconds: float = 2.0
     horizon_s: int = 7 * 86_400
 
 

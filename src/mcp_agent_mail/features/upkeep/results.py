@@ -31,6 +31,17 @@ class ServerPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SweepFigures:
+    """What the sweeper of reservations did since the start; `swept_at` is None before its first pass."""
+
+    releases_idle: bool
+    swept_at: Micros | None
+    expired: int
+    released_idle: int
+    last_error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
     status: HealthStatus
     place: ServerPlace
@@ -38,5 +49,7 @@ class Health:
     last_commit_at: Micros | None
     archive_error: str | None
     archive_care: CareFigures
+    sweep: SweepFigures | None
     owner_pid: int
     schema_version: int | None
+    store_id: str | None

@@ -6,7 +6,7 @@ import re
 
 from mcp_agent_mail.core.clock import iso_or_none
 from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.features.upkeep.results import Health, ServerPlace
+from mcp_agent_mail.features.upkeep.results import Health, ServerPlace, SweepFigures
 
 _PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
 
@@ -34,7 +34,22 @@ def show_health(health: Health) -> Json:
             "index_bytes": care.index_bytes,
             "care_error": care.last_error,
         },
-        "store": {"owner_pid": health.owner_pid, "schema_version": health.schema_version},
+        "store": {
+            "owner_pid": health.owner_pid,
+            "schema_version": health.schema_version,
+            "store_id": health.store_id,
+        },
+        "reservations": None if health.sweep is None else _show_sweep(health.sweep),
+    }
+
+
+def _show_sweep(sweep: SweepFigures) -> Json:
+    return {
+        "releases_idle": sweep.releases_idle,
+        "swept_at": iso_or_none(sweep.swept_at),
+        "expired": sweep.expired,
+        "released_idle": sweep.released_idle,
+        "last_error": sweep.last_error,
     }
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.domain.events import Backlog
 from mcp_agent_mail.features.archiving.service import ArchivingService
-from mcp_agent_mail.features.upkeep.results import Health, HealthStatus, ServerPlace
+from mcp_agent_mail.features.upkeep.results import Health, HealthStatus, ServerPlace, SweepFigures
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.view import Tx, View
 
@@ -26,13 +27,25 @@ class _Figures:
     backlog: Backlog
     last_commit_at: Micros | None
     schema_version: int
+    store_id: str
 
 
 class HealthService:
-    def __init__(self, store: Store, place: ServerPlace, *, clock: Clock, archive: ArchivingService) -> None:
+    """`sweep` tells what the sweeper of reservations did."""
+
+    def __init__(
+        self,
+        store: Store,
+        place: ServerPlace,
+        *,
+        clock: Clock,
+        archive: ArchivingService,
+        sweep: Callable[[], SweepFigures] | None = None,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._archive = archive
+        self._sweep = sweep
         self.patience_s = PATIENCE_S
         self.place = place
 
@@ -60,8 +73,10 @@ class HealthService:
             last_commit_at=figures.last_commit_at if figures else None,
             archive_error=archive_error,
             archive_care=self._archive.care(),
+            sweep=self._sweep() if self._sweep is not None else None,
             owner_pid=os.getpid(),
             schema_version=figures.schema_version if figures else None,
+            store_id=figures.store_id if figures else None,
         )
 
     async def _figures(self) -> _Figures | None:
@@ -77,6 +92,7 @@ class HealthService:
                 backlog=view.outbox.backlog(now),
                 last_commit_at=view.outbox.last_commit_at(),
                 schema_version=view.meta.schema_version(),
+                store_id=view.meta.store_id(),
             )
 
         try:

@@ -1,0 +1,214 @@
+"""The sweeper: writes down what has expired, and releases what idle holders left, with the evidence.
+
+One task beside the requests. Each pass is bounded; what it did not get to comes first in the next one.
+Evidence is gathered in threads before the unit of work, which looks at calls and mail once more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from mcp_agent_mail.core.clock import SECOND, Clock, Micros
+from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.ids import AgentId, LeaseId
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.staleness import Missing, WorkspaceActivity
+from mcp_agent_mail.features.identity.system_mail import post_system_mail
+from mcp_agent_mail.features.reservations.ending import end_leases, sweep_expired
+from mcp_agent_mail.features.reservations.notices import idle_notice
+from mcp_agent_mail.features.reservations.staleness import Staleness, show_evidence
+from mcp_agent_mail.features.upkeep.results import SweepFigures
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.view import Tx, View
+
+logger = logging.getLogger("mcp_agent_mail.reservations")
+
+AT_ONCE = 25
+"""Leases that one unit of work ends: about 3 ms."""
+EXPIRED_PER_PASS = 2_000
+HOLDERS_PER_PASS = 500
+LOOKS_PER_PASS = 200
+LOOKING_S = 20.0
+_MOST_OF_A_HOLDER = 1_000
+_SLEPT_S = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepRules:
+    """`releases_idle` False leaves idle holders alone; what has expired is written down all the same."""
+
+    releases_idle: bool
+    interval_s: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Idle:
+    project: Project
+    agent: Agent
+    leases: list[Lease]
+
+
+class Sweeper:
+    """`start()` on the running loop, `await stop()` while the store is still open."""
+
+    def __init__(self, store: Store, staleness: Staleness, *, rules: SweepRules, clock: Clock) -> None:
+        self._store = store
+        self._staleness = staleness
+        self._rules = rules
+        self._clock = clock
+        self._stopping = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._after = 0
+        self._swept_at: Micros | None = None
+        self._expired = 0
+        self._released = 0
+        self._error: str | None = None
+
+    def start(self) -> None:
+        """Sweep at each interval. Does not wait for the first one."""
+        assert self._task is None
+        self._task = asyncio.get_running_loop().create_task(self._keep_on(), name="reservations-sweeper")
+        self._task.add_done_callback(self._note_end)
+
+    async def stop(self) -> None:
+        """After the look that is under way, if one is."""
+        self._stopping.set()
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    def figures(self) -> SweepFigures:
+        return SweepFigures(
+            releases_idle=self._rules.releases_idle,
+            swept_at=self._swept_at,
+            expired=self._expired,
+            released_idle=self._released,
+            last_error=self._error,
+        )
+
+    async def sweep(self) -> None:
+        """One pass. Raises what a sick store raises."""
+        now = self._clock()
+        self._notice_sleep(now)
+        await self._end_expired()
+        if self._rules.releases_idle:
+            await self._release_idle(now)
+        self._swept_at = now
+
+    async def _keep_on(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                await self.sweep()
+            except (AgentMailError, OSError) as failed:
+                self._error = str(failed)
+                logger.warning("the sweep of reservations failed", extra={"facts": {"error": str(failed)}})
+            else:
+                self._error = None
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), self._rules.interval_s)
+
+    def _note_end(self, task: asyncio.Task[None]) -> None:
+        """A sweeper that ended by a bug says so where health is read."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._error = f"the sweeper ended: {error!r}"
+            logger.error("the sweeper of reservations ended", exc_info=error)
+
+    def _notice_sleep(self, now: Micros) -> None:
+        """A machine that slept, or whose clock was put forward, could hear nobody: that is no idleness."""
+        allowed = (self._rules.interval_s + LOOKING_S + _SLEPT_S) * SECOND
+        if self._swept_at is not None and now - self._swept_at > allowed:
+            self._staleness.watch_from(now)
+
+    async def _end_expired(self) -> None:
+        for _ in range(EXPIRED_PER_PASS // AT_ONCE):
+            ended = await self._store.write(lambda tx: sweep_expired(tx, tx.now(), AT_ONCE))
+            self._expired += len(ended)
+            if len(ended) < AT_ONCE or self._stopping.is_set():
+                return
+
+    async def _release_idle(self, now: Micros) -> None:
+        looks = LOOKS_PER_PASS
+        until = time.monotonic() + LOOKING_S
+        for holder in self._store.read(lambda view: self._idle_holders(view, now)):
+            # The longest not looked at first: a holder of very many gets its turn for each of them.
+            leases = sorted(holder.leases, key=self._staleness.seen_at)[:looks]
+            looks -= len(leases)
+            seen: dict[LeaseId, WorkspaceActivity] = {}
+            for lease in leases:
+                if self._stopping.is_set() or time.monotonic() > until:
+                    break
+                seen[lease.id] = await self._staleness.look(holder.project, lease, now, anew=False)
+            await self._release_stale(holder, seen)
+            if looks <= 0 or self._stopping.is_set() or time.monotonic() > until:
+                return
+
+    def _idle_holders(self, view: View, now: Micros) -> list[_Idle]:
+        """Idle by their calls and their mail, from where the last pass ended."""
+        idle: list[_Idle] = []
+        for looked_at, agent_id in enumerate(view.holders.after(self._after)):
+            if looked_at >= HOLDERS_PER_PASS:
+                return idle
+            self._after = agent_id
+            holder = self._idle_holder(view, agent_id, now)
+            if holder is not None:
+                idle.append(holder)
+                if sum(len(one.leases) for one in idle) >= LOOKS_PER_PASS:
+                    return idle
+        self._after = 0
+        return idle
+
+    def _idle_holder(self, view: View, agent_id: AgentId, now: Micros) -> _Idle | None:
+        agent = view.agents.find(agent_id)
+        assert agent is not None, agent_id
+        if not self._staleness.is_idle(agent, now):
+            return None
+        project = view.projects.find(agent.project_id)
+        assert project is not None, agent
+        leases = [
+            lease
+            for lease in view.leases.of_agent(agent_id, limit=_MOST_OF_A_HOLDER)
+            if lease.kind is LeaseKind.FILE and lease.is_live(now)
+        ]
+        if project.is_archived or not leases:
+            return None
+        (first,) = self._staleness.assess(view, leases[:1], now, {})
+        is_mail_recent = Missing.MAIL_RECENT in first.judgement.missing
+        return None if is_mail_recent else _Idle(project=project, agent=agent, leases=leases)
+
+    async def _release_stale(self, holder: _Idle, seen: dict[LeaseId, WorkspaceActivity]) -> None:
+        ids = list(seen)
+        for start in range(0, len(ids), AT_ONCE):
+            some = {lease_id: seen[lease_id] for lease_id in ids[start : start + AT_ONCE]}
+            unit = partial(release_stale, staleness=self._staleness, agent_id=holder.agent.id, seen=some)
+            released = await self._store.write(unit)
+            self._released += len(released)
+            if released:
+                facts = {"agent": holder.agent.name, "project": holder.project.slug, "released": len(released)}
+                logger.info("an idle holder's reservations were released", extra={"facts": facts})
+
+
+def release_stale(
+    tx: Tx, staleness: Staleness, agent_id: AgentId, seen: dict[LeaseId, WorkspaceActivity]
+) -> list[Lease]:
+    """End those of an agent's leases that are stale by `seen`, and by calls and mail as of now; tell the agent."""
+    now = tx.now()
+    agent = tx.agents.find(agent_id)
+    assert agent is not None, agent_id
+    if not staleness.is_idle(agent, now):
+        return []
+    held = [lease for lease in tx.leases.find_many(list(seen)) if lease.is_live(now) and lease.agent_id == agent_id]
+    stale = {one.lease.id: one for one in staleness.assess(tx, held, now, seen) if one.is_stale}
+    evidence = {lease_id: show_evidence(one) for lease_id, one in stale.items()}
+    ended = end_leases(tx, [one.lease for one in stale.values()], EndedBy.IDLE, now, evidence=evidence)
+    lost = [stale[lease.id] for lease in ended if lease.ended_by is EndedBy.IDLE]
+    if lost and not agent.is_retired:
+        project = tx.projects.find(agent.project_id)
+        assert project is not None, agent
+        post_system_mail(tx, project, [agent], idle_notice(lost), now)
+    return [one.lease for one in lost]
