@@ -15,6 +15,8 @@ from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER, ArchiverSe
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.archiving.tools import archiving_tools
+from mcp_agent_mail.features.guarding.installing import GuardInstallation
+from mcp_agent_mail.features.guarding.tools import guard_tools
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.callers import AuthRules
 from mcp_agent_mail.features.identity.resources import identity_resources
@@ -101,6 +103,7 @@ def build_services(
                 *upkeep_tools(upkeep),
                 *archiving_tools(archiving, identity.caller),
                 *project_tools(projects, identity.caller),
+                *guard_tools(GuardInstallation(store), identity.caller),
                 *identity_tools(identity, identity.caller),
                 *messaging_tools(messaging, identity.caller),
                 *search_tools(search, identity.caller),

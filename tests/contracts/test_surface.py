@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.served import Connection, Served
+from tests.served import Connection, Served, git
 
 SURFACE: dict[str, Any] = json.loads((Path(__file__).parents[1] / "golden" / "surface.json").read_text())
 TOOLS: dict[str, Any] = SURFACE["tools"]
@@ -122,10 +122,11 @@ def test_the_resources_listed_are_exactly_those_of_the_contract(connection: Conn
 
 
 class Story:
-    """Calls every tool once in an order that makes sense, and keeps the results by name."""
+    """Calls every tool once in an order that makes sense, and keeps the results by name. `code` is an empty folder."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, code: Path) -> None:
         self._connection = connection
+        self._code = code
         self.results: dict[str, dict[str, Any]] = {}
 
     def does(self, tool: str, /, **arguments: Any) -> Any:  # plain JSON
@@ -177,12 +178,19 @@ class Story:
         self.does("unarchive_project", project_key=OTHER_PROJECT)
         self.does("list_agents", project_key=PROJECT)
 
+    def guards(self) -> None:
+        """A code repository, and lets it go again."""
+        git(self._code, "init", "--quiet")
+        self.does("install_precommit_guard", project_key=PROJECT, code_repo_path=str(self._code))
+        self.does("uninstall_precommit_guard", code_repo_path=str(self._code))
+
 
 @pytest.fixture(scope="module")
-def story(connection: Connection) -> Story:
-    story = Story(connection)
+def story(connection: Connection, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    story = Story(connection, tmp_path_factory.mktemp("code"))
     story.begins()
     story.goes_on()
+    story.guards()
     connection.server.await_drained()  # type: ignore[attr-defined]  # set by the fixture
     story.does("whois", project_key=PROJECT, agent_name="BlueLake")
     return story

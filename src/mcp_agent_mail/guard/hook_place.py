@@ -6,12 +6,14 @@ The repository is somebody else's: only `rev-parse` and `config` are run in it, 
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.errors import InvalidInput, Unavailable
 from mcp_agent_mail.core.git import GitFailed, run_git
 
 GUARDED = ("pre-commit", "pre-push")
@@ -19,6 +21,8 @@ GUARDED = ("pre-commit", "pre-push")
 PROJECT_KEY = "agent-mail.project"
 OUR_FOLDER = "agent-mail"
 _GIT_TIMEOUT_S = 10.0
+_LOCK_TIMEOUT_S = 5.0
+_LOOK_EVERY_S = 0.05
 _NOTHING_FOUND = 1
 """The exit code of `git config` for a name without a value."""
 
@@ -88,17 +92,48 @@ class CodeRepository:
         return _git(self.top, *arguments)
 
 
+class HooksNotWritable(InvalidInput):
+    """The repository can be read, not written, by whoever runs this."""
+
+
+class InstallationRunning(Unavailable):
+    """Another process is at the hooks of this repository."""
+
+
 @contextmanager
 def only_one(repository: CodeRepository) -> Iterator[None]:
     """One installation at a time in a repository: the kernel releases the lock with its holder."""
-    import fcntl  # noqa: PLC0415  # not on Windows, where the rest of `am` should still start
-
     holder = os.open(repository.common_dir, os.O_RDONLY)
     try:
-        fcntl.flock(holder, fcntl.LOCK_EX)
+        _lock(holder, repository)
         yield
+    except PermissionError as refused:
+        raise HooksNotWritable(
+            f"{refused.filename or repository.common_dir} cannot be written by this process.",
+            hint="Run `am guard install` there as the user who owns the repository.",
+            data={"parameter": "code_repo_path", "path": str(repository.top)},
+        ) from refused
     finally:
         os.close(holder)
+
+
+def _lock(holder: int, repository: CodeRepository) -> None:
+    import fcntl  # noqa: PLC0415  # not on Windows, where the rest of `am` should still start
+
+    pause = threading.Event()
+    give_up_at = time.monotonic() + _LOCK_TIMEOUT_S
+    while True:
+        try:
+            fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as held:
+            if time.monotonic() >= give_up_at:
+                raise InstallationRunning(
+                    f"Another process is installing or removing the guard in {repository.top}.",
+                    hint="Try again in a moment.",
+                ) from held
+            pause.wait(_LOOK_EVERY_S)
+        else:
+            return
 
 
 def find_code_repository(path: Path) -> CodeRepository:
