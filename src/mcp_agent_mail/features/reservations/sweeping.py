@@ -149,7 +149,8 @@ class Sweeper:
                 return
 
     def _idle_holders(self, view: View, now: Micros) -> list[_Idle]:
-        """Idle by their calls and their mail, from where the last pass ended."""
+        """Idle by their calls and their mail, from where the last pass ended, else from the first."""
+        began = self._after
         idle: list[_Idle] = []
         for looked_at, agent_id in enumerate(view.holders.after(self._after)):
             if looked_at >= HOLDERS_PER_PASS:
@@ -161,7 +162,7 @@ class Sweeper:
                 if sum(len(one.leases) for one in idle) >= LOOKS_PER_PASS:
                     return idle
         self._after = 0
-        return idle
+        return self._idle_holders(view, now) if began and not idle else idle
 
     def _idle_holder(self, view: View, agent_id: AgentId, now: Micros) -> _Idle | None:
         agent = view.agents.find(agent_id)
