@@ -8,8 +8,8 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -24,6 +24,7 @@ STOP_WITHIN_S = 30.0
 CALL_WITHIN_S = 60.0
 LOOK_EVERY_S = 0.02
 PROTOCOL = "2025-11-25"
+_ADDRESS = re.compile(rb" serves http://[^ ]+:(\d+)/")
 
 Json = Any
 """A plain JSON value; typed `Any` since mypy's recursive form hides more than it says."""
@@ -136,12 +137,6 @@ class Connection:
         return self.request("POST", "/mcp", json.dumps(message).encode(), headers)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def children_of(pid: int) -> list[int]:
     """The direct children of a process (by `ps`, which Linux and macOS both have)."""
     listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True)
@@ -157,14 +152,19 @@ def git(repository: Path, *arguments: str) -> str:
 
 
 class Served:
-    """`with Served(root) as server`: our server over the store at `root`, on a port that stays its own."""
+    """`with Served(root) as server`: our server over the store at `root`.
+
+    It takes a free port itself and prints it: one chosen here could be another's by then. Started again it
+    asks for the same one, as its clients do; `port` is 0 until it is known.
+    """
 
     def __init__(self, root: Path, *, port: int | None = None, **env: str) -> None:
         self.root = root
-        self.port = port or free_port()
+        self.port = port or 0
         self.log = root.parent / f"{root.name}.log"
         self._env = env
         self.process: subprocess.Popen[bytes] | None = None
+        self._printed_before = 0
 
     def __enter__(self) -> Self:
         self.start()
@@ -217,7 +217,12 @@ class Served:
 
     def start(self) -> None:
         """Spawn and wait until the server says it is ready."""
+        self.spawn()
+        assert self.await_ready(), f"the server ended: {self.log.read_text()[-3000:]}"
+
+    def spawn(self) -> None:
         self.root.mkdir(parents=True, exist_ok=True)
+        self._printed_before = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
                 [*self.command(), "--host", "127.0.0.1", "--port", str(self.port)],
@@ -227,21 +232,30 @@ class Served:
                 cwd=self.root.parent,
                 env=self.environment(),
             )
-        self._await_ready()
 
-    def _await_ready(self) -> None:
+    def await_ready(self) -> bool:
+        """False when the server ends instead."""
         assert self.process is not None
         deadline = time.monotonic() + START_WITHIN_S
-        while time.monotonic() < deadline:
-            assert self.process.poll() is None, f"the server ended: {self.log.read_text()[-3000:]}"
+        while self.process.poll() is None:
             try:
-                with Connection(self.port) as connection:
-                    if connection.request("GET", "/health/readiness").status == http.client.OK:
-                        return
-            except OSError:
+                if self._is_ready():
+                    return True
+            except (OSError, http.client.HTTPException):
                 pass
+            assert time.monotonic() < deadline, f"not ready within {START_WITHIN_S} s: {self.log.read_text()[-3000:]}"
             pause()
-        raise AssertionError(f"not ready within {START_WITHIN_S} s: {self.log.read_text()[-3000:]}")
+        return False
+
+    def _is_ready(self) -> bool:
+        with self.log.open("rb") as log:
+            log.seek(self._printed_before)
+            printed = _ADDRESS.search(log.read())
+        if printed is None:
+            return False
+        self.port = int(printed[1])
+        with Connection(self.port) as connection:
+            return connection.request("GET", "/health/readiness").status == http.client.OK
 
     def stop(self) -> None:
         """SIGTERM, and it must end by itself."""

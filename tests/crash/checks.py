@@ -7,12 +7,17 @@ faults as text instead of asserting, so that a test can also demand that there a
 from __future__ import annotations
 
 import re
-import sqlite3
+import subprocess
 import time
 from collections import Counter
-from contextlib import closing
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+from mcp_agent_mail.features.upkeep.verify import verify_archives
+from mcp_agent_mail.features.upkeep.verify_store import verify_store
+from tests.crash.clients import LOOKS
+from tests.crash.evidence import Evidence
 from tests.crash.record import Record, Sent
 from tests.served import Connection, Served, git, pause
 
@@ -21,32 +26,51 @@ IDLE_WITHIN_S = 15.0
 _MAIL_FILE = re.compile(r"__(\d+)\.md$")
 
 
-def faults_after(server: Served, record: Record, *, idle_within_s: float = IDLE_WITHIN_S) -> list[str]:
+Verify = Callable[[Served], list[str]]
+
+
+def am_verify(server: Served) -> list[str]:
+    done = server.am("doctor", "verify")
+    return [] if done.returncode == 0 else [f"am doctor verify gives {done.returncode}: {done.stdout}{done.stderr}"]
+
+
+def verify_here(server: Served) -> list[str]:
+    """The same without a process of its own, which costs more than everything else here."""
+    report = verify_archives(server.root, server.database, progress=lambda _done, _total: None)
+    found = (*verify_store(server.database), *report.findings)
+    return [f"verify: {one.check}: {one.problem}: {one.path}" for one in found]
+
+
+def faults_after(
+    server: Served, record: Record, *, idle_within_s: float = IDLE_WITHIN_S, verify: Verify = am_verify
+) -> list[str]:
     """Every way in which the running, drained server differs from the record."""
     with server.connect() as connection:
+        evidence = Evidence(server, connection, record)
         return [
             *record.unexpected,
-            *_store_faults(server.database, record),
+            *_store_faults(evidence),
             *_inbox_faults(connection, record),
-            *_receipt_faults(server.database, record),
-            *_archive_faults(server, record, idle_within_s),
-            *_verify_faults(server),
+            *_receipt_faults(evidence),
+            *_archive_faults(evidence, idle_within_s),
+            *(fault for look in LOOKS for fault in look.faults(evidence)),
+            *verify(server),
         ]
 
 
-def _store_faults(database: Path, record: Record) -> list[str]:
-    with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as db:
-        rows = {row[0]: row[1:] for row in db.execute("SELECT id, subject, body_md FROM messages")}
-        agents = {row[0] for row in db.execute("SELECT id FROM agents")}
-        (check,) = db.execute("PRAGMA integrity_check").fetchone()
-        broken_keys = db.execute("PRAGMA foreign_key_check").fetchall()
-    faults = [f"message {sent.message_id} is not in SQLite" for sent in record.sent if sent.message_id not in rows]
+def _store_faults(evidence: Evidence) -> list[str]:
+    sent_mail = evidence.record.sent
+    rows = {row[0]: row[1:] for row in evidence.rows("SELECT id, subject, body_md FROM messages WHERE NOT is_system")}
+    times = Counter(body for _, body in rows.values())
+    ((check,),) = evidence.rows("PRAGMA integrity_check")
+    broken_keys = evidence.rows("PRAGMA foreign_key_check")
+    faults = [f"message {sent.message_id} is not in SQLite" for sent in sent_mail if sent.message_id not in rows]
     faults += [
         f"message {sent.message_id} differs in SQLite"
-        for sent in record.sent
+        for sent in sent_mail
         if sent.message_id in rows and rows[sent.message_id] != (sent.subject, sent.body)
     ]
-    faults += [f"agent {name} is lost" for (_, name), agent_id in record.agents.items() if agent_id not in agents]
+    faults += [f"sent once, stored {n} times: {body[:40]}" for body, n in times.items() if n > 1]
     if check != "ok" or broken_keys:
         faults.append(f"SQLite: {check}, {len(broken_keys)} broken foreign keys")
     return faults
@@ -79,45 +103,54 @@ def _inbox_faults(connection: Connection, record: Record) -> list[str]:
     return faults
 
 
-def _receipt_faults(database: Path, record: Record) -> list[str]:
+def _receipt_faults(evidence: Evidence) -> list[str]:
     query = (
         "SELECT p.human_key, a.name, r.message_id, r.read_ts, r.ack_ts FROM recipients r "
         "JOIN agents a ON a.id = r.agent_id JOIN projects p ON p.id = a.project_id"
     )
-    with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as db:
-        stored = {(key, name, message_id): (read, ack) for key, name, message_id, read, ack in db.execute(query)}
-    faults = [f"the reading of {key} is lost" for key in record.read if stored[key][0] is None]
-    return faults + [f"the acknowledgement of {key} is lost" for key in record.acknowledged if stored[key][1] is None]
+    stored = {(key, name, message_id): (read, ack) for key, name, message_id, read, ack in evidence.rows(query)}
+    nothing = (None, None)
+    record = evidence.record
+    faults = [f"the reading of {key} is lost" for key in record.read if stored.get(key, nothing)[0] is None]
+    return faults + [
+        f"the acknowledgement of {key} is lost" for key in record.acknowledged if stored.get(key, nothing)[1] is None
+    ]
 
 
-def _archive_faults(server: Served, record: Record, idle_within_s: float) -> list[str]:
+def _archive_faults(evidence: Evidence, idle_within_s: float) -> list[str]:
     """Canonical copy, outbox copy and one inbox copy per recipient, each once, and a clean repository."""
-    with server.connect() as connection:
-        slugs = {
-            project: connection.call("ensure_project", human_key=project)["slug"]
-            for project in {sent.project for sent in record.sent}
-        }
     faults: list[str] = []
-    for project, slug in slugs.items():
-        repository = server.root / "projects" / slug
-        git(repository, "fsck", "--strict")
-        files = git(repository, "ls-tree", "-r", "-z", "--name-only", "HEAD").split("\0")
-        folders = Counter(_folder_and_id(path) for path in files if _MAIL_FILE.search(path))
+    for project, repository in evidence.archives.items():
+        folders = Counter(_folder_and_id(path) for path in evidence.files(project) if _MAIL_FILE.search(path))
         faults += [f"{place} is {n} times in Git" for place, n in folders.items() if n > 1]
-        for sent in record.sent:
+        for sent in evidence.record.sent:
             if sent.project == project:
                 faults += [f"{place} is not in Git" for place in _places(sent) if place not in folders]
-        if status := _status_once_idle(repository, idle_within_s):
+        if status := _once_idle(idle_within_s, partial(_status, repository)):
             faults.append(f"{repository.name}: git status is not clean: {status[:300]}")
+        if damage := _once_idle(idle_within_s, partial(_damage, repository)):
+            faults.append(f"{repository.name}: git fsck: {damage[:300]}")
     return faults
 
 
-def _status_once_idle(repository: Path, within_s: float) -> str:
-    """`git status` as soon as it is clean, for the index is refreshed when the archiver has been idle for a while."""
+def _once_idle(within_s: float, look: Callable[[], str]) -> str:
+    """What is wrong, as soon as nothing is: the archiver refreshes the index and joins packs once it is idle."""
     deadline = time.monotonic() + within_s
-    while (status := git(repository, "status", "--porcelain")) and time.monotonic() < deadline:
+    while (wrong := look()) and time.monotonic() < deadline:
         pause()
-    return status
+    return wrong
+
+
+def _status(repository: Path) -> str:
+    """Without the lock that `git status` would take to note what it has learnt: the archiver needs it just now."""
+    return git(repository, "--no-optional-locks", "status", "--porcelain")
+
+
+def _damage(repository: Path) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(repository), "fsck", "--strict"], capture_output=True, text=True, check=False
+    )
+    return done.stdout + done.stderr if done.returncode else ""
 
 
 def _places(sent: Sent) -> list[tuple[str, int]]:
@@ -131,8 +164,3 @@ def _folder_and_id(path: str) -> tuple[str, int]:
     assert found is not None
     parts = path.split("/")
     return "/".join(parts[:3] if parts[0] == "agents" else parts[:1]), int(found[1])
-
-
-def _verify_faults(server: Served) -> list[str]:
-    done = server.am("doctor", "verify")
-    return [] if done.returncode == 0 else [f"am doctor verify gives {done.returncode}: {done.stdout}{done.stderr}"]

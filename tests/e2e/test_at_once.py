@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.served import Answer, Connection, Served, free_port
+from tests.served import Answer, Connection, Served
 
 PROJECT = "/code/at-once"
 PROFILE = {"program": "tests", "model": "none"}
@@ -118,9 +118,7 @@ def test_two_paths_that_read_alike_are_two_projects(server: Served) -> None:
 
 
 def test_a_second_server_on_one_store_says_who_owns_it_and_leaves_it_alone(server: Served) -> None:
-    port = free_port()
-
-    second = server.am("serve", "--host", "127.0.0.1", "--port", str(port))
+    second = server.am("serve", "--host", "127.0.0.1", "--port", "0")
 
     said = second.stdout + second.stderr
     assert second.returncode not in (0, None)

@@ -91,7 +91,15 @@ class Folder:
     settled: dict[str, int] = field(default_factory=dict)
 
 
-Node = File | Folder
+@dataclass(slots=True, eq=False)
+class Link:
+    """`text` is what it says, `target` the same below the root. (Git makes one to see whether it can.)"""
+
+    text: str
+    target: str
+
+
+Node = File | Folder | Link
 
 
 @dataclass(slots=True)
@@ -190,9 +198,8 @@ class Disk:
         self._name([(target, new, source.now[old])])
 
     def _symlinked(self, entry: Entry) -> None:
-        """Git makes one to see whether it can, and removes it: its target is nothing to us."""
         folder, name = self._place(entry.first)
-        self._name([(folder, name, File())])
+        self._name([(folder, name, Link(entry.data.decode(), entry.second or ""))])
 
     def _unlinked(self, entry: Entry) -> None:
         folder, name = self._place(entry.first)
@@ -233,6 +240,8 @@ class Disk:
         for name in path.split("/") if path else ():
             assert isinstance(node, Folder), path
             node = node.now[name]
+            if isinstance(node, Link):
+                node = self._find(node.target)
         return node
 
     # --- What may be left ---
@@ -291,6 +300,8 @@ class Image:
             if isinstance(node, Folder):
                 path.mkdir()
                 self._fill(path, node, built)
+            elif isinstance(node, Link):
+                path.symlink_to(node.text)
             elif id(node) in built:
                 os.link(built[id(node)], path)
             else:
@@ -302,7 +313,7 @@ def _walk(folder: Folder, entries: Callable[[Folder], dict[str, Node]], prefix: 
     for name, node in entries(folder).items():
         if isinstance(node, Folder):
             yield from _walk(node, entries, f"{prefix}{name}/")
-        else:
+        elif isinstance(node, File):
             yield f"{prefix}{name}", node
 
 

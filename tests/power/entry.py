@@ -35,6 +35,8 @@ def main(arguments: list[str]) -> int:
         return archive()
     if arguments[0] == "migrate":
         return migrate(Path(arguments[1]))
+    if arguments[0] == "care":
+        return care(Path(arguments[1]), in_workspace=arguments[2] == "workspace", seed=int(arguments[3]))
     record_the_archiver(without)
     sys.argv = ["am", *arguments]
     from mcp_agent_mail.__main__ import main as am
@@ -51,6 +53,14 @@ def migrate(path: Path) -> int:
     for step in (make, fill, bring_to_next_schema):
         step(path)
         log.answered({"what": step.__name__})
+    return 0
+
+
+def care(disk: Path, *, in_workspace: bool, seed: int) -> int:
+    from tests.power.care import live
+    from tests.power.log import Log
+
+    live(disk, Log(Path(os.environ["POWER_LOG"])), in_workspace=in_workspace, seed=seed)
     return 0
 
 

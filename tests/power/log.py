@@ -36,7 +36,10 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Paths are below the root, without a leading slash; `first` of a sync is None for a file, "" for the root."""
+    """Paths are below the root, without a leading slash; `first` of a sync is None for a file, "" for the root.
+
+    `second` of a link is where it leads, `data` how it says so.
+    """
 
     kind: Kind
     inode: int
@@ -79,6 +82,8 @@ def read_log(path: Path, root: Path) -> Iterator[Entry]:
             second = file.read(second_length).decode() if second_length else None
             data = file.read(length)
             assert len(data) == length, f"{path} is cut short"
+            if kind == Kind.SYMLINKED:
+                second = data.decode()
             yield Entry(Kind(kind), inode, number, thread, _below(root, first), _below(root, second), data)
 
 

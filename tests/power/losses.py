@@ -72,6 +72,9 @@ _INSTANTS: dict[str, Callable[[Entry, str, str | None], bool]] = {
         entry.kind is Kind.RENAMED and target.endswith("refs/heads/main")
     ),
     "refresh of the index": lambda entry, target, _file: entry.kind is Kind.RENAMED and target.endswith(".git/index"),
+    "putting months away": lambda entry, target, _file: (
+        entry.kind is Kind.RENAMED and target.endswith(("info/sparse-checkout", "agent-mail/months"))
+    ),
     "joining packs": lambda entry, target, _file: entry.kind is Kind.UNLINKED and target.endswith(".pack"),
     "new archive": lambda entry, target, _file: (
         entry.kind in (Kind.DIR_MADE, Kind.RENAMED) and target.endswith((".git.new", "/.git"))
@@ -124,5 +127,6 @@ def record_of(answers: list[Answered]) -> Record:
         elif what == "acknowledged":
             record.add_acknowledged(*fields["key"])
         else:
-            record.add_agent(*fields["key"])
+            note = {"begun": record.begin, "settled": record.settle}[what]
+            note(tuple(fields["cell"]), fields["value"])
     return record

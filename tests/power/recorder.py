@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.crash.clients import Agent, set_up
-from tests.crash.record import Record, Sent
+from tests.crash.record import Cell, Record, Sent, Value
+from tests.power.care import prepare
 from tests.power.log import Log
 from tests.served import Served, pause
 
@@ -82,9 +83,13 @@ class LoggedRecord(Record):
         self._log.answered({"what": "acknowledged", "key": [project, agent, message_id, at]})
         super().add_acknowledged(project, agent, message_id, at)
 
-    def add_agent(self, project: str, name: str, agent_id: int) -> None:
-        self._log.answered({"what": "agent", "key": [project, name, agent_id]})
-        super().add_agent(project, name, agent_id)
+    def begin(self, cell: Cell, value: Value) -> None:
+        self._log.answered({"what": "begun", "cell": cell, "value": value})
+        super().begin(cell, value)
+
+    def settle(self, cell: Cell, value: Value) -> None:
+        self._log.answered({"what": "settled", "cell": cell, "value": value})
+        super().settle(cell, value)
 
 
 def recording_environment(root: Path, log: Log, shim: Path) -> dict[str, Any]:
@@ -135,13 +140,31 @@ def record_migrations(folder: Path, shim: Path) -> Recording:
     return Recording(log.path, root)
 
 
+def record_care(folder: Path, shim: Path, *, in_workspace: bool, seed: int, without: str = "") -> Recording:
+    """Archives that are looked after all the time, in the store or in the directories of code beside it."""
+    root, before = folder.resolve() / "disk", folder.resolve() / "before"
+    prepare(root)
+    inodes = _copy(root, before)
+    log = Log(folder.resolve() / "power.log")
+    guard = [f"--without={without}"] if without else []
+    place = "workspace" if in_workspace else "store"
+    command = [sys.executable, "-P", str(ENTRY), *guard, "care", str(root), place, str(seed)]
+    subprocess.run(command, env=os.environ | recording_environment(root, log, shim), check=True)
+    return Recording(log.path, root, before, inodes)
+
+
+def _copy(place: Path, copy: Path) -> dict[str, int]:
+    """The inodes of `place`, by path."""
+    subprocess.run(["cp", "-a", place, copy], check=True)  # names of one file stay names of one file
+    return {path.relative_to(place).as_posix(): path.stat().st_ino for path in place.rglob("*") if path.is_file()}
+
+
 def record_recovery(folder: Path, shim: Path, left: Path) -> Recording:
     """Start on what a loss of power left, until all is mended and drained and the archives are quiet; be killed."""
     root = folder.resolve() / "store"
     before = folder.resolve() / "before"
-    for copy in (root, before):
-        subprocess.run(["cp", "-a", left, copy], check=True)  # names of one file stay names of one file
-    inodes = {path.relative_to(root).as_posix(): path.stat().st_ino for path in root.rglob("*") if path.is_file()}
+    _copy(left, root)
+    inodes = _copy(root, before)
     log = Log(folder.resolve() / "power.log")
     with RecordedServer(root, log, shim) as server:
         server.await_drained()

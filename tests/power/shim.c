@@ -402,7 +402,7 @@ int symlinkat(const char *content, int folder, const char *path) {
     char whole[PATH_MAX];
     int failed = syscall(SYS_symlinkat, content, folder, path);
     if (!failed && resolve(folder, path, whole))
-        note(SYMLINKED, 0, 0, whole, NULL, NULL, 0);
+        note(SYMLINKED, 0, 0, whole, NULL, content, strlen(content));
     return failed;
 }
 int symlink(const char *content, const char *path) { return symlinkat(content, AT_FDCWD, path); }

@@ -12,23 +12,34 @@ from pathlib import Path
 
 import pytest
 
+from tests.power.care import faults_of_cared_for
 from tests.power.disk import Disk
 from tests.power.examine import examine, examine_with_a_server
 from tests.power.log import read_log
 from tests.power.losses import Loss, choose_losses, record_of, simulate
 from tests.power.migrations import faults_of_migrated
-from tests.power.recorder import Recording, build_shim, no_recorder, record_migrations, record_recovery, record_run
+from tests.power.recorder import (
+    Recording,
+    build_shim,
+    no_recorder,
+    record_care,
+    record_migrations,
+    record_recovery,
+    record_run,
+)
 
 RUNS = 3
 LOSSES_OF_A_RUN = 40
 LOSSES_WITHOUT_A_GUARD = 30
 LOSSES_WHILE_MIGRATING = 60
+CARE_RUNS = 2
+LOSSES_OF_CARE = 30
 LOSSES_MENDED = 4
 LOSSES_WHILE_MENDING = 8
 REAL_STARTS = 4
 LOSSES_IN_EVERY_TEST_RUN = 4
 SEED = 20_261_121
-NOT_STATE = "mail.sqlite3-shm"  # SQLite writes it through memory and makes it anew at a start
+NOT_STATE = "mail.sqlite3-shm"  # in any folder: SQLite writes it through memory and makes it anew at a start
 
 pytestmark = pytest.mark.skipif(no_recorder() is not None, reason=str(no_recorder()))
 
@@ -68,12 +79,12 @@ def replayed(recording: Recording) -> dict[str, bytes]:
     disk.load(recording.before, recording.inodes)
     for entry in read_log(recording.log, recording.root):
         disk.feed(entry)
-    return {path: content for path, content in disk.live_files().items() if path != NOT_STATE}
+    return {path: content for path, content in disk.live_files().items() if not path.endswith(NOT_STATE)}
 
 
 def on_disk(root: Path) -> dict[str, bytes]:
     paths = {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
-    return {name: path.read_bytes() for name, path in paths.items() if name != NOT_STATE}
+    return {name: path.read_bytes() for name, path in paths.items() if not name.endswith(NOT_STATE)}
 
 
 @pytest.mark.crash
@@ -145,6 +156,37 @@ def test_with_a_guard_taken_out_the_check_fails(guard: str, tmp_path: Path, shim
 
     print(f"without {guard}: {len(faults)} of {len(losses)} losses of power are seen")  # noqa: T201  # for a person
     assert faults != {}
+
+
+def faults_of_care(
+    recording: Recording, losses: list[Loss], folder: Path, *, in_workspace: bool
+) -> dict[Loss, list[str]]:
+    """Each loss is examined where the run was: links and projects name places by their whole paths."""
+    recording.root.rename(folder)
+    found = {}
+    for loss, left, answers in simulate(recording, losses, folder.with_name("losses")):
+        left.rename(recording.root)
+        answered = {answer["message_id"] for answer in answers}
+        if faults := faults_of_cared_for(recording.root, answered, in_workspace=in_workspace):
+            found[loss] = faults
+        shutil.rmtree(recording.root)
+    return found
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("in_workspace", [False, True], ids=["store", "workspace"])
+@pytest.mark.parametrize("run", range(CARE_RUNS))
+def test_a_loss_of_power_while_archives_are_looked_after_loses_nothing(
+    run: int, in_workspace: bool, tmp_path: Path, shim: Path
+) -> None:
+    recording = record_care(tmp_path, shim, in_workspace=in_workspace, seed=SEED + run)
+    assert replayed(recording) == on_disk(recording.root), "the recorder saw everything"
+    losses = choose_losses(recording, LOSSES_OF_CARE, SEED + 1_000 * run)
+
+    faults = faults_of_care(recording, losses, tmp_path / "whole", in_workspace=in_workspace)
+
+    assert {str(loss): found[:5] for loss, found in faults.items()} == {}
+    print(f"care, run {run + 1}: {len(losses)} losses of power, nothing lost")  # noqa: T201  # for a person
 
 
 @pytest.mark.crash

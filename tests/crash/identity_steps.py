@@ -1,0 +1,117 @@
+"""Steps of identity: every client also changes an agent that is its own, and now and then makes a new one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from tests.crash.actor import Actor, Step
+from tests.crash.evidence import Evidence, Look
+from tests.crash.record import ANYTHING, Cell, Record, Value
+from tests.served import Connection
+
+STATUSES = ("ready", "busy", "do_not_disturb")
+PROGRAM = {"program": "tests", "model": "none"}
+
+
+def note_registered(record: Record, project: str, agent: dict[str, Any]) -> None:
+    record.settle(("agent", project, agent["name"]), agent["id"])
+    record.settle(("task", project, agent["name"]), agent["task_description"])
+    if "registration_token" in agent:
+        record.settle(("token", project, agent["name"]), _hash(agent["registration_token"]))
+
+
+def register(actor: Actor, connection: Connection) -> None:
+    result = actor.ask(connection, "register_agent", name=f"Late{actor.unique()}", **PROGRAM)
+    if result is not None:
+        note_registered(actor.record, actor.project, result)
+
+
+def create(actor: Actor, connection: Connection) -> None:
+    result = actor.ask(connection, "create_agent_identity", task_description=actor.unique(), **PROGRAM)
+    if result is not None:
+        note_registered(actor.record, actor.project, result)
+
+
+def describe(actor: Actor, connection: Connection) -> None:
+    """Registering again changes the profile, and brings a retired agent back."""
+    task = f"task {actor.unique()}"
+    cell, retired = ("task", actor.project, actor.mine), ("retired", actor.project, actor.mine)
+    actor.record.begin(retired, False)  # a value like any other
+    result = actor.change(connection, "register_agent", cell, task, name=actor.mine, task_description=task, **PROGRAM)
+    if result is not None:
+        actor.record.settle(retired, False)
+
+
+def set_status(actor: Actor, connection: Connection) -> None:
+    status, note = actor.chance.choice(STATUSES), actor.unique()
+    cell = ("status", actor.project, actor.mine)
+    actor.change(connection, "set_status", cell, f"{status} {note}", agent_name=actor.mine, status=status, note=note)
+
+
+def retire(actor: Actor, connection: Connection) -> None:
+    _retire(actor, connection, is_retired=True)
+
+
+def come_back(actor: Actor, connection: Connection) -> None:
+    _retire(actor, connection, is_retired=False)
+
+
+def _retire(actor: Actor, connection: Connection, *, is_retired: bool) -> None:
+    tool = "deregister_agent" if is_retired else "unretire_agent"
+    actor.change(connection, tool, ("retired", actor.project, actor.mine), is_retired, agent_name=actor.mine)
+
+
+def replace_token(actor: Actor, connection: Connection) -> None:
+    cell = ("token", actor.project, actor.mine)
+    actor.record.begin(cell, ANYTHING)
+    result = actor.ask_as_operator(connection, "reissue_token", agent_name=actor.mine)
+    if result is not None:
+        actor.record.settle(cell, _hash(result["registration_token"]))
+
+
+STEPS = (
+    Step(("register_agent",), 1, register),
+    Step(("create_agent_identity",), 1, create),
+    Step(("register_agent",), 3, describe),
+    Step(("set_status",), 3, set_status),
+    Step(("deregister_agent",), 2, retire),
+    Step(("unretire_agent",), 2, come_back),
+    Step(("reissue_token",), 1, replace_token),
+)
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _in_store(kind: str, column: str) -> Look:
+    def find(evidence: Evidence) -> Mapping[Cell, Value]:
+        query = f"SELECT p.human_key, a.name, {column} FROM agents a JOIN projects p ON p.id = a.project_id"
+        return {(kind, project, name): value for project, name, value in evidence.rows(query)}
+
+    return Look(kind, "SQLite", find)
+
+
+def _in_git(kind: str, key: str) -> Look:
+    def find(evidence: Evidence) -> Mapping[Cell, Value]:
+        profiles = evidence.documents(r"agents/[^/]+/profile\.json")
+        return {
+            (kind, project, profile["name"]): profile[key] is not None if kind == "retired" else profile[key]
+            for (project, _), profile in profiles.items()
+        }
+
+    return Look(kind, "Git", find)
+
+
+LOOKS = (
+    _in_store("agent", "a.id"),
+    _in_git("agent", "id"),
+    _in_store("task", "a.task_description"),
+    _in_git("task", "task_description"),
+    _in_store("retired", "a.retired_ts IS NOT NULL"),
+    _in_git("retired", "retired_ts"),
+    _in_store("status", "a.status || ' ' || a.status_note"),
+    _in_store("token", "lower(hex(a.token_hash))"),
+)

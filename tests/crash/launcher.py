@@ -1,0 +1,148 @@
+"""Starts the server, and its archiver, so that they end at a named instant, or without one of their guards.
+
+The way in belongs to the tests alone: product code knows no switch for any of this. Run as
+`python -P launcher.py JSON serve --host H --port P`; the archiver, which inherits nothing, is told again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+# A script's own folder is not on the path with -P, and the tests' root is not there at all.
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from mcp_agent_mail.core.failpoints import FailPoint, Faults, Kill, Reach, reach_that_kills
+from tests.power.entry import replace as exchange
+
+PACKS = 4
+IDLE_MICROS = 200_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doom:
+    """What is to happen to a server. Points are counted from the moment at which the file `armed` is there.
+
+    `files`: so many files of an archive, and its old months are put away. `has_next_schema`: as a newer
+    version, with one migration more. `days_ago`: its clock is so much behind.
+    """
+
+    armed: str
+    server: tuple[str, int] | None = None
+    archiver: tuple[str, int] | None = None
+    files: int | None = None
+    has_next_schema: bool = False
+    days_ago: int = 0
+    without: str = ""
+
+    def to_text(self) -> str:
+        return json.dumps(asdict(self))
+
+
+def main(arguments: list[str]) -> int:
+    doom = Doom(**json.loads(arguments[0]))
+    make_rare_things_frequent()
+    if doom.days_ago:
+        set_clock_back(doom.days_ago)
+    if doom.without:
+        GUARDS[doom.without]()
+    if arguments[1] == "archiver":
+        exchange("archiver", "reach_that_kills", lambda kill: Armed(doom.armed, kill))
+        from mcp_agent_mail.archiver import main as archive
+
+        return archive()
+    return serve(doom, dict(zip(arguments[2::2], arguments[3::2], strict=True)))
+
+
+def serve(doom: Doom, options: dict[str, str]) -> int:
+    from mcp_agent_mail.core.settings import load_settings
+    from mcp_agent_mail.server.serve import serve as run
+
+    if doom.has_next_schema:
+        add_migration()
+    command = (sys.executable, "-P", __file__, doom.to_text(), "archiver")
+    exchange("features.archiving.service", "_COMMAND", command)
+    overrides = {"HTTP_HOST": options["--host"], "HTTP_PORT": options["--port"]}
+    settings = load_settings(os.environ, cwd=Path.cwd(), overrides=overrides).settings
+    if doom.files is not None:
+        settings = replace(settings, archive_max_tracked_files=doom.files)
+    faults = Faults(reach=Armed(doom.armed, kill_of(doom.server)), archiver=kill_of(doom.archiver))
+    return run(settings, faults=faults)
+
+
+def kill_of(at: tuple[str, int] | None) -> Kill | None:
+    return None if at is None else Kill(point=FailPoint(at[0]), nth=at[1])
+
+
+@dataclass(slots=True)
+class Armed:
+    """Does nothing until the file is there."""
+
+    file: str
+    kill: Kill | None
+    _reach: Reach = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._reach = reach_that_kills(self.kill)
+
+    def __call__(self, point: FailPoint) -> None:
+        if self.kill is not None and point is self.kill.point and os.path.exists(self.file):  # noqa: PTH110  # cheapest
+            self._reach(point)
+
+
+def make_rare_things_frequent() -> None:
+    """Joining of packs and the refresh of the index, which a run of seconds would not see."""
+    exchange("archive.writer", "MANY_PACKS", PACKS)
+    exchange("features.archiving.tidying", "IDLE", IDLE_MICROS)
+
+
+def set_clock_back(days: int) -> None:
+    behind = days * 24 * 3_600 * 1_000_000_000
+    exchange("core.clock", "time", SimpleNamespace(time_ns=lambda: time.time_ns() - behind))
+
+
+def add_migration() -> None:
+    from mcp_agent_mail.store.migrate import Migration, shipped_migrations
+
+    shipped = shipped_migrations()
+    newest = Migration(version=len(shipped) + 1, sql="CREATE TABLE next AS SELECT * FROM messages;\n")
+    exchange("store.migrate", "shipped_migrations", lambda: [*shipped, newest])
+
+
+def nothing(*_arguments: Any, **_named: Any) -> None:
+    """Stands in for a guard."""
+
+
+def without_replay() -> None:
+    """A start takes it that everything before it is in Git."""
+    from mcp_agent_mail.features.archiving.drain import Drain
+
+    plain: Callable[[Drain], None] = Drain.resume
+
+    def resume(drain: Drain) -> None:
+        plain(drain)
+        reported = drain._outbox.highest_seq()
+        for project in drain._projects.list_(include_archived=True, limit=500):
+            drain._archive(project.id).reported = reported
+
+    exchange("features.archiving.drain", "Drain.resume", resume)
+
+
+def without_store_lock() -> None:
+    exchange("store.lock", "_take", nothing)
+
+
+GUARDS: dict[str, Callable[[], None]] = {
+    "outbox-replay": without_replay,
+    "store-lock": without_store_lock,
+}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,145 @@
+"""A store whose archives are looked after all the time: what the recorded process does, and what must be left of it.
+
+The drain runs in this process, without a server, so that its clock can go through a year in seconds: packs are
+joined, months put away and brought back, indexes refreshed, while commits go on.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.drain import Drain
+from mcp_agent_mail.features.archiving.launch import CheckOut
+from mcp_agent_mail.features.archiving.reports import Failed
+from tests.archive_room import ArchiveRoom, open_archive_room
+from tests.power.log import Log
+
+STORE = "store"
+CODE = "code"
+PROJECTS = ("app", "lib")
+FILES = 30
+MONTHS = 6
+TURNS = 12
+STEPS_TO_REST = 40
+LOOK_S = 0.02
+_DAY = 86_400
+_NOT_TO_STAY = ("index.lock", "agent-mail/open", "agent-mail/index.new")
+_FIRST_MONTH = "2027-02"
+
+
+def prepare(disk: Path) -> None:
+    """The directories of code that the projects are about, each a repository."""
+    (disk / STORE).mkdir(parents=True)
+    for name in PROJECTS:
+        subprocess.run(["git", "init", "-q", "--template=", disk / CODE / name], check=True)
+
+
+def live(disk: Path, log: Log, *, in_workspace: bool, seed: int) -> None:
+    chance = random.Random(seed)
+    with open_archive_room(disk / STORE) as room:
+        settle(room, in_workspace=in_workspace)
+        teams = [_team(room, disk / CODE / name) for name in PROJECTS]
+        for month in range(MONTHS):
+            os.sync()  # A month passes: what was written is on disk by itself.
+            room.clock.step(31 * _DAY)
+            log.mark("stop" if month % 2 else "start")
+            with room.drain() as drain:
+                drain.resume()
+                for _ in range(TURNS):
+                    _turn(room, drain, log, teams, chance)
+                _ask_for_the_first_month(drain, teams, month)
+                _rest(room, drain)
+                if month % 2:
+                    drain.flush(Micros(room.clock() + 60 * SECOND))
+        failed = [report for report in room.reports if isinstance(report, Failed)]
+        assert failed == [], failed
+
+
+def settle(room: ArchiveRoom, *, in_workspace: bool) -> None:
+    room.max_tracked_files = FILES
+    room.in_workspace = in_workspace
+
+
+def _team(room: ArchiveRoom, code: Path) -> tuple[Project, list[Agent]]:
+    with room.together():
+        project = room.add_project(str(code))
+        return project, [room.add_agent(project, name) for name in ("BlueLake", "RedStone", "GrayFox")]
+
+
+def _turn(
+    room: ArchiveRoom,
+    drain: Drain,
+    log: Log,
+    teams: Sequence[tuple[Project, list[Agent]]],
+    chance: random.Random,
+) -> None:
+    for project, agents in teams:
+        if chance.random() < 0.8:
+            sender, *others = chance.sample(agents, 3)
+            with room.together():
+                message = room.send(sender, others, body="word " * chance.randrange(200))
+                room.describe(project, sender, f"After {message.id}")
+            log.answered({"what": "sent", "message_id": message.id})
+    room.clock.step(chance.choice((0.6, 0.6, 3.0)))
+    drain.step()
+    threading.Event().wait(LOOK_S)
+
+
+def _ask_for_the_first_month(drain: Drain, teams: Sequence[tuple[Project, list[Agent]]], month: int) -> None:
+    if month in {3, 4}:
+        drain.check_out(CheckOut(number=month, project=teams[month % 2][0].slug, month=_FIRST_MONTH))
+
+
+def _rest(room: ArchiveRoom, drain: Drain) -> None:
+    """Nothing new comes: indexes are refreshed, packs joined, months put away."""
+    room.clock.step(3)
+    for _ in range(STEPS_TO_REST):
+        drain.step()
+        threading.Event().wait(LOOK_S)
+
+
+def faults_of_cared_for(disk: Path, answered: set[int], *, in_workspace: bool) -> list[str]:
+    """What is wrong once the next drain has ended what it found."""
+    try:
+        with open_archive_room(disk / STORE) as room:
+            settle(room, in_workspace=in_workspace)
+            return _faults(room, answered)
+    except Exception as broken:  # noqa: BLE001  # A damaged store fails in many ways; each is a finding.
+        return [f"the examination ends with {broken!r}"]
+
+
+def _faults(room: ArchiveRoom, answered: set[int]) -> list[str]:
+    newest, stored = 0, set()
+    for message_id, created in room.connection.execute("SELECT id, created_ts FROM messages"):
+        newest = max(newest, created)
+        stored.add(message_id)
+    room.clock.now = Micros(max(room.clock.now, newest) + SECOND)
+    faults = [f"message {lost} is not in SQLite" for lost in sorted(answered - stored)]
+    if left := room.archive():
+        faults.append(f"{left} events are not in Git")
+    faults += [f"{failure.part} of {failure.project}: {failure.message}" for failure in room.failures]
+    faults += [f"{found.check}: {found.problem}: {found.path}" for found in room.verify().findings[:5]]
+    for place in sorted((room.root / "projects").glob("*")):
+        faults += _faults_of_archive(place)
+    return faults
+
+
+def _faults_of_archive(place: Path) -> list[str]:
+    fsck = subprocess.run(["git", "-C", place, "fsck", "--strict"], capture_output=True, text=True, check=False)
+    left = [
+        name for name in ("index.lock", "agent-mail/open", "agent-mail/index.new") if (place / ".git" / name).exists()
+    ]
+    look = subprocess.run(["git", "-C", place, "status", "--porcelain"], capture_output=True, text=True, check=False)
+    status = look.stdout + look.stderr
+    found = [f"{name} was left" for name in left]
+    found += [f"fsck: {fsck.stderr[:300]}"] if fsck.returncode else []
+    found += [f"status: {status[:200]}"] if status else []
+    return [f"{place.name}: {fault}" for fault in found]
