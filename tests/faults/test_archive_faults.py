@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.features.archiving.tidying import LOOK_S
 from tests.archive_room import LONG, git, open_archive_room
 from tests.faults.disks import fill_disk, small_disk
 from tests.faults.git_double import GitDouble, install_git_double
@@ -28,6 +29,11 @@ def lives(pid: int) -> bool:
 
 def am_in(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return Served(root).am(*arguments)
+
+
+def unseen_status(repository: Path) -> str:
+    """Without the lock that `git status` takes to note what it has learnt, and in whose way the archiver would be."""
+    return git(repository, "--no-optional-locks", "status", "--porcelain")
 
 
 def do_as_told(command: str) -> None:
@@ -451,9 +457,10 @@ def test_a_clock_set_back_an_hour_does_not_make_the_archive_wait_for_it(tmp_path
         room.send(blue, [red])
 
         waits = []
-        while room.tx.outbox.count_pending(project.id) or git(room.path(project), "status", "--porcelain"):
+        while room.tx.outbox.count_pending(project.id) or unseen_status(room.path(project)):
             waits.append(drain.step() or 0)
             room.clock.step(waits[-1])
 
-        assert sum(waits[:-1]) < 5
+        # While Git is at work it is looked after every LOOK_S, and how long Git takes is not the clock's to say.
+        assert sum(wait for wait in waits[:-1] if wait > LOOK_S) < 5
         assert room.verify().findings == ()
