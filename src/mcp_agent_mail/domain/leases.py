@@ -45,6 +45,7 @@ class NewLease:
 
     project_id: ProjectId
     agent_id: AgentId
+    agent: str
     kind: LeaseKind
     path_pattern: str
     keys: LeaseKeys
@@ -84,8 +85,3 @@ class Lease:
 
     def is_live(self, now: Micros) -> bool:
         return self.released_ts is None and now < self.expires_ts
-
-
-def may_hold_beside(one: Lease, other: NewLease) -> bool:
-    """Two leases on one thing agree when both are shared, or both are one agent's."""
-    return one.agent_id == other.agent_id or not (one.exclusive or other.exclusive)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
-from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind, NewLease
+from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind, NewLease
 
 _COLUMNS = """
     l.id, l.project_id, l.agent_id, a.name, l.kind, l.path_pattern, l.is_folder, l.ignore_case, l.exclusive, l.reason,
@@ -37,21 +38,20 @@ _GRANTED_AFTER = f"""
 """
 _AT_ANCHORS = f"""
     {_JOINED.format(index="INDEXED BY leases_keys")}
-    WHERE l.project_id = ? AND l.kind = ? AND l.released_ts IS NULL
-      AND l.anchor IN (SELECT value FROM json_each(?)) AND l.exclusive IN (?, 1)
+    WHERE l.project_id = ? AND l.kind = ? AND l.released_ts IS NULL AND l.exclusive IN (?, 1) AND l.agent_id <> ?
+      AND l.anchor IN (SELECT value FROM json_each(?))
     ORDER BY l.id LIMIT ?
 """
 _AT_ANCHORS_AND_TAILS = f"""
     {_JOINED.format(index="INDEXED BY leases_keys")}
-    WHERE l.project_id = ? AND l.kind = ? AND l.released_ts IS NULL
+    WHERE l.project_id = ? AND l.kind = ? AND l.released_ts IS NULL AND l.exclusive IN (?, 1) AND l.agent_id <> ?
       AND l.anchor IN (SELECT value FROM json_each(?)) AND l.tail IN (SELECT value FROM json_each(?))
-      AND l.exclusive IN (?, 1)
     ORDER BY l.id LIMIT ?
 """
 _BELOW = f"""
     {_JOINED.format(index="INDEXED BY leases_keys")}
-    WHERE l.project_id = ? AND l.kind = ? AND l.released_ts IS NULL
-      AND l.anchor >= ? AND l.anchor < ? AND l.exclusive IN (?, 1)
+    WHERE l.project_id = ? AND l.kind = ? AND l.released_ts IS NULL AND l.exclusive IN (?, 1) AND l.agent_id <> ?
+      AND l.anchor >= ? AND l.anchor < ?
     ORDER BY l.id LIMIT ?
 """
 _OF_AGENT = f"""
@@ -77,8 +77,11 @@ _EXPIRED_UNSWEPT = f"""
     {_JOINED.format(index="INDEXED BY leases_expiry")}
     WHERE l.released_ts IS NULL AND l.expires_ts <= ? ORDER BY l.expires_ts, l.id LIMIT ?
 """
-_NEXT_EXPIRY = "SELECT min(expires_ts) FROM leases WHERE id IN (SELECT value FROM json_each(?)) AND released_ts IS NULL"
-_DRAW = "UPDATE counters SET value = value + 1 WHERE name = 'fencing' RETURNING value"
+_GIVEN_WAY = """
+    SELECT w.value ->> 0 FROM json_each(?) w JOIN leases l ON l.id = w.value ->> 0
+    WHERE l.released_ts IS NOT NULL OR l.expires_ts <= ? OR l.fencing <> w.value ->> 1 LIMIT ?
+"""
+_DRAW = "UPDATE counters SET value = value + ? WHERE name = 'fencing' RETURNING value"
 _FENCING = "SELECT value FROM counters WHERE name = 'fencing'"
 _COUNT_ENDS = "UPDATE counters SET value = value + ? WHERE name = 'leases_ended'"
 _ENDS = "SELECT value FROM counters WHERE name = 'leases_ended'"
@@ -91,7 +94,7 @@ _ADD = """
 """
 _PROLONG = "UPDATE leases SET expires_ts = ?, reason = ? WHERE id = ?"
 _REGRANT = """
-    UPDATE leases SET expires_ts = ?, reason = ?, exclusive = ?, is_folder = ?, fencing = ?,
+    UPDATE leases SET expires_ts = ?, reason = ?, exclusive = ?, is_folder = ?, anchor = ?, tail = ?, fencing = ?,
         released_ts = NULL, ended_by = NULL, evidence = NULL
     WHERE id = ?
 """
@@ -132,6 +135,20 @@ def _text_of(evidence: Mapping[LeaseId, Mapping[str, Any]] | None, lease_id: Lea
     return None if evidence is None or lease_id not in evidence else json.dumps(evidence[lease_id])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Which leases can stand against `agent_id`: those of others, the shared ones only if `with_shared`."""
+
+    project_id: ProjectId
+    kind: LeaseKind
+    agent_id: AgentId
+    with_shared: bool
+
+    @property
+    def values(self) -> tuple[object, ...]:
+        return (self.project_id, self.kind, not self.with_shared, self.agent_id)
+
+
 class Leases:
     """Live is what has neither ended nor expired. Not ended is what nobody has ended yet, expired or not."""
 
@@ -167,31 +184,19 @@ class Leases:
         """Not ended, with a higher fencing number. Walks what the whole store has granted since."""
         return self._list(_GRANTED_AFTER, fencing, project_id, kind, limit)
 
-    def at_anchors(
-        self, project_id: ProjectId, kind: LeaseKind, anchors: Collection[str], *, with_shared: bool, limit: int
-    ) -> list[Lease]:
-        """Not ended, with one of these anchors. Without `with_shared` only exclusive ones."""
-        return self._list(_AT_ANCHORS, project_id, kind, json.dumps(list(anchors)), not with_shared, limit)
+    def at_anchors(self, standing: Standing, anchors: Collection[str], limit: int) -> list[Lease]:
+        """Not ended, with one of these anchors."""
+        return self._list(_AT_ANCHORS, *standing.values, json.dumps(list(anchors)), limit)
 
-    def at_keys(
-        self,
-        project_id: ProjectId,
-        kind: LeaseKind,
-        keys: tuple[Collection[str], Collection[str]],
-        *,
-        with_shared: bool,
-        limit: int,
-    ) -> list[Lease]:
-        """Not ended, with one of the anchors and one of the tails that `keys` names."""
-        anchors, tails = (json.dumps(list(names)) for names in keys)
-        return self._list(_AT_ANCHORS_AND_TAILS, project_id, kind, anchors, tails, not with_shared, limit)
+    def at_keys(self, standing: Standing, anchors: Collection[str], tails: Collection[str], limit: int) -> list[Lease]:
+        """Not ended, with one of the anchors and one of the tails: probed one by one."""
+        keys = (json.dumps(list(anchors)), json.dumps(list(tails)))
+        return self._list(_AT_ANCHORS_AND_TAILS, *standing.values, *keys, limit)
 
-    def below(
-        self, project_id: ProjectId, kind: LeaseKind, folder: str, *, with_shared: bool, limit: int
-    ) -> list[Lease]:
+    def below(self, standing: Standing, folder: str, limit: int) -> list[Lease]:
         """Not ended, with an anchor below `folder` (which ends in no slash; empty is the root: every anchor but it)."""
         first, beyond = (f"{folder}/", f"{folder}0") if folder else ("\x01", "\U0010ffff")
-        return self._list(_BELOW, project_id, kind, first, beyond, not with_shared, limit)
+        return self._list(_BELOW, *standing.values, first, beyond, limit)
 
     def of_agent(self, agent_id: AgentId, *, after_id: int = 0, limit: int) -> list[Lease]:
         """Not ended, of both kinds, by id."""
@@ -215,10 +220,10 @@ class Leases:
         """Expired, in all projects, but not ended yet: the longest expired first."""
         return self._list(_EXPIRED_UNSWEPT, now, limit)
 
-    def next_expiry(self, ids: Collection[LeaseId]) -> Micros | None:
-        """When the first of these that nobody has ended expires."""
-        (at,) = self._connection.execute(_NEXT_EXPIRY, (json.dumps(list(ids)),)).fetchone()
-        return _at(at)
+    def given_way(self, watched: Collection[tuple[LeaseId, int]], now: Micros) -> set[LeaseId]:
+        """Of these leases, each with its fencing number, those that have ended or expired, or were granted anew."""
+        rows = self._connection.execute(_GIVEN_WAY, (json.dumps(list(watched)), now, len(watched)))
+        return {LeaseId(lease_id) for (lease_id,) in rows}
 
     def fencing(self) -> int:
         """The highest number given out."""
@@ -232,7 +237,15 @@ class Leases:
 
     def add(self, new: NewLease, now: Micros) -> Lease:
         """Granted with the next fencing number. Whether it may be is the caller's to know, in the same unit."""
-        fencing = self._draw()
+        (lease,) = self.add_many([new], now)
+        return lease
+
+    def add_many(self, new: Sequence[NewLease], now: Micros) -> list[Lease]:
+        """Likewise, in this order."""
+        last = self._draw(len(new))
+        return [self._add(one, now, last - len(new) + number) for number, one in enumerate(new, start=1)]
+
+    def _add(self, new: NewLease, now: Micros, fencing: int) -> Lease:
         values = (
             new.project_id,
             new.agent_id,
@@ -250,17 +263,39 @@ class Leases:
             fencing,
         )
         (lease_id,) = self._connection.execute(_ADD, values).fetchone()
-        return self._require(LeaseId(lease_id))
+        return Lease(
+            id=LeaseId(lease_id),
+            project_id=new.project_id,
+            agent_id=new.agent_id,
+            agent=new.agent,
+            kind=new.kind,
+            path_pattern=new.path_pattern,
+            is_folder=new.is_folder,
+            ignore_case=new.ignore_case,
+            exclusive=new.exclusive,
+            reason=new.reason,
+            branch=new.branch,
+            created_ts=now,
+            expires_ts=new.expires_ts,
+            released_ts=None,
+            ended_by=None,
+            evidence=None,
+            fencing=fencing,
+        )
 
     def prolong(self, lease: Lease, expires_ts: Micros, *, reason: str | None = None) -> Lease:
         """The same lease, longer; a reason of None stays what it was."""
         self._connection.execute(_PROLONG, (expires_ts, lease.reason if reason is None else reason, lease.id))
         return self._require(lease.id)
 
-    def regrant(self, lease: Lease, expires_ts: Micros, *, exclusive: bool, is_folder: bool, reason: str) -> Lease:
+    def regrant(
+        self, lease: Lease, expires_ts: Micros, *, exclusive: bool, is_folder: bool, keys: LeaseKeys, reason: str
+    ) -> Lease:
         """The same id, but granted anew, with the next fencing number: it had lapsed, or reaches further now."""
-        values = (expires_ts, reason, exclusive, is_folder, self._draw(), lease.id)
+        values = (expires_ts, reason, exclusive, is_folder, keys.anchor, keys.tail, self._draw(1), lease.id)
         self._connection.execute(_REGRANT, values)
+        # Whoever waits for it may find room beside it now.
+        self._connection.execute(_COUNT_ENDS, (1,))
         return self._require(lease.id)
 
     def end(
@@ -291,8 +326,8 @@ class Leases:
             yield from page
             after = page[-1].id
 
-    def _draw(self) -> int:
-        (number,) = self._connection.execute(_DRAW).fetchone()
+    def _draw(self, count: int) -> int:
+        (number,) = self._connection.execute(_DRAW, (count,)).fetchone()
         return int(number)
 
     def _require(self, lease_id: LeaseId) -> Lease:

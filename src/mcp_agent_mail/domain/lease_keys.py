@@ -1,0 +1,76 @@
+"""Keys of leases: what the few that a pattern can overlap are found by, among ten thousand.
+
+Two keys stand beside each lease of files. Its `anchor` is the folder that all of its pattern lies in
+or is: patterns overlap only when one anchor is the other or a folder above. Its `tail` is what every
+file name that the pattern matches ends in. Both may fall short (an anchor too high, a tail too short
+or empty), which costs a comparison and no more; both are in small ASCII letters and stop at any other,
+so that they hold whatever a repository thinks of letter case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mcp_agent_mail.domain.leases import LeaseKeys
+from mcp_agent_mail.domain.pattern_chars import fold
+from mcp_agent_mail.domain.patterns import Pattern, anchor
+
+TAIL_LENGTH = 16
+_SPECIAL = frozenset("*?[]\\")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """Which leases a pattern can overlap: those at an anchor of `above` whose tail is one of `tails`
+    (None: whatever their tail), and all those at the anchor `at` or below it.
+    """
+
+    above: tuple[str, ...]
+    at: str
+    tails: frozenset[str] | None
+
+
+def keys_of(pattern: Pattern) -> LeaseKeys:
+    return LeaseKeys(anchor=_anchor(pattern), tail=_tail(pattern))
+
+
+def probe_of(pattern: Pattern) -> Probe:
+    at = _anchor(pattern)
+    names = at.split("/") if at else []
+    above = tuple("/".join(names[:count]) for count in range(len(names)))
+    is_one_path = pattern.is_literal and not pattern.is_folder and pattern.plain is not None
+    return Probe(above=above, at=at, tails=frozenset(_tails(pattern.plain or "")) if is_one_path else None)
+
+
+def _anchor(pattern: Pattern) -> str:
+    names: list[str] = []
+    for name in fold(anchor(pattern)).split("/"):
+        if not name.isascii():
+            break
+        names.append(name)
+    return "/".join(names)
+
+
+def _tail(pattern: Pattern) -> str:
+    """Of a pattern that stands for a folder too the names below it may end in anything. One with two
+    readings has folders that its anchor does not show.
+    """
+    if pattern.plain is not None or pattern.is_virtual or pattern.is_folder or len(pattern.folders) > 1:
+        return ""
+    end = fold(pattern.text.rpartition("/")[2])
+    length = 0
+    while length < min(len(end), TAIL_LENGTH) and end[-1 - length].isascii() and end[-1 - length] not in _SPECIAL:
+        length += 1
+    return end[len(end) - length :]
+
+
+def _tails(path: str) -> Iterator[str]:
+    """What a pattern may end in that matches this path, or one of the folders it lies in."""
+    yield ""
+    for name in fold(path).strip("/").split("/"):
+        for length in range(1, min(len(name), TAIL_LENGTH) + 1):
+            end = name[len(name) - length :]
+            if not end.isascii():
+                break
+            yield end

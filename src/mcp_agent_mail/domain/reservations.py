@@ -1,0 +1,140 @@
+"""File reservations: what an agent asks for, and which live leases of others stand against it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.errors import Conflict, QuotaExceeded
+from mcp_agent_mail.core.ids import AgentId, LeaseId
+from mcp_agent_mail.domain.lease_keys import Probe, keys_of, probe_of
+from mcp_agent_mail.domain.leases import Lease
+from mcp_agent_mail.domain.patterns import Pattern, Work, overlap, stored_pattern
+
+MAX_LIVE_LEASES = 1_000
+"""Of one agent, of each kind."""
+
+HOLDERS_SHOWN = 20
+"""Of one path in conflict: the ones that have held it longest."""
+
+PATTERNS_REMEMBERED = 20_000
+
+
+class TooManyLeases(QuotaExceeded):
+    """An agent holds as many leases as one may."""
+
+
+class HolderRetired(Conflict):
+    """A retired agent holds nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """One path asked for: as it was written, and what it means. `exclusive` is of the whole call."""
+
+    given: str
+    pattern: Pattern
+    probe: Probe
+    exclusive: bool
+
+    @classmethod
+    def of(cls, given: str, pattern: Pattern, *, exclusive: bool) -> Wanted:
+        return cls(given=given, pattern=pattern, probe=probe_of(pattern), exclusive=exclusive)
+
+
+class Patterns:
+    """The patterns of stored leases, read once: reading one costs more than most comparisons of it."""
+
+    def __init__(self, remembered: int = PATTERNS_REMEMBERED) -> None:
+        self._remembered = remembered
+        self._read: dict[tuple[str, bool, bool], Pattern] = {}
+
+    def of(self, lease: Lease) -> Pattern:
+        key = (lease.path_pattern, lease.is_folder, lease.ignore_case)
+        pattern = self._read.get(key)
+        if pattern is None:
+            if len(self._read) >= self._remembered:
+                self._read.clear()
+            pattern = stored_pattern(lease.path_pattern, is_folder=lease.is_folder, ignore_case=lease.ignore_case)
+            self._read[key] = pattern
+        return pattern
+
+
+def stands_against(lease: Lease, agent_id: AgentId, *, exclusive: bool) -> bool:
+    """Whoever holds it: nothing stands against its own holder, and shared leases get on with one another."""
+    return lease.agent_id != agent_id and (exclusive or lease.exclusive)
+
+
+def holders_of(
+    wanted: Wanted, agent_id: AgentId, candidates: Iterable[Lease], patterns: Patterns, work: Work
+) -> Iterator[Lease]:
+    """Those of `candidates` that overlap what `agent_id` wants and stand against it. Spends `work`."""
+    for lease in candidates:
+        if stands_against(lease, agent_id, exclusive=wanted.exclusive) and overlap(
+            wanted.pattern, patterns.of(lease), work
+        ):
+            yield lease
+
+
+class LeaseIndex:
+    """Many leases in memory, found by their keys: for calls that are too large for the store's index."""
+
+    def __init__(self, leases: Iterable[Lease], patterns: Patterns) -> None:
+        self._by_anchor: dict[str, dict[str, list[Lease]]] = defaultdict(lambda: defaultdict(list))
+        self._below: dict[str, list[str]] = defaultdict(list)
+        for lease in leases:
+            keys = keys_of(patterns.of(lease))
+            if keys.anchor not in self._by_anchor:
+                for folder in _folders_above(keys.anchor):
+                    self._below[folder].append(keys.anchor)
+            self._by_anchor[keys.anchor][keys.tail].append(lease)
+
+    def candidates(self, probe: Probe) -> Iterator[Lease]:
+        """Every lease that can overlap what `probe` was made of, and some that do not."""
+        for anchor in probe.above:
+            by_tail = self._by_anchor.get(anchor, {})
+            for tail in by_tail if probe.tails is None else probe.tails & by_tail.keys():
+                yield from by_tail[tail]
+        for anchor in (probe.at, *self._below.get(probe.at, ())):
+            for leases in self._by_anchor.get(anchor, {}).values():
+                yield from leases
+
+
+def _folders_above(anchor: str) -> Iterator[str]:
+    """Of `a/b`: the root and `a`. The root has none."""
+    if anchor:
+        yield ""
+        position = anchor.find("/")
+        while position >= 0:
+            yield anchor[:position]
+            position = anchor.find("/", position + 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """Who waits for a path, and was there first."""
+
+    agent: str
+    path_pattern: str
+    exclusive: bool
+    reason: str
+    until_ts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathConflict:
+    """A path that is not granted, and who holds what it overlaps, longest first; else who waits for it."""
+
+    path: str
+    holders: tuple[Lease, ...]
+    waiting: tuple[Waiting, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A lease or path that a release or a renewal passed over, and why."""
+
+    reason: str
+    lease_id: LeaseId | None = None
+    path: str | None = None
