@@ -55,6 +55,7 @@ class IdleRoom:
         new = NewLease(
             project_id=self.project.id,
             agent_id=holder.id,
+            agent=holder.name,
             kind=LeaseKind.FILE,
             path_pattern=pattern,
             keys=LeaseKeys(anchor=pattern),
