@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import sys
 
+_HELP = frozenset({"--help", "-h"})
+
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
+    arguments = sys.argv[1:]
     # Imported here, so that importing this module costs nothing.
+    if _is_guards(arguments):
+        # Before Typer: a commit and an edit wait for it.
+        from mcp_agent_mail.guard.entry import main as guard
+
+        sys.exit(guard(arguments[1:]))
     from mcp_agent_mail.cli.app import run
 
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(run(arguments))
+
+
+def _is_guards(arguments: list[str]) -> bool:
+    """What hooks run: everything else of `am guard` can wait for Typer, help too."""
+    return arguments[:1] == ["guard"] and arguments[1:2] in (["hook"], ["check"]) and not _HELP & set(arguments[2:])
 
 
 if __name__ == "__main__":

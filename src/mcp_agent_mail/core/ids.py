@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
-import uuid
 from typing import NewType
 
 ProjectId = NewType("ProjectId", int)
 AgentId = NewType("AgentId", int)
 MessageId = NewType("MessageId", int)
+ContactId = NewType("ContactId", int)
 OutboxSeq = NewType("OutboxSeq", int)
 LeaseId = NewType("LeaseId", int)
 
@@ -19,11 +18,15 @@ OPERATOR_TOKEN_PREFIX = "amo_"
 
 def new_store_id() -> str:
     """Names one store for good; database and archives carry it, so that they are never mixed up."""
+    import uuid  # noqa: PLC0415  # hooks start without it
+
     return str(uuid.uuid4())
 
 
 def new_token(prefix: str) -> str:
     """256 random bits behind a prefix that says what the token is for (and lets scanners find leaks)."""
+    import secrets  # noqa: PLC0415  # hooks start without it
+
     return prefix + secrets.token_urlsafe(32)
 
 

@@ -1,0 +1,75 @@
+"""The guard's decision: what a commit does about paths that other agents hold (`guard_matching` finds them).
+
+Pure, so that the server (from its live leases) and the hook (from the snapshot on disk, while no
+server answers) decide alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mcp_agent_mail.core.clock import Micros
+
+
+class Action(StrEnum):
+    """What the guard did; all but PASSED are recorded. FAILED: it could not find out who holds what."""
+
+    PASSED = "passed"
+    REFUSED = "refused"
+    WARNED = "warned"
+    BYPASSED = "bypassed"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """A live lease, as far as the guard must know it."""
+
+    id: int
+    agent: str
+    path_pattern: str
+    is_folder: bool
+    ignore_case: bool
+    exclusive: bool
+    reason: str
+    expires_ts: Micros
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldPath:
+    """A path that another agent holds exclusively. `is_own_too`: the committer's own live lease covers it as well."""
+
+    path: str
+    holding: Holding
+    is_own_too: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardRules:
+    """How strict the committer's settings are. `is_blocking` is False in the mode `warn`."""
+
+    is_blocking: bool
+    is_bypassed: bool
+    requires_name: bool
+
+
+def same_agent(one: str | None, other: str) -> bool:
+    """Agents' names are one name whatever their letter case."""
+    return one is not None and one.lower() == other.lower()
+
+
+def decide(held: Sequence[HeldPath], agent: str | None, rules: GuardRules) -> Action:
+    """What becomes of a commit by `agent` (None: a person) of paths of which these are held by others.
+
+    A person is told, not stopped. A path that the committer holds too is a warning.
+    """
+    if rules.is_bypassed:
+        return Action.BYPASSED
+    if agent is None and rules.requires_name:
+        return Action.REFUSED
+    if not held:
+        return Action.PASSED
+    is_refusable = agent is not None and any(not path.is_own_too for path in held)
+    return Action.REFUSED if is_refusable and rules.is_blocking else Action.WARNED

@@ -1,0 +1,132 @@
+"""`am guard check`: may these files be edited? Asked before the edit, by an agent's hook or by itself.
+
+With --json, one object on stdout:
+`{"free": bool, "agent": name or null, "project": key, "source": text, "paths": [{"path", "free": bool,
+"holder": null or {"agent", "reservation_id", "path_pattern", "expires_ts", "reason"}, "is_own_too": bool}]}`,
+a path per argument, as given.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from mcp_agent_mail.core.clock import iso
+from mcp_agent_mail.domain.guarding import Action, HeldPath
+from mcp_agent_mail.guard import report
+from mcp_agent_mail.guard.git import resolved, text_of
+from mcp_agent_mail.guard.leases_source import Answer
+from mcp_agent_mail.guard.server import Json
+from mcp_agent_mail.guard.session import Session, say
+
+MAX_PATHS = 5_000
+
+
+class Outside(Exception):
+    """A path that is not a file of this repository, or of the project. The text says which."""
+
+
+class Asked(NamedTuple):
+    paths: list[str]
+    is_json: bool
+
+
+def read_arguments(arguments: Sequence[str]) -> Asked | str:
+    """What is asked, or what is wrong with the asking. `--` ends the options."""
+    is_json, is_stdin, paths = False, False, []
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            paths += rest
+            break
+        if word == "--json":
+            is_json = True
+        elif word in ("--stdin", "-"):
+            is_stdin = True
+        elif word.startswith("-"):
+            return f"check knows no option {word}: am guard check [--json] PATH… | --stdin"
+        else:
+            paths.append(word)
+    if is_stdin:
+        paths += _lines(sys.stdin.buffer.read())
+    if not paths:
+        return "check wants paths: am guard check [--json] PATH… | --stdin (one per line, or NUL-separated)"
+    if len(paths) > MAX_PATHS:
+        return f"{len(paths)} paths are more than the {MAX_PATHS} that are checked at once"
+    return Asked(paths=paths, is_json=is_json)
+
+
+def _lines(given: bytes) -> list[str]:
+    """A path per line, or NUL-separated where there is a NUL: `git diff -z --name-only | am guard check --stdin`."""
+    parts = given.split(b"\0") if b"\0" in given else given.splitlines()
+    return [text_of(part) for part in parts if part]
+
+
+def run_check(session: Session, asked: Asked) -> bool:
+    """Whether all are free: held by nobody else, or by the asking agent too. Raises Outside and CannotTell."""
+    of_project = {path: _in_project(session, path) for path in dict.fromkeys(asked.paths)}
+    answer = session.ask(list(dict.fromkeys(of_project.values())))
+    is_free = all(path.is_own_too for path in answer.held)
+    if asked.is_json:
+        _print_json(session, of_project, answer)
+    _tell(session, answer, is_free=is_free, is_json=asked.is_json)
+    if session.rules.is_bypassed and answer.held:
+        session.record(Action.BYPASSED, answer)
+        return True
+    if answer.held:
+        session.record(Action.WARNED if is_free else Action.REFUSED, answer)
+    return is_free
+
+
+def _tell(session: Session, answer: Answer, *, is_free: bool, is_json: bool) -> None:
+    facts = session.facts(answer)
+    if not is_free and not is_json:
+        say(report.refusal(facts))
+    elif answer.held and not is_json:
+        say(report.warning(facts, "you hold them too"))
+
+
+def _in_project(session: Session, path: str) -> str:
+    """The project's path of a file named from where we stand, whether it exists or not."""
+    top = session.repository.top
+    if top is None:
+        raise Outside("a bare repository has no files to edit")
+    folder, name = os.path.split(os.path.normpath(os.path.join(os.getcwd(), path)))  # noqa: PTH109, PTH118  # starts faster
+    # A link that is a file is edited itself; the folders on the way may be links from elsewhere.
+    real = os.path.join(resolved(folder), name)  # noqa: PTH118
+    if real == top or not real.startswith(f"{top.rstrip('/')}/"):
+        raise Outside(f"{path} is no file of the repository {top}")
+    inside = session.translation.to_project(real[len(top.rstrip("/")) + 1 :])
+    if inside is None:
+        raise Outside(f"{path} lies outside the project {session.project}, where nothing can be reserved")
+    return inside
+
+
+def _print_json(session: Session, of_project: dict[str, str], answer: Answer) -> None:
+    held = {path.path: path for path in answer.held}
+    value = {
+        "free": all(path.is_own_too for path in answer.held),
+        "agent": answer.agent,
+        "project": session.project,
+        "source": answer.source,
+        "paths": [_item(given, held.get(path)) for given, path in of_project.items()],
+    }
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def _item(path: str, held: HeldPath | None) -> dict[str, Json]:
+    if held is None:
+        return {"path": path, "free": True, "holder": None, "is_own_too": False}
+    holding = held.holding
+    holder = {
+        "agent": holding.agent,
+        "reservation_id": holding.id,
+        "path_pattern": holding.path_pattern,
+        "expires_ts": iso(holding.expires_ts),
+        "reason": holding.reason,
+    }
+    return {"path": path, "free": held.is_own_too, "holder": holder, "is_own_too": held.is_own_too}

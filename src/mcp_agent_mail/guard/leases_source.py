@@ -1,0 +1,225 @@
+"""Who holds what: from the running server, else from the snapshot that the archive's writer keeps on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
+
+from mcp_agent_mail.core.client_settings import ClientSettings
+from mcp_agent_mail.core.clock import SECOND, Micros, parse_time
+from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.domain.guarding import HeldPath, Holding, same_agent
+from mcp_agent_mail.guard.server import Json, NoAnswer, Patience, Refused, ServerAt, find_server, post
+
+if TYPE_CHECKING:
+    from mcp_agent_mail.domain.guard_matching import Neighbourhood
+
+MAX_PATHS_ASKED = 5_000
+"""Of one question to the server; with more, the snapshot is the source."""
+MAX_SNAPSHOT_BYTES = 32 * 1024 * 1024
+SNAPSHOT_FORMAT = 1
+
+_WORK_STEPS = 4_000_000
+"""About a second on the committer's machine, where nobody else waits."""
+
+
+class CannotTell(Exception):
+    """Neither the server nor the snapshot says who holds what. The text says why."""
+
+
+class Committer(NamedTuple):
+    """`name` was given to us, `author` is only Git's: it counts when an agent of the project has that name."""
+
+    name: str | None
+    author: str | None
+
+
+class Question(NamedTuple):
+    """`paths` are relative to the project's root; bytes that are no UTF-8 are lone surrogates."""
+
+    project: str
+    committer: Committer
+    paths: Sequence[str]
+    hook: str
+
+
+class Answer(NamedTuple):
+    """`agent` is None for a person. `source` says where this comes from, and how old it is."""
+
+    agent: str | None
+    held: Sequence[HeldPath]
+    held_count: int
+    source: str
+    is_project_known: bool = True
+
+
+class LeasesSource:
+    """Asks the server first. `why_no_server` is set once it could not be asked."""
+
+    def __init__(self, settings: ClientSettings, patience: Patience, now: Micros) -> None:
+        self._settings = settings
+        self._patience = patience
+        self._now = now
+        self.server: ServerAt | None = find_server(settings)
+        self.why_no_server = "" if self.server is not None else "no server is running"
+
+    def ask(self, question: Question) -> Answer:
+        """Raises CannotTell."""
+        answer = self._from_server(question)
+        if answer is None:
+            answer = self._from_snapshot(question)
+        return answer
+
+    def _from_server(self, question: Question) -> Answer | None:
+        if self.server is None:
+            return None
+        if len(question.paths) > MAX_PATHS_ASKED:
+            self.why_no_server = f"{len(question.paths)} paths are more than the server is asked about at once"
+            return None
+        sent = {quote(os.fsencode(path)): path for path in question.paths}
+        value = {
+            "project": question.project,
+            "agent": question.committer.name,
+            "author": question.committer.author,
+            "hook": question.hook,
+            "paths": list(sent),
+        }
+        try:
+            return _read_answer(post(self.server, "/guard/check", value, self._patience), sent)
+        except NoAnswer as silent:
+            self.why_no_server = f"the server at {self.server.url} was no help: {silent}"
+            self.server = None
+        except Refused as refused:
+            if refused.kind == "NOT_FOUND":
+                return _unknown_project(question, f"the server at {self.server.url}")
+            self.why_no_server = f"the server at {self.server.url} refused: {refused}"
+        except (KeyError, TypeError, ValueError):
+            self.why_no_server = f"the server at {self.server.url} gave an answer that this version cannot read"
+        return None
+
+    def _from_snapshot(self, question: Question) -> Answer:
+        found = _find_snapshot(self._settings.storage_root, question.project)
+        if found is None:
+            raise CannotTell(
+                f"{self.why_no_server}, and {self._settings.storage_root} holds no snapshot of the leases "
+                f"of {question.project}"
+            )
+        if found.get("truncated"):
+            raise CannotTell(f"{self.why_no_server}, and the snapshot of the leases is not complete")
+        # Only where no server answers: 10 ms of imports.
+        from mcp_agent_mail.domain.guard_matching import Neighbourhood, held_paths  # noqa: PLC0415
+        from mcp_agent_mail.domain.patterns import PatternsTooHard, Work  # noqa: PLC0415
+
+        agent = _agent_of(question.committer, found.get("agents") or ())
+        try:
+            leases = _holdings(found["leases"], Neighbourhood(question.paths))
+            held = held_paths(question.paths, agent, leases, self._now, Work(_WORK_STEPS))
+            age = _age(self._now, found["as_of"])
+        except PatternsTooHard as too_hard:
+            raise CannotTell(f"{self.why_no_server}, and {too_hard.message}") from too_hard
+        except (KeyError, TypeError, ValueError) as unreadable:
+            raise CannotTell(f"{self.why_no_server}, and the snapshot of the leases cannot be read") from unreadable
+        source = f"a snapshot of the leases, {age} ({self.why_no_server})"
+        return Answer(agent=agent, held=held, held_count=len(held), source=source)
+
+
+def _unknown_project(question: Question, who: str) -> Answer:
+    """Nobody can hold anything there. Not a failure, but said: the project may be misspelt."""
+    return Answer(agent=question.committer.name, held=(), held_count=0, source=who, is_project_known=False)
+
+
+def _read_answer(value: Json, sent: dict[str, str]) -> Answer:
+    held = [
+        HeldPath(path=sent[item["path"]], holding=_holding(item["holder"]), is_own_too=bool(item["is_own_too"]))
+        for item in value["held"]
+    ]
+    agent = value["agent"]
+    if agent is not None and not isinstance(agent, str):
+        raise TypeError("an agent's name is text")
+    return Answer(agent=agent, held=held, held_count=int(value["held_count"]), source="the server")
+
+
+def _holding(item: Json) -> Holding:
+    return Holding(
+        id=int(item["id"]),
+        agent=str(item["agent"]),
+        path_pattern=str(item["path_pattern"]),
+        is_folder=bool(item.get("is_folder")),
+        ignore_case=bool(item.get("ignore_case")),
+        exclusive=bool(item["exclusive"]),
+        reason=str(item.get("reason") or ""),
+        expires_ts=_micros(item["expires_ts"]),
+    )
+
+
+def _holdings(items: Json, near: Neighbourhood) -> Iterator[Holding]:
+    """Those that can matter: most of a large snapshot need not become an object."""
+    for item in items:
+        if near.has(item["path_pattern"], ignore_case=bool(item["ignore_case"])):
+            yield _holding(item)
+
+
+def _micros(value: object) -> Micros:
+    """Times stand as ISO 8601 or as microseconds."""
+    return Micros(value) if isinstance(value, int) else parse_time(str(value))
+
+
+def _agent_of(committer: Committer, agents: Sequence[str]) -> str | None:
+    if committer.name is not None:
+        return committer.name
+    return next((name for name in agents if same_agent(committer.author, name)), None)
+
+
+def _find_snapshot(storage_root: Path, project: str) -> dict[str, Json] | None:
+    """The project's snapshot; None when there is none that is whole and of this very project."""
+    from mcp_agent_mail.domain.projects import canonical_path, is_path, slugs_of  # noqa: PLC0415  # as above
+
+    folder = storage_root / "projects"
+    try:
+        slugs = slugs_of(canonical_path(project)) if is_path(project) else [project]
+    except InvalidInput:
+        return None
+    for slug in slugs:
+        if "/" in slug or slug.startswith("."):
+            continue
+        snapshot = _load(folder / f"{slug}.leases.json")
+        if snapshot is None:
+            continue
+        of = snapshot.get("project") or {}
+        if not is_path(project) or of.get("human_key") == canonical_path(project):
+            return snapshot
+    return None
+
+
+def _load(file: Path) -> dict[str, Json] | None:
+    try:
+        if file.stat().st_size > MAX_SNAPSHOT_BYTES:
+            raise CannotTell(f"the snapshot {file} is larger than {MAX_SNAPSHOT_BYTES >> 20} MiB")
+        value = json.loads(file.read_bytes())
+    except OSError:
+        return None
+    except ValueError as broken:
+        raise CannotTell(f"the snapshot {file} is no JSON") from broken
+    if not isinstance(value, dict) or value.get("format") != SNAPSHOT_FORMAT:
+        raise CannotTell(f"the snapshot {file} has a format that this version cannot read")
+    return value
+
+
+def _age(now: Micros, as_of: object) -> str:
+    return f"{in_words(max(0, now - _micros(as_of)) // SECOND)} old"
+
+
+def in_words(seconds: int) -> str:
+    """`5 seconds`, `3 minutes`, `2 hours`, `4 days`: the largest unit that says enough."""
+    for size, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= 2 * size or seconds == size:
+            return _count(seconds // size, name)
+    return _count(seconds, "second")
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"

@@ -1,0 +1,160 @@
+"""One run of the guard: what it found around it, and what it leaves behind (words on stderr, and a record)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from mcp_agent_mail.core.client_settings import ClientSettings
+from mcp_agent_mail.core.clock import iso, system_clock
+from mcp_agent_mail.core.visible_text import visible
+from mcp_agent_mail.domain.guarding import Action, GuardRules, HeldPath
+from mcp_agent_mail.guard import report
+from mcp_agent_mail.guard.git import Git
+from mcp_agent_mail.guard.leases_source import Answer, CannotTell, Committer, LeasesSource, Question
+from mcp_agent_mail.guard.repository import (
+    NAME_KEY,
+    Repository,
+    Translation,
+    look_at_repository,
+    project_of,
+    translation_for,
+)
+from mcp_agent_mail.guard.server import Json, Patience
+from mcp_agent_mail.guard.spool import NotRecorded, record
+
+_MAX_RECORDED = 20
+_MAX_TEXT = 300
+
+
+def say(lines: Sequence[str]) -> None:
+    """On stderr, every run of the guard known by its first words. A closed stderr stops nobody's commit."""
+    text = "".join(f"{'' if line.startswith(' ') else 'agent-mail guard: '}{visible(line)}\n" for line in lines)
+    try:
+        sys.stderr.write(text.encode("utf-8", "backslashreplace").decode(sys.stderr.encoding or "utf-8", "replace"))
+        sys.stderr.flush()
+    except OSError:
+        pass
+
+
+class Session:
+    """`hook` is pre-commit, pre-push or check; `deed` what people call it: commit, push, edit."""
+
+    def __init__(self, hook: str, deed: str, settings: ClientSettings) -> None:
+        self.hook = hook
+        self.deed = deed
+        self.settings = settings
+        self.now = system_clock()
+        self.git = Git(os.environ)
+        self.rules = GuardRules(
+            is_blocking=settings.agent_mail_guard_mode == "block",
+            is_bypassed=settings.agent_mail_bypass,
+            requires_name=settings.agent_mail_guard_require_name,
+        )
+        self._patience: Patience | None = None
+        self._repository: Repository | None = None
+        self._source: LeasesSource | None = None
+
+    @property
+    def repository(self) -> Repository:
+        """Raises GitRefused outside a repository."""
+        if self._repository is None:
+            self._repository = look_at_repository(self.git, os.getcwd())  # noqa: PTH109  # as Git means it
+        return self._repository
+
+    @property
+    def project(self) -> str:
+        return project_of(self.repository, self.settings)
+
+    @property
+    def translation(self) -> Translation:
+        return translation_for(self.repository, self.project)
+
+    @property
+    def committer(self) -> Committer:
+        """AGENT_NAME, else Git's agent-mail.name, else whom Git would write down as author, if that is an agent."""
+        config = self.repository.config
+        name = self.settings.agent_name or config.get(NAME_KEY) or None
+        author = os.environ.get("GIT_AUTHOR_NAME") or config.get("author.name") or config.get("user.name")
+        return Committer(name=name, author=author or None)
+
+    @property
+    def patience(self) -> Patience:
+        """Starts with the first question to the server."""
+        if self._patience is None:
+            self._patience = Patience()
+        return self._patience
+
+    def ask(self, paths: Sequence[str]) -> Answer:
+        """Who holds which of these paths of the project. Raises CannotTell."""
+        self._source = LeasesSource(self.settings, self.patience, self.now)
+        question = Question(project=self.project, committer=self.committer, paths=paths, hook=self.hook)
+        answer = self._source.ask(question)
+        if not answer.is_project_known:
+            say([f"{answer.source} knows no project {self.project}: nothing is reserved there."])
+        elif answer.source != "the server":
+            say([f"no live answer; looked at {answer.source}."])
+        return answer
+
+    def facts(self, answer: Answer) -> report.Facts:
+        translation = self.translation
+        return report.Facts(
+            deed=self.deed, project=self.project, answer=answer, now=self.now, shown=translation.to_repository
+        )
+
+    def fail(self, why: str) -> bool:
+        """The guard could not find out: say so, record it, and tell whether to go on."""
+        if self.rules.is_bypassed:
+            say([f"{self.deed} passes unchecked (AGENT_MAIL_BYPASS is set, and {why})."])
+            self.record(Action.BYPASSED, None, why)
+            return True
+        is_blocking = self.settings.agent_mail_guard_on_error == "block"
+        say(report.failure(self.deed, why, is_blocking=is_blocking))
+        self.record(Action.FAILED, None, why)
+        return not is_blocking
+
+    def record(self, action: Action, answer: Answer | None, note: str = "") -> None:
+        """For `am guard log`. What cannot be recorded is said, and stops nobody."""
+        try:
+            event = self._event(action, answer, note)
+            server = self._source.server if self._source is not None else None
+            record(event, server, self.patience, self.settings.storage_root)
+        except (NotRecorded, OSError) as failed:
+            say([f"this could not be recorded: {failed}"])
+
+    def _event(self, action: Action, answer: Answer | None, note: str) -> dict[str, Json]:
+        known = self._repository
+        place = known.place if known is not None else os.getcwd()  # noqa: PTH109
+        committer = self.committer if known is not None else None
+        agent = answer.agent if answer is not None else committer.name if committer is not None else None
+        held = list(answer.held[:_MAX_RECORDED]) if answer is not None else []
+        return {
+            "event_key": os.urandom(16).hex(),
+            "ts": iso(self.now),
+            "project": self.project if known is not None else "",
+            "action": action.value,
+            "hook": self.hook,
+            "agent": agent,
+            "repository": quote(os.fsencode(place), safe="/ "),
+            "detail": {
+                "paths": [_recorded(path) for path in held],
+                "path_count": answer.held_count if answer is not None else 0,
+                "source": answer.source[:_MAX_TEXT] if answer is not None else "",
+                "note": visible(note)[:_MAX_TEXT],
+            },
+        }
+
+
+def _recorded(held: HeldPath) -> dict[str, Json]:
+    return {
+        "path": visible(held.path)[:_MAX_TEXT],
+        "holder": held.holding.agent,
+        "reservation_id": held.holding.id,
+        "path_pattern": held.holding.path_pattern[:_MAX_TEXT],
+        "is_own_too": held.is_own_too,
+    }
+
+
+__all__ = ["CannotTell", "Session", "say"]

@@ -1,0 +1,53 @@
+"""What the guard did, told to the server, or left on disk for its next start or minute."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from mcp_agent_mail.guard.server import Json, NoAnswer, Patience, Refused, ServerAt, post
+
+SPOOL_FOLDER = "guard-spool"
+MAX_FILES = 1_000
+MAX_EVENT_BYTES = 16 * 1024
+
+_SUFFIX = ".json"
+
+
+class NotRecorded(Exception):
+    """Neither the server nor the disk took the event. The text says why."""
+
+
+def record(event: Mapping[str, Json], server: ServerAt | None, patience: Patience, storage_root: Path) -> None:
+    """Tell the server while there is time, else leave a file. Raises NotRecorded."""
+    if server is not None:
+        with suppress(NoAnswer, Refused):
+            post(server, "/guard/events", {"events": [event]}, patience)
+            return
+    try:
+        _leave(event, storage_root)
+    except OSError as failed:
+        raise NotRecorded(f"{storage_root}: {failed.strerror}") from failed
+
+
+def _leave(event: Mapping[str, Json], storage_root: Path) -> None:
+    """Whole or not at all, for this user alone."""
+    folder = storage_root / SPOOL_FOLDER
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if sum(name.endswith(_SUFFIX) for name in os.listdir(folder)) >= MAX_FILES:  # noqa: PTH208  # a name is enough
+        raise NotRecorded(f"{folder} holds {MAX_FILES} events already; a server takes them in when it starts")
+    content = json.dumps(event).encode()
+    if len(content) > MAX_EVENT_BYTES:
+        raise NotRecorded(f"the event has more than {MAX_EVENT_BYTES >> 10} KiB")
+    unfinished = folder / f".{event['event_key']}.{os.getpid()}"
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        unfinished.replace(folder / f"{event['event_key']}{_SUFFIX}")
+    except OSError:
+        unfinished.unlink(missing_ok=True)
+        raise
