@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from mcp_agent_mail.domain.pattern_chars import ANY, BRACKET, Atom, atoms_meet, fold, less_dot, read_bracket
 from mcp_agent_mail.domain.pattern_gaps import Piece, meet
@@ -19,7 +20,7 @@ class Glob:
     `prefix` and `suffix` are plain characters that every name it stands for begins and ends with.
     """
 
-    __slots__ = ("_pieces", "ignore_case", "prefix", "suffix", "text")
+    __slots__ = ("_is_void", "_pieces", "ignore_case", "prefix", "suffix", "text")
 
     def __init__(self, text: str, *, ignore_case: bool) -> None:
         self.text = text
@@ -32,11 +33,12 @@ class Glob:
         if ignore_case:
             self.prefix, self.suffix = fold(self.prefix), fold(self.suffix)
         self._pieces: tuple[Piece, ...] | None = None
+        self._is_void: bool | None = None
 
-    @property
-    def pieces(self) -> tuple[Piece, ...]:
+    def pieces(self, work: Work) -> tuple[Piece, ...]:
         """What stands between the stars; plain pieces are strings."""
         if self._pieces is None:
+            work.spend(len(self.text) // 2)
             if "[" in self.text or "\\" in self.text:
                 self._pieces = _read_pieces(self.text, ignore_case=self.ignore_case)
             else:
@@ -47,14 +49,11 @@ class Glob:
                 )
         return self._pieces
 
-    def is_void(self) -> bool:
+    def is_void(self, work: Work) -> bool:
         """No name at all fits: `[z-a]`, or nothing but the dots that are no names."""
-        if "[" not in self.text and "\\" not in self.text:
-            return False
-        pieces = self.pieces
-        return any(not atom for piece in pieces for atom in piece) or (
-            len(pieces) == 1 and len(pieces[0]) <= 2 and all(atom == "." for atom in pieces[0])
-        )
+        if self._is_void is None:
+            self._is_void = ("[" in self.text or "\\" in self.text) and _fit_nothing(self.pieces(work))
+        return self._is_void
 
     def is_every(self) -> bool:
         """`*`: every name."""
@@ -65,13 +64,24 @@ class Glob:
         return len(self.text) > 1 and self.is_every()
 
 
+def _fit_nothing(pieces: Sequence[Piece]) -> bool:
+    return any(not atom for piece in pieces for atom in piece) or (
+        len(pieces) == 1 and len(pieces[0]) <= 2 and all(atom == "." for atom in pieces[0])
+    )
+
+
 Name = str | Glob
 EVERY_NAME = Glob("*", ignore_case=False)
 
 
+def has_special(text: str) -> bool:
+    """Whether anything in `text` is more than itself."""
+    return _SPECIAL.search(text) is not None
+
+
 def read_name(text: str, *, ignore_case: bool) -> Name:
     """One readable segment: what it is without wildcards, or a Glob."""
-    if not _SPECIAL.search(text):
+    if not has_special(text):
         return fold(text) if ignore_case else text
     if "*" in text or "?" in text or "[" in text:
         glob = Glob(text, ignore_case=ignore_case)
@@ -112,17 +122,21 @@ def names_meet(a: Name, b: Name, work: Work) -> bool:
     work.spend(2)
     if not _ends_agree(a, b):
         return False
-    for fixed, other in ((a, b), (b, a)):
-        if len(fixed.pieces) == 1 and len(fixed.pieces[0]) <= 2:
-            return any(meet((piece,), other.pieces, _atoms_meet, work) for piece in _less_dots(fixed.pieces[0]))
-    return not a.is_void() and not b.is_void() and meet(a.pieces, b.pieces, _atoms_meet, work)
+    one, other = a.pieces(work), b.pieces(work)
+    if len(one) > 1 and len(other) > 1:
+        return not a.is_void(work) and not b.is_void(work) and meet(one, other, _atoms_meet, work)
+    if len(one) > 1 or (len(other) == 1 and len(other[0]) < len(one[0])):
+        one, other = other, one
+    if len(one[0]) <= 2:
+        return any(meet((piece,), other, _atoms_meet, work) for piece in _less_dots(one[0]))
+    return meet(one, other, _atoms_meet, work)
 
 
 def _glob_holds(glob: Glob, name: str, work: Work) -> bool:
     work.spend(1)
     if not (name.startswith(glob.prefix) and name.endswith(glob.suffix)):
         return False
-    return meet((name,), glob.pieces, _atoms_meet, work)
+    return meet((name,), glob.pieces(work), _atoms_meet, work)
 
 
 def _ends_agree(a: Glob, b: Glob) -> bool:
@@ -139,5 +153,8 @@ def _less_dots(piece: Piece) -> list[Piece]:
 
 
 def _atoms_meet(a: Atom, b: Atom, work: Work) -> bool:
-    work.spend(1 if isinstance(a, str) or isinstance(b, str) else 1 + len(a) * len(b) // 4)
+    if isinstance(a, str):
+        work.spend(1 if isinstance(b, str) else 2)
+    else:
+        work.spend(2 if isinstance(b, str) else 2 + len(a) * len(b) // 4)
     return atoms_meet(a, b)

@@ -100,7 +100,7 @@ def _check(text: str) -> None:
         raise UnreadablePattern("The pattern holds control characters.", hint="Write one path or pattern, on one line.")
     if not _READABLE.fullmatch(text) and not _SCHEME.match(text):
         raise UnreadablePattern(
-            f"The pattern {text!r:.200} cannot be read: a `[` without its `]`, an unknown class, or a `\\` before nothing.",
+            f"The pattern {text!r:.200} cannot be read: an open `[`, an unknown class, or a `\\` before nothing.",
             hint="Close the bracket, or write \\[ and \\\\ for the characters themselves.",
             data={"pattern": text},
         )
@@ -132,7 +132,7 @@ def _resolved(parts: list[str], text: str) -> tuple[list[str], int]:
         if part in {"", "."}:
             continue
         if part != "..":
-            if part.replace("\\", "") in {".", ".."}:
+            if "\\" in part and part.replace("\\", "") in {".", ".."}:
                 raise _outside(text)
             kept.append(part)
         elif not kept:

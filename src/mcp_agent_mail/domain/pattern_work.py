@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.errors import InvalidInput
 
-WORK_STEPS = 100_000
-"""The bound of one call. A step costs at most about 0.25 microseconds of CPU (docs/adr/0060)."""
+WORK_STEPS = 40_000
+"""The bound of one call. A step costs 0.2 to 0.7 microseconds of CPU (docs/adr/0060)."""
 
 
 class PatternsTooHard(InvalidInput):

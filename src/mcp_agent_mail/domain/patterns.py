@@ -12,7 +12,7 @@ from itertools import takewhile
 
 from mcp_agent_mail.domain.pattern_chars import fold
 from mcp_agent_mail.domain.pattern_gaps import Piece, meet
-from mcp_agent_mail.domain.pattern_names import EVERY_NAME, Glob, Name, names_meet, read_name
+from mcp_agent_mail.domain.pattern_names import EVERY_NAME, Glob, Name, has_special, names_meet, read_name
 from mcp_agent_mail.domain.pattern_text import PatternText, UnreadablePattern, normalise, read_normal
 from mcp_agent_mail.domain.pattern_work import WORK_STEPS, PatternsTooHard, Work
 
@@ -24,6 +24,7 @@ __all__ = [
     "Work",
     "anchor",
     "covers",
+    "last_names",
     "overlap",
     "parse_pattern",
     "stored_pattern",
@@ -61,6 +62,12 @@ class Pattern:
             return self
         return stored_pattern(self.text, is_folder=is_folder, ignore_case=self.ignore_case)
 
+    def with_case(self, *, ignore_case: bool) -> Pattern:
+        """The same pattern where letter case counts, or does not."""
+        if ignore_case == self.ignore_case:
+            return self
+        return stored_pattern(self.text, is_folder=self.is_folder, ignore_case=ignore_case)
+
 
 def parse_pattern(text: str, *, project_root: str | None = None, ignore_case: bool = False) -> Pattern:
     """What a caller wrote, in normal form; UnreadablePattern (INVALID_INPUT) with the reason otherwise.
@@ -81,7 +88,7 @@ def overlap(a: Pattern, b: Pattern, budget: Work) -> bool:
     if a.is_virtual or b.is_virtual:
         return a.is_virtual and b.is_virtual and a.text == b.text
     if a.ignore_case != b.ignore_case:
-        a, b = _folding(a), _folding(b)
+        a, b = a.with_case(ignore_case=True), b.with_case(ignore_case=True)
     if a.plain is not None and b.plain is not None:
         return a.plain.startswith(b.plain) or b.plain.startswith(a.plain)
     return (
@@ -116,15 +123,30 @@ def anchor(pattern: Pattern) -> str:
     return "/".join(first) if all(first == other for other in others) else ""
 
 
-def _folding(pattern: Pattern) -> Pattern:
-    if pattern.ignore_case:
-        return pattern
-    return stored_pattern(pattern.text, is_folder=pattern.is_folder, ignore_case=True)
+def last_names(pattern: Pattern) -> dict[str, bool] | None:
+    """What the last names of the paths and folders it matches can be: whole (False), or how they end (True).
+
+    None where they can be any: it stands for a tree. The law for an index: patterns overlap only if a name of
+    one equals a name of the other, or ends with it and that one is an end, or one of the patterns is a tree.
+    """
+    names: dict[str, bool] = {}
+    for reading in pattern.readings:
+        if not reading[-1]:
+            return None
+        last = reading[-1][-1]
+        if isinstance(last, Glob):
+            names[last.suffix] = True
+        else:
+            names.setdefault(last, False)
+    for folders in pattern.folders:
+        for name in folders:
+            names.setdefault(name, False)
+    return names
 
 
 def _readings_meet(a: Reading, b: Reading, budget: Work) -> bool:
     budget.spend(2)
-    if len(a) > 1 and len(b) > 1 and (_is_void(a) or _is_void(b)):
+    if len(a) > 1 and len(b) > 1 and (_is_void(a, budget) or _is_void(b, budget)):
         return False
     return meet(a, b, names_meet, budget)
 
@@ -134,14 +156,16 @@ def _covers_some(pattern: Pattern, names: tuple[str, ...], budget: Work) -> bool
     return bool(names) and any(meet((names,), (*reading, ()), names_meet, budget) for reading in pattern.readings)
 
 
-def _is_void(reading: Reading) -> bool:
-    return any(isinstance(name, Glob) and name.is_void() for piece in reading for name in piece)
+def _is_void(reading: Reading, budget: Work) -> bool:
+    return any(isinstance(name, Glob) and name.is_void(budget) for piece in reading for name in piece)
 
 
 def _build(parts: PatternText, *, is_folder: bool, ignore_case: bool) -> Pattern:
     text = parts.text
     if parts.is_virtual:
         return Pattern(text=text, ignore_case=ignore_case, is_virtual=True)
+    if not has_special(text):
+        return _build_plain(parts, is_folder=is_folder, ignore_case=ignore_case)
     names = [read_name(segment, ignore_case=ignore_case) for segment in parts.segments]
     below = _names_above_all(names, parts)
     is_literal = below is None and all(isinstance(name, str) for name in names)
@@ -162,6 +186,22 @@ def _build(parts: PatternText, *, is_folder: bool, ignore_case: bool) -> Pattern
         plain="/".join(map(str, path)) + "/" if path is not None and by_name is None else None,
         readings=(main,) if by_name is None or by_name == main else (main, by_name),
         folders=tuple(folders),
+    )
+
+
+def _build_plain(parts: PatternText, *, is_folder: bool, ignore_case: bool) -> Pattern:
+    """The same as `_build` for what most leases are: a path or a folder without any special character."""
+    path = "/".join(parts.segments)
+    path = fold(path) if ignore_case else path
+    names = tuple(path.split("/"))
+    return Pattern(
+        text=parts.text,
+        ignore_case=ignore_case,
+        is_folder=is_folder,
+        is_literal=not parts.ends_in_slash,
+        plain=f"{path}/",
+        readings=(_literal_reading(names, is_tree=parts.ends_in_slash or is_folder),),
+        folders=(names[:-1],),
     )
 
 
