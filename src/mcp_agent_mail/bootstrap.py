@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from mcp_agent_mail.core.clock import Clock, system_clock
+from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.failpoints import NO_FAULTS, Faults, Kill
-from mcp_agent_mail.core.resources import ResourceTable
+from mcp_agent_mail.core.resources import ResourceSpec, ResourceTable
 from mcp_agent_mail.core.settings import Settings
-from mcp_agent_mail.core.tools import ToolTable
+from mcp_agent_mail.core.store_owner import LOCK_FILE as STORE_LOCK
+from mcp_agent_mail.core.store_owner import read_owner
+from mcp_agent_mail.core.tools import ToolSpec, ToolTable
 from mcp_agent_mail.domain.caller import AgentAuth
 from mcp_agent_mail.domain.names import NameEnforcement
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.launch import LOCK_FILE as ARCHIVE_LOCK
 from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER, ArchiverSettings
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.archiving.service import ArchivingService
@@ -22,9 +28,15 @@ from mcp_agent_mail.features.identity.callers import AuthRules
 from mcp_agent_mail.features.identity.resources import identity_resources
 from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.features.identity.tools import identity_tools
+from mcp_agent_mail.features.introspection.locks import KnownLock
+from mcp_agent_mail.features.introspection.resources import introspection_resources
+from mcp_agent_mail.features.introspection.service import IntrospectionService, Rights
+from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.features.messaging.resources import messaging_resources
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.tools import messaging_tools
+from mcp_agent_mail.features.messaging.visibility import find_mailbox, require_to_read_project
+from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.features.projects.resources import project_resources
 from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.features.projects.tools import project_tools
@@ -37,19 +49,24 @@ from mcp_agent_mail.features.upkeep.tools import upkeep_tools
 from mcp_agent_mail.store.database import Store
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Services:
-    """Everything a server, or a command in its place, works with. `close` comes before the store's."""
+    """Everything a server, or a command in its place, works with. `close` comes before the store's.
+
+    The tables come last: they are made of the services.
+    """
 
     projects: ProjectService
     identity: IdentityService
+    guard_installation: GuardInstallation
     messaging: MessagingService
     search: SearchService
     archiving: ArchivingService
     upkeep: HealthService
     activity: Activity
-    tools: ToolTable
-    resources: ResourceTable
+    usage: Usage
+    tools: ToolTable = field(init=False)
+    resources: ResourceTable = field(init=False)
 
     def start(self) -> None:
         """Start what works beside the requests: the archiver. Commands without a server leave it out."""
@@ -90,34 +107,86 @@ def build_services(
     )
     search = SearchService(store)
     upkeep = HealthService(store, place, clock=clock, archive=archiving)
-    return Services(
+    services = Services(
         projects=projects,
         identity=identity,
+        guard_installation=GuardInstallation(store),
         messaging=messaging,
         search=search,
         archiving=archiving,
         upkeep=upkeep,
         activity=activity,
-        tools=ToolTable(
-            [
-                *upkeep_tools(upkeep),
-                *archiving_tools(archiving, identity.caller),
-                *project_tools(projects, identity.caller),
-                *guard_tools(GuardInstallation(store), identity.caller),
-                *identity_tools(identity, identity.caller),
-                *messaging_tools(messaging, identity.caller),
-                *search_tools(search, identity.caller),
-            ]
-        ),
-        resources=ResourceTable(
-            [
-                *upkeep_resources(upkeep),
-                *project_resources(projects, identity.caller),
-                *identity_resources(identity, identity.caller),
-                *messaging_resources(messaging, identity.caller),
-            ]
-        ),
+        usage=Usage(clock=clock),
     )
+    services.tools = ToolTable(_tools(services))
+    introspection = IntrospectionService(
+        services.usage,
+        tools=services.tools.specs(),
+        rights=_rights(store),
+        locks=_locks(settings, archiving),
+        clock=clock,
+    )
+    services.resources = ResourceTable(
+        [*_resources(services), *introspection_resources(introspection, identity.caller)]
+    )
+    return services
+
+
+def _tools(services: Services) -> list[ToolSpec]:
+    """Every tool, in the order in which clients see them."""
+    caller = services.identity.caller
+    return [
+        *upkeep_tools(services.upkeep),
+        *archiving_tools(services.archiving, caller),
+        *project_tools(services.projects, caller),
+        *guard_tools(services.guard_installation, caller),
+        *identity_tools(services.identity, caller),
+        *messaging_tools(services.messaging, caller),
+        *search_tools(services.search, caller),
+    ]
+
+
+def _resources(services: Services) -> list[ResourceSpec]:
+    caller = services.identity.caller
+    return [
+        *upkeep_resources(services.upkeep),
+        *project_resources(services.projects, caller),
+        *identity_resources(services.identity, caller),
+        *messaging_resources(services.messaging, caller),
+    ]
+
+
+def _rights(store: Store) -> Rights:
+    """What introspection asks of the slices above it."""
+
+    def find_project(key: str) -> Project | None:
+        try:
+            return store.read(lambda view: require_project(view, key))
+        except AgentMailError:
+            return None
+
+    return Rights(
+        find_project=find_project,
+        find_agent=lambda name, project: store.read(lambda view: find_mailbox(view, name, project)),
+        require_to_read=require_to_read_project,
+    )
+
+
+def _locks(settings: Settings, archiving: ArchivingService) -> list[KnownLock]:
+    store_lock = settings.storage_root / STORE_LOCK
+    return [
+        KnownLock(path=store_lock, category="store", owner_pid=lambda: _owner_pid(settings.storage_root)),
+        KnownLock(
+            path=settings.storage_root / ARCHIVE_LOCK,
+            category="archive",
+            owner_pid=lambda: archiving.archiver_pid,
+        ),
+    ]
+
+
+def _owner_pid(storage_root: Path) -> int | None:
+    owner = read_owner(storage_root)
+    return None if owner is None else owner.pid
 
 
 def archiver_settings(settings: Settings, *, failpoint: Kill | None = None) -> ArchiverSettings:

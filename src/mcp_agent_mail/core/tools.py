@@ -141,6 +141,9 @@ class ToolTable:
     def __init__(self, specs: Iterable[ToolSpec]) -> None:
         self._specs = {spec.name: spec for spec in specs}
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._specs
+
     def specs(self) -> list[ToolSpec]:
         """All tools, operator-only ones too, in the order of declaration."""
         return list(self._specs.values())

@@ -20,7 +20,7 @@ from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 
 
 def build_http_app(settings: Settings, services: Services, *, operator_token: str) -> HttpApp:
-    calls = Calls(services.tools, services.resources, log_calls=settings.tools_log_enabled)
+    calls = Calls(services.tools, services.resources, log_calls=settings.tools_log_enabled, usage=services.usage)
     token = settings.http_bearer_token
     gate = Gate(
         allowed_hosts=settings.http_allowed_hosts,

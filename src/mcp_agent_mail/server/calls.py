@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.errors import AgentMailError, Internal
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, Json, ToolTable
+from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.server.connection import NO_WISHES, Wishes
 
 logger = logging.getLogger("mcp_agent_mail.server")
@@ -42,14 +43,25 @@ def masked(error: Exception, *, what: str, request_id: str) -> Internal:
 class Calls:
     """Runs the tables. Raises nothing but AgentMailError (and cancellation)."""
 
-    def __init__(self, tools: ToolTable, resources: ResourceTable, *, log_calls: bool = False) -> None:
+    def __init__(
+        self, tools: ToolTable, resources: ResourceTable, *, log_calls: bool = False, usage: Usage | None = None
+    ) -> None:
         self.tools = tools
         self.resources = resources
         self._log_calls = log_calls
+        self._usage = usage
 
     async def run_tool(self, name: str, arguments: Mapping[str, Json], facts: RequestFacts) -> Json:
-        running = self.tools.run(name, arguments, facts.credentials)
-        return await self._guard(running, f"tool {name:.100}", facts)
+        running = self._guard(self.tools.run(name, arguments, facts.credentials), f"tool {name:.100}", facts)
+        if self._usage is None or name not in self.tools:
+            return await running
+        started, failed = time.perf_counter(), True
+        try:
+            result = await running
+            failed = False
+            return result
+        finally:
+            _note(self._usage, name, time.perf_counter() - started, failed=failed, arguments=arguments)
 
     async def read_resource(self, uri: str, facts: RequestFacts) -> Json:
         running = self.resources.read(uri, facts.credentials)
@@ -64,6 +76,16 @@ class Calls:
             raise
         except Exception as error:  # noqa: BLE001  # the one place where a bug becomes INTERNAL
             raise masked(error, what=what, request_id=facts.request_id) from None
+
+
+_PROJECT_ARGUMENTS = ("project_key", "human_key", "product_key")
+_AGENT_ARGUMENTS = ("agent_name", "sender_name", "from_agent", "requester", "name")
+
+
+def _note(usage: Usage, tool: str, took_s: float, *, failed: bool, arguments: Mapping[str, Json]) -> None:
+    project = next((arguments[name] for name in _PROJECT_ARGUMENTS if name in arguments), None)
+    agent = next((arguments[name] for name in _AGENT_ARGUMENTS if name in arguments), None)
+    usage.note(tool, took_s, failed=failed, project=project, agent=agent)
 
 
 async def _logged(running: Awaitable[Json], what: str, facts: RequestFacts) -> Json:

@@ -148,6 +148,11 @@ class ArchivingService:
         """What fails just now and what to do about it, the newest of several; None when every archive is written."""
         return self._health.newest()
 
+    @property
+    def archiver_pid(self) -> int | None:
+        """Of the child process that runs now."""
+        return None if self._process is None else self._process.pid
+
     def status(self) -> ArchiveStatus:
         now = self._clock()
         return ArchiveStatus(
@@ -155,7 +160,7 @@ class ArchivingService:
             last_commit_at=self._store.read(lambda view: view.outbox.last_commit_at()),
             last_error=self._health.last_error,
             problems=dict(self._health.problems),
-            archiver_pid=None if self._process is None else self._process.pid,
+            archiver_pid=self.archiver_pid,
             restarts=self._health.restarts,
             lag_p50_s=self._lags.percentile(0.5),
             lag_p99_s=self._lags.percentile(0.99),

@@ -1,0 +1,156 @@
+"""What the `tooling` resources show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mcp_agent_mail.core.clock import Micros, iso
+from mcp_agent_mail.core.tools import TOKEN_ARGUMENTS, Json, ToolSpec
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.introspection.catalogue import CLUSTERS, PLAYBOOKS
+from mcp_agent_mail.features.introspection.locks import LockState
+from mcp_agent_mail.features.introspection.service import capability
+from mcp_agent_mail.features.introspection.usage import RecentCall, Usage
+
+METRICS_URI = "resource://tooling/metrics"
+OUTPUT_FORMATS: dict[str, Json] = {
+    "default": "json",
+    "tool_param": "format",
+    "resource_query": "format",
+    "values": ["json", "toon", "md"],
+    "toon_envelope": {
+        "format": "toon",
+        "data": "the result as TOON text",
+        "meta": {"requested": "toon", "source": "default, header, query or argument"},
+    },
+}
+
+
+def show_directory(specs: Sequence[ToolSpec], now: Micros) -> Json:
+    by_name = {spec.name: spec for spec in specs}
+    clusters = []
+    for name, cluster in CLUSTERS.items():
+        tools = [_directory_entry(by_name[tool]) for tool in cluster.tools if tool in by_name]
+        if tools:
+            clusters.append({"name": name, "purpose": cluster.purpose, "tools": tools})
+    return {
+        "generated_at": iso(now),
+        "metrics_uri": METRICS_URI,
+        "output_formats": OUTPUT_FORMATS,
+        "clusters": clusters,
+        "playbooks": [
+            {"workflow": workflow, "sequence": [tool for tool in sequence if tool in by_name]}
+            for workflow, sequence in PLAYBOOKS.items()
+        ],
+    }
+
+
+def _directory_entry(spec: ToolSpec) -> Json:
+    guidance = CLUSTERS[spec.cluster].tools[spec.name]
+    able = [capability(spec)]
+    return {
+        "name": spec.name,
+        "summary": spec.description.split("\n\n")[0].replace("\n", " "),
+        "use_when": guidance.use_when,
+        "related": list(guidance.related),
+        "expected_frequency": guidance.frequency,
+        "required_capabilities": able,
+        "capabilities": able,
+        "usage_examples": [
+            {"hint": hint, "sample": f"{spec.name} {json.dumps(arguments)}"}
+            for hint, arguments in guidance.examples.items()
+        ],
+        "complexity": guidance.complexity,
+    }
+
+
+def show_schemas(specs: Sequence[ToolSpec], now: Micros) -> Json:
+    return {
+        "generated_at": iso(now),
+        "global_optional": [*TOKEN_ARGUMENTS, "format"],
+        "output_formats": OUTPUT_FORMATS,
+        "tools": {spec.name: _schema(spec) for spec in specs},
+    }
+
+
+def _schema(spec: ToolSpec) -> Json:
+    properties: dict[str, Any] = dict(spec.schema["properties"])  # JSON schemas
+    required = spec.schema.get("required", [])
+    return {
+        "required": list(required),
+        "optional": [name for name in properties if name not in required],
+        "shapes": properties,
+        "aliases": {},
+    }
+
+
+def show_metrics(specs: Sequence[ToolSpec], usage: Usage, now: Micros) -> Json:
+    return {"generated_at": iso(now), "tools": [_metrics(spec, usage) for spec in specs]}
+
+
+def _metrics(spec: ToolSpec, usage: Usage) -> Json:
+    figures = usage.of(spec.name)
+    guidance = CLUSTERS[spec.cluster].tools[spec.name]
+    return {
+        "name": spec.name,
+        "calls": figures.calls,
+        "errors": figures.errors,
+        "p50_ms": _ms(figures.quantile_s(0.50)),
+        "p95_ms": _ms(figures.quantile_s(0.95)),
+        "p99_ms": _ms(figures.quantile_s(0.99)),
+        "cluster": spec.cluster,
+        "capabilities": [capability(spec)],
+        "complexity": guidance.complexity,
+    }
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds * 1_000, 3)
+
+
+def show_locks(states: Sequence[LockState]) -> Json:
+    active = sum(state.owner_pid is not None for state in states)
+    return {
+        "locks": [
+            {
+                "path": str(state.path),
+                "category": state.category,
+                "status": "held" if state.owner_pid is not None else "free",
+                "owner_pid": state.owner_pid,
+                "owner_alive": state.owner_alive,
+                "created_ts": iso(state.created_ts),
+                "age_seconds": round(state.age_s, 3),
+                "stale_suspected": False,
+            }
+            for state in states
+        ],
+        "summary": {"total": len(states), "active": active, "stale": 0, "metadata_missing": 0},
+    }
+
+
+def show_capabilities(project: Project, agent: Agent, able: Sequence[str], now: Micros) -> Json:
+    return {
+        "generated_at": iso(now),
+        "agent": agent.name,
+        "project": project.human_key,
+        "capabilities": list(able),
+    }
+
+
+def show_recent(
+    calls: Iterable[tuple[RecentCall, Project | None]], clusters: dict[str, str], window_s: int, now: Micros
+) -> Json:
+    entries = [
+        {
+            "timestamp": iso(call.at),
+            "tool": call.tool,
+            "project": call.project if project is None else project.human_key,
+            "agent": call.agent,
+            "cluster": clusters.get(call.tool),
+        }
+        for call, project in calls
+    ]
+    return {"generated_at": iso(now), "window_seconds": window_s, "count": len(entries), "entries": entries}

@@ -1,0 +1,109 @@
+"""What a server says of itself: its tools, how they are used, its locks, who may do what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.clock import SECOND, Clock, Micros
+from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.tools import ToolSpec
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.caller import Caller, require_to_read_mail
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.introspection.locks import KnownLock, LockState, look_at
+from mcp_agent_mail.features.introspection.usage import RecentCall, Usage
+
+MAX_ENTRIES = 1_000
+
+FindProject = Callable[[str], Project | None]
+FindAgent = Callable[[str, str | None], tuple[Agent, Project]]
+"""By name, and the project's key when it is given; raises when there is none or there are several."""
+
+MayRead = Callable[[Caller, Project], None]
+"""Raises unless the caller may read the project's mail."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rights:
+    """What the slices above know of names and rights."""
+
+    find_project: FindProject
+    find_agent: FindAgent
+    require_to_read: MayRead
+
+    def may_read(self, caller: Caller, project: Project) -> bool:
+        try:
+            self.require_to_read(caller, project)
+        except AgentMailError:
+            return False
+        return True
+
+
+class IntrospectionService:
+    """`tools` are the declared ones; those of the operator are left out of everything that is shown."""
+
+    def __init__(
+        self,
+        usage: Usage,
+        *,
+        tools: Sequence[ToolSpec],
+        rights: Rights,
+        locks: Sequence[KnownLock],
+        clock: Clock,
+    ) -> None:
+        self.usage = usage
+        self.clock = clock
+        self._tools = [spec for spec in tools if not spec.operator_only]
+        self._rights = rights
+        self._locks = locks
+
+    def tools(self) -> list[ToolSpec]:
+        """Those that MCP clients may see."""
+        return list(self._tools)
+
+    def locks(self) -> list[LockState]:
+        return look_at(self._locks, self.clock)
+
+    def capabilities(self, caller: Caller, agent: str, project: str | None) -> tuple[Project, Agent, list[str]]:
+        """What the agent may do here: a retired one reads."""
+        found_agent, found_project = self._rights.find_agent(agent, project)
+        self._rights.require_to_read(caller, found_project)
+        able = {
+            capability(spec)
+            for spec in self.tools()
+            if spec.read_only or not (found_agent.is_retired or found_project.is_archived)
+        }
+        return found_project, found_agent, sorted(able)
+
+    def recent(
+        self, caller: Caller, window_s: int, *, agent: str | None, project: str | None
+    ) -> list[tuple[RecentCall, Project | None]]:
+        """Calls of the last `window_s` seconds, newest first, at most 1,000, of projects the caller may read."""
+        require_to_read_mail(caller)
+        since = Micros(self.clock() - window_s * SECOND)
+        wanted = None if project is None else self._rights.find_project(project)
+        named = agent.strip().lower() if agent is not None else None
+        projects: dict[str, Project | None] = {}
+        chosen: list[tuple[RecentCall, Project | None]] = []
+        for call in self.usage.recent(since):
+            found = self._project_of(call, projects)
+            of_agent = named is None or (call.agent or "").lower() == named
+            of_project = project is None or (found is not None and wanted is not None and found.id == wanted.id)
+            if of_agent and of_project and (found is None or self._rights.may_read(caller, found)):
+                chosen.append((call, found))
+                if len(chosen) == MAX_ENTRIES:
+                    break
+        return chosen
+
+    def _project_of(self, call: RecentCall, known: dict[str, Project | None]) -> Project | None:
+        if call.project is None:
+            return None
+        if call.project not in known:
+            known[call.project] = self._rights.find_project(call.project)
+        return known[call.project]
+
+
+def capability(spec: ToolSpec) -> str:
+    """What a caller must be able to do to use the tool: its cluster, and whether it changes anything."""
+    return f"{spec.cluster}:{'read' if spec.read_only else 'write'}"
