@@ -1,0 +1,39 @@
+"""What the use cases of build slots answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.domain.leases import Lease
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotRequest:
+    """Who asks for which slot, where."""
+
+    project_key: str
+    agent_name: str
+    slot: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acquired:
+    """`granted` is None when others hold the slot: `conflicts`, longest first, a bounded number of them."""
+
+    granted: Lease | None
+    conflicts: list[Lease]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renewed:
+    """None: the agent does not hold the slot."""
+
+    expires_ts: Micros | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """None: the agent does not hold the slot."""
+
+    released_ts: Micros | None
