@@ -1,0 +1,75 @@
+"""Counting and timing calls."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.features.introspection.usage import BOUNDS_S, MAX_TOOLS, Usage
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = Micros(0)
+
+    def __call__(self) -> Micros:
+        return self.now
+
+
+def usage_of(*durations: float) -> Usage:
+    usage = Usage(clock=Clock())
+    for took in durations:
+        usage.note("send_message", took, failed=False, project="/code/app", agent="BlueLake")
+    return usage
+
+
+def test_calls_and_errors_are_counted_per_tool() -> None:
+    usage = usage_of(0.001, 0.001)
+    usage.note("send_message", 0.001, failed=True, project=None, agent=None)
+    usage.note("whois", 0.001, failed=False, project=None, agent=None)
+
+    assert {name: (figures.calls, figures.errors) for name, figures in usage.tools().items()} == {
+        "send_message": (3, 1),
+        "whois": (1, 0),
+    }
+
+
+@given(st.lists(st.floats(60e-6, 100), min_size=1, max_size=200), st.sampled_from([0.5, 0.95, 0.99]))
+def test_a_quantile_is_right_within_a_fifth(durations: list[float], share: float) -> None:
+    quantile = usage_of(*durations).of("send_message").quantile_s(share)
+
+    ordered = sorted(durations)
+    exact = next(value for rank, value in enumerate(ordered, start=1) if rank >= share * len(ordered))
+    assert quantile == pytest.approx(exact, rel=0.21)
+
+
+def test_what_takes_longer_than_every_bound_counts_as_the_last() -> None:
+    assert usage_of(1e6).of("send_message").quantile_s(0.5) is not None
+    assert usage_of(1e6).of("send_message").counts[len(BOUNDS_S)] == 1
+
+
+def test_without_calls_there_is_no_quantile() -> None:
+    assert Usage(clock=Clock()).of("whois").quantile_s(0.5) is None
+
+
+def test_recent_calls_are_newest_first_and_no_older_than_asked() -> None:
+    clock = Clock()
+    usage = Usage(clock=clock)
+    for second in range(5):
+        clock.now = Micros(second * SECOND)
+        usage.note(f"tool-{second}", 0.001, failed=False, project=None, agent=None)
+
+    assert [call.tool for call in usage.recent(Micros(3 * SECOND))] == ["tool-4", "tool-3"]
+
+
+def test_what_is_kept_is_bounded() -> None:
+    usage = Usage(clock=Clock(), max_recent=10)
+    for number in range(2 * MAX_TOOLS):
+        usage.note(f"tool-{number}", 0.001, failed=False, project="x" * 5_000, agent=["no", "name"])
+
+    recent = list(usage.recent(Micros(0)))
+    assert len(usage.tools()) == MAX_TOOLS
+    assert len(recent) == 10
+    assert {(len(call.project or ""), call.agent) for call in recent} == {(200, None)}
