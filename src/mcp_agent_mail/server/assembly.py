@@ -17,6 +17,8 @@ from mcp_agent_mail.server.formats import Output, OutputFormat
 from mcp_agent_mail.server.http import HttpApp, HttpOptions
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
+from mcp_agent_mail.server.metrics import PATH as METRICS
+from mcp_agent_mail.server.metrics import MetricsPage
 
 
 def build_http_app(settings: Settings, services: Services, *, operator_token: str) -> HttpApp:
@@ -36,6 +38,7 @@ def build_http_app(settings: Settings, services: Services, *, operator_token: st
             http_path=settings.http_path,
             log_requests=settings.http_request_log_enabled,
             connections=connections_of(settings),
+            routes={METRICS: MetricsPage(services.usage, services.archiving.status).answer},
         ),
         is_ready=services.upkeep.is_ready,
     )

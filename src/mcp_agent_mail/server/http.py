@@ -10,7 +10,7 @@ import itertools
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -42,13 +42,17 @@ def both_forms(paths: tuple[str, ...]) -> frozenset[str]:
     return frozenset(form for path in bare for form in (path, f"{path.rstrip('/')}/"))
 
 
+Route = Callable[[Scope, RequestFacts, Receive, Send], Awaitable[None]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpOptions:
-    """`http_path` is one more path for MCP beside `MCP_PATHS`."""
+    """`http_path` is one more path for MCP beside `MCP_PATHS`; `routes` are whole paths, protected as `/rpc` is."""
 
     http_path: str = MCP_PATHS[0]
     log_requests: bool = False
     connections: Connections = field(default_factory=lambda: Connections(Profiles()))
+    routes: Mapping[str, Route] = field(default_factory=dict)
 
 
 class HttpApp:
@@ -67,6 +71,7 @@ class HttpApp:
         self._rpc = Rpc(calls)
         self._gate = gate
         self._connections = options.connections
+        self._routes = options.routes
         self._mcp_paths = both_forms((*MCP_PATHS, options.http_path))
         self._is_ready = is_ready
         self._log_requests = options.log_requests
@@ -103,7 +108,7 @@ class HttpApp:
         path: str = scope["path"]
         if path.startswith(("/health/", _WELL_KNOWN)) and await self._answer_open(path, send):
             return
-        is_rpc = path.startswith(PREFIX)
+        is_rpc = path.startswith(PREFIX) or path in self._routes
         admitted = self._gate.check_source(headers) or self._gate.check_token(
             headers, _peer(scope), operator_may=is_rpc
         )
@@ -125,6 +130,8 @@ class HttpApp:
         if path in self._mcp_paths:
             scope[FACTS] = facts
             await self._endpoint.answer(scope, headers, receive, send)
+        elif route := self._routes.get(path):
+            await route(scope, facts, receive, send)
         elif is_rpc:
             await self._rpc.answer(path[len(PREFIX) :], scope["method"], headers, facts, receive, send)
         else:

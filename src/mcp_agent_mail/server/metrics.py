@@ -1,0 +1,120 @@
+"""`GET /metrics`: the server's figures for Prometheus. Labels are names of tools, never of agents or projects."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from starlette.types import Receive, Scope, Send
+
+from mcp_agent_mail import __version__
+from mcp_agent_mail.features.archiving.service import ArchiveStatus
+from mcp_agent_mail.features.introspection.usage import BOUNDS_S, ToolFigures, Usage
+from mcp_agent_mail.server.calls import RequestFacts
+from mcp_agent_mail.server.replies import send_text, send_value
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.core import Metric
+
+PATH = "/metrics"
+_MEDIA_TYPE = "text/plain; version=0.0.4"
+_PREFIX = "mcp_agent_mail"
+_EVERY = 2
+"""Of the buckets in memory every second one is shown: powers of two from 100 microseconds."""
+
+
+class MetricsPage:
+    def __init__(self, usage: Usage, archive: Callable[[], ArchiveStatus]) -> None:
+        self._usage = usage
+        self._archive = archive
+        self._registry: CollectorRegistry | None = None
+
+    async def answer(self, scope: Scope, _facts: RequestFacts, _receive: Receive, send: Send) -> None:
+        if scope["method"] != "GET":
+            await send_value(send, 405, {"detail": f"Use GET {PATH}."}, (b"allow", b"GET"))
+            return
+        if self._registry is None:
+            # The library takes 0.14 s to import: only who scrapes pays, and nobody waits on the event loop.
+            self._registry = await asyncio.to_thread(self._make_registry)
+        await send_text(send, 200, _MEDIA_TYPE, self._render(self._registry))
+
+    def _make_registry(self) -> CollectorRegistry:
+        from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector  # noqa: PLC0415
+
+        registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
+        registry.register(_Figures(self._usage, self._archive))
+        return registry
+
+    def _render(self, registry: CollectorRegistry) -> str:
+        from prometheus_client import generate_latest  # noqa: PLC0415
+
+        return generate_latest(registry).decode()
+
+
+class _Figures:
+    """What Prometheus' library asks for at each scrape."""
+
+    def __init__(self, usage: Usage, archive: Callable[[], ArchiveStatus]) -> None:
+        self._usage = usage
+        self._archive = archive
+
+    def describe(self) -> list[Metric]:
+        """Nothing: registering must not look at the store."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        from prometheus_client.core import InfoMetricFamily  # noqa: PLC0415
+
+        info = InfoMetricFamily(f"{_PREFIX}_build", "The version that runs.")
+        info.add_metric([], {"version": __version__})
+        yield info
+        yield from _of_tools(self._usage.tools())
+        yield from _of_archive(self._archive())
+
+
+def _of_tools(tools: dict[str, ToolFigures]) -> Iterator[Metric]:
+    from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily  # noqa: PLC0415
+
+    calls = CounterMetricFamily(
+        f"{_PREFIX}_tool_calls", "Calls of a tool by how they ended.", labels=["tool", "outcome"]
+    )
+    durations = HistogramMetricFamily(f"{_PREFIX}_tool_duration_seconds", "How long calls took.", labels=["tool"])
+    for name, figures in tools.items():
+        calls.add_metric([name, "ok"], figures.calls - figures.errors)
+        calls.add_metric([name, "error"], figures.errors)
+        durations.add_metric([name], _buckets(figures), figures.total_s)
+    yield calls
+    yield durations
+
+
+def _buckets(figures: ToolFigures) -> list[tuple[str, float]]:
+    """Cumulative counts by upper bound, as Prometheus wants them."""
+    buckets: list[tuple[str, float]] = []
+    seen = 0
+    for index, bound in enumerate(BOUNDS_S):
+        seen += figures.counts[index]
+        if index % _EVERY == 0:
+            buckets.append((f"{bound:.6g}", seen))
+    return [*buckets, ("+Inf", figures.calls)]
+
+
+def _of_archive(status: ArchiveStatus) -> Iterator[Metric]:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily  # noqa: PLC0415
+
+    pending = GaugeMetricFamily(f"{_PREFIX}_archive_pending_events", "Events that are not in Git yet.")
+    pending.add_metric([], status.backlog.pending_events)
+    oldest = GaugeMetricFamily(f"{_PREFIX}_archive_oldest_pending_seconds", "Age of the oldest of them.")
+    oldest.add_metric([], status.backlog.oldest_pending_s)
+    problems = GaugeMetricFamily(f"{_PREFIX}_archive_problems", "Archives, or the archiver, that fail just now.")
+    problems.add_metric([], len(status.problems))
+    restarts = CounterMetricFamily(f"{_PREFIX}_archiver_restarts", "How often the archiver was started again.")
+    restarts.add_metric([], status.restarts)
+    lag = GaugeMetricFamily(f"{_PREFIX}_archive_lag_seconds", "From event to commit, of late.", labels=["quantile"])
+    for quantile, seconds in (("0.5", status.lag_p50_s), ("0.99", status.lag_p99_s)):
+        if seconds is not None:
+            lag.add_metric([quantile], seconds)
+    yield from (pending, oldest, problems, restarts, lag)
