@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mcp_agent_mail.guard.hook_chain import Change, HookInTheWay, former_of
 from mcp_agent_mail.guard.hook_place import GUARDED, OUR_FOLDER, CodeRepository
-from mcp_agent_mail.guard.hook_shim import Kind, forwarder, guard_shim, is_runnable, kind_of, write_shim
+from mcp_agent_mail.guard.hook_shim import Kind, Program, forwarder, guard_shim, is_runnable, kind_of, write_shim
 
 _CONFIG = "hooks.config"
 _INCLUDED = f"{OUR_FOLDER}/{_CONFIG}"
@@ -46,10 +46,10 @@ def is_in_front(repository: CodeRepository) -> bool:
     return bool(paths) and paths[-1][1] == str(repository.front_hooks)
 
 
-def place_in_front(repository: CodeRepository) -> Change:
+def place_in_front(repository: CodeRepository, program: Program) -> Change:
     """Safe to repeat. Raises HookInTheWay."""
     folder = repository.front_hooks
-    wanted = _files(repository)
+    wanted = _files(repository, program)
     for path in wanted:
         if kind_of(path) not in (Kind.NOTHING, Kind.OURS):
             raise HookInTheWay(
@@ -83,7 +83,7 @@ def leave_front(repository: CodeRepository) -> tuple[bool, list[str]]:
     return was_there, left
 
 
-def _files(repository: CodeRepository) -> dict[Path, bytes]:
+def _files(repository: CodeRepository, program: Program) -> dict[Path, bytes]:
     """Every file of our folder. The guard's former hooks are forwarders, so its files are the same everywhere."""
     folder = repository.front_hooks
     others = Path(repository.top, hooks_path_of_others(repository) or repository.plain_hooks)
@@ -92,7 +92,7 @@ def _files(repository: CodeRepository) -> dict[Path, bytes]:
     files = {folder / name: forward for name in (*_FORWARDED, *there)}
     for hook in GUARDED:
         files[former_of(folder / hook)] = forward
-        files[folder / hook] = guard_shim(hook)
+        files[folder / hook] = guard_shim(hook, program)
     return files
 
 

@@ -11,6 +11,7 @@ import re
 import shlex
 import stat
 import sys
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -47,9 +48,21 @@ _ASKS_NAME = re.compile(
 )
 
 
-def guard_shim(hook: str) -> bytes:
-    """`pre-commit` or `pre-push`. It names the interpreter and the package that are running now."""
-    return _shim("guard.sh", hook=hook, python=sys.executable, packages=str(_PACKAGE.parent))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """What a hook starts: an interpreter, and the folder that holds the package."""
+
+    python: str
+    packages: str
+
+    @classmethod
+    def running(cls) -> Program:
+        return cls(python=sys.executable, packages=str(_PACKAGE.parent))
+
+
+def guard_shim(hook: str, program: Program) -> bytes:
+    """`pre-commit` or `pre-push`."""
+    return _shim("guard.sh", hook=hook, python=program.python, packages=program.packages)
 
 
 def forwarder(folder: Path) -> bytes:

@@ -111,7 +111,7 @@ def _folder(repository: CodeRepository, hooks_path: str | None, *, in_front: boo
 
 def _standing(repository: CodeRepository, folder: Path, hook: str) -> HookStanding:
     path = folder / hook
-    former = former_of(path)
+    former = _former(repository, path)
     has_former = lies_at(former)
     kind = kind_of(path)
     if kind is Kind.OURS and is_runnable(path):
@@ -127,6 +127,13 @@ def _standing(repository: CodeRepository, folder: Path, hook: str) -> HookStandi
     else:
         standing = Standing.MISSING
     return HookStanding(hook=hook, path=path, standing=standing, former=former if has_former else None)
+
+
+def _former(repository: CodeRepository, path: Path) -> Path:
+    """In our own folder that is a forwarder: the hook itself is what people want to know."""
+    if path.parent != repository.front_hooks:
+        return former_of(path)
+    return repository.top / (hooks_path_of_others(repository) or repository.plain_hooks) / path.name
 
 
 def _is_called_by(path: Path) -> bool:

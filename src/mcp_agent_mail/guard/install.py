@@ -13,7 +13,7 @@ from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.guard.hook_chain import Change, chain, former_of, require_room, unchain
 from mcp_agent_mail.guard.hook_front import hooks_path_of_others, leave_front, place_in_front
 from mcp_agent_mail.guard.hook_place import GUARDED, PROJECT_KEY, CodeRepository, find_code_repository, only_one
-from mcp_agent_mail.guard.hook_shim import Kind, asks_its_name, guard_shim, kind_of
+from mcp_agent_mail.guard.hook_shim import Kind, Program, asks_its_name, guard_shim, kind_of
 
 _RECORDED_KEY = "agent-mail.installedProject"
 """What `install` wrote under `PROJECT_KEY`: only that is `uninstall`'s to remove."""
@@ -39,18 +39,20 @@ class Uninstalled:
     left: Sequence[str]
 
 
-def install_guard(path: Path, project: str, *, replace: bool = False) -> Installed:
+def install_guard(path: Path, project: str, *, replace: bool = False, program: Program | None = None) -> Installed:
     """Guard the repository that `path` lies in, as one of `project` (its human key). Safe to repeat.
 
-    Raises NoCodeRepository, OtherProject (unless `replace`), HookInTheWay; nothing is changed then.
+    The hooks start `program`, else what is running now. Raises NoCodeRepository, OtherProject (unless
+    `replace`) and HookInTheWay, and has changed nothing then.
     """
     repository = find_code_repository(path)
+    program = program or Program.running()
     with only_one(repository):
         recorded = repository.config(PROJECT_KEY)
         if recorded not in (None, project) and not replace:
             raise _other_project(repository, str(recorded), project)
         in_front = _must_stand_in_front(repository)
-        status = _stand_in_front(repository) if in_front else _stand_in_plain(repository)
+        status = (_stand_in_front if in_front else _stand_in_plain)(repository, program)
         if recorded != project:
             repository.set_config(PROJECT_KEY, project)
             repository.set_config(_RECORDED_KEY, project)
@@ -82,6 +84,12 @@ def recorded_project(path: Path) -> str | None:
     return find_code_repository(path).config(PROJECT_KEY)
 
 
+def default_project(repository: CodeRepository) -> str:
+    """What all work trees of the repository mean: the main one's top, or this one's where there is no main one."""
+    common_dir = repository.common_dir
+    return str(common_dir.parent if common_dir.name == ".git" else repository.top)
+
+
 def _must_stand_in_front(repository: CodeRepository) -> bool:
     """Whether the folder where Git looks is somebody else's, or a hook in it must keep its name."""
     if hooks_path_of_others(repository) is not None:
@@ -93,20 +101,20 @@ def _must_stand_in_front(repository: CodeRepository) -> bool:
     return any(kind_of(path) is Kind.FOREIGN and asks_its_name(path) for path in there)
 
 
-def _stand_in_plain(repository: CodeRepository) -> Change:
+def _stand_in_plain(repository: CodeRepository, program: Program) -> Change:
     plain = repository.plain_hooks
     plain.mkdir(exist_ok=True)
     for hook in GUARDED:
         require_room(plain / hook)
-    changes = [chain(plain / hook, guard_shim(hook)) for hook in GUARDED]
+    changes = [chain(plain / hook, guard_shim(hook, program)) for hook in GUARDED]
     if leave_front(repository)[0]:
         changes.append(Change.INSTALLED)
     return next((change for change in (Change.CHAINED, Change.INSTALLED) if change in changes), Change.UNCHANGED)
 
 
-def _stand_in_front(repository: CodeRepository) -> Change:
+def _stand_in_front(repository: CodeRepository, program: Program) -> Change:
     """An earlier installation may have left ours where Git no longer looks."""
-    status = place_in_front(repository)
+    status = place_in_front(repository, program)
     for hook in GUARDED:
         unchain(repository.plain_hooks / hook)
     return status
