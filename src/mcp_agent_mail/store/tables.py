@@ -229,11 +229,13 @@ class GuardEventRow(SQLModel, table=True):
     __tablename__ = "guard_events"
     __table_args__: ClassVar[tuple[Any, ...]] = (
         CheckConstraint("action IN ('refused', 'warned', 'bypassed', 'failed')"),
-        Index("guard_events_project", "project_id", "id"),
+        Index("guard_events_project", "project_id", text("ts DESC"), text("id DESC")),
+        Index("guard_events_newest", text("ts DESC"), text("id DESC")),
     )
 
     id: int | None = Field(default=None, primary_key=True)
-    project_id: int = Field(foreign_key="projects.id")
+    project_id: int | None = Field(foreign_key="projects.id")
+    project: str = Field(sa_type=Text)
     event_key: str = Field(unique=True, sa_type=Text)
     ts: int
     action: str = Field(sa_type=Text)

@@ -6,6 +6,7 @@ import sqlite3
 
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.store.agents import Agents
+from mcp_agent_mail.store.guard_events import GuardEvents
 from mcp_agent_mail.store.holders import Holders
 from mcp_agent_mail.store.idempotency import IdempotencyKeys
 from mcp_agent_mail.store.inboxes import Inboxes
@@ -25,6 +26,7 @@ class View:
         self.messages = Messages(connection)
         self.inboxes = Inboxes(connection)
         self.leases = Leases(connection)
+        self.guard_events = GuardEvents(connection)
         self.holders = Holders(connection)
         self.outbox = Outbox(connection)
         self.idempotency_keys = IdempotencyKeys(connection)

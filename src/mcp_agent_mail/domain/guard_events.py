@@ -1,0 +1,90 @@
+"""What the guard did in a code repository, as it reports it: checked here, whoever sent it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from mcp_agent_mail.core.clock import Micros, parse_time
+from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.domain.guarding import Action
+
+HOOKS = ("pre-commit", "pre-push", "check")
+MAX_DETAIL_BYTES = 12_000
+MAX_EVENTS_AT_ONCE = 100
+
+_ACTIONS = tuple(action.value for action in Action if action is not Action.PASSED)
+_KEY = re.compile(r"[0-9a-f]{32}")
+_MAX_NAME = 64
+_MAX_PATH = 4_096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewGuardEvent:
+    """`event_key` is the guard's own random name for it, so that a repeat is stored once. `detail` is JSON text."""
+
+    event_key: str
+    ts: Micros
+    project: str
+    action: Action
+    hook: str
+    agent: str | None
+    repository: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardEvent(NewGuardEvent):
+    """As stored. `project_id` is None where no project had the key: `project` says what the guard took it for."""
+
+    id: int
+    project_id: ProjectId | None
+
+
+def read_guard_event(value: object, now: Micros) -> NewGuardEvent:
+    """Raises InvalidInput. A time that is still to come is now: a wrong clock must not stay newest for ever."""
+    if not isinstance(value, Mapping):
+        raise _unfit("an event is an object")
+    key, hook = _text(value, "event_key", _MAX_NAME), _text(value, "hook", _MAX_NAME)
+    action = _text(value, "action", _MAX_NAME)
+    if not _KEY.fullmatch(key):
+        raise _unfit("event_key is 32 hexadecimal digits")
+    if hook not in HOOKS:
+        raise _unfit(f"hook is one of {', '.join(HOOKS)}")
+    if action not in _ACTIONS:
+        raise _unfit(f"action is one of {', '.join(_ACTIONS)}")
+    detail = json.dumps(value.get("detail"), ensure_ascii=True)
+    if not isinstance(value.get("detail"), Mapping) or len(detail) > MAX_DETAIL_BYTES:
+        raise _unfit(f"detail is an object of at most {MAX_DETAIL_BYTES:,} bytes")
+    try:
+        ts = parse_time(_text(value, "ts", _MAX_NAME))
+    except ValueError as unreadable:
+        raise _unfit("ts is a time") from unreadable
+    repository = unquote_to_bytes(_text(value, "repository", _MAX_PATH)).decode("utf-8", "backslashreplace")
+    return NewGuardEvent(
+        event_key=key,
+        ts=min(ts, now),
+        project=_text(value, "project", _MAX_PATH),
+        action=Action(action),
+        hook=hook,
+        agent=_text(value, "agent", _MAX_NAME) if value.get("agent") is not None else None,
+        repository=repository,
+        detail=detail,
+    )
+
+
+def _text(value: Mapping[str, Any], name: str, max_length: int) -> str:
+    text = value.get(name)
+    if not isinstance(text, str) or len(text) > max_length:
+        raise _unfit(f"{name} is text of at most {max_length} characters")
+    # A lone surrogate cannot be stored, nor sent on.
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _unfit(why: str) -> InvalidInput:
+    return InvalidInput(f"This is no guard event: {why}.", hint="docs/reference/http.md shows one.")

@@ -1,0 +1,33 @@
+"""What the guard did, for the operator: over `/rpc` and in process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from mcp_agent_mail.core.params import Count, Text
+from mcp_agent_mail.core.tools import Json, ToolSpec, tool
+from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.features.guarding.schemas import event_value
+from mcp_agent_mail.features.guarding.service import GuardingService
+
+
+def guard_log_tools(service: GuardingService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+    async def list_guard_events(
+        project_key: Annotated[str | None, Text(max_length=4_096)] = None,
+        limit: Annotated[int, Count(1, 1000)] = 50,
+    ) -> Json:
+        """What the guard refused, warned about, let pass or could not check, newest first. Operator only."""
+        events = service.list_(current_caller(), project_key, limit)
+        return {"events": [event_value(event) for event in events]}
+
+    return [
+        tool(
+            list_guard_events,
+            cluster="infrastructure",
+            title="What the guard did",
+            read_only=True,
+            idempotent=True,
+            operator_only=True,
+        )
+    ]

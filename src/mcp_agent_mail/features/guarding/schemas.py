@@ -1,0 +1,112 @@
+"""What the guard asks and is told, as plain JSON. Paths travel percent-encoded: file names are bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from mcp_agent_mail.core.clock import iso
+from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.tools import Json
+from mcp_agent_mail.domain.guard_events import MAX_EVENTS_AT_ONCE, GuardEvent
+from mcp_agent_mail.domain.guarding import HeldPath
+
+MAX_PATHS = 5_000
+_MAX_PATH = 4 * 4_096
+_MAX_NAME = 256
+_MAX_KEY = 4_096
+_MAX_REASON = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRequest:
+    """`agent` was named by the committer's settings; `author` is Git's, and counts if an agent has that name.
+
+    `paths` maps what was sent to the path it stands for, relative to the project's root.
+    """
+
+    project: str
+    agent: str | None
+    author: str | None
+    paths: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckAnswer:
+    agent: str | None
+    held: Sequence[HeldPath]
+
+
+# Any: a body as it came over the wire.
+def read_check(value: Mapping[str, Any]) -> CheckRequest:
+    """Raises InvalidInput."""
+    sent = value.get("paths")
+    if not isinstance(sent, list) or len(sent) > MAX_PATHS:
+        raise _unfit(f"paths is a list of at most {MAX_PATHS:,}")
+    paths = {}
+    for text in sent:
+        if not isinstance(text, str) or not text or len(text) > _MAX_PATH:
+            raise _unfit("a path is a percent-encoded text")
+        paths[text] = unquote_to_bytes(text).decode("utf-8", "surrogateescape")
+    project = _text(value, "project", _MAX_KEY)
+    if project is None:
+        raise _unfit("project is a path or slug")
+    return CheckRequest(
+        project=project, agent=_text(value, "agent", _MAX_NAME), author=_text(value, "author", _MAX_NAME), paths=paths
+    )
+
+
+# Any: as above.
+def read_events(value: Mapping[str, Any]) -> list[Any]:
+    """Raises InvalidInput."""
+    events = value.get("events")
+    if not isinstance(events, list) or len(events) > MAX_EVENTS_AT_ONCE:
+        raise _unfit(f"events is a list of at most {MAX_EVENTS_AT_ONCE}")
+    return events
+
+
+def _text(value: Mapping[str, Any], name: str, max_length: int) -> str | None:
+    text = value.get(name)
+    if text is None:
+        return None
+    if not isinstance(text, str) or len(text) > max_length:
+        raise _unfit(f"{name} is text of at most {max_length:,} characters")
+    return text.strip() or None
+
+
+def _unfit(why: str) -> InvalidInput:
+    return InvalidInput(f"This is no question of the guard: {why}.", hint="docs/reference/http.md shows one.")
+
+
+def check_value(request: CheckRequest, answer: CheckAnswer) -> dict[str, Json]:
+    sent = {path: text for text, path in request.paths.items()}
+    held = [{"path": sent[held.path], "is_own_too": held.is_own_too, "holder": _holder(held)} for held in answer.held]
+    return {"agent": answer.agent, "held": held, "held_count": len(held)}
+
+
+def _holder(held: HeldPath) -> dict[str, Json]:
+    holding = held.holding
+    return {
+        "id": holding.id,
+        "agent": holding.agent,
+        "path_pattern": holding.path_pattern,
+        "exclusive": holding.exclusive,
+        "reason": holding.reason[:_MAX_REASON],
+        "expires_ts": iso(holding.expires_ts),
+    }
+
+
+def event_value(event: GuardEvent) -> dict[str, Json]:
+    return {
+        "id": event.id,
+        "ts": iso(event.ts),
+        "action": event.action.value,
+        "hook": event.hook,
+        "agent": event.agent,
+        "project": event.project,
+        "repository": event.repository,
+        **json.loads(event.detail),
+    }

@@ -1,0 +1,138 @@
+"""What the guard asks before a commit, and what it reports after."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from mcp_agent_mail.core.clock import Clock
+from mcp_agent_mail.core.errors import AgentMailError, Unavailable
+from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.core.tools import Json
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.caller import Caller, require_operator, require_to_read_mail
+from mcp_agent_mail.domain.guard_events import GuardEvent, NewGuardEvent, read_guard_event
+from mcp_agent_mail.domain.guard_matching import held_paths, places_of
+from mcp_agent_mail.domain.guarding import HeldPath, Holding
+from mcp_agent_mail.domain.leases import Lease, LeaseKind
+from mcp_agent_mail.domain.pattern_chars import fold
+from mcp_agent_mail.domain.patterns import Work
+from mcp_agent_mail.features.guarding.schemas import CheckAnswer, CheckRequest
+from mcp_agent_mail.features.projects.lookup import require_project
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.leases import Standing
+from mcp_agent_mail.store.view import Tx
+
+MAX_LEASES = 20_000
+"""Looked at in one check; with more in the way the guard asks its snapshot."""
+ANCHORS_AT_ONCE = 300
+"""Of one read on the event loop."""
+ON_THE_LOOP = 50
+"""Leases and paths up to which the matching is done at once; more goes to a thread."""
+WORK_STEPS = 400_000
+
+
+class TooManyLeases(Unavailable):
+    """More leases lie near these paths than one check looks at."""
+
+
+class GuardingService:
+    """`check` reads, in small steps; `record` and `list_` are the guard's log."""
+
+    def __init__(self, store: Store, *, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def check(self, caller: Caller, request: CheckRequest) -> CheckAnswer:
+        """Which of the paths another agent holds now. Raises NotFound for an unknown project."""
+        require_to_read_mail(caller)
+        project = self._store.read(lambda view: require_project(view, request.project))
+        known, agent = self._agent(project.id, request)
+        paths = list(request.paths.values())
+        leases = await self._leases_near(_standing_against(project.id, known), paths)
+        now = self._clock()
+
+        def match() -> list[HeldPath]:
+            return held_paths(paths, agent, map(_holding, leases), now, Work(WORK_STEPS))
+
+        is_short = len(leases) <= ON_THE_LOOP and len(paths) <= ON_THE_LOOP
+        return CheckAnswer(agent=agent, held=match() if is_short else await asyncio.to_thread(match))
+
+    def _agent(self, project_id: ProjectId, request: CheckRequest) -> tuple[Agent | None, str | None]:
+        """The agent, if it is one, and its name. A name that was given counts even if no agent has it."""
+        name = request.agent or request.author
+        known = self._store.read(lambda view: view.agents.find_by_name(project_id, name)) if name else None
+        return (known, known.name) if known is not None else (None, request.agent)
+
+    async def _leases_near(self, standing: Standing, paths: Sequence[str]) -> list[Lease]:
+        """What can stand against the paths: by the folder that its pattern begins at. And the agent's own."""
+        leases: dict[int, Lease] = {}
+        anchors = iter(sorted({anchor for path in paths for anchor in _anchors(path)}))
+        while lot := list(islice(anchors, ANCHORS_AT_ONCE)):
+            found = self._store.read(lambda view: view.leases.at_anchors(standing, lot, MAX_LEASES + 1))  # read at once
+            leases |= {lease.id: lease for lease in found}
+            if len(leases) > MAX_LEASES:
+                raise TooManyLeases(f"More than {MAX_LEASES:,} leases lie near these paths.", hint="Check fewer paths.")
+            await asyncio.sleep(0)
+        own = self._store.read(lambda view: view.leases.of_agent(standing.agent_id, limit=_MAX_OWN)) if leases else ()
+        return [*leases.values(), *(lease for lease in own if lease.kind is LeaseKind.FILE)]
+
+    async def record(self, caller: Caller, values: Sequence[Json]) -> dict[str, int]:
+        """Store what the guard reports: each event once, however often it is sent. Raises InvalidInput."""
+        require_to_read_mail(caller)
+        now = self._clock()
+        return await self.store_events([read_guard_event(value, now) for value in values])
+
+    async def store_events(self, events: Sequence[NewGuardEvent]) -> dict[str, int]:
+        """A safe repeat. `stored` were new, `known` were not."""
+
+        def unit(tx: Tx) -> int:
+            return sum(tx.guard_events.add(event, _project_of(tx, event.project)) for event in events)
+
+        stored = await self._store.write(unit)
+        return {"stored": stored, "known": len(events) - stored}
+
+    def list_(self, caller: Caller, project_key: str | None, limit: int) -> list[GuardEvent]:
+        """Newest first; of all projects without a key. For the operator."""
+        require_operator(caller)
+        if project_key is None:
+            return self._store.read(lambda view: view.guard_events.list_all(limit))
+        return self._store.read(lambda view: view.guard_events.list_(require_project(view, project_key).id, limit))
+
+
+def _project_of(tx: Tx, key: str) -> ProjectId | None:
+    try:
+        return require_project(tx, key).id
+    except AgentMailError:
+        return None
+
+
+def _anchors(path: str) -> Iterable[str]:
+    """As leases are filed: small letters, and only as far as they are ASCII (`domain/lease_keys`)."""
+    return (place for place in places_of(fold(path)) if place.isascii())
+
+
+_NOBODY = AgentId(0)
+
+
+def _standing_against(project_id: ProjectId, agent: Agent | None) -> Standing:
+    agent_id = agent.id if agent is not None else _NOBODY
+    return Standing(project_id=project_id, kind=LeaseKind.FILE, agent_id=agent_id, with_shared=False)
+
+
+_MAX_OWN = 2_000
+"""At most 1,000 are live; the others have expired and nobody has written that down yet."""
+
+
+def _holding(lease: Lease) -> Holding:
+    return Holding(
+        id=lease.id,
+        agent=lease.agent,
+        path_pattern=lease.path_pattern,
+        is_folder=lease.is_folder,
+        ignore_case=lease.ignore_case,
+        exclusive=lease.exclusive,
+        reason=lease.reason,
+        expires_ts=lease.expires_ts,
+    )

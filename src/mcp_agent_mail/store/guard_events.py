@@ -1,0 +1,76 @@
+"""What the guard did in code repositories: the newest of each project are kept."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.domain.guard_events import GuardEvent, NewGuardEvent
+from mcp_agent_mail.domain.guarding import Action
+
+KEPT_PER_PROJECT = 10_000
+PRUNE_LOT = 100
+
+_COLUMNS = "id, project_id, project, event_key, ts, action, hook, agent, repository, detail"
+_ADD = """
+    INSERT INTO guard_events (project_id, project, event_key, ts, action, hook, agent, repository, detail)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (event_key) DO NOTHING
+"""
+_LIST = f"SELECT {_COLUMNS} FROM guard_events WHERE project_id IS ? ORDER BY ts DESC, id DESC LIMIT ?"
+_LIST_ALL = f"SELECT {_COLUMNS} FROM guard_events ORDER BY ts DESC, id DESC LIMIT ?"
+_PRUNE = """
+    DELETE FROM guard_events WHERE id IN (
+        SELECT id FROM guard_events WHERE project_id IS ? ORDER BY ts DESC, id DESC LIMIT ? OFFSET ?
+    )
+"""
+
+
+class GuardEvents:
+    """Newest first is by the time of the event: one that lay in the spool comes late."""
+
+    def __init__(self, connection: sqlite3.Connection, *, kept: int = KEPT_PER_PROJECT) -> None:
+        self._connection = connection
+        self._kept = kept
+
+    def add(self, event: NewGuardEvent, project_id: ProjectId | None) -> bool:
+        """False when it is there already. Drops at most `PRUNE_LOT` of those beyond the newest."""
+        values = (
+            project_id,
+            event.project,
+            event.event_key,
+            event.ts,
+            event.action.value,
+            event.hook,
+            event.agent,
+            event.repository,
+            event.detail,
+        )
+        is_new = self._connection.execute(_ADD, values).rowcount == 1
+        if is_new:
+            self._connection.execute(_PRUNE, (project_id, PRUNE_LOT, self._kept))
+        return is_new
+
+    def list_(self, project_id: ProjectId, limit: int) -> list[GuardEvent]:
+        return [_event(row) for row in self._connection.execute(_LIST, (project_id, limit))]
+
+    def list_all(self, limit: int) -> list[GuardEvent]:
+        """Of all projects, and of keys that no project had."""
+        return [_event(row) for row in self._connection.execute(_LIST_ALL, (limit,))]
+
+
+# Any: mixed columns, in the order of _COLUMNS.
+def _event(row: tuple[Any, ...]) -> GuardEvent:
+    return GuardEvent(
+        id=row[0],
+        project_id=None if row[1] is None else ProjectId(row[1]),
+        project=row[2],
+        event_key=row[3],
+        ts=Micros(row[4]),
+        action=Action(row[5]),
+        hook=row[6],
+        agent=row[7],
+        repository=row[8],
+        detail=row[9],
+    )
