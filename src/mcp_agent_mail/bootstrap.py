@@ -22,6 +22,9 @@ from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.archiving.tools import archiving_tools
 from mcp_agent_mail.features.guarding.installing import GuardInstallation
+from mcp_agent_mail.features.guarding.log_tools import guard_log_tools
+from mcp_agent_mail.features.guarding.service import GuardingService
+from mcp_agent_mail.features.guarding.spool import SpoolDrain
 from mcp_agent_mail.features.guarding.tools import guard_tools
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.callers import AuthRules
@@ -59,6 +62,8 @@ class Services:
     projects: ProjectService
     identity: IdentityService
     guard_installation: GuardInstallation
+    guarding: GuardingService
+    guard_spool: SpoolDrain
     messaging: MessagingService
     search: SearchService
     archiving: ArchivingService
@@ -71,9 +76,11 @@ class Services:
     def start(self) -> None:
         """Start what works beside the requests: the archiver. Commands without a server leave it out."""
         self.archiving.start()
+        self.guard_spool.start()
 
     async def close(self, *, timeout_s: float) -> None:
         """Write what is only in memory, then let the archiver commit what is pending for at most `timeout_s`."""
+        await self.guard_spool.close()
         await self.activity.close()
         await self.archiving.stop(timeout_s)
 
@@ -107,10 +114,13 @@ def build_services(
     )
     search = SearchService(store)
     upkeep = HealthService(store, place, clock=clock, archive=archiving)
+    guarding = GuardingService(store, clock=clock)
     services = Services(
         projects=projects,
         identity=identity,
         guard_installation=GuardInstallation(store),
+        guarding=guarding,
+        guard_spool=SpoolDrain(guarding, settings.storage_root, clock=clock),
         messaging=messaging,
         search=search,
         archiving=archiving,
@@ -140,6 +150,7 @@ def _tools(services: Services) -> list[ToolSpec]:
         *archiving_tools(services.archiving, caller),
         *project_tools(services.projects, caller),
         *guard_tools(services.guard_installation, caller),
+        *guard_log_tools(services.guarding, caller),
         *identity_tools(services.identity, caller),
         *messaging_tools(services.messaging, caller),
         *search_tools(services.search, caller),

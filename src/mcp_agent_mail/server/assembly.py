@@ -14,6 +14,7 @@ from mcp_agent_mail.server.auth import Gate
 from mcp_agent_mail.server.calls import Calls
 from mcp_agent_mail.server.connection import Connections
 from mcp_agent_mail.server.formats import Output, OutputFormat
+from mcp_agent_mail.server.guard import CHECK, EVENTS, GuardDoor
 from mcp_agent_mail.server.http import HttpApp, HttpOptions
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
@@ -23,6 +24,7 @@ from mcp_agent_mail.server.metrics import MetricsPage
 
 def build_http_app(settings: Settings, services: Services, *, operator_token: str) -> HttpApp:
     calls = Calls(services.tools, services.resources, log_calls=settings.tools_log_enabled, usage=services.usage)
+    guard = GuardDoor(services.guarding, services.identity.caller)
     token = settings.http_bearer_token
     gate = Gate(
         allowed_hosts=settings.http_allowed_hosts,
@@ -38,7 +40,11 @@ def build_http_app(settings: Settings, services: Services, *, operator_token: st
             http_path=settings.http_path,
             log_requests=settings.http_request_log_enabled,
             connections=connections_of(settings),
-            routes={METRICS: MetricsPage(services.usage, services.archiving.status).answer},
+            routes={
+                METRICS: MetricsPage(services.usage, services.archiving.status).answer,
+                CHECK: guard.check,
+                EVENTS: guard.record,
+            },
         ),
         is_ready=services.upkeep.is_ready,
     )

@@ -1,0 +1,81 @@
+"""`POST /guard/check` and `POST /guard/events`: what a Git hook asks and reports. Admitted like `/rpc`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+import orjson
+from starlette.types import Receive, Scope, Send
+
+from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
+from mcp_agent_mail.core.tools import Json, call_as
+from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.features.guarding.schemas import check_value, read_check, read_events
+from mcp_agent_mail.features.guarding.service import GuardingService
+from mcp_agent_mail.server.calls import RequestFacts, masked
+from mcp_agent_mail.server.identity import Headers
+from mcp_agent_mail.server.limits import read_body
+from mcp_agent_mail.server.replies import send_detail, send_json, send_value
+from mcp_agent_mail.server.wire import error_object, http_status
+
+CHECK = "/guard/check"
+EVENTS = "/guard/events"
+
+
+Answering = Callable[[Json], Awaitable[Json]]
+
+
+class GuardDoor:
+    """`check` and `record` answer one request each. They raise what `read_body` raises."""
+
+    def __init__(self, service: GuardingService, current_caller: Callable[[], Caller]) -> None:
+        self._service = service
+        self._current_caller = current_caller
+
+    async def check(self, scope: Scope, facts: RequestFacts, receive: Receive, send: Send) -> None:
+        await self._answer(self._check, scope, facts, receive, send)
+
+    async def record(self, scope: Scope, facts: RequestFacts, receive: Receive, send: Send) -> None:
+        await self._answer(self._record, scope, facts, receive, send)
+
+    async def _answer(
+        self, answering: Answering, scope: Scope, facts: RequestFacts, receive: Receive, send: Send
+    ) -> None:
+        headers: Headers = dict(scope["headers"])
+        if scope["method"] != "POST":
+            await send_value(send, 405, {"detail": f"Use POST {scope['path']}."}, (b"allow", b"POST"))
+        elif headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
+            await send_detail(send, 415, "Send Content-Type: application/json.")
+        else:
+            body = await read_body(receive)
+            try:
+                result = await self._run(answering, body, facts)
+            except AgentMailError as error:
+                await send_value(send, http_status(error), error_object(error))
+            else:
+                await send_json(send, 200, orjson.dumps(result))
+
+    async def _run(self, answering: Answering, body: bytes, facts: RequestFacts) -> Json:
+        try:
+            return await call_as(facts.credentials, answering, {"value": _parse(body)})
+        except AgentMailError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a bug becomes INTERNAL, as for tools
+            raise masked(error, what="the guard's question", request_id=facts.request_id) from None
+
+    async def _check(self, value: Json) -> Json:
+        request = read_check(value)
+        return check_value(request, await self._service.check(self._current_caller(), request))
+
+    async def _record(self, value: Json) -> Json:
+        return await self._service.record(self._current_caller(), read_events(value))
+
+
+def _parse(body: bytes) -> Mapping[str, Json]:
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError as broken:
+        raise InvalidInput(f"The body is no JSON: {broken}.", hint="Send one JSON object in UTF-8.") from broken
+    if not isinstance(value, dict):
+        raise InvalidInput("The body must be a JSON object.", hint="docs/reference/http.md shows it.")
+    return value
