@@ -102,7 +102,7 @@ def uninstall(path: PathArgument = ".", json: JsonFlag = False) -> int:
 
 @app.command("status", cls=LeanCommand)
 def status(path: PathArgument = ".", json: JsonFlag = False) -> int:
-    """Say whether the guard is in effect, and what to do where it is not.
+    """Say whether the guard is in effect, and what to do.
 
     Changes nothing. Exit codes: 0 in effect, 1 something to do.
     """
