@@ -41,6 +41,8 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("guard", "install"),
     ("guard", "uninstall"),
     ("guard", "status"),
+    ("run",),
+    ("env",),
     ("token",),
     ("token", "reissue"),
     ("doctor",),

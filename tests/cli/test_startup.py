@@ -33,6 +33,8 @@ COMMANDS = (
     ("mail", "send", "--help"),
     ("agents", "list", "--help"),
     ("projects", "list", "--help"),
+    ("run", "--help"),
+    ("env", "--help"),
     ("token", "reissue", "--help"),
     ("doctor", "verify", "--help"),
     ("config", "show", "--help"),

@@ -17,7 +17,10 @@ class ExitCode(IntEnum):
     FINDINGS = 1
     USAGE = 2
     UNAVAILABLE = 69
+    TRY_AGAIN = 75
     CONFIG = 78
+    NOT_EXECUTABLE = 126
+    NO_COMMAND = 127
     INTERRUPTED = 130
     BROKEN_PIPE = 141
 

@@ -19,10 +19,14 @@ class SlotRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acquired:
-    """`granted` is None when others hold the slot: `conflicts`, longest first, a bounded number of them."""
+    """`granted` is None when others hold the slot: `conflicts`, longest first, a bounded number of them.
+
+    `already_held`: it was the agent's before this call, which only prolonged it.
+    """
 
     granted: Lease | None
     conflicts: list[Lease]
+    already_held: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,10 +21,11 @@ def show_slot(lease: Lease) -> Json:
 
 
 def show_acquired(acquired: Acquired) -> Json:
-    return {
+    answer = {
         "granted": None if acquired.granted is None else show_slot(acquired.granted),
         "conflicts": [show_slot(lease) for lease in acquired.conflicts],
     }
+    return {**answer, "already_held": True} if acquired.already_held else answer
 
 
 def show_renewed(renewed: Renewed) -> Json:

@@ -65,7 +65,7 @@ class BuildSlotService:
             else:
                 granted = _prolong(tx, asking.own, Micros(max(asking.own.expires_ts, expires_ts)), exclusive=exclusive)
             tell_archive(tx, granted, asking.project, asking.now, acting=asking.agent)
-            return Acquired(granted=granted, conflicts=[])
+            return Acquired(granted=granted, already_held=asking.own is not None, conflicts=[])
 
         return await self._act(caller, request, take)
 

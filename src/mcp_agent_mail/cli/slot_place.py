@@ -1,0 +1,93 @@
+"""Who runs a build here, in which project, on which branch; and the variables that tell a build so."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from mcp_agent_mail.cli.gateway import Gateway
+from mcp_agent_mail.cli.surroundings import Surroundings
+from mcp_agent_mail.cli.where import project_key, resource_uri
+from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.guard.git import Git, GitRefused
+from mcp_agent_mail.guard.repository import NAME_KEY, PROJECT_KEY, look_at_repository
+from mcp_agent_mail.workspace.repository import branch
+
+AgentOption = Annotated[
+    str | None,
+    typer.Option(
+        "--agent",
+        "-a",
+        metavar="AGENT",
+        help="Who holds the slot. Else AGENT_NAME, Git's agent-mail.name, GIT_AUTHOR_NAME.",
+    ),
+]
+
+TOLD = ("AM_SLOT", "AGENT", "PROJECT", "BRANCH", "CACHE_KEY")
+
+_NO_BRANCH = "~detached"
+"""No branch can have this name."""
+
+
+class NobodyNamed(InvalidInput):
+    """Neither option, environment nor Git says who acts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What a command line and its surroundings say: keys as given, nothing looked up yet."""
+
+    project_key: str
+    agent: str
+    branch: str | None
+
+
+def look_at_place(project: str | None, agent: str | None, around: Surroundings) -> Place:
+    """Raises NobodyNamed."""
+    config = _git_config()
+    name = agent or around.settings.agent_name or config.get(NAME_KEY) or os.environ.get("GIT_AUTHOR_NAME")
+    if not name:
+        raise NobodyNamed(
+            "Nobody is named who would hold the slot.",
+            hint="Say --agent NAME, export AGENT_NAME=NAME, or: git config agent-mail.name NAME",
+        )
+    given = project or around.settings.agent_mail_project or config.get(PROJECT_KEY)
+    return Place(project_key=project_key(given, around), agent=name, branch=branch(Path.cwd()))
+
+
+def _git_config() -> dict[str, str]:
+    """Empty outside a repository."""
+    try:
+        return look_at_repository(Git(os.environ), str(Path.cwd())).config
+    except GitRefused:
+        return {}
+
+
+def variables(gateway: Gateway, place: Place, slot: str | None) -> dict[str, str]:
+    """For a build's environment. Names are as they are registered, whatever their letter case here."""
+    project = gateway.read(resource_uri("project", place.project_key))
+    agent = gateway.call("whois", {"project_key": place.project_key, "agent_name": place.agent, "commit_limit": 1})
+    store_id = gateway.call("health_check", {})["store"]["store_id"]
+    named = {} if slot is None else {"AM_SLOT": slot}
+    return {
+        **named,
+        "AGENT": agent["name"],
+        "PROJECT": project["human_key"],
+        "BRANCH": place.branch or "",
+        "CACHE_KEY": cache_key(store_id, project, agent["name"], place.branch),
+    }
+
+
+# Plain JSON.
+def cache_key(store_id: str, project: dict[str, Any], agent: str, on_branch: str | None) -> str:
+    """The same for the same store, project, agent and branch, and for no other: fit for a file's name.
+
+    No part before the branch holds a dot, and what could end a file's name is percent-encoded.
+    """
+    last = _NO_BRANCH if on_branch is None else quote(on_branch, safe="")
+    return f"am.{store_id}.{project['id']}.{agent}.{last}"
