@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcp_agent_mail.core.clock import Clock, system_clock
+from mcp_agent_mail.core.clock import SECOND, Clock, Micros, system_clock
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.failpoints import NO_FAULTS, Faults, Kill
 from mcp_agent_mail.core.resources import ResourceSpec, ResourceTable
@@ -14,13 +14,20 @@ from mcp_agent_mail.core.store_owner import LOCK_FILE as STORE_LOCK
 from mcp_agent_mail.core.store_owner import read_owner
 from mcp_agent_mail.core.tools import ToolSpec, ToolTable
 from mcp_agent_mail.domain.caller import AgentAuth
+from mcp_agent_mail.domain.contacts import AutoScope, ContactRules
 from mcp_agent_mail.domain.names import NameEnforcement
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.staleness import StalenessRules
 from mcp_agent_mail.features.archiving.launch import LOCK_FILE as ARCHIVE_LOCK
 from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER, ArchiverSettings
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.archiving.tools import archiving_tools
+from mcp_agent_mail.features.build_slots.service import BuildSlotService
+from mcp_agent_mail.features.build_slots.tools import build_slot_tools
+from mcp_agent_mail.features.contacts.consent import Desk
+from mcp_agent_mail.features.contacts.service import ContactService
+from mcp_agent_mail.features.contacts.tools import contact_tools
 from mcp_agent_mail.features.guarding.installing import GuardInstallation
 from mcp_agent_mail.features.guarding.log_tools import guard_log_tools
 from mcp_agent_mail.features.guarding.service import GuardingService
@@ -43,6 +50,13 @@ from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.features.projects.resources import project_resources
 from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.features.projects.tools import project_tools
+from mcp_agent_mail.features.reservations.force_tools import force_tools
+from mcp_agent_mail.features.reservations.forcing import ForceService
+from mcp_agent_mail.features.reservations.resources import reservation_resources
+from mcp_agent_mail.features.reservations.service import ReservationService
+from mcp_agent_mail.features.reservations.staleness import Staleness
+from mcp_agent_mail.features.reservations.sweeping import Sweeper, SweepRules
+from mcp_agent_mail.features.reservations.tools import reservation_tools
 from mcp_agent_mail.features.search.service import SearchService
 from mcp_agent_mail.features.search.tools import search_tools
 from mcp_agent_mail.features.upkeep.resources import upkeep_resources
@@ -50,6 +64,19 @@ from mcp_agent_mail.features.upkeep.results import ServerPlace
 from mcp_agent_mail.features.upkeep.service import HealthService
 from mcp_agent_mail.features.upkeep.tools import upkeep_tools
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.workspace.facts import Workspaces
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseServices:
+    """What file reservations and build slots share, and what works with both."""
+
+    workspaces: Workspaces
+    staleness: Staleness
+    reservations: ReservationService
+    sweeper: Sweeper
+    force: ForceService
+    build_slots: BuildSlotService
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,22 +91,31 @@ class Services:
     guard_installation: GuardInstallation
     guarding: GuardingService
     guard_spool: SpoolDrain
+    contacts: ContactService
     messaging: MessagingService
     search: SearchService
     archiving: ArchivingService
     upkeep: HealthService
     activity: Activity
     usage: Usage
+    leases: LeaseServices
     tools: ToolTable = field(init=False)
     resources: ResourceTable = field(init=False)
 
     def start(self) -> None:
-        """Start what works beside the requests: the archiver. Commands without a server leave it out."""
+        """Start what works beside the requests: archiver and sweeper. Commands without a server leave it out."""
         self.archiving.start()
         self.guard_spool.start()
+        self.leases.sweeper.start()
+
+    def wake(self) -> None:
+        """A stop begins: whoever waits is told, so that the last answers can go out."""
+        self.leases.reservations.wake()
 
     async def close(self, *, timeout_s: float) -> None:
         """Write what is only in memory, then let the archiver commit what is pending for at most `timeout_s`."""
+        await self.leases.reservations.close()
+        await self.leases.sweeper.stop()
         await self.guard_spool.close()
         await self.activity.close()
         await self.archiving.stop(timeout_s)
@@ -111,9 +147,11 @@ def build_services(
         note_activity=identity.touch,
         keep_pace=archiving.pace.keep,
         clock=clock,
+        desk=Desk(rules=contact_rules(settings)),
     )
     search = SearchService(store)
-    upkeep = HealthService(store, place, clock=clock, archive=archiving)
+    leases = _lease_services(settings, store, identity, activity, clock)
+    upkeep = HealthService(store, place, clock=clock, archive=archiving, sweep=leases.sweeper.figures)
     guarding = GuardingService(store, clock=clock)
     services = Services(
         projects=projects,
@@ -121,12 +159,14 @@ def build_services(
         guard_installation=GuardInstallation(store),
         guarding=guarding,
         guard_spool=SpoolDrain(guarding, settings.storage_root, clock=clock),
+        contacts=_contact_service(settings, store, identity, clock),
         messaging=messaging,
         search=search,
         archiving=archiving,
         upkeep=upkeep,
         activity=activity,
         usage=Usage(clock=clock),
+        leases=leases,
     )
     services.tools = ToolTable(_tools(services))
     introspection = IntrospectionService(
@@ -142,6 +182,29 @@ def build_services(
     return services
 
 
+def _lease_services(
+    settings: Settings, store: Store, identity: IdentityService, activity: Activity, clock: Clock
+) -> LeaseServices:
+    workspaces = Workspaces(clock=clock)
+    rules = StalenessRules(
+        inactivity_s=settings.file_reservation_inactivity_seconds,
+        grace_s=settings.file_reservation_activity_grace_seconds,
+    )
+    staleness = Staleness(activity, workspaces, rules=rules, watched_since=clock())
+    sweep = SweepRules(
+        releases_idle=settings.file_reservations_cleanup_enabled,
+        interval_s=settings.file_reservations_cleanup_interval_seconds,
+    )
+    return LeaseServices(
+        workspaces=workspaces,
+        staleness=staleness,
+        reservations=ReservationService(store, workspaces, staleness, note_activity=identity.touch, clock=clock),
+        sweeper=Sweeper(store, staleness, rules=sweep, clock=clock),
+        force=ForceService(store, staleness, note_activity=identity.touch, clock=clock),
+        build_slots=BuildSlotService(store, workspaces, note_activity=identity.touch),
+    )
+
+
 def _tools(services: Services) -> list[ToolSpec]:
     """Every tool, in the order in which clients see them."""
     caller = services.identity.caller
@@ -152,7 +215,11 @@ def _tools(services: Services) -> list[ToolSpec]:
         *guard_tools(services.guard_installation, caller),
         *guard_log_tools(services.guarding, caller),
         *identity_tools(services.identity, caller),
+        *contact_tools(services.contacts, caller),
         *messaging_tools(services.messaging, caller),
+        *reservation_tools(services.leases.reservations, caller),
+        *force_tools(services.leases.force, caller),
+        *build_slot_tools(services.leases.build_slots, caller),
         *search_tools(services.search, caller),
     ]
 
@@ -164,6 +231,7 @@ def _resources(services: Services) -> list[ResourceSpec]:
         *project_resources(services.projects, caller),
         *identity_resources(services.identity, caller),
         *messaging_resources(services.messaging, caller),
+        *reservation_resources(services.leases.reservations, caller),
     ]
 
 
@@ -211,6 +279,25 @@ def archiver_settings(settings: Settings, *, failpoint: Kill | None = None) -> A
         in_workspace=settings.archive_location == "workspace",
         max_tracked_files=settings.archive_max_tracked_files,
         failpoint=failpoint,
+    )
+
+
+def _contact_service(settings: Settings, store: Store, identity: IdentityService, clock: Clock) -> ContactService:
+    return ContactService(
+        store,
+        rules=contact_rules(settings),
+        enforcement=NameEnforcement(settings.agent_name_enforcement_mode),
+        note_activity=identity.touch,
+        clock=clock,
+    )
+
+
+def contact_rules(settings: Settings) -> ContactRules:
+    return ContactRules(
+        enforced=settings.contact_enforcement_enabled,
+        scope=AutoScope(settings.contact_auto_scope),
+        recent=Micros(settings.contact_auto_ttl_seconds * SECOND),
+        hold=settings.messaging_auto_handshake_on_block,
     )
 
 

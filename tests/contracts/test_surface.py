@@ -22,6 +22,7 @@ TYPES: dict[str, dict[str, Any]] = {
     "int": {"type": "integer"},
     "bool": {"type": "boolean"},
     "list[str]": {"type": "array", "items": {"type": "string"}},
+    "list[int]": {"type": "array", "items": {"type": "integer"}},
 }
 
 Values = list[dict[str, Any]]
@@ -163,6 +164,27 @@ class Story:
             "reply_message", project_key=PROJECT, message_id=self.message_id, sender_name="RedStone", body_md="Yes."
         )
 
+    def reserves_files(self) -> None:
+        """A conflict, a look ahead, a renewal, and a release that passes something over."""
+        of_blue = {"project_key": PROJECT, "agent_name": "BlueLake"}
+        of_red = {"project_key": PROJECT, "agent_name": "RedStone"}
+        held = self.does("file_reservation_paths", **of_blue, paths=["src/**", "docs/plan.md"])
+        self.does("file_reservation_paths", **of_red, paths=["src/app.py", "README.md"], reason="the parser")
+        self.does("check_file_reservation_conflicts", **of_red, paths=["src/app.py"])
+        self.does("renew_file_reservations", **of_red, paths=["README.md"], file_reservation_ids=[4711])
+        self.does("release_file_reservations", **of_blue, paths=["docs/plan.md", "docs/none.md"])
+        self.does("force_release_file_reservation", **of_red, file_reservation_id=held["granted"][1]["id"])
+
+    def builds(self) -> None:
+        """A slot in use, and one's own."""
+        of_blue = {"project_key": PROJECT, "agent_name": "BlueLake", "slot": "frontend-build"}
+        self.does("acquire_build_slot", **of_blue)
+        refused = self.does("acquire_build_slot", **{**of_blue, "agent_name": "RedStone"})
+        assert [one["agent"] for one in refused["conflicts"]] == ["BlueLake"]
+        self.does("acquire_build_slot", **of_blue)
+        self.does("renew_build_slot", **of_blue)
+        self.does("release_build_slot", **of_blue)
+
     def goes_on(self) -> None:
         """Reading, searching, marking, leaving and coming back."""
         self.does("fetch_inbox", project_key=PROJECT, agent_name="RedStone", include_bodies=True)
@@ -178,6 +200,18 @@ class Story:
         self.does("unarchive_project", project_key=OTHER_PROJECT)
         self.does("list_agents", project_key=PROJECT)
 
+    def asks_for_consent(self) -> None:
+        """A request that is made and granted, and mail that is held meanwhile."""
+        closed = {"project_key": PROJECT, "agent_name": "GreenCastle", "policy": "contacts_only"}
+        self.does("set_contact_policy", **closed)
+        pair = {"project_key": PROJECT, "from_agent": "GrayFox", "to_agent": "GreenCastle"}
+        self.does("request_contact", **pair, reason="the parser")
+        letter = {"sender_name": "GrayFox", "to": ["GreenCastle"], "subject": "Parser", "body_md": "May I?"}
+        held = self.does("send_message", project_key=PROJECT, **letter)
+        assert [one["code"] for one in held["held"]] == ["CONTACT_REQUIRED"]
+        self.does("respond_contact", **pair, accept=True)
+        self.does("list_contacts", project_key=PROJECT, agent_name="GreenCastle")
+
     def guards(self) -> None:
         """A code repository, and lets it go again."""
         git(self._code, "init", "--quiet")
@@ -189,7 +223,10 @@ class Story:
 def story(connection: Connection, tmp_path_factory: pytest.TempPathFactory) -> Story:
     story = Story(connection, tmp_path_factory.mktemp("code"))
     story.begins()
+    story.reserves_files()
+    story.builds()
     story.goes_on()
+    story.asks_for_consent()
     story.guards()
     connection.server.await_drained()  # type: ignore[attr-defined]  # set by the fixture
     story.does("whois", project_key=PROJECT, agent_name="BlueLake")
@@ -232,7 +269,7 @@ def _check_keys(declared: dict[str, Any], value: Any) -> None:  # plain JSON
     for path, keys in declared.get("nested", {}).items():
         for item in _at(items, path):
             assert set(keys) <= set(item), f"{path} lacks {set(keys) - set(item)}"
-    for later in declared["later_keys"]:
+    for later in declared.get("later_keys", []):
         parent, _, key = later.rpartition(".")
         assert [item for item in (_at(items, parent) if parent else items) if key in item] == [], later
 

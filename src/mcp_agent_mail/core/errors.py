@@ -67,6 +67,18 @@ class RecipientRetired(AgentMailError):
     code = "RECIPIENT_RETIRED"
 
 
+class ContactRequired(AgentMailError):
+    code = "CONTACT_REQUIRED"
+
+
+class ContactBlocked(AgentMailError):
+    code = "CONTACT_BLOCKED"
+
+
+class QuotaExceeded(AgentMailError):
+    code = "QUOTA_EXCEEDED"
+
+
 class IdempotencyKeyConflict(AgentMailError):
     code = "IDEMPOTENCY_KEY_CONFLICT"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.core import setting_kinds as kinds
 from mcp_agent_mail.core.setting_row import Row, Values
+from mcp_agent_mail.core.setting_rows_leases import LEASE_ROWS
 from mcp_agent_mail.core.setting_rows_surface import SURFACE_ROWS
 
 
@@ -194,6 +195,36 @@ _MAIL = (
         does="The longest body; a longer one is INVALID_INPUT.",
         group="Names and mail",
     ),
+    Row(
+        name="CONTACT_ENFORCEMENT_ENABLED",
+        kind=kinds.BOOL,
+        default="true",
+        does="Hold senders to their recipients' contact policies. `false` leaves only `block_all`.",
+        group="Names and mail",
+    ),
+    Row(
+        name="CONTACT_AUTO_SCOPE",
+        kind=kinds.one_of("project", "context"),
+        default="project",
+        does="Whom the contact policy `auto` lets in: `project` all agents of the same project, `context` those who "
+        "share a thread, overlapping reservations or recent mail with the recipient.",
+        group="Names and mail",
+    ),
+    Row(
+        name="CONTACT_AUTO_TTL_SECONDS",
+        kind=kinds.whole(60, 31_536_000),
+        default="86400",
+        does="How long mail in both directions counts as recent, with CONTACT_AUTO_SCOPE=context.",
+        group="Names and mail",
+    ),
+    Row(
+        name="MESSAGING_AUTO_HANDSHAKE_ON_BLOCK",
+        kind=kinds.BOOL,
+        default="true",
+        does="Hold mail that needs its recipient's consent and ask for it, where a call does not say. Nothing is "
+        "approved by itself.",
+        group="Names and mail",
+    ),
 )
 
 _LOGS = (
@@ -311,5 +342,5 @@ _CLIENT = (
     ),
 )
 
-ROWS: tuple[Row, ...] = (*_STORE, *_HTTP, *_CALLERS, *_ARCHIVE, *_MAIL, *SURFACE_ROWS, *_LOGS, *_CLIENT)
+ROWS: tuple[Row, ...] = (*_STORE, *_HTTP, *_CALLERS, *_ARCHIVE, *_MAIL, *LEASE_ROWS, *SURFACE_ROWS, *_LOGS, *_CLIENT)
 CLIENT_ROWS: tuple[Row, ...] = tuple(row for row in ROWS if row.client)

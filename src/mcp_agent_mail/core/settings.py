@@ -66,6 +66,14 @@ class Settings:
     archive_max_tracked_files: int
     agent_name_enforcement_mode: str
     message_body_max_bytes: int
+    contact_enforcement_enabled: bool
+    contact_auto_scope: str
+    contact_auto_ttl_seconds: int
+    messaging_auto_handshake_on_block: bool
+    file_reservation_inactivity_seconds: int
+    file_reservation_activity_grace_seconds: int
+    file_reservations_cleanup_enabled: bool
+    file_reservations_cleanup_interval_seconds: int
     tools_filter_enabled: bool
     tools_filter_profile: str
     tools_filter_mode: str

@@ -17,6 +17,7 @@ from mcp_agent_mail.core.clock import Micros, iso, iso_or_none, to_datetime
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.archive_contacts import CONTACTS_FOLDER, contact_document, contact_path
 from mcp_agent_mail.domain.archive_leases import FOLDERS, lease_changes
 from mcp_agent_mail.domain.archive_text import compact, document
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
@@ -26,7 +27,7 @@ from mcp_agent_mail.domain.receipts import Receipt
 
 FORMAT_VERSION = 1
 ARCHIVE_FILE = "archive.json"
-OWN_FOLDERS = ("agents", "messages", "receipts", *FOLDERS.values())
+OWN_FOLDERS = ("agents", "messages", "receipts", CONTACTS_FOLDER, *FOLDERS.values())
 """With `archive.json`, all that the archiver writes; the rest of a repository is its owner's."""
 
 Snapshot = dict[str, Any]  # JSON: the keys stand in the functions below
@@ -81,6 +82,12 @@ def profile_snapshot(agent: Agent) -> Snapshot:
     }
 
 
+def involved_projects(message: Message, recipients: Iterable[Recipient]) -> list[ProjectId]:
+    """Whose archives hold the message: the sender's project, and those that somebody got it in."""
+    reached = (one.project_id for one in recipients if one.delivery_seq is not None)
+    return list(dict.fromkeys((message.project_id, *reached)))
+
+
 def mail_snapshot(message: Message, recipients: Sequence[Recipient], project_id: ProjectId) -> Snapshot:
     """For the archive of `project_id`: the sender's project, or one that has recipients.
 
@@ -103,19 +110,31 @@ def mail_snapshot(message: Message, recipients: Sequence[Recipient], project_id:
         "created_ts": message.created_ts,
         "reply_to": message.reply_to,
         "is_system": message.is_system,
+        **({"is_private": True} if message.is_private else {}),
         "recipients": [
-            {
-                "agent_id": recipient.agent_id,
-                "project_id": recipient.project_id,
-                "project_slug": recipient.project_slug,
-                "name": recipient.name,
-                "kind": recipient.kind.value,
-                "delivery_seq": recipient.delivery_seq,
-                "delivered_ts": recipient.delivered_ts,
-            }
-            for recipient in sorted(recipients, key=lambda recipient: recipient.position)
+            _addressed(recipient) for recipient in sorted(recipients, key=lambda recipient: recipient.position)
         ],
     }
+
+
+def _addressed(recipient: Recipient) -> Snapshot:
+    """What became of a copy is told of those only that were held at first."""
+    entry: Snapshot = {
+        "agent_id": recipient.agent_id,
+        "project_id": recipient.project_id,
+        "project_slug": recipient.project_slug,
+        "name": recipient.name,
+        "kind": recipient.kind.value,
+        "delivery_seq": recipient.delivery_seq,
+        "delivered_ts": recipient.delivered_ts,
+    }
+    if recipient.held_code is not None:
+        entry |= {
+            "held_code": recipient.held_code,
+            "status": recipient.status,
+            "refused_ts": recipient.refused_ts,
+        }
+    return entry
 
 
 def receipt_snapshot(receipt: Receipt) -> Snapshot:
@@ -152,6 +171,8 @@ def event_files(kind: EventKind, snapshot: Snapshot, store_id: str) -> list[File
         return [(ARCHIVE_FILE, archive_file(snapshot, store_id))]
     if kind is EventKind.PROFILE:
         return [(profile_path(snapshot["name"]), profile_file(snapshot))]
+    if kind is EventKind.CONTACT:
+        return [contact_file(snapshot)]
     assert kind is EventKind.MAIL, kind
     return list(mail_files(snapshot))
 
@@ -185,6 +206,16 @@ def profile_file(snapshot: Snapshot) -> bytes:
     )
 
 
+def contact_file(snapshot: Snapshot) -> File:
+    """One link; it lies in the archives of both agents' projects."""
+    home = snapshot["archive_project_id"]
+
+    def called(party: Mapping[str, Any]) -> str:
+        return name_in(home, _safe(party["name"]), party["project_id"], party["project_slug"])
+
+    return contact_path(snapshot, called), document(contact_document(snapshot))
+
+
 def receipts_path(first_seq: OutboxSeq, created_ts: Micros) -> str:
     """Of the batch whose first receipt this is: a file that grew all day would cost its square."""
     return f"receipts/{to_datetime(created_ts):%Y/%m/%d}/{first_seq}.jsonl"
@@ -209,8 +240,18 @@ def mail_files(snapshot: Snapshot) -> Iterator[File]:
         sent = _mail_file(snapshot, with_blind=True) if is_blind else shown
         yield f"agents/{_safe(snapshot['sender'])}/outbox/{tail}", sent
     for recipient in snapshot["recipients"]:
-        if recipient["project_id"] == home:
+        if recipient["project_id"] == home and recipient["delivery_seq"] is not None:
             yield f"agents/{_safe(recipient['name'])}/inbox/{tail}", shown
+
+
+def held_copies(snapshot: Snapshot) -> list[str]:
+    """Where the copies lie, or will, of those who were held at first: in this archive, and whether delivered or not."""
+    home, tail = snapshot["archive_project_id"], _mail_tail(snapshot)
+    return [
+        f"agents/{_safe(entry['name'])}/inbox/{tail}"
+        for entry in snapshot["recipients"]
+        if "held_code" in entry and entry["project_id"] == home
+    ]
 
 
 def month_of(path: str) -> str | None:
@@ -282,6 +323,8 @@ def _mail_file(snapshot: Snapshot, *, with_blind: bool) -> bytes:
         "to": _names(named, "to"),
         "topic": snapshot["topic"],
     }
+    if snapshot.get("is_private"):
+        front["private"] = True
     body: str = snapshot["body_md"]
     return b"---json\n" + document(front) + b"---\n" + body.encode()
 
@@ -292,13 +335,17 @@ def _names(recipients: Sequence[Mapping[str, Any]], kind: str) -> list[str]:
 
 def _recipient(entry: Mapping[str, Any]) -> dict[str, Any]:
     """What rebuilding needs and the name lists do not say."""
-    return {
+    shown = {
         "agent_id": entry["agent_id"],
         "delivered_ts": iso_or_none(entry["delivered_ts"]),
         "delivery_seq": entry["delivery_seq"],
         "kind": entry["kind"],
         "name": entry["name"],
     }
+    if "held_code" in entry:
+        held = {"held_code": entry["held_code"], "status": entry["status"]}
+        shown |= held | {"refused_ts": iso_or_none(entry["refused_ts"])}
+    return shown
 
 
 def _safe(name: str) -> str:

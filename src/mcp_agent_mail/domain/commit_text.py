@@ -44,10 +44,17 @@ def _subject(events: Sequence[OutboxEvent]) -> str:
     if len(events) > 1:
         return f"archive: {len(events)} events"
     (event,) = events
-    if event.kind is not EventKind.MAIL:
+    if event.kind is not EventKind.MAIL or not _is_shown(event.snapshot):
         return "archive: 1 event"
     subject = _UNPRINTABLE.sub(" ", f"mail: {_route(event.snapshot)} | {event.snapshot['subject']}").strip()
     return subject if len(subject) <= _SUBJECT_LENGTH else subject[: _SUBJECT_LENGTH - 1].rstrip() + "…"
+
+
+def _is_shown(snapshot: Snapshot) -> bool:
+    """Commits are shown to everybody: what nobody has got yet, or is for few eyes, is not spoken of there."""
+    recipients = snapshot["recipients"]
+    is_held = bool(recipients) and all(entry.get("status") in ("held", "refused") for entry in recipients)
+    return not is_held and not snapshot.get("is_private", False)
 
 
 def _route(snapshot: Snapshot) -> str:

@@ -20,6 +20,7 @@ class EventKind(StrEnum):
     PROFILE = "profile"  # -> agents/<Name>/profile.json
     MAIL = "mail"  # -> messages/…, agents/<Name>/outbox/…, agents/<Name>/inbox/…
     RECEIPT = "receipt"  # -> one line of receipts/…jsonl, for the archive of the recipient's project
+    CONTACT = "contact"  # -> contacts/<from>/<to>.json
     RESERVATION = "reservation"  # -> file_reservations/…json, moved when it ends
     SLOT = "slot"  # -> build_slots/…json, likewise
 

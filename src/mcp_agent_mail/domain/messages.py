@@ -46,7 +46,8 @@ class RecipientKind(StrEnum):
 class Message:
     """A stored message. Its sender's and projects' names are resolved, so that it can be shown as it is.
 
-    `thread_id` and `topic` are None when it has none. `project_*` is the sender's project.
+    A private one is no project's mail: only its sender and its recipients see it. `thread_id` and `topic` are
+    None when it has none. `project_*` is the sender's project.
     """
 
     id: MessageId
@@ -64,6 +65,7 @@ class Message:
     created_ts: Micros
     reply_to: MessageId | None
     is_system: bool
+    is_private: bool = False
 
 
 # Lists make these by the thousand on the event loop, and a tuple costs a fifth of a frozen dataclass.
@@ -97,17 +99,21 @@ class InboxEntry(NamedTuple):
 
 
 class Addressee(NamedTuple):
-    """Whom a message is addressed to, as lists show it."""
+    """Whom a message is addressed to, as lists show it. `state`: delivered, held or refused."""
 
     name: str
     project_id: ProjectId
     project_slug: str
     kind: str
+    state: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipient:
-    """One recipient of a stored message with its reading state; `delivery_seq` is the inbox order."""
+    """One recipient of a stored message with its reading state; `delivery_seq` is the inbox order, None while held.
+
+    `held_code` says why it was held, also after it was delivered; `refused_ts` when it went back to the sender.
+    """
 
     message_id: MessageId
     agent_id: AgentId
@@ -116,11 +122,20 @@ class Recipient:
     name: str
     kind: RecipientKind
     position: int
-    delivery_seq: int
-    delivered_ts: Micros
+    delivery_seq: int | None
+    delivered_ts: Micros | None
     read_ts: Micros | None
     ack_ts: Micros | None
     last_active_ts: Micros
+    held_code: str | None = None
+    refused_ts: Micros | None = None
+
+    @property
+    def status(self) -> str:
+        """As results show it: delivered, held, or refused."""
+        if self.delivery_seq is not None:
+            return "delivered"
+        return "held" if self.refused_ts is None else "refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,15 +152,17 @@ class NewMessage:
     ack_required: bool
     reply_to: MessageId | None
     is_system: bool = False
+    is_private: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRecipient:
-    """An agent that is to get a message, with its project."""
+    """An agent that is to get a message, with its project; with a `held_code` only once it has approved the sender."""
 
     agent: Agent
     project: Project
     kind: RecipientKind
+    held_code: str | None = None
 
 
 class UnfitSubject(InvalidInput):

@@ -74,6 +74,7 @@ _UPDATE_PROFILE = f"""
 """
 _SET_STATUS = f"UPDATE agents SET status = ?, status_note = ?, status_ts = ? WHERE id = ? RETURNING {_COLUMNS}"
 _SET_RETIRED = f"UPDATE agents SET retired_ts = ?, profiled_ts = ? WHERE id = ? RETURNING {_COLUMNS}"
+_SET_CONTACT_POLICY = f"UPDATE agents SET contact_policy = ?, profiled_ts = ? WHERE id = ? RETURNING {_COLUMNS}"
 _SET_TOKEN_HASH = "UPDATE agents SET token_hash = ? WHERE id = ?"
 _TOUCH = "UPDATE agents SET last_active_ts = max(last_active_ts, ?) WHERE id = ?"
 _RECENT_COMMITS = """
@@ -211,6 +212,9 @@ class Agents:
     def set_retired(self, agent_id: AgentId, at: Micros | None, now: Micros) -> Agent:
         """`at` None brings it back."""
         return _agent(self._connection.execute(_SET_RETIRED, (at, now, agent_id)).fetchone())
+
+    def set_contact_policy(self, agent_id: AgentId, policy: ContactPolicy, now: Micros) -> Agent:
+        return _agent(self._connection.execute(_SET_CONTACT_POLICY, (policy.value, now, agent_id)).fetchone())
 
     def set_token_hash(self, agent_id: AgentId, token_hash: bytes) -> None:
         self._connection.execute(_SET_TOKEN_HASH, (token_hash, agent_id))

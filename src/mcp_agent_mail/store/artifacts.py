@@ -14,6 +14,7 @@ from pathlib import Path
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.contacts import Contact
 from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.messages import Message, Recipient
@@ -21,6 +22,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.connection import open_reading
+from mcp_agent_mail.store.contacts import Contacts
 from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.messages import Messages
 from mcp_agent_mail.store.meta import Meta
@@ -41,6 +43,10 @@ _PENDING_FILES = """
 _PENDING_LEASES = """
     SELECT json_extract(snapshot, '$.id'), json_extract(snapshot, '$.lapsed_ts')
     FROM outbox INDEXED BY outbox_oldest WHERE commit_id IS NULL AND kind = ?
+"""
+_PENDING_CONTACTS = """
+    SELECT DISTINCT project_id, json_extract(snapshot, '$.id') FROM outbox INDEXED BY outbox_oldest
+    WHERE commit_id IS NULL AND kind = 'contact'
 """
 _RECEIPTS = """
     SELECT o.project_id, o.commit_id, o.seq, o.created_ts, o.message_id, o.agent_id, a.name, o.step,
@@ -73,6 +79,7 @@ class Artifacts:
         self._agents = Agents(connection)
         self._projects = Projects(connection)
         self._leases = Leases(connection)
+        self._contacts = Contacts(connection)
         self.outbox = Outbox(connection)
         self.store_id = Meta(connection).store_id()
 
@@ -111,8 +118,17 @@ class Artifacts:
             found.setdefault(lease_id, set()).update(() if lapsed_ts is None else (Micros(lapsed_ts),))
         return found
 
+    def contacts(self) -> Iterator[Contact]:
+        yield from self._contacts.each()
+
+    def pending_contacts(self) -> set[tuple[int, int]]:
+        """Project and id of links whose file is about to be written again there."""
+        return set(self._connection.execute(_PENDING_CONTACTS))
+
     def messages(self) -> Iterator[tuple[Message, list[Recipient], set[int]]]:
-        """Each message with its recipients and the ids of projects whose archive does not have it yet."""
+        """Each message with its recipients and the ids of projects whose archive does not have it yet, or not yet as it
+        is now.
+        """
         pending: dict[int, set[int]] = {}
         last = 0
         for message_id in self._ids(_MESSAGES):

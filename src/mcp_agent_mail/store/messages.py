@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
@@ -34,26 +35,27 @@ INSERT INTO message_projects (project_id, message_id, delivered_ts, thread_id, t
 """
 _ADD_RECIPIENT = """
 INSERT INTO recipients (message_id, agent_id, kind, position, delivery_seq, delivered_ts, urgent, ack_required,
-                        thread_id, topic)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                        thread_id, topic, held_code)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _COUNT_UNREAD = "UPDATE agents SET unread_count = unread_count + 1 WHERE id IN (SELECT value FROM json_each(?))"
 _FIND = """
 SELECT m.id, m.project_id, p.slug, p.human_key, m.sender_id, a.name, m.thread_id, m.topic, m.subject, m.importance,
-       m.ack_required, m.created_ts, m.reply_to, m.is_system, m.body_md
+       m.ack_required, m.created_ts, m.reply_to, m.is_system, m.body_md, m.scope
 FROM messages m JOIN agents a ON a.id = m.sender_id JOIN projects p ON p.id = m.project_id
 WHERE m.id = ?
 """
 _RECIPIENTS = """
 SELECT r.message_id, r.agent_id, a.project_id, p.slug, a.name, r.kind, r.position, r.delivery_seq, r.delivered_ts,
-       r.read_ts, r.ack_ts, a.last_active_ts
+       r.read_ts, r.ack_ts, a.last_active_ts, r.held_code, r.refused_ts
 FROM recipients r JOIN agents a ON a.id = r.agent_id JOIN projects p ON p.id = a.project_id
-WHERE r.message_id = ? AND r.delivery_seq IS NOT NULL ORDER BY r.position, r.agent_id
+WHERE r.message_id = ? ORDER BY r.position, r.agent_id
 """
 _ADDRESSED = """
-SELECT r.message_id, a.name, a.project_id, p.slug, r.kind
+SELECT r.message_id, a.name, a.project_id, p.slug, r.kind,
+       CASE WHEN r.delivery_seq IS NOT NULL THEN 'delivered' WHEN r.refused_ts IS NULL THEN 'held' ELSE 'refused' END
 FROM recipients r JOIN agents a ON a.id = r.agent_id JOIN projects p ON p.id = a.project_id
-WHERE r.message_id IN (SELECT value FROM json_each(?)) AND r.delivery_seq IS NOT NULL
+WHERE r.message_id IN (SELECT value FROM json_each(?))
 ORDER BY r.message_id DESC, r.position, r.agent_id LIMIT ?
 """
 _IS_RECIPIENT = "SELECT 1 FROM recipients WHERE message_id = ? AND agent_id = ? AND delivery_seq IS NOT NULL"
@@ -62,6 +64,7 @@ _BODIES = "SELECT id, body_md FROM messages WHERE id IN (SELECT value FROM json_
 _COMMITS = """
 SELECT o.message_id, c.hexsha, c.summary FROM outbox o JOIN commits c ON c.id = o.commit_id
 WHERE o.message_id IN (SELECT value FROM json_each(?)) AND o.project_id = ? AND o.kind = 'mail'
+ORDER BY o.seq
 """
 
 HEAD_COLUMNS = """m.id, m.project_id, p.slug, a.name, m.thread_id, m.topic, m.subject, m.importance, m.ack_required,
@@ -78,16 +81,27 @@ WHERE mp.thread_id = ? AND mp.project_id = ? AND mp.message_id > ? ORDER BY mp.m
 _THREAD_SIZE = "SELECT count(*) FROM message_projects WHERE thread_id = ? AND project_id = ?"
 _THREAD_PROJECT = "SELECT min(project_id) FROM message_projects WHERE thread_id = ? AND project_id > ?"
 _TOPIC = f"""
-SELECT mp.delivered_ts, {HEAD_COLUMNS} FROM message_projects mp INDEXED BY message_projects_topic
+SELECT mp.delivered_ts, mp.is_late, {HEAD_COLUMNS} FROM message_projects mp INDEXED BY message_projects_topic
 CROSS JOIN messages m ON m.id = mp.message_id {HEAD_JOINS}
-WHERE mp.project_id = ? AND mp.topic = ? ORDER BY mp.message_id DESC LIMIT ?
+WHERE mp.project_id = :project AND mp.topic = :topic
+  AND (mp.is_late = 0 OR :since IS NULL OR mp.delivered_ts > :since) ORDER BY mp.message_id DESC LIMIT :limit
 """
+_TOPIC_LATE = f"""
+SELECT {HEAD_COLUMNS} FROM message_projects mp INDEXED BY message_projects_late
+CROSS JOIN messages m ON m.id = mp.message_id {HEAD_JOINS}
+WHERE mp.project_id = :project AND mp.is_late = 1 AND mp.delivered_ts > :since AND mp.topic = :topic
+ORDER BY mp.delivered_ts DESC, mp.message_id DESC LIMIT :limit
+"""
+_SENT_AT = "CASE mp.is_late WHEN 0 THEN mp.delivered_ts ELSE m.created_ts END"
 _SENT = f"""
-SELECT mp.delivered_ts, {HEAD_COLUMNS}
+SELECT {_SENT_AT}, coalesce(mp.is_late, 1), {HEAD_COLUMNS}
 FROM messages m INDEXED BY messages_sender
-CROSS JOIN message_projects mp ON mp.project_id = m.project_id AND mp.message_id = m.id {HEAD_JOINS}
-WHERE m.sender_id = ? ORDER BY m.id DESC LIMIT ?
+%s JOIN message_projects mp ON mp.project_id = m.project_id AND mp.message_id = m.id {HEAD_JOINS}
+WHERE m.sender_id = :sender AND (mp.is_late = 0 OR :since IS NULL OR {_SENT_AT} > :since)
+ORDER BY m.id DESC LIMIT :limit
 """
+_SENT_OPENLY = _SENT % "CROSS"
+_SENT_OR_HELD = _SENT % "LEFT"
 
 _MAX_PROJECTS_OF_THREAD = 20
 
@@ -118,17 +132,27 @@ def _recipient(row: Sequence[Any]) -> Recipient:
         read_ts=row[9],
         ack_ts=row[10],
         last_active_ts=row[11],
+        held_code=row[12],
+        refused_ts=row[13],
     )
 
 
+def draw_deliveries(connection: sqlite3.Connection, count: int, now: Micros) -> tuple[int, Micros]:
+    """The first of `count` delivery numbers, and the time of the delivery: neither ever falls, whatever the clock."""
+    drawn = dict(connection.execute(_DRAW, {"count": count, "now": now}).fetchall())
+    return drawn["delivery"] - count + 1, drawn["delivered_ts"]
+
+
 def _open_to(new: NewMessage, recipients: Sequence[NewRecipient]) -> list[ProjectId]:
-    """The projects whose mail this is, the sender's first; blind recipients open nothing."""
+    """The projects whose mail this is or may become, the sender's first; blind recipients open nothing."""
+    if new.is_private:
+        return []
     shown = (r.project.id for r in recipients if r.kind is not RecipientKind.BCC)
     return list(dict.fromkeys((new.project.id, *shown)))
 
 
 def _scope(open_to: Sequence[ProjectId], recipients: Sequence[NewRecipient]) -> str:
-    """Who finds the message in the full-text index."""
+    """Who may find the message in the full-text index, once it is delivered: the tables tell whether it is."""
     blind = (f"b{r.agent.id}" for r in recipients if r.project.id not in open_to)
     return " ".join((*(f"p{project_id}" for project_id in open_to), *blind))
 
@@ -150,12 +174,15 @@ def _stored(new: NewMessage, message_id: MessageId, now: Micros) -> Message:
         created_ts=now,
         reply_to=new.reply_to,
         is_system=new.is_system,
+        is_private=new.is_private,
     )
 
 
-def _delivered(
+def _addressed(
     recipients: Sequence[NewRecipient], message_id: MessageId, first_seq: int, delivered_ts: Micros
 ) -> list[Recipient]:
+    """Those who are not held have the delivery numbers from `first_seq` on, in their order."""
+    seqs = itertools.count(first_seq)
     return [
         Recipient(
             message_id=message_id,
@@ -165,11 +192,12 @@ def _delivered(
             name=one.agent.name,
             kind=one.kind,
             position=position,
-            delivery_seq=first_seq + position,
-            delivered_ts=delivered_ts,
+            delivery_seq=next(seqs) if one.held_code is None else None,
+            delivered_ts=delivered_ts if one.held_code is None else None,
             read_ts=None,
             ack_ts=None,
             last_active_ts=one.agent.last_active_ts,
+            held_code=one.held_code,
         )
         for position, one in enumerate(recipients)
     ]
@@ -180,16 +208,19 @@ class Messages:
         self._connection = connection
 
     def add(self, new: NewMessage, recipients: Sequence[NewRecipient], now: Micros) -> tuple[Message, list[Recipient]]:
-        """Store a message and deliver it to `recipients` (each agent once), in their order.
+        """Store a message and deliver it to those of `recipients` who are not held (each agent once), in their order.
 
         Draws a delivery number for each and counts it as unread. Delivery times never run
         backwards, even if the clock does, so that "since" and the inbox order always agree.
+        The message becomes mail of the projects of those it is delivered to.
         """
-        drawn = dict(self._connection.execute(_DRAW, {"count": len(recipients), "now": now}).fetchall())
-        first_seq, delivered_ts = drawn["delivery"] - len(recipients) + 1, drawn["delivered_ts"]
+        reached = [one for one in recipients if one.held_code is None]
+        first_seq, delivered_ts = draw_deliveries(self._connection, len(reached), now)
         open_to = _open_to(new, recipients)
         message = _stored(new, self._add_row(new, _scope(open_to, recipients), now), now)
-        delivered = _delivered(recipients, message.id, first_seq, delivered_ts)
+        addressed = _addressed(recipients, message.id, first_seq, delivered_ts)
+        if len(reached) < len(recipients):
+            open_to = _open_to(new, reached) if reached else []
         self._connection.executemany(
             _ADD_PROJECT, [(p, message.id, delivered_ts, new.thread_id, new.topic) for p in open_to]
         )
@@ -197,12 +228,12 @@ class Messages:
         self._connection.executemany(
             _ADD_RECIPIENT,
             [
-                (message.id, r.agent_id, r.kind.value, r.position, r.delivery_seq, delivered_ts, *flags)
-                for r in delivered
+                (message.id, r.agent_id, r.kind.value, r.position, r.delivery_seq, r.delivered_ts, *flags, r.held_code)
+                for r in addressed
             ],
         )
-        self._connection.execute(_COUNT_UNREAD, (_ids(r.agent_id for r in delivered),))
-        return message, delivered
+        self._connection.execute(_COUNT_UNREAD, (_ids(one.agent.id for one in reached),))
+        return message, addressed
 
     def _add_row(self, new: NewMessage, scope: str, now: Micros) -> MessageId:
         values = (
@@ -244,6 +275,7 @@ class Messages:
             reply_to=row[12],
             is_system=bool(row[13]),
             body_md=row[14],
+            is_private=f"p{row[1]}" not in row[15].split(),
         )
 
     def find_head(self, message_id: MessageId) -> MessageHead | None:
@@ -251,13 +283,13 @@ class Messages:
         return None if row is None else to_head(row)
 
     def recipients(self, message_id: MessageId) -> list[Recipient]:
-        """All of them, blind ones too, in the order addressed."""
+        """All of them, blind and held ones too, in the order addressed."""
         return [_recipient(row) for row in self._connection.execute(_RECIPIENTS, (message_id,))]
 
     def addressees(
         self, message_ids: Collection[MessageId], *, limit: int = MAX_ADDRESSEES
     ) -> dict[MessageId, list[Addressee]]:
-        """Who each message is addressed to, blind ones too, in the order addressed; newest message first.
+        """Who each message is addressed to, blind and held ones too, in the order addressed; newest message first.
 
         At most `limit` in all: the messages that they do not cover completely are absent.
         """
@@ -308,17 +340,31 @@ class Messages:
         self, project_id: ProjectId, topic: str, *, since: Micros | None = None, limit: int
     ) -> list[MessageHead]:
         """The project's messages on a topic, newest first, only those delivered after `since`."""
-        return self._newest(_TOPIC, (project_id, topic, limit), since)
+        key = {"project": project_id, "topic": topic, "since": since, "limit": limit}
+        heads = self._newest(_TOPIC, key, since)
+        if since is None:
+            return heads
+        late = (to_head(row) for row in self._connection.execute(_TOPIC_LATE, key))
+        both = {head.id: head for head in (*heads, *late)}
+        return sorted(both.values(), key=lambda head: head.id, reverse=True)[:limit]
 
-    def list_sent(self, sender_id: AgentId, *, since: Micros | None = None, limit: int) -> list[MessageHead]:
-        """What the agent sent, newest first, only what was delivered after `since`."""
-        return self._newest(_SENT, (sender_id, limit), since)
+    def list_sent(
+        self, sender_id: AgentId, *, since: Micros | None = None, limit: int, with_held: bool = False
+    ) -> list[MessageHead]:
+        """What the agent sent, newest first, only what was sent after `since`.
 
-    def _newest(self, sql: str, key: tuple[object, ...], since: Micros | None) -> list[MessageHead]:
-        """Rows lead with their delivery time, which never falls: the first one too old ends the walk."""
+        `with_held` for its own eyes: also what nobody has got yet, or ever will.
+        """
+        key = {"sender": sender_id, "since": since, "limit": limit}
+        return self._newest(_SENT_OR_HELD if with_held else _SENT_OPENLY, key, since)
+
+    def _newest(self, sql: str, key: Mapping[str, object], since: Micros | None) -> list[MessageHead]:
+        """Rows lead with their time and whether they are late. The times of those that are not never fall: the first
+        one too old ends the walk.
+        """
         heads: list[MessageHead] = []
         for row in self._connection.execute(sql, key):
-            if since is not None and row[0] <= since:
+            if since is not None and not row[1] and row[0] <= since:
                 break
-            heads.append(to_head(row[1:]))
+            heads.append(to_head(row[2:]))
         return heads

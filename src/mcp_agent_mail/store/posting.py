@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.domain.archive_layout import mail_snapshot
+from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.domain.archive_layout import involved_projects, mail_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import Message, NewMessage, NewRecipient, Recipient
 from mcp_agent_mail.store.view import Tx
 
 
 def post(tx: Tx, new: NewMessage, chosen: Sequence[NewRecipient], now: Micros) -> tuple[Message, list[Recipient]]:
-    """Store and deliver; the projects of the sender and of every recipient are told."""
+    """Store and deliver; the projects of the sender and of everyone whom it reached are told."""
     message, recipients = tx.messages.add(new, chosen, now)
-    for project_id in dict.fromkeys((message.project_id, *(one.project.id for one in chosen))):
+    _tell(tx, message, recipients, message.sender_id, now)
+    return message, recipients
+
+
+def tell_archives(tx: Tx, message_ids: Iterable[MessageId], by: AgentId, now: Micros) -> None:
+    """These messages have changed: a copy that was held is delivered or returned, by this agent's word."""
+    for message_id in message_ids:
+        message = tx.messages.find(message_id)
+        assert message is not None, message_id
+        _tell(tx, message, tx.messages.recipients(message_id), by, now)
+
+
+def _tell(tx: Tx, message: Message, recipients: Sequence[Recipient], by: AgentId, now: Micros) -> None:
+    for project_id in involved_projects(message, recipients):
         tx.outbox.add(
             NewEvent(
                 project_id=project_id,
                 kind=EventKind.MAIL,
-                agent_id=message.sender_id,
+                agent_id=by,
                 message_id=message.id,
                 snapshot=mail_snapshot(message, recipients, project_id),
             ),
             now,
         )
-    return message, recipients

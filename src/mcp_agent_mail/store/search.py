@@ -72,9 +72,10 @@ SELECT id FROM messages INDEXED BY messages_sender WHERE sender_id = :participan
 UNION ALL SELECT message_id FROM recipients INDEXED BY recipients_inbox
           WHERE agent_id = :participant AND delivery_seq IS NOT NULL LIMIT :limit
 """
-# The delivery times of a project's messages never fall along their ids: the last one that is too old, by halving.
+# The delivery times of a project's messages never fall along their ids, but for mail that was held until later: the
+# last one that is too old, by halving, less the ones delivered late since then.
 _TOO_OLD = """SELECT CASE WHEN delivered_ts <= :since THEN message_id END FROM message_projects
-    WHERE project_id = :project AND message_id >= (low + high + 1) / 2 ORDER BY message_id LIMIT 1"""
+    WHERE project_id = :project AND message_id >= (low + high + 1) / 2 AND is_late = 0 ORDER BY message_id LIMIT 1"""
 _LAST_TOO_OLD = f"""
 WITH RECURSIVE half (low, high) AS (
     SELECT 0, (SELECT coalesce(max(message_id), 0) FROM message_projects WHERE project_id = :project)
@@ -82,7 +83,9 @@ WITH RECURSIVE half (low, high) AS (
     SELECT coalesce(({_TOO_OLD}), low), iif(({_TOO_OLD}) IS NULL, (low + high + 1) / 2 - 1, high)
     FROM half WHERE low < high
 )
-SELECT max(low) FROM half
+SELECT min(max(low), coalesce((SELECT min(message_id) FROM message_projects INDEXED BY message_projects_late
+                               WHERE project_id = :project AND is_late = 1 AND delivered_ts > :since) - 1, max(low)))
+FROM half
 """
 _DEEP = """
 SELECT id, substr(body_md, max(1, at - :before), :length)

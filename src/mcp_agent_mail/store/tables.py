@@ -105,6 +105,8 @@ class MessageProjectRow(SQLModel, table=True):
     __tablename__ = "message_projects"
     __table_args__: ClassVar[tuple[Any, ...]] = (
         Index("message_projects_thread", "thread_id", "project_id", "message_id", **_where("thread_id IS NOT NULL")),
+        CheckConstraint("is_late IN (0, 1)"),
+        Index("message_projects_late", "project_id", "delivered_ts", **_where("is_late = 1")),
         Index("message_projects_topic", "project_id", "topic", "message_id", **_where("topic IS NOT NULL")),
     )
 
@@ -113,6 +115,7 @@ class MessageProjectRow(SQLModel, table=True):
     delivered_ts: int
     thread_id: str | None = Field(sa_type=Text)
     topic: str | None = Field(sa_type=_NO_CASE)
+    is_late: int = Field(sa_column_kwargs={"server_default": text("0")})
 
 
 class RecipientRow(SQLModel, table=True):
@@ -177,6 +180,7 @@ class ContactRow(SQLModel, table=True):
         UniqueConstraint("source_id", "target_id"),
         CheckConstraint("status IN ('pending', 'approved', 'blocked')"),
         Index("contacts_target", "target_id", "id"),
+        Index("contacts_denied", "target_id", "source_id", **_where("status = 'blocked' AND expires_ts IS NULL")),
     )
 
     id: int | None = Field(default=None, primary_key=True)

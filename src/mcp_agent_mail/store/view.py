@@ -5,8 +5,11 @@ from __future__ import annotations
 import sqlite3
 
 from mcp_agent_mail.core.clock import Clock
+from mcp_agent_mail.store.acquaintance import Acquaintance
 from mcp_agent_mail.store.agents import Agents
+from mcp_agent_mail.store.contacts import Contacts
 from mcp_agent_mail.store.guard_events import GuardEvents
+from mcp_agent_mail.store.held import Held
 from mcp_agent_mail.store.holders import Holders
 from mcp_agent_mail.store.idempotency import IdempotencyKeys
 from mcp_agent_mail.store.inboxes import Inboxes
@@ -25,6 +28,9 @@ class View:
         self.agents = Agents(connection)
         self.messages = Messages(connection)
         self.inboxes = Inboxes(connection)
+        self.contacts = Contacts(connection)
+        self.held = Held(connection)
+        self.acquaintance = Acquaintance(connection)
         self.leases = Leases(connection)
         self.guard_events = GuardEvents(connection)
         self.holders = Holders(connection)

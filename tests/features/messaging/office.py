@@ -14,7 +14,9 @@ from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, ToolTable, current_credentials
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.domain.contacts import ContactRules
 from mcp_agent_mail.features.archiving.pace import Pace
+from mcp_agent_mail.features.contacts.consent import Desk
 from mcp_agent_mail.features.messaging.resources import messaging_resources
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.tools import messaging_tools
@@ -93,7 +95,8 @@ class Office:
 
 
 @asynccontextmanager
-async def open_office(directory: Path) -> AsyncIterator[Office]:
+async def open_office(directory: Path, *, enforced: bool = False) -> AsyncIterator[Office]:
+    """Contact policies are off unless `enforced`: tests of consent switch them on."""
     async with open_mailroom(directory) as room:
         noted: list[str] = []
         identities = Identities(room.store)
@@ -103,6 +106,7 @@ async def open_office(directory: Path) -> AsyncIterator[Office]:
             note_activity=lambda agent: noted.append(agent.name),
             keep_pace=Pace().keep,
             clock=room.clock,
+            desk=Desk(rules=ContactRules(enforced=enforced)),
         )
         yield Office(
             room,

@@ -25,7 +25,7 @@ async def test_a_reply_goes_to_the_sender_alone_and_inherits_thread_topic_import
     assert (answer["subject"], answer["from"], answer["reply_to"]) == ("Re: Plan", "RedStone", original)
     assert set(answer) == {
         *("id", "thread_id", "topic", "subject", "from", "importance", "ack_required", "created_ts", "attachments"),
-        *("to", "cc", "bcc", "reply_to", "deliveries", "count", "verified_sender", "skipped"),
+        *("to", "cc", "bcc", "reply_to", "deliveries", "count", "verified_sender", "held", "skipped"),
     }
     assert answer["deliveries"][0]["payload"]["recipients"][0]["name"] == "BlueLake"
 

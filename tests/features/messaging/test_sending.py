@@ -59,6 +59,7 @@ async def test_a_send_answers_with_what_the_contract_names_and_no_body(office: O
         ],
         "count": 1,
         "verified_sender": False,
+        "held": [],
         "skipped": [],
     }
 

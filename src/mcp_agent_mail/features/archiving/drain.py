@@ -22,7 +22,14 @@ from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.errors import AgentMailError, NotFound
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
-from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, archive_file, batch_files, event_files, project_snapshot
+from mcp_agent_mail.domain.archive_layout import (
+    ARCHIVE_FILE,
+    archive_file,
+    batch_files,
+    event_files,
+    held_copies,
+    project_snapshot,
+)
 from mcp_agent_mail.domain.archive_leases import is_stand_in
 from mcp_agent_mail.domain.blobs import blob_id
 from mcp_agent_mail.domain.commit_text import commit_text
@@ -59,21 +66,25 @@ class DrainPlan:
 
 
 def what_was_written(batch: Sequence[OutboxEvent], store_id: str) -> Written:
-    """Of profiles and projects only where they are: after a renewal of the archive the newest state stands for all.
-    Of leases it then tells nothing.
+    """Of profiles, projects, links and mail that was held at first only where they are: after a renewal of the archive
+    the newest state stands for all. Of leases, and of who had got held mail by then, it tells nothing.
     """
-    mutable = {
-        path
-        for event in batch
-        if event.kind in (EventKind.PROFILE, EventKind.PROJECT)
-        for path, _ in event_files(event.kind, event.snapshot, store_id)
-    }
+    mutable: set[str] = set()
+    later: set[str] = set()
+    for event in batch:
+        if event.kind in (EventKind.PROFILE, EventKind.PROJECT, EventKind.CONTACT):
+            mutable.update(path for path, _ in event_files(event.kind, event.snapshot, store_id))
+        elif event.kind is EventKind.MAIL and (held := held_copies(event.snapshot)):
+            mutable.update(path for path, _ in event_files(event.kind, event.snapshot, store_id))
+            later.update(held)
     clear = [event for event in batch if not is_stand_in(event.snapshot)]
     files = batch_files(clear, store_id)
     blobs = {
-        path: None if path in mutable else blob_id(content) for path, content in files.items() if content is not None
+        path: None if path in mutable else blob_id(content)
+        for path, content in files.items()
+        if content is not None and path not in later
     }
-    return Written(blobs=blobs, is_vague=len(clear) < len(batch))
+    return Written(blobs=blobs, is_vague=len(clear) < len(batch) or bool(later))
 
 
 class Drain:

@@ -14,6 +14,7 @@ from mcp_agent_mail.archive.repository import Repository
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.archive_contacts import contact_snapshot
 from mcp_agent_mail.domain.archive_layout import (
     Snapshot,
     mail_snapshot,
@@ -86,7 +87,23 @@ def _queue_anew(tx: Tx, project: Project) -> int:
         )
         tx.outbox.add(event, tx.now())
         count += 1
+    count += _queue_contacts(tx, project)
     return count + sum(_queue_leases(tx, project, kind) for kind in LeaseKind)
+
+
+def _queue_contacts(tx: Tx, project: Project) -> int:
+    count = 0
+    for contact in tx.contacts.each_of(project.id):
+        event = NewEvent(
+            project_id=project.id,
+            kind=EventKind.CONTACT,
+            agent_id=None,
+            message_id=None,
+            snapshot=contact_snapshot(contact, project.id, None),
+        )
+        tx.outbox.add(event, tx.now())
+        count += 1
+    return count
 
 
 def _queue_leases(tx: Tx, project: Project, kind: LeaseKind) -> int:
@@ -110,6 +127,10 @@ def _snapshot(tx: Tx, project: Project, human: Agent, done: DoneEvent) -> Snapsh
     if done.kind is EventKind.PROFILE:
         # Whose it was is not kept. Each agent's newest profile follows as an event of its own.
         return profile_snapshot(human)
+    if done.kind is EventKind.CONTACT:
+        contact = tx.contacts.oldest_of(project.id)
+        assert contact is not None, done
+        return stand_in(contact_snapshot(contact, project.id, None))
     if done.kind in FOLDERS:
         kind = next(kind for kind, of_event in KIND_OF_EVENT.items() if of_event is done.kind)
         return stand_in(lease_snapshot(tx.leases.list_(project.id, kind, limit=1)[0], project))

@@ -16,12 +16,13 @@ from mcp_agent_mail.store.view import Tx
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """`thread_id` joins the thread that the notice is about."""
+    """`thread_id` joins the thread that the notice is about. A private one is for its recipients' eyes alone."""
 
     subject: str
     body_md: str
     importance: Importance = Importance.NORMAL
     thread_id: str | None = None
+    is_private: bool = False
 
 
 def post_system_mail(tx: Tx, project: Project, to: Sequence[Agent], notice: Notice, now: Micros) -> Message:
@@ -39,6 +40,7 @@ def post_system_mail(tx: Tx, project: Project, to: Sequence[Agent], notice: Noti
         ack_required=False,
         reply_to=None,
         is_system=True,
+        is_private=notice.is_private,
     )
     message, _ = post(tx, new, [NewRecipient(agent=one, project=project, kind=RecipientKind.TO) for one in to], now)
     return message

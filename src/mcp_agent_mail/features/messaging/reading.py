@@ -151,9 +151,14 @@ def read_overdue(
 
 
 def read_outbox(view: View, caller: Caller, request: OutboxRequest) -> OutboxListing:
-    """Newest first. Ends early, before `limit`, where the names of recipients would become too many to list."""
+    """Newest first; what is held or was returned is for the eyes of the proven sender alone.
+
+    Ends early, before `limit`, where the names of recipients would become too many to list.
+    """
     mailbox = open_outbox(view, caller, request.agent_name, request.project_key)
-    heads = view.messages.list_sent(mailbox.agent.id, since=request.since, limit=request.limit)
+    heads = view.messages.list_sent(
+        mailbox.agent.id, since=request.since, limit=request.limit, with_held=mailbox.proven
+    )
     addressees = view.messages.addressees([head.id for head in heads])
     heads = [head for head in heads if head.id in addressees]
     mail = MailListing(

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.errors import (
-    AgentMailError,
-    InvalidInput,
-    NotFound,
-    RecipientNotFound,
-    RecipientRetired,
-    listed,
-)
+from mcp_agent_mail.core.errors import InvalidInput, NotFound, RecipientNotFound, RecipientRetired
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.addresses import parse_address
 from mcp_agent_mail.domain.agents import Agent, AgentKind
-from mcp_agent_mail.domain.contacts import decide
 from mcp_agent_mail.domain.messages import MAX_BROADCAST_RECIPIENTS, MAX_NAMED_RECIPIENTS, NewRecipient, RecipientKind
 from mcp_agent_mail.domain.names import SYSTEM, did_you_mean, name_key, nearest, recipient_name
 from mcp_agent_mail.domain.projects import Project
@@ -39,6 +30,19 @@ class NobodyAddressed(InvalidInput):
     """A message needs a recipient."""
 
 
+class AmbiguousRecipient(InvalidInput):
+    """No agent here has the name, and the sender has approved links to several elsewhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    """Who sends, and whether that was proven."""
+
+    agent: Agent
+    project: Project
+    verified: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
     """An agent that a broadcast leaves out. `code` is a wire error code, or INACTIVE."""
@@ -56,11 +60,15 @@ class _Written:
     text: str
     name: str
     project: Project
+    is_bare: bool
 
 
-def choose_named(view: View, home: Project, named: Named) -> list[NewRecipient]:
-    """The agents named, `to` before `cc` before `bcc`, each once. Raises when one is unknown: nothing is guessed."""
-    written = _understand(view, home, named)
+def choose_named(view: View, sender: Sender, named: Named, now: Micros) -> list[NewRecipient]:
+    """The agents named, `to` before `cc` before `bcc`, each once. Raises when one is unknown: nothing is guessed.
+
+    A bare name that no agent here has is the one elsewhere that the sender has an approved link to.
+    """
+    written = _understand(view, sender.project, named)
     names: dict[ProjectId, set[str]] = {}
     for one in written:
         names.setdefault(one.project.id, set()).add(one.name)
@@ -68,14 +76,36 @@ def choose_named(view: View, home: Project, named: Named) -> list[NewRecipient]:
     chosen: dict[AgentId, NewRecipient] = {}
     unknown: list[_Written] = []
     for one in written:
+        meant = one
         agent = agents[one.project.id].get(name_key(one.name))
+        if agent is None and one.is_bare and (linked := _by_link(view, sender, one, now)) is not None:
+            agent, meant = linked
         if agent is None or agent.kind is AgentKind.SYSTEM:
             unknown.append(one)
         else:
-            chosen.setdefault(agent.id, NewRecipient(agent=agent, project=one.project, kind=one.kind))
+            chosen.setdefault(agent.id, NewRecipient(agent=agent, project=meant.project, kind=one.kind))
     if unknown:
         raise _unknown_recipients(view, unknown)
     return list(chosen.values())
+
+
+def _by_link(view: View, sender: Sender, one: _Written, now: Micros) -> tuple[Agent, _Written] | None:
+    """What an address book does: the sender's approved links know who is meant."""
+    found = [
+        view.agents.find(agent_id) for agent_id in view.contacts.approved_elsewhere(sender.agent.id, one.name, now)
+    ]
+    agents = [agent for agent in found if agent is not None]
+    if not agents:
+        return None
+    projects = [project for agent in agents if (project := view.projects.find(agent.project_id)) is not None]
+    if len(agents) > 1:
+        addresses = [f"{agent.name}@{project.slug}" for agent, project in zip(agents, projects, strict=True)]
+        raise AmbiguousRecipient(
+            f"{one.name!r:.100} may be any of {len(agents)} contacts of {sender.agent.name}.",
+            hint=f"Write which one: {', '.join(addresses)}. Nothing was sent.",
+            data={"recipient": one.text, "accepted": addresses},
+        )
+    return agents[0], replace(one, project=projects[0])
 
 
 def _understand(view: View, home: Project, named: Named) -> list[_Written]:
@@ -88,7 +118,8 @@ def _understand(view: View, home: Project, named: Named) -> list[_Written]:
             key = address.project_key
             if key is not None and key not in projects:
                 projects[key] = _project(view, home, key)
-            written.append(_Written(kind=kind, text=text, name=recipient_name(address.name), project=projects[key]))
+            name = recipient_name(address.name)
+            written.append(_Written(kind=kind, text=text, name=name, project=projects[key], is_bare=key is None))
     return written
 
 
@@ -124,35 +155,6 @@ def _unknown_recipients(view: View, unknown: list[_Written]) -> RecipientNotFoun
             "nearest_by_recipient": close,
             "project": first.project.human_key,
         },
-    )
-
-
-def require_deliverable(sender: Agent, chosen: Iterable[NewRecipient]) -> None:
-    """All or nothing: one recipient whom the sender may not reach refuses the message."""
-    _, refused = part_by_consent(sender, chosen)
-    if refused:
-        raise _refusal(refused)
-
-
-def part_by_consent(sender: Agent, chosen: Iterable[NewRecipient]) -> tuple[list[NewRecipient], list[Skipped]]:
-    """Those whom the sender may reach, and the others with the reason."""
-    reached: list[NewRecipient] = []
-    refused: list[Skipped] = []
-    for one in chosen:
-        said = decide(sender=sender, recipient=one.agent)
-        if said.code is None:
-            reached.append(one)
-        else:
-            refused.append(Skipped(agent=one.agent.name, code=said.code, reason=said.reason))
-    return reached, refused
-
-
-def _refusal(refused: list[Skipped]) -> AgentMailError:
-    names = [one.agent for one in refused]
-    return RecipientRetired(
-        f"{listed(names[:10])} {'is' if len(names) == 1 else 'are'} retired; nothing was sent.",
-        hint="Leave them out, or bring them back with unretire_agent.",
-        data={"refused": [{"agent": one.agent, "code": one.code, "reason": one.reason} for one in refused]},
     )
 
 

@@ -32,6 +32,7 @@ class SendRequest:
     topic: str | None = None
     broadcast: bool = False
     reply_to: MessageId | None = None
+    auto_contact_if_blocked: bool | None = None
     idempotency_key: str | None = None
 
 

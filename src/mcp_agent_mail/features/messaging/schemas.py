@@ -97,8 +97,9 @@ def mail_items(mail: MailListing) -> list[Wire]:
 
 
 def outbox_object(listing: OutboxListing) -> Wire:
-    """`bcc` only for the proven sender (and the operator)."""
-    kinds = ("to", "cc", "bcc") if listing.mailbox.proven else ("to", "cc")
+    """`bcc`, and whose copies are held or were returned, only for the proven sender (and the operator)."""
+    proven = listing.mailbox.proven
+    kinds = ("to", "cc", "bcc") if proven else ("to", "cc")
     seen_from = listing.mailbox.project.id
     addressees = listing.mail.addressees or {}
     messages = mail_items(listing.mail)
@@ -106,6 +107,10 @@ def outbox_object(listing: OutboxListing) -> Wire:
         named = addressees.get(item["id"], [])
         for kind in kinds:
             item[kind] = [shown_name(a.name, a.project_id, a.project_slug, seen_from) for a in named if a.kind == kind]
+        for state in ("held", "refused"):
+            those = [shown_name(a.name, a.project_id, a.project_slug, seen_from) for a in named if a.state == state]
+            if proven and those:
+                item[state] = those
     return {
         "project": listing.mailbox.project.human_key,
         "agent": listing.mailbox.agent.name,
@@ -155,7 +160,7 @@ def payload(message: Message, recipients: list[Recipient], project: Project) -> 
             {
                 "name": recipient.name,
                 "kind": recipient.kind.value,
-                "status": "delivered",
+                "status": recipient.status,
                 "last_active_ts": iso(recipient.last_active_ts),
             }
             for recipient in recipients
@@ -185,6 +190,7 @@ def sent_object(sent: Sent) -> Wire:
         "deliveries": deliveries,
         "count": len(deliveries),
         "verified_sender": sent.sender.verified,
+        "held": [{"agent": one.agent, "code": one.code, "reason": one.reason} for one in sent.held],
         "skipped": [{"agent": one.agent, "code": one.code, "reason": one.reason} for one in sent.skipped],
     }
     if sent.eligible is not None:

@@ -16,7 +16,6 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import Conflict, IdempotencyKeyConflict, InvalidInput
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.caller import Caller, require_to_act
 from mcp_agent_mail.domain.messages import (
     Message,
@@ -33,18 +32,21 @@ from mcp_agent_mail.domain.threads import (
     root_of_thread,
     thread_of_reply,
 )
+from mcp_agent_mail.features.contacts.consent import Circumstances, Desk, Weighed, weigh
+from mcp_agent_mail.features.contacts.linking import End, lift_denials
 from mcp_agent_mail.features.identity.lookup import require_agent
+from mcp_agent_mail.features.messaging.holding import ask_for_held, left_out, require_consent
 from mcp_agent_mail.features.messaging.recipients import (
     NobodyAddressed,
+    Sender,
     Skipped,
     choose_everyone,
     choose_named,
-    part_by_consent,
-    require_deliverable,
 )
 from mcp_agent_mail.features.messaging.requests import Named, ReplyRequest, SendRequest
 from mcp_agent_mail.features.messaging.visibility import is_visible_to, require_message
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
+from mcp_agent_mail.store.contacts import Concerns
 from mcp_agent_mail.store.idempotency import RememberedAnswer
 from mcp_agent_mail.store.posting import post as store_letter
 from mcp_agent_mail.store.view import Tx
@@ -59,13 +61,6 @@ class BroadcastNamesRecipients(InvalidInput):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sender:
-    agent: Agent
-    project: Project
-    verified: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
     """What became of a message. `message` is None when a broadcast found nobody; `eligible` is a broadcast's."""
 
@@ -74,6 +69,7 @@ class Sent:
     recipients: list[Recipient]
     projects: dict[ProjectId, Project]
     skipped: list[Skipped]
+    held: list[Skipped]
     eligible: int | None = None
 
 
@@ -87,12 +83,15 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letter:
-    """A message that is ready but for its recipients' consent."""
+    """A message that is ready to be stored. `named` are those that the sender wrote to by name; `held` is why."""
 
     sender: Sender
     new: NewMessage
     chosen: list[NewRecipient]
     skipped: list[Skipped]
+    held: list[Weighed]
+    named: list[NewRecipient]
+    concerns: Concerns
     eligible: int | None = None
 
 
@@ -112,7 +111,7 @@ def require_able_to_send(sender: Sender) -> None:
         )
 
 
-def compose_new(tx: Tx, sender: Sender, request: SendRequest, now: Micros) -> Letter:
+def compose_new(tx: Tx, desk: Desk, sender: Sender, request: SendRequest, now: Micros) -> Letter:
     """Raises when the message must not be sent as asked."""
     new = NewMessage(
         sender=sender.agent,
@@ -126,19 +125,49 @@ def compose_new(tx: Tx, sender: Sender, request: SendRequest, now: Micros) -> Le
         reply_to=request.reply_to,
     )
     if request.broadcast:
-        return _broadcast(tx, sender, new, request.recipients, now)
-    chosen = choose_named(tx, sender.project, request.recipients)
+        return _broadcast(tx, desk, (sender, new), request.recipients, now)
+    chosen = choose_named(tx, sender, request.recipients, now)
     if not chosen:
         raise NobodyAddressed(
             "The message has no recipient.",
             hint="Name at least one in to, cc or bcc, or set broadcast=true.",
             data={"parameter": "to"},
         )
-    require_deliverable(sender.agent, chosen)
-    return Letter(sender=sender, new=new, chosen=chosen, skipped=[])
+    return _with_consent(tx, replace_hold(desk, request.auto_contact_if_blocked), (sender, new), chosen, now)
 
 
-def _broadcast(tx: Tx, sender: Sender, new: NewMessage, named: Named, now: Micros) -> Letter:
+def replace_hold(desk: Desk, hold: bool | None) -> Desk:  # None: as the server is set
+    return desk if hold is None else replace(desk, rules=replace(desk.rules, hold=hold))
+
+
+def _about(tx: Tx, sender: Sender, new: NewMessage, now: Micros) -> Circumstances:
+    return Circumstances(
+        sender=sender.agent,
+        project=sender.project,
+        thread_id=new.thread_id,
+        reply_to=new.reply_to,
+        now=now,
+        concerns=tx.contacts.concerns(sender.agent.id),
+    )
+
+
+def _with_consent(tx: Tx, desk: Desk, of: tuple[Sender, NewMessage], chosen: list[NewRecipient], now: Micros) -> Letter:
+    """All or nothing: one recipient who neither takes the mail nor may be asked refuses the message."""
+    sender, new = of
+    about = _about(tx, sender, new, now)
+    weighed = weigh(tx, desk, about, chosen)
+    held: list[Weighed] = []
+    named = chosen
+    if weighed:
+        held = require_consent(tx, about, weighed, hold=desk.rules.hold)
+        codes = {one.recipient.agent.id: one.verdict.value for one in held}
+        chosen = [replace(one, held_code=codes.get(one.agent.id)) for one in chosen]
+    return Letter(sender=sender, new=new, chosen=chosen, skipped=[], held=held, named=named, concerns=about.concerns)
+
+
+def _broadcast(tx: Tx, desk: Desk, of: tuple[Sender, NewMessage], named: Named, now: Micros) -> Letter:
+    """To whom it can; nobody is asked for a contact because of a broadcast."""
+    sender, new = of
     if named.to:
         raise BroadcastNamesRecipients(
             "A broadcast goes to everyone active in the project; to must be empty.",
@@ -147,15 +176,20 @@ def _broadcast(tx: Tx, sender: Sender, new: NewMessage, named: Named, now: Micro
         )
     audience = choose_everyone(tx, sender.project, sender.agent, now)
     chosen = {one.agent.id: one for one in audience.reached}
-    if chosen:
-        for one in choose_named(tx, sender.project, named):
-            chosen.setdefault(one.agent.id, one)
-    reached, refused = part_by_consent(sender.agent, chosen.values())
+    by_name = choose_named(tx, sender, named, now) if chosen else []
+    for one in by_name:
+        chosen.setdefault(one.agent.id, one)
+    about = _about(tx, sender, new, now)
+    weighed = weigh(tx, desk, about, list(chosen.values()))
+    refused = [left_out(one) for one in weighed.values()]
     return Letter(
         sender=sender,
         new=new,
-        chosen=reached,
+        chosen=[one for one in chosen.values() if one.agent.id not in weighed],
         skipped=[*refused, *audience.skipped],
+        held=[],
+        named=by_name,
+        concerns=about.concerns,
         eligible=len(audience.reached),
     )
 
@@ -176,13 +210,12 @@ def _thread_of(tx: Tx, sender: Sender, request: SendRequest) -> str | None:
     return request.thread_id
 
 
-def compose_reply(tx: Tx, sender: Sender, request: ReplyRequest) -> Letter:
+def compose_reply(tx: Tx, desk: Desk, sender: Sender, request: ReplyRequest, now: Micros) -> Letter:
     original = require_message(tx, request.message_id, sender.agent)
     named = request.recipients
     if not named.to:
         named = replace(named, to=_default_recipients(tx, original, sender))
-    chosen = choose_named(tx, sender.project, named)
-    require_deliverable(sender.agent, chosen)
+    chosen = choose_named(tx, sender, named, now)
     new = NewMessage(
         sender=sender.agent,
         project=sender.project,
@@ -194,7 +227,7 @@ def compose_reply(tx: Tx, sender: Sender, request: ReplyRequest) -> Letter:
         ack_required=original.ack_required if request.ack_required is None else request.ack_required,
         reply_to=original.id,
     )
-    return Letter(sender=sender, new=new, chosen=chosen, skipped=[])
+    return _with_consent(tx, desk, (sender, new), chosen, now)
 
 
 def _default_recipients(tx: Tx, original: Message, sender: Sender) -> tuple[str, ...]:
@@ -219,6 +252,11 @@ def post(tx: Tx, letter: Letter, now: Micros) -> Sent:
     if not letter.chosen or letter.eligible == 0:
         return _sent(letter, None, [], projects)
     message, recipients = store_letter(tx, letter.new, letter.chosen, now)
+    if letter.concerns.has_denied and letter.named:
+        sender = End(agent=letter.sender.agent, project=letter.sender.project)
+        lift_denials(tx, sender, [one.agent.id for one in letter.named], now)
+    if letter.held:
+        ask_for_held(tx, letter.sender, letter.held, now)
     return _sent(letter, message, recipients, projects)
 
 
@@ -231,6 +269,7 @@ def _sent(
         recipients=recipients,
         projects=projects,
         skipped=letter.skipped,
+        held=[left_out(one) for one in letter.held],
         eligible=letter.eligible,
     )
 

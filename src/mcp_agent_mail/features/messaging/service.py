@@ -9,6 +9,7 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.caller import Caller
 from mcp_agent_mail.domain.messages import require_body_fits
+from mcp_agent_mail.features.contacts.consent import DEFAULT_DESK, Desk
 from mcp_agent_mail.features.messaging import reading, receipts, sending
 from mcp_agent_mail.features.messaging.requests import (
     InboxRequest,
@@ -28,7 +29,8 @@ from mcp_agent_mail.store.view import Tx
 class MessagingService:
     """`note_activity` is told of every agent that acts; `clock` measures ages in reads.
 
-    `keep_pace` is awaited before mail is stored: it may hold a sender back for a moment, and never refuses.
+    `desk` decides who may write to whom. `keep_pace` is awaited before mail is stored: it may hold a sender back for
+    a moment, and never refuses.
     """
 
     def __init__(
@@ -39,12 +41,14 @@ class MessagingService:
         note_activity: Callable[[Agent], None],
         keep_pace: Callable[[], Awaitable[None]],
         clock: Clock,
+        desk: Desk = DEFAULT_DESK,
     ) -> None:
         self._store = store
         self._body_max_bytes = body_max_bytes
         self._note_activity = note_activity
         self._keep_pace = keep_pace
         self._clock = clock
+        self._desk = desk
 
     async def send(self, caller: Caller, request: SendRequest) -> sending.Sent | sending.Replayed:
         """Store and deliver one message. All or nothing, except that a broadcast skips whom it cannot reach.
@@ -59,7 +63,7 @@ class MessagingService:
             def send() -> sending.Sent:
                 sending.require_able_to_send(sender)
                 now = tx.now()
-                return sending.post(tx, sending.compose_new(tx, sender, request, now), now)
+                return sending.post(tx, sending.compose_new(tx, self._desk, sender, request, now), now)
 
             return sending.once(tx, sender, request, send, sent_object)
 
@@ -77,7 +81,8 @@ class MessagingService:
 
             def send() -> sending.Sent:
                 sending.require_able_to_send(sender)
-                return sending.post(tx, sending.compose_reply(tx, sender, request), tx.now())
+                now = tx.now()
+                return sending.post(tx, sending.compose_reply(tx, self._desk, sender, request, now), now)
 
             return sending.once(tx, sender, request, send, replied_object)
 

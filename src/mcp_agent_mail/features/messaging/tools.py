@@ -48,11 +48,13 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Calle
         thread_id: Annotated[str | None, THREAD] = None,
         broadcast: Annotated[bool, Flag()] = False,
         topic: Annotated[str | None, TOPIC] = None,
+        auto_contact_if_blocked: Annotated[bool | None, Flag()] = None,
         idempotency_key: Annotated[str | None, KEY] = None,
         reply_to: Annotated[int | None, Id()] = None,
     ) -> Json:
         """Send Markdown mail to agents by name: Name, or Name@project elsewhere. Set thread_id to keep a task
-        together, broadcast=true (no to) for everyone active. Repeat safely with an idempotency_key.
+        together, broadcast=true (no to) for everyone active. Repeat safely with an idempotency_key. Mail to whom
+        you need consent from is held until approved (see held), with auto_contact_if_blocked=false refused.
         To answer a message use reply_message.
         """
         request = SendRequest(
@@ -67,6 +69,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Calle
             topic=topic,
             broadcast=broadcast,
             reply_to=None if reply_to is None else MessageId(reply_to),
+            auto_contact_if_blocked=auto_contact_if_blocked,
             idempotency_key=idempotency_key,
         )
         return schemas.send_result(await service.send(current_caller(), request))

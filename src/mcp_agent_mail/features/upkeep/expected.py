@@ -8,10 +8,13 @@ from itertools import groupby
 from pathlib import Path
 
 from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.domain.archive_contacts import contact_snapshot
 from mcp_agent_mail.domain.archive_layout import (
     ARCHIVE_FILE,
     File,
     archive_file,
+    contact_file,
+    involved_projects,
     mail_files,
     mail_snapshot,
     profile_file,
@@ -55,6 +58,7 @@ class ExpectedFiles:
         self._slugs: dict[ProjectId, bytes] = {}
         self._add_projects()
         self._add_profiles()
+        self._add_contacts()
         self._add_receipts()
         self._add_mail(progress)
 
@@ -111,12 +115,26 @@ class ExpectedFiles:
             else:
                 self._add(agent.project_id, [(profile_path(agent.name), profile_file(profile_snapshot(agent)))])
 
+    def _add_contacts(self) -> None:
+        pending = self._artifacts.pending_contacts()
+        for contact in self._artifacts.contacts():
+            for project_id in dict.fromkeys((contact.target.project_id, contact.source.project_id)):
+                path, content = contact_file(contact_snapshot(contact, project_id, None))
+                if (project_id, contact.id) in pending:
+                    self._add_any(project_id, path)
+                else:
+                    self._add(project_id, [(path, content)])
+
     def _add_mail(self, progress: Progress) -> None:
         total, _ = self._artifacts.counts()
         for done, (message, recipients, pending) in enumerate(self._artifacts.messages(), start=1):
-            involved = {message.project_id, *(recipient.project_id for recipient in recipients)}
-            for project_id in involved - pending:
-                self._add(project_id, list(mail_files(mail_snapshot(message, recipients, project_id))))
+            for project_id in involved_projects(message, recipients):
+                files = mail_files(mail_snapshot(message, recipients, project_id))
+                if project_id in pending:
+                    for path, _ in files:
+                        self._add_any(project_id, path)
+                else:
+                    self._add(project_id, list(files))
             if done % _PROGRESS_EVERY == 0 or done == total:
                 progress(done, total)
 

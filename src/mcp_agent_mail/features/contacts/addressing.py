@@ -1,0 +1,123 @@
+"""Whom a contact request means: a name, an address, or an agent that is not there yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.errors import RecipientNotFound
+from mcp_agent_mail.domain.addresses import parse_address
+from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
+from mcp_agent_mail.domain.contacts import AddressesDiffer, ContactWithSelf
+from mcp_agent_mail.domain.names import (
+    NameEnforcement,
+    did_you_mean,
+    name_to_register,
+    nearest,
+    recipient_name,
+)
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.contacts.linking import End
+from mcp_agent_mail.features.identity.registering import tell_archive
+from mcp_agent_mail.features.projects.lookup import require_project, require_writable
+from mcp_agent_mail.store.view import Tx
+
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What is said of an agent that is registered because somebody asks for it."""
+
+    program: str | None = None
+    model: str | None = None
+    task_description: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """`to_agent` may be an address. `register` holds the profile of a target that is not there; None: it must be."""
+
+    project_key: str
+    from_agent: str
+    to_agent: str
+    to_project: str | None
+    register: Profile | None
+
+
+def require_target(tx: Tx, source: End, wanted: Wanted, enforcement: NameEnforcement, now: Micros) -> End:
+    """The agent that is asked. Its project exists; the agent itself is registered when it may be."""
+    name, project = _addressed(tx, source.project, wanted.to_agent, wanted.to_project)
+    require_writable(project)
+    agent = tx.agents.find_by_name(project.id, name)
+    if agent is None and wanted.register is not None:
+        return _register(tx, project, name, wanted.register, enforcement, now)
+    if agent is None or agent.kind is AgentKind.SYSTEM:
+        raise _unknown(tx, project, name)
+    if agent.id == source.agent.id:
+        raise ContactWithSelf(
+            f"{agent.name} may always write to itself.", hint="Name another agent.", data={"parameter": "to_agent"}
+        )
+    return End(agent=agent, project=project)
+
+
+def require_source_of(tx: Tx, target: End, from_agent: str, from_project: str | None) -> End:
+    """Whom the target answers."""
+    name, project = _addressed(tx, target.project, from_agent, from_project)
+    agent = tx.agents.find_by_name(project.id, name)
+    if agent is None or agent.kind is AgentKind.SYSTEM:
+        raise _unknown(tx, project, name)
+    if agent.id == target.agent.id:
+        raise ContactWithSelf(
+            f"{agent.name} may always write to itself.", hint="Name another agent.", data={"parameter": "from_agent"}
+        )
+    return End(agent=agent, project=require_writable(project))
+
+
+def _addressed(tx: Tx, home: Project, text: str, project_key: str | None) -> tuple[str, Project]:
+    address = parse_address(text)
+    named = None if project_key is None else require_project(tx, project_key)
+    project = named or home
+    if address.project_key is not None:
+        project = require_project(tx, address.project_key)
+        if named is not None and named.id != project.id:
+            raise AddressesDiffer(
+                f"{text!r:.200} is of {project.human_key}, and the project named beside it is {named.human_key}.",
+                hint="Give the project once.",
+                data={"projects": [project.human_key, named.human_key]},
+            )
+    return recipient_name(address.name), project
+
+
+def _register(tx: Tx, project: Project, name: str, profile: Profile, enforcement: NameEnforcement, now: Micros) -> End:
+    """It has no token: whoever registers under the name later is asked for none while AGENT_AUTH=open, and gets one
+    from the operator (`am token reissue`) otherwise. The one who asks for a contact must never hold it.
+    """
+    program, model = profile.program or UNKNOWN, profile.model or UNKNOWN
+    fit = name_to_register(name, enforcement, program=program, model=model)
+    if fit is None:
+        raise _unknown(tx, project, name)
+    agent = tx.agents.add(
+        NewAgent(
+            project_id=project.id,
+            kind=AgentKind.AGENT,
+            name=fit,
+            program=program,
+            model=model,
+            task_description=profile.task_description or "",
+            attachments_policy=AttachmentsPolicy.AUTO,
+            token_hash=None,
+        ),
+        now,
+    )
+    tell_archive(tx, agent, None, now)
+    return End(agent=agent, project=project)
+
+
+def _unknown(tx: Tx, project: Project, name: str) -> RecipientNotFound:
+    close = nearest(name, tx.agents.names(project.id))
+    return RecipientNotFound(
+        f"{project.human_key} has no agent {name!r:.100}.",
+        hint=f"{did_you_mean(close)}list_agents shows who is there.",
+        data={"unknown": [name[:100]], "nearest": close, "project": project.human_key},
+    )

@@ -1,0 +1,164 @@
+"""Gathers the facts of the contact decision, the cheap ones first, inside the unit of work that stores the mail.
+
+The usual send asks the store one question (has the sender any link, has it denied anyone?); the
+costly facts are looked up for those alone whom the others do not let in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.domain.agents import Agent, AgentKind
+from mcp_agent_mail.domain.contacts import (
+    AutoScope,
+    ContactRules,
+    Facts,
+    Relation,
+    SharedThread,
+    Verdict,
+    decide,
+    reason_of,
+)
+from mcp_agent_mail.domain.messages import NewRecipient
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.store.contacts import Concerns
+from mcp_agent_mail.store.view import Tx, View
+
+Overlaps = Callable[[View, AgentId, Sequence[AgentId]], set[AgentId]]
+"""Who of the others holds an active reservation that overlaps one of the agent's."""
+
+
+def no_overlaps(view: View, agent_id: AgentId, others: Sequence[AgentId]) -> set[AgentId]:  # noqa: ARG001  # the port
+    """Where no reservations are known."""
+    return set()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """The rules, and who knows of reservations."""
+
+    rules: ContactRules
+    overlaps: Overlaps = no_overlaps
+
+
+_DEFAULT_RULES = ContactRules()
+DEFAULT_DESK = Desk(rules=_DEFAULT_RULES)
+"""The rules as they are when nothing is set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """What of the message bears on consent. `now` is the time of the unit."""
+
+    sender: Agent
+    project: Project
+    thread_id: str | None
+    reply_to: MessageId | None
+    now: Micros
+    concerns: Concerns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighed:
+    """One recipient whose copy is held or refused, and why."""
+
+    recipient: NewRecipient
+    verdict: Verdict
+    reason: str
+    relation: Relation
+
+
+def look_into(tx: Tx, sender: Agent, project: Project, *, now: Micros) -> Circumstances:
+    """Of a message without thread and answer; `replace` adds them."""
+    concerns = tx.contacts.concerns(sender.id)
+    return Circumstances(sender=sender, project=project, thread_id=None, reply_to=None, now=now, concerns=concerns)
+
+
+def weigh(tx: Tx, desk: Desk, about: Circumstances, chosen: Sequence[NewRecipient]) -> dict[AgentId, Weighed]:
+    """Those whose copy is not simply delivered, in their order."""
+    closed = _without_cost(tx, desk, about, chosen)
+    asked = [one for one, facts in closed if decide(facts) is Verdict.CONTACT_REQUIRED]
+    opened: dict[AgentId, Facts] = {}
+    if asked:
+        known = [facts for _, facts in closed if decide(facts) is Verdict.CONTACT_REQUIRED]
+        opened = _add_costly(tx, desk, about, [one.agent for one in asked], known)
+    weighed: dict[AgentId, Weighed] = {}
+    for one, cheap in closed:
+        facts = opened.get(one.agent.id, cheap)
+        verdict = decide(facts)
+        if verdict is not Verdict.DELIVER:
+            reason = reason_of(verdict, facts, one.agent.name)
+            weighed[one.agent.id] = Weighed(recipient=one, verdict=verdict, reason=reason, relation=facts.relation)
+    return weighed
+
+
+def _without_cost(
+    tx: Tx, desk: Desk, about: Circumstances, chosen: Sequence[NewRecipient]
+) -> list[tuple[NewRecipient, Facts]]:
+    """Those whom the cheap facts do not let in. Most recipients of a message are alike: each kind is judged once."""
+    sender, relations = about.sender, {}
+    if about.concerns.has_links:
+        relations = tx.contacts.relations(sender.id, [one.agent.id for one in chosen], about.now)
+    judged: dict[tuple[object, ...], Facts | None] = {}
+    closed: list[tuple[NewRecipient, Facts]] = []
+    for one in chosen:
+        agent = one.agent
+        relation = relations.get(agent.id, Relation.NONE)
+        alike = (agent.contact_policy, relation, agent.retired_ts is None, agent.project_id, agent.kind)
+        key = (*alike, agent.id == sender.id)
+        if key not in judged:
+            facts = _facts(desk.rules, sender, agent, relation)
+            judged[key] = None if decide(facts) is Verdict.DELIVER else facts
+        known = judged[key]
+        if known is not None:
+            closed.append((one, known))
+    return closed
+
+
+def _facts(rules: ContactRules, sender: Agent, recipient: Agent, relation: Relation) -> Facts:
+    return Facts(
+        policy=recipient.contact_policy,
+        relation=relation,
+        is_retired=recipient.is_retired,
+        is_self=sender.id == recipient.id,
+        is_overseer=AgentKind.HUMAN in (sender.kind, recipient.kind),
+        same_project=sender.project_id == recipient.project_id,
+        enforced=rules.enforced,
+        scope=rules.scope,
+    )
+
+
+def may_write(rules: ContactRules, sender: Agent, recipient: Agent, relation: Relation) -> bool:
+    """Would plain mail be delivered, without thread or answer to help it?"""
+    return decide(_facts(rules, sender, recipient, relation)) is Verdict.DELIVER
+
+
+def _add_costly(
+    tx: Tx, desk: Desk, about: Circumstances, agents: Sequence[Agent], facts: Sequence[Facts]
+) -> dict[AgentId, Facts]:
+    answered = tx.acquaintance.answers(about.sender.id, about.reply_to)
+    known = {agent.id: replace(one, answers=agent.id == answered) for one, agent in zip(facts, agents, strict=True)}
+    if desk.rules.scope is AutoScope.PROJECT:
+        return known
+    others, sender_id = list(known), about.sender.id
+    takes_part: set[AgentId] = set()
+    if about.thread_id is not None:
+        takes_part = tx.acquaintance.taking_part(about.project.id, about.thread_id, [sender_id, *others])
+    friends = tx.acquaintance.correspondents(sender_id, Micros(about.now - desk.rules.recent))
+    neighbours = desk.overlaps(tx, sender_id, others)
+    return {
+        other: replace(
+            one,
+            thread=_shared(len(takes_part & {sender_id, other})),
+            overlapping_reservations=other in neighbours,
+            wrote_to_each_other=other in friends,
+        )
+        for other, one in known.items()
+    }
+
+
+def _shared(taking_part: int) -> SharedThread:
+    return (SharedThread.NONE, SharedThread.ONE, SharedThread.BOTH)[taking_part]

@@ -1,0 +1,202 @@
+"""What changes links, inside one unit of work: asking, answering, and writing to somebody whom one has denied."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.errors import suggest_call
+from mcp_agent_mail.core.ids import AgentId, MessageId
+from mcp_agent_mail.domain.addresses import shown_name
+from mcp_agent_mail.domain.agents import Agent, ContactPolicy
+from mcp_agent_mail.domain.archive_contacts import contact_snapshot
+from mcp_agent_mail.domain.contacts import (
+    MAX_LINKS_OF_SOURCE,
+    MAX_REQUESTS_OF_TARGET,
+    Contact,
+    LinkStatus,
+    Relation,
+    SenderDeclined,
+    TargetRetired,
+    TooManyRequests,
+)
+from mcp_agent_mail.domain.events import EventKind, NewEvent
+from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.contacts.texts import intro_body, intro_subject, returned_notice
+from mcp_agent_mail.features.identity.system_mail import post_system_mail
+from mcp_agent_mail.store.posting import post, tell_archives
+from mcp_agent_mail.store.view import Tx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """One side of a link: an agent in its project."""
+
+    agent: Agent
+    project: Project
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """`is_private`: the intro is for the target's eyes alone, because what it asks for is a blind copy."""
+
+    reason: str
+    ttl: Micros
+    is_private: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """`contact` is None when there was nothing to deny; `changed` counts links, the rest is the mail of the pair."""
+
+    contact: Contact | None
+    changed: int
+    delivered: Sequence[MessageId] = ()
+    returned: Sequence[MessageId] = ()
+
+
+def ask(tx: Tx, source: End, target: End, request: Request, now: Micros) -> Contact:
+    """Ask `target` to take mail from `source`. A repeat refreshes; an approval stays one and never ends sooner.
+
+    The intro goes out once for each request: not again while one stands or after it was approved.
+    """
+    link = tx.contacts.find(source.agent.id, target.agent.id)
+    relation = Relation.NONE if link is None else link.relation(now)
+    _require_askable(target, relation)
+    expires_ts = Micros(now + request.ttl)
+    status, reason = LinkStatus.PENDING, request.reason
+    if link is not None and relation is Relation.APPROVED:
+        status, reason = LinkStatus.APPROVED, request.reason or link.reason
+        expires_ts = link.expires_ts or expires_ts
+    elif link is not None and relation is Relation.PENDING:
+        reason = request.reason or link.reason
+    else:
+        _require_room(tx, source, target, is_new=link is None, now=now)
+    lift_denials(tx, source, [target.agent.id], now)
+    contact = _put(tx, source, target, (status, reason, expires_ts), now)
+    if relation not in (Relation.APPROVED, Relation.PENDING):
+        _post_intro(tx, source, target, request, now)
+    return contact
+
+
+def _require_askable(target: End, relation: Relation) -> None:
+    name = target.agent.name
+    if target.agent.is_retired:
+        raise TargetRetired(
+            f"{name} is retired: it answers no request.",
+            hint="Ask somebody else, or bring it back with unretire_agent.",
+            data={"agent": name, "project": target.project.human_key},
+        )
+    if target.agent.contact_policy is ContactPolicy.BLOCK_ALL:
+        raise SenderDeclined(
+            f"{name} takes no mail and no contact requests (policy block_all).",
+            hint=f"Only {name} can change that. Write to Human if it matters.",
+            data={"agent": name, "project": target.project.human_key},
+        )
+    if relation is Relation.BLOCKED:
+        raise SenderDeclined(
+            f"{name} has declined your contact.",
+            hint=f"That stands until {name} writes to you or approves you. Write to Human if it matters.",
+            data={"agent": name, "project": target.project.human_key},
+        )
+
+
+def _require_room(tx: Tx, source: End, target: End, *, is_new: bool, now: Micros) -> None:
+    if tx.contacts.count_requests(target.agent.id, now) >= MAX_REQUESTS_OF_TARGET:
+        raise TooManyRequests(
+            f"{MAX_REQUESTS_OF_TARGET} contact requests wait for {target.agent.name}'s answer already.",
+            hint="Ask again when it has answered some, or write to Human.",
+            data={"agent": target.agent.name, "max": MAX_REQUESTS_OF_TARGET},
+        )
+    if is_new and tx.contacts.count_from(source.agent.id) >= MAX_LINKS_OF_SOURCE:
+        raise TooManyRequests(
+            f"{source.agent.name} has {MAX_LINKS_OF_SOURCE} links already.",
+            hint="Write to agents that you have a link to, or act as another agent.",
+            data={"agent": source.agent.name, "max": MAX_LINKS_OF_SOURCE},
+        )
+
+
+def answer(tx: Tx, source: End, target: End, expires_ts: Micros | None, now: Micros) -> Answered:
+    """The target's word: approved until `expires_ts`, or denied when that is None.
+
+    Approving needs no request. It delivers what the pair has waiting, in the order in which it was held; denying
+    returns that to the sender and tells it so.
+    """
+    link = tx.contacts.find(source.agent.id, target.agent.id)
+    reason = "" if link is None else link.reason
+    if expires_ts is not None:
+        contact = _put(tx, source, target, (LinkStatus.APPROVED, reason, expires_ts), now, by=target)
+        delivered = tx.held.deliver(source.agent.id, target.agent.id, now)
+        tell_archives(tx, delivered, target.agent.id, now)
+        return Answered(contact=contact, changed=1, delivered=delivered)
+    if link is None or link.relation(now) is Relation.BLOCKED:
+        return Answered(contact=link, changed=0)
+    contact = _put(tx, source, target, (LinkStatus.BLOCKED, reason, None), now, by=target)
+    returned = tx.held.refuse(source.agent.id, target.agent.id, now)
+    tell_archives(tx, returned, target.agent.id, now)
+    if not source.agent.is_retired and not source.project.is_archived:
+        called = shown_name(target.agent.name, target.project.id, target.project.slug, source.project.id)
+        subjects = [(one, tx.messages.find_head(one)) for one in returned]
+        notice = returned_notice(called, [(one, head.subject) for one, head in subjects if head is not None])
+        post_system_mail(tx, source.project, [source.agent], notice, now)
+    return Answered(contact=contact, changed=1, returned=returned)
+
+
+def lift_denials(tx: Tx, writer: End, others: Collection[AgentId], now: Micros) -> None:
+    """Who writes to an agent that it has denied takes the denial back."""
+    for contact in tx.contacts.lift(writer.agent.id, others, now):
+        _tell(tx, contact, writer, now)
+
+
+def _put(
+    tx: Tx,
+    source: End,
+    target: End,
+    state: tuple[LinkStatus, str, Micros | None],
+    now: Micros,
+    by: End | None = None,
+) -> Contact:
+    status, reason, expires_ts = state
+    contact = tx.contacts.put(
+        source.agent.id, target.agent.id, status=status, reason=reason, expires_ts=expires_ts, now=now
+    )
+    _tell(tx, contact, by or source, now)
+    return contact
+
+
+def _tell(tx: Tx, contact: Contact, by: End, now: Micros) -> None:
+    """The archives of both projects."""
+    for project_id in dict.fromkeys((contact.target.project_id, contact.source.project_id)):
+        acting = shown_name(by.agent.name, by.project.id, by.project.slug, project_id)
+        event = NewEvent(
+            project_id=project_id,
+            kind=EventKind.CONTACT,
+            agent_id=by.agent.id,
+            message_id=None,
+            snapshot=contact_snapshot(contact, project_id, acting),
+        )
+        tx.outbox.add(event, now)
+
+
+def _post_intro(tx: Tx, source: End, target: End, request: Request, now: Micros) -> None:
+    """Past every policy: it is how the target learns that it is asked."""
+    called = shown_name(source.agent.name, source.project.id, source.project.slug, target.project.id)
+    arguments = {"project_key": target.project.human_key, "to_agent": target.agent.name}
+    arguments["from_agent"] = source.agent.name
+    if source.project.id != target.project.id:
+        arguments["from_project"] = source.project.human_key
+    new = NewMessage(
+        sender=source.agent,
+        project=source.project,
+        thread_id=None,
+        topic=None,
+        subject=intro_subject(called),
+        body_md=intro_body(called, request.reason, suggest_call("respond_contact", arguments)),
+        importance=Importance.NORMAL,
+        ack_required=True,
+        reply_to=None,
+        is_private=request.is_private,
+    )
+    post(tx, new, [NewRecipient(agent=target.agent, project=target.project, kind=RecipientKind.TO)], now)

@@ -1,0 +1,72 @@
+"""What the contact use cases answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.contacts import Contact, HeldMail
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.contacts.linking import Answered, End
+
+
+class Direction(StrEnum):
+    """`inbound` waits for the agent itself, `outbound` is what it sent and others have not approved."""
+
+    INBOUND = "inbound"
+    OUTBOUND = "outbound"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a request left. `source` acted, proven or not."""
+
+    source: End
+    contact: Contact
+    is_verified: bool
+    now: Micros
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Responded:
+    source: End
+    target: End
+    answered: Answered
+    is_verified: bool
+    now: Micros
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """One link as one side sees it. `messageable`: would plain mail along it be delivered now?"""
+
+    direction: Direction
+    contact: Contact
+    messageable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContactList:
+    """Outbound first, each oldest first."""
+
+    project: Project
+    links: list[Listed]
+    now: Micros
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySet:
+    agent: Agent
+    is_verified: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldList:
+    """Never the bodies: the recipient has not agreed to see them, the sender has them in its outbox."""
+
+    project: Project
+    agent: Agent
+    direction: Direction
+    mail: list[HeldMail]

@@ -1,0 +1,181 @@
+"""Contacts: who may write to whom, and what waits for consent. A transaction begins and ends here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mcp_agent_mail.core.clock import SECOND, Clock, Micros
+from mcp_agent_mail.domain.agents import Agent, ContactPolicy
+from mcp_agent_mail.domain.caller import Caller, require_to_act
+from mcp_agent_mail.domain.contacts import AnswererRetired, Contact, ContactRules
+from mcp_agent_mail.domain.names import NameEnforcement
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.contacts.addressing import Wanted, require_source_of, require_target
+from mcp_agent_mail.features.contacts.consent import may_write
+from mcp_agent_mail.features.contacts.linking import End, Request, answer, ask
+from mcp_agent_mail.features.contacts.results import (
+    Asked,
+    ContactList,
+    Direction,
+    HeldList,
+    Listed,
+    PolicySet,
+    Responded,
+)
+from mcp_agent_mail.features.identity.lookup import require_agent
+from mcp_agent_mail.features.identity.registering import tell_archive
+from mcp_agent_mail.features.identity.service import require_changeable
+from mcp_agent_mail.features.projects.lookup import require_project, require_writable
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.view import Tx, View
+
+
+class ContactService:
+    """`note_activity` is told of every agent that acts."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        rules: ContactRules,
+        enforcement: NameEnforcement,
+        note_activity: Callable[[Agent], None],
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._rules = rules
+        self._enforcement = enforcement
+        self._note_activity = note_activity
+        self._clock = clock
+
+    async def request(self, caller: Caller, wanted: Wanted, *, reason: str, ttl_s: int) -> Asked:
+        """Ask an agent to take one's mail. A repeat refreshes the request and never weakens an approval."""
+
+        def unit(tx: Tx) -> Asked:
+            project = require_project(tx, wanted.project_key)
+            agent = require_agent(tx, project, wanted.from_agent)
+            is_verified = require_to_act(caller, agent)
+            _require_active(agent)
+            source = End(agent=agent, project=require_writable(project))
+            now = tx.now()
+            target = require_target(tx, source, wanted, self._enforcement, now)
+            contact = ask(tx, source, target, Request(reason=reason, ttl=Micros(ttl_s * SECOND)), now)
+            return Asked(source=source, contact=contact, is_verified=is_verified, now=now)
+
+        asked = await self._store.write(unit)
+        self._acted(caller, asked.source.agent)
+        return asked
+
+    async def respond(
+        self, caller: Caller, project_key: str, pair: tuple[str, str, str | None], *, accept_for_s: int | None
+    ) -> Responded:
+        """Approve for so many seconds, or deny (None). `pair` is the target's name, the source's, and its project.
+
+        Only the target may, and it may without having been asked. Held mail of the pair is delivered or returned.
+        """
+        to_agent, from_agent, from_project = pair
+
+        def unit(tx: Tx) -> Responded:
+            project = require_project(tx, project_key)
+            agent = require_agent(tx, project, to_agent)
+            is_verified = require_to_act(caller, agent)
+            _require_active(agent)
+            target = End(agent=agent, project=require_writable(project))
+            source = require_source_of(tx, target, from_agent, from_project)
+            now = tx.now()
+            expires_ts = None if accept_for_s is None else Micros(now + accept_for_s * SECOND)
+            answered = answer(tx, source, target, expires_ts, now)
+            return Responded(source=source, target=target, answered=answered, is_verified=is_verified, now=now)
+
+        responded = await self._store.write(unit)
+        self._acted(caller, responded.target.agent)
+        return responded
+
+    def list_(self, caller: Caller, project_key: str, agent_name: str, limit: int) -> ContactList:
+        """The agent's links in both directions, for its own eyes and the operator's."""
+        now = self._clock()
+
+        def look(view: View) -> ContactList:
+            project, agent, _ = _open(view, caller, project_key, agent_name)
+            outbound = view.contacts.outbound(agent.id, limit)
+            inbound = view.contacts.inbound(agent.id, limit - len(outbound)) if len(outbound) < limit else []
+            links = [
+                *(self._listed(view, Direction.OUTBOUND, one, now) for one in outbound),
+                *(self._listed(view, Direction.INBOUND, one, now) for one in inbound),
+            ]
+            return ContactList(project=project, links=links, now=now)
+
+        return self._store.read(look)
+
+    def requests(self, caller: Caller, project_key: str, agent_name: str, limit: int) -> ContactList:
+        """What waits for the agent's answer, oldest first."""
+        now = self._clock()
+
+        def look(view: View) -> ContactList:
+            project, agent, _ = _open(view, caller, project_key, agent_name)
+            waiting = view.contacts.requests(agent.id, now, limit)
+            links = [self._listed(view, Direction.INBOUND, one, now) for one in waiting]
+            return ContactList(project=project, links=links, now=now)
+
+        return self._store.read(look)
+
+    def _listed(self, view: View, direction: Direction, contact: Contact, now: Micros) -> Listed:
+        source, target = view.agents.find(contact.source.agent_id), view.agents.find(contact.target.agent_id)
+        assert source is not None, contact
+        assert target is not None, contact
+        messageable = may_write(self._rules, source, target, contact.relation(now))
+        return Listed(direction=direction, contact=contact, messageable=messageable)
+
+    async def set_policy(self, caller: Caller, project_key: str, agent_name: str, policy: ContactPolicy) -> PolicySet:
+        """Who may write to the agent from now on. Mail that is held stays so until its request is answered."""
+
+        def unit(tx: Tx) -> PolicySet:
+            project, agent, is_verified = _open(tx, caller, project_key, agent_name)
+            require_changeable(agent)
+            require_writable(project)
+            if agent.contact_policy is not policy:
+                now = tx.now()
+                agent = tx.agents.set_contact_policy(agent.id, policy, now)
+                tell_archive(tx, agent, None if caller.is_operator else agent.id, now)
+            return PolicySet(agent=agent, is_verified=is_verified)
+
+        done = await self._store.write(unit)
+        self._acted(caller, done.agent)
+        return done
+
+    def held(
+        self, caller: Caller, mailbox_of: tuple[str, str], direction: Direction, *, after_id: int = 0, limit: int = 200
+    ) -> HeldList:
+        """Mail that waits for consent, oldest first: for the agent (inbound), or of it (outbound).
+
+        `mailbox_of` is project key and name. Who waits to be heard is told to the recipient: sender, subject, when.
+        """
+        project_key, agent_name = mailbox_of
+
+        def look(view: View) -> HeldList:
+            project, agent, _ = _open(view, caller, project_key, agent_name)
+            listed = view.held.list_for if direction is Direction.INBOUND else view.held.list_by
+            mail = listed(agent.id, after_id=after_id, limit=limit)
+            return HeldList(project=project, agent=agent, direction=direction, mail=mail)
+
+        return self._store.read(look)
+
+    def _acted(self, caller: Caller, agent: Agent) -> None:
+        if not caller.is_operator:
+            self._note_activity(agent)
+
+
+def _open(view: View, caller: Caller, project_key: str, agent_name: str) -> tuple[Project, Agent, bool]:
+    """Links and held mail are the agent's own business: it is read by acting as the agent."""
+    project = require_project(view, project_key)
+    agent = require_agent(view, project, agent_name)
+    return project, agent, require_to_act(caller, agent)
+
+
+def _require_active(agent: Agent) -> None:
+    if agent.is_retired:
+        raise AnswererRetired(
+            f"{agent.name} is retired: it neither asks for contacts nor answers.",
+            hint="Bring it back with unretire_agent, or act as another agent.",
+            data={"agent": agent.name},
+        )

@@ -1,0 +1,118 @@
+"""What a send does about recipients who do not take the sender's mail: refuse it all, or hold their copies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.errors import AgentMailError, listed, suggest_call
+from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.domain.addresses import shown_name
+from mcp_agent_mail.domain.contacts import (
+    MAX_HELD_BYTES_OF_PAIR,
+    MAX_HELD_OF_PAIR,
+    MAX_HELD_OF_TARGET,
+    REQUEST_TTL_S,
+    SenderDeclined,
+    SenderNotWelcome,
+    TargetRetired,
+    TooMuchHeld,
+    Verdict,
+)
+from mcp_agent_mail.domain.messages import RecipientKind
+from mcp_agent_mail.features.contacts.consent import Circumstances, Weighed
+from mcp_agent_mail.features.contacts.linking import End, Request, ask
+from mcp_agent_mail.features.messaging.recipients import Sender, Skipped
+from mcp_agent_mail.store.view import Tx
+
+_CALLS_SUGGESTED = 10
+_REASON = "It has sent you mail that waits for your approval."
+
+
+def left_out(one: Weighed) -> Skipped:
+    return Skipped(agent=one.recipient.agent.name, code=one.verdict.value, reason=one.reason)
+
+
+def require_consent(tx: Tx, about: Circumstances, weighed: Mapping[AgentId, Weighed], *, hold: bool) -> list[Weighed]:
+    """Those whose copies are to be held. Raises for the whole message when one can neither be reached nor be asked."""
+    everyone = list(weighed.values())
+    for verdict in (Verdict.RECIPIENT_RETIRED, Verdict.CONTACT_BLOCKED):
+        if any(one.verdict is verdict for one in everyone):
+            raise _refusal(verdict, about, everyone)
+    if not hold:
+        raise _refusal(Verdict.CONTACT_REQUIRED, about, everyone)
+    for one in everyone:
+        _require_room(tx, about, one)
+    return everyone
+
+
+def _refusal(verdict: Verdict, about: Circumstances, refused: Sequence[Weighed]) -> AgentMailError:
+    these = [one for one in refused if one.verdict is verdict]
+    names = [one.recipient.agent.name for one in these]
+    told = [left_out(one) for one in refused]
+    data = {"refused": [{"agent": one.agent, "code": one.code, "reason": one.reason} for one in told]}
+    if verdict is Verdict.RECIPIENT_RETIRED:
+        return TargetRetired(
+            f"{listed(names[:10])} {'is' if len(names) == 1 else 'are'} retired; nothing was sent.",
+            hint="Leave them out, or bring them back with unretire_agent.",
+            data=data,
+        )
+    home = about.project
+    if verdict is Verdict.CONTACT_BLOCKED:
+        look = suggest_call("list_contacts", {"project_key": home.human_key, "agent_name": about.sender.name})
+        return SenderDeclined(
+            f"{listed([one.reason for one in these[:3]])}; nothing was sent.",
+            hint="Only the recipient can change that: leave it out, or write to Human if it matters. "
+            "list_contacts shows where you stand.",
+            data=data | {"suggested_tool_calls": [look]},
+        )
+    calls = [suggest_call("request_contact", _request_arguments(about, one)) for one in these[:_CALLS_SUGGESTED]]
+    return SenderNotWelcome(
+        f"{listed([one.reason for one in these[:3]])}; nothing was sent.",
+        hint=f"Ask first: request_contact(to_agent={names[0]!r}), or send again with auto_contact_if_blocked=true: "
+        "the mail then waits for approval.",
+        data=data | {"suggested_tool_calls": calls},
+    )
+
+
+def _request_arguments(about: Circumstances, one: Weighed) -> dict[str, str]:
+    arguments = {
+        "project_key": about.project.human_key,
+        "from_agent": about.sender.name,
+        "to_agent": one.recipient.agent.name,
+    }
+    if one.recipient.project.id != about.project.id:
+        arguments["to_project"] = one.recipient.project.human_key
+    return arguments
+
+
+def _require_room(tx: Tx, about: Circumstances, one: Weighed) -> None:
+    """Both queues are bounded; full, the message is refused with the reason, and nothing of it is stored."""
+    target = one.recipient
+    waiting = tx.held.waiting(about.sender.id, target.agent.id)
+    name = shown_name(target.agent.name, target.project.id, target.project.slug, about.project.id)
+    if waiting.messages >= MAX_HELD_OF_PAIR or waiting.body_bytes >= MAX_HELD_BYTES_OF_PAIR:
+        raise TooMuchHeld(
+            f"{waiting.messages} of your messages ({waiting.body_bytes} bytes) wait for {name}'s approval already; "
+            "nothing was sent.",
+            hint=f"Wait until {name} has answered your contact request, or write to Human.",
+            data={"agent": name, "waiting": waiting.messages, "max": MAX_HELD_OF_PAIR, "reason": one.reason},
+        )
+    if tx.held.count_for(target.agent.id) >= MAX_HELD_OF_TARGET:
+        raise TooMuchHeld(
+            f"{MAX_HELD_OF_TARGET} messages wait for {name}'s approval already; nothing was sent.",
+            hint="Try again when it has answered some requests, or write to Human.",
+            data={"agent": name, "max": MAX_HELD_OF_TARGET, "reason": one.reason},
+        )
+
+
+def ask_for_held(tx: Tx, sender: Sender, held: Sequence[Weighed], now: Micros) -> None:
+    """The contact request that stands behind held mail. For a blind copy it is told to nobody else."""
+    source = End(agent=sender.agent, project=sender.project)
+    for one in held:
+        request = Request(
+            reason=_REASON,
+            ttl=Micros(REQUEST_TTL_S * SECOND),
+            is_private=one.recipient.kind is RecipientKind.BCC,
+        )
+        ask(tx, source, End(agent=one.recipient.agent, project=one.recipient.project), request, now)
