@@ -187,6 +187,7 @@ class Texts:
 
     max_items: int = 500
     max_length: int = 1_024
+    min_items: int = 0
 
     def schema(self) -> dict[str, Any]:
         return {"type": "array", "items": {"type": "string"}}
@@ -195,7 +196,26 @@ class Texts:
         items = _as_list(value)
         if len(items) > self.max_items:
             raise _refuse(name, f"has {len(items)} items; at most {self.max_items} are accepted", max=self.max_items)
+        if len(items) < self.min_items:
+            raise _refuse(name, f"has {len(items)} items; at least {self.min_items} must be given", min=self.min_items)
         rule = Text(max_length=self.max_length)
+        return [rule.convert(f"{name}[{index}]", item) for index, item in enumerate(items)]
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """A list of ids, with the same freedoms."""
+
+    max_items: int = 1_000
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "integer"}}
+
+    def convert(self, name: str, value: object) -> list[int]:
+        items = _as_list(value)
+        if len(items) > self.max_items:
+            raise _refuse(name, f"has {len(items)} items; at most {self.max_items} are accepted", max=self.max_items)
+        rule = Id()
         return [rule.convert(f"{name}[{index}]", item) for index, item in enumerate(items)]
 
 

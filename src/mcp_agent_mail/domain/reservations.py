@@ -80,15 +80,16 @@ def holders_of(
 class LeaseIndex:
     """Many leases in memory, found by their keys: for calls that are too large for the store's index."""
 
-    def __init__(self, leases: Iterable[Lease], patterns: Patterns) -> None:
+    def __init__(self) -> None:
         self._by_anchor: dict[str, dict[str, list[Lease]]] = defaultdict(lambda: defaultdict(list))
         self._below: dict[str, list[str]] = defaultdict(list)
-        for lease in leases:
-            keys = keys_of(patterns.of(lease))
-            if keys.anchor not in self._by_anchor:
-                for folder in _folders_above(keys.anchor):
-                    self._below[folder].append(keys.anchor)
-            self._by_anchor[keys.anchor][keys.tail].append(lease)
+
+    def add(self, lease: Lease, pattern: Pattern) -> None:
+        keys = keys_of(pattern)
+        if keys.anchor not in self._by_anchor:
+            for folder in _folders_above(keys.anchor):
+                self._below[folder].append(keys.anchor)
+        self._by_anchor[keys.anchor][keys.tail].append(lease)
 
     def candidates(self, probe: Probe) -> Iterator[Lease]:
         """Every lease that can overlap what `probe` was made of, and some that do not."""

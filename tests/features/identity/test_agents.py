@@ -169,6 +169,7 @@ async def test_retiring_keeps_its_first_time_and_can_be_undone(desk: Desk) -> No
         "agent_name": "BlueLake",
         "project_key": PROJECT,
         "retired_at": first["retired_at"],
+        "released": 0,
         "verified": False,
     }
     assert (back["id"], "registration_token" in back) == (agent["id"], False)

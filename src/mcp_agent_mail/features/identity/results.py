@@ -11,11 +11,12 @@ from mcp_agent_mail.domain.projects import Project
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acted:
-    """What an act on an agent left, and whether the caller was proven to be it."""
+    """What an act on an agent left, and whether the caller was proven to be it. `released` leases ended with it."""
 
     project: Project
     agent: Agent
     is_verified: bool
+    released: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

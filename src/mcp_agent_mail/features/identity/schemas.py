@@ -100,6 +100,7 @@ def show_retired(acted: Acted, caller: Caller) -> Wire:
         "agent_name": acted.agent.name,
         "project_key": acted.project.human_key,
         "retired_at": iso_or_none(acted.agent.retired_ts),
+        "released": acted.released,
     }
     return _with_proof(wire, caller, is_verified=acted.is_verified)
 

@@ -11,6 +11,7 @@ from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, AgentId, new_token, toke
 from mcp_agent_mail.core.tools import current_credentials
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus
 from mcp_agent_mail.domain.caller import Caller, ReservedIdentity, require_operator, require_to_act
+from mcp_agent_mail.domain.leases import EndedBy, Lease
 from mcp_agent_mail.domain.names import NameEnforcement, candidate_names
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.activity import Activity
@@ -27,7 +28,11 @@ from mcp_agent_mail.features.identity.registering import (
 from mcp_agent_mail.features.identity.results import Acted, Known, Listing
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.ending import end_leases
 from mcp_agent_mail.store.view import Tx, View
+
+LEASES_AT_ONCE = 200
+"""Ended in one unit of work."""
 
 MAX_AGENTS = 1_000
 """Of one answer; beyond it the ones active longest ago are left out."""
@@ -110,16 +115,25 @@ class IdentityService:
         return self._store.read(look)
 
     async def retire(self, caller: Caller, project_key: str, agent_name: str) -> Acted:
-        """No new mail in or out; history and name stay. The first time stands."""
+        """No new mail in or out; history and name stay. The first time stands. What the agent held it holds no more."""
+        ended: list[Lease] = []
 
         def change(tx: Tx, agent: Agent, now: Micros) -> Agent:
-            if agent.is_retired:
-                return agent
-            retired = tx.agents.set_retired(agent.id, now, now)
-            tell_archive(tx, retired, _author(caller, agent), now)
+            retired = agent
+            if not agent.is_retired:
+                retired = tx.agents.set_retired(agent.id, now, now)
+                tell_archive(tx, retired, _author(caller, agent), now)
+            ended.extend(_end_some(tx, caller, retired))
             return retired
 
-        return await self._act(caller, project_key, agent_name, change)
+        acted = await self._act(caller, project_key, agent_name, change)
+        more = len(ended)
+        while more >= LEASES_AT_ONCE:
+            # In units that hold nobody up: a retired agent is granted no new ones meanwhile.
+            rest = await self._store.write(lambda tx: _end_some(tx, caller, acted.agent))
+            ended += rest
+            more = len(rest)
+        return replace(acted, released=sum(lease.ended_by is EndedBy.RETIREMENT for lease in ended))
 
     async def unretire(self, caller: Caller, project_key: str, agent_name: str) -> Acted:
         """Undo `retire`."""
@@ -192,6 +206,12 @@ class IdentityService:
             candidates=candidate_names(self._choose),
             token=new_token(AGENT_TOKEN_PREFIX),
         )
+
+
+def _end_some(tx: Tx, caller: Caller, retired: Agent) -> list[Lease]:
+    """At most LEASES_AT_ONCE of what a retired agent still holds."""
+    leases = tx.leases.of_agent(retired.id, limit=LEASES_AT_ONCE)
+    return end_leases(tx, leases, EndedBy.RETIREMENT, tx.now(), acting=None if caller.is_operator else retired)
 
 
 def _author(caller: Caller, agent: Agent) -> AgentId | None:

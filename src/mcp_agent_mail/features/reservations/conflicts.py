@@ -1,0 +1,139 @@
+"""Who stands against what an agent wants: decided in the unit of work, or, for a large call, prepared before it.
+
+The store's index finds the few leases that can overlap a path, so that one grant costs the same beside
+ten leases and beside ten thousand. A call for which they are many is compared on a thread of its own
+first (`judging.py`); the unit then looks only at what was granted since. Either way the answer rests
+on the leases as they are in the unit of work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
+from mcp_agent_mail.domain.leases import Lease, LeaseKind
+from mcp_agent_mail.domain.patterns import PatternsTooHard, Work
+from mcp_agent_mail.domain.reservations import HOLDERS_SHOWN, Patterns, Wanted, holders_of
+from mcp_agent_mail.store.leases import Standing
+from mcp_agent_mail.store.view import View
+
+MAX_STEPS = 10_000
+"""Of all comparisons inside one unit: 2.5 ms."""
+MAX_CANDIDATES = 200
+MAX_PROBES = 4_000
+MAX_WANTED = 50
+MAX_HOLDERS = 1_000
+"""Shown of one call, all its paths together."""
+
+
+class TooMuchHere(Exception):  # Not an error of the caller's: the call takes the other way.
+    """Comparing all this would hold up everyone else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """For whom, where and when."""
+
+    project_id: ProjectId
+    agent_id: AgentId
+    now: Micros
+
+    def standing(self, *, with_shared: bool) -> Standing:
+        return Standing(
+            project_id=self.project_id, kind=LeaseKind.FILE, agent_id=self.agent_id, with_shared=with_shared
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foresight:
+    """Who stood against each wanted path among the leases up to this fencing number; `is_cut` where there were more."""
+
+    fencing: int
+    against: tuple[tuple[LeaseId, ...], ...]
+    is_cut: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Live holders of each wanted path, longest first; `expired` are leases met that nobody has ended yet."""
+
+    holders: list[list[Lease]]
+    expired: list[Lease]
+
+
+def shown_per_path(count: int) -> int:
+    """The fewer the more paths a call has, so that no answer grows without bound."""
+    return max(2, min(HOLDERS_SHOWN, MAX_HOLDERS // max(1, count)))
+
+
+def find_holders(
+    view: View, asking: Asking, wanted: Sequence[Wanted], patterns: Patterns, foresight: Foresight | None = None
+) -> Found:
+    """Raises TooMuchHere when it cannot be known within the bounds of a unit of work."""
+    if not wanted:
+        return Found(holders=[], expired=[])
+    try:
+        if foresight is not None:
+            return _confirm(view, asking, wanted, patterns, foresight)
+        return _sort_out(asking, wanted, _candidates(view, asking, wanted), patterns)
+    except PatternsTooHard as too_hard:
+        raise TooMuchHere from too_hard
+
+
+def _sort_out(asking: Asking, wanted: Sequence[Wanted], candidates: Iterable[Lease], patterns: Patterns) -> Found:
+    live: list[Lease] = []
+    expired: list[Lease] = []
+    for lease in candidates:
+        (live if lease.is_live(asking.now) else expired).append(lease)
+    work = Work(MAX_STEPS)
+    shown = shown_per_path(len(wanted))
+    holders = [list(islice(holders_of(one, asking.agent_id, live, patterns, work), shown)) for one in wanted]
+    return Found(holders=holders, expired=expired)
+
+
+def _candidates(view: View, asking: Asking, wanted: Sequence[Wanted]) -> list[Lease]:
+    """By id; of all the wanted paths together."""
+    if len(wanted) > MAX_WANTED:
+        raise TooMuchHere
+    standing = asking.standing(with_shared=wanted[0].exclusive)
+    anchors = {one.probe.at for one in wanted}
+    paths = [one.probe for one in wanted if one.probe.tails is not None]
+    anchors.update(anchor for one in wanted if one.probe.tails is None for anchor in one.probe.above)
+    above = {anchor for probe in paths for anchor in probe.above} - anchors
+    tails = {tail for probe in paths for tail in probe.tails or ()}
+    if len(above) * len(tails) > MAX_PROBES:
+        raise TooMuchHere
+    limit = MAX_CANDIDATES + 1
+    found = {lease.id: lease for lease in view.leases.at_anchors(standing, anchors, limit)}
+    if above:
+        found.update((lease.id, lease) for lease in view.leases.at_keys(standing, above, tails, limit))
+    for folder in {one.probe.at for one in wanted if not one.pattern.is_virtual}:
+        found.update((lease.id, lease) for lease in view.leases.below(standing, folder, limit))
+        if len(found) > MAX_CANDIDATES:
+            break
+    if len(found) > MAX_CANDIDATES:
+        raise TooMuchHere
+    return [found[lease_id] for lease_id in sorted(found)]
+
+
+def _confirm(view: View, asking: Asking, wanted: Sequence[Wanted], patterns: Patterns, foresight: Foresight) -> Found:
+    """What was foreseen, less what has ended since, and what was granted since."""
+    newer = view.leases.granted_after(asking.project_id, LeaseKind.FILE, foresight.fencing, MAX_CANDIDATES + 1)
+    if len(newer) > MAX_CANDIDATES:
+        raise TooMuchHere
+    fresh = _sort_out(asking, wanted, newer, patterns)
+    ids = {lease_id for against in foresight.against for lease_id in against}
+    known = {lease.id: lease for lease in view.leases.find_many(ids)}
+    unchanged = {lease.id for lease in known.values() if lease.fencing <= foresight.fencing}
+    live = {lease_id for lease_id in unchanged if known[lease_id].is_live(asking.now)}
+    holders = []
+    for number, against in enumerate(foresight.against):
+        standing = [known[lease_id] for lease_id in against if lease_id in live]
+        if foresight.is_cut[number] and not standing:
+            raise TooMuchHere
+        holders.append([*standing, *fresh.holders[number]][: shown_per_path(len(wanted))])
+    gone = [lease for lease in known.values() if lease.released_ts is None and not lease.is_live(asking.now)]
+    return Found(holders=holders, expired=[*fresh.expired, *gone])

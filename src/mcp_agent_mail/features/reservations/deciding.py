@@ -1,0 +1,163 @@
+"""The unit of work of a reservation: who asks, who stands against it, what is granted. All of it or nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.caller import Caller, require_to_act
+from mcp_agent_mail.domain.lease_keys import keys_of
+from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind, NewLease
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.reservations import (
+    MAX_LIVE_LEASES,
+    HolderRetired,
+    PathConflict,
+    Patterns,
+    TooManyLeases,
+    Waiting,
+    Wanted,
+)
+from mcp_agent_mail.features.identity.lookup import require_agent
+from mcp_agent_mail.features.projects.lookup import require_project, require_writable
+from mcp_agent_mail.features.reservations.conflicts import Asking, Foresight, find_holders
+from mcp_agent_mail.features.reservations.requests import ReserveRequest
+from mcp_agent_mail.store.ending import end_leases, tell_archive
+from mcp_agent_mail.store.view import Tx, View
+
+MAX_ENDED = 50
+"""Expired leases that one unit writes down in passing; the sweeper does the others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Who acts, in an active project, not retired."""
+
+    project: Project
+    agent: Agent
+    verified: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """What a call got, in the order it asked, and what it did not get."""
+
+    holder: Holder
+    granted: tuple[Lease, ...]
+    conflicts: tuple[PathConflict, ...]
+    now: Micros
+
+
+def require_holder(view: View, caller: Caller, project_key: str, agent_name: str) -> Holder:
+    project = require_project(view, project_key)
+    agent = require_agent(view, project, agent_name)
+    return Holder(project=project, agent=agent, verified=require_to_act(caller, agent))
+
+
+def require_able_to_hold(holder: Holder) -> None:
+    require_writable(holder.project)
+    if holder.agent.is_retired:
+        raise HolderRetired(
+            f"{holder.agent.name} is retired: it holds nothing.",
+            hint="Bring it back with unretire_agent, or act as another agent.",
+            data={"agent": holder.agent.name, "project": holder.project.human_key},
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Everything that was known before the unit began. With `all_or_nothing` one conflict leaves all ungranted.
+
+    `waited_for` are, by number, the wanted paths that others wait for and were first.
+    """
+
+    request: ReserveRequest
+    wanted: Sequence[Wanted]
+    all_or_nothing: bool = False
+    waited_for: Mapping[int, tuple[Waiting, ...]] = field(default_factory=dict)
+    foresight: Foresight | None = None
+
+
+def decide(tx: Tx, holder: Holder, decision: Decision, patterns: Patterns) -> Decided:
+    """Raises TooMuchHere when the call must be looked at before a unit of work."""
+    require_able_to_hold(holder)
+    now = tx.now()
+    asking = Asking(project_id=holder.project.id, agent_id=holder.agent.id, now=now)
+    names = [one.pattern.text for one in decision.wanted]
+    own = tx.leases.own(holder.agent.id, LeaseKind.FILE, names, now)
+    found = find_holders(tx, asking, decision.wanted, patterns, decision.foresight)
+    if found.expired:
+        end_leases(tx, found.expired[:MAX_ENDED], EndedBy.EXPIRY, now)
+    conflicts: list[PathConflict] = []
+    free: list[Wanted] = []
+    for number, (one, holders) in enumerate(zip(decision.wanted, found.holders, strict=True)):
+        # One's own lease is prolonged all the same: whoever waits for it waits for its end.
+        waiting = decision.waited_for.get(number, ()) if one.pattern.text not in own else ()
+        if holders or waiting:
+            conflicts.append(PathConflict(path=one.given, holders=tuple(holders), waiting=waiting))
+        else:
+            free.append(one)
+    if decision.all_or_nothing and conflicts:
+        free = []
+    granted = _grant(tx, holder, decision.request, free, own, now)
+    return Decided(holder=holder, granted=granted, conflicts=tuple(conflicts), now=now)
+
+
+def _grant(
+    tx: Tx, holder: Holder, request: ReserveRequest, free: Sequence[Wanted], own: dict[str, Lease], now: Micros
+) -> tuple[Lease, ...]:
+    fresh = [one for one in free if one.pattern.text not in own]
+    require_room(tx, holder.agent, len(fresh), now)
+    until = Micros(now + request.ttl_seconds * SECOND)
+    added = tx.leases.add_many([_new_lease(holder, request, one, until) for one in fresh], now) if fresh else []
+    by_text = {lease.path_pattern: lease for lease in added}
+    for one in free:
+        if lease := own.get(one.pattern.text):
+            by_text[one.pattern.text] = _hold_on(tx, lease, one, max(until, lease.expires_ts), request.reason)
+    granted = tuple(by_text[one.pattern.text] for one in free)
+    for lease in granted:
+        tell_archive(tx, lease, holder.project, now, acting=holder.agent)
+    return granted
+
+
+def require_room(tx: Tx, agent: Agent, more: int, now: Micros) -> None:
+    if more and tx.leases.count_of_agent(agent.id, LeaseKind.FILE, now) + more > MAX_LIVE_LEASES:
+        raise TooManyLeases(
+            f"{agent.name} may hold {MAX_LIVE_LEASES} reservations; {more} more are too many.",
+            hint="release_file_reservations gives back what is not needed; one dir/** stands for many paths.",
+            data={"limit": MAX_LIVE_LEASES, "asked": more},
+        )
+
+
+def _new_lease(holder: Holder, request: ReserveRequest, wanted: Wanted, until: Micros) -> NewLease:
+    return NewLease(
+        project_id=holder.project.id,
+        agent_id=holder.agent.id,
+        agent=holder.agent.name,
+        kind=LeaseKind.FILE,
+        path_pattern=wanted.pattern.text,
+        keys=keys_of(wanted.pattern),
+        exclusive=request.exclusive,
+        reason=request.reason,
+        expires_ts=until,
+        is_folder=wanted.pattern.is_folder,
+        ignore_case=wanted.pattern.ignore_case,
+    )
+
+
+def _hold_on(tx: Tx, lease: Lease, wanted: Wanted, until: Micros, reason: str) -> Lease:
+    """The agent's own lease of this very pattern, longer. What it now reaches beyond is a grant of its own."""
+    said = reason or lease.reason
+    pattern = wanted.pattern
+    if (lease.exclusive, lease.is_folder) == (wanted.exclusive, pattern.is_folder):
+        return tx.leases.prolong(lease, until, reason=said)
+    return tx.leases.regrant(
+        lease,
+        until,
+        exclusive=wanted.exclusive,
+        is_folder=pattern.is_folder,
+        keys=keys_of(pattern.with_folder(pattern.is_folder)),
+        reason=said,
+    )

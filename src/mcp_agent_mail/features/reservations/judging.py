@@ -1,0 +1,112 @@
+"""Large calls, compared before the unit of work: on a thread that gives way, one call at a time, with a bound.
+
+Python runs one thread at a time, so a thread that compares for a second would hold up the writer and
+the event loop as surely as if they did it themselves. It therefore rests after each half millisecond.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from itertools import islice
+
+from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.domain.leases import Lease, LeaseKind
+from mcp_agent_mail.domain.patterns import Work
+from mcp_agent_mail.domain.reservations import LeaseIndex, Patterns, Wanted, holders_of
+from mcp_agent_mail.features.reservations.conflicts import Asking, Foresight, shown_per_path
+from mcp_agent_mail.store.database import Store
+
+MAX_STEPS = 4_000_000
+"""Of one call: about a second of comparing."""
+MAX_WAITING = 32
+_PAGE = 100
+_STEPS_BETWEEN_RESTS = 2_000
+_LEASES_BETWEEN_RESTS = 25
+_REST_S = 0.000_5
+
+
+class JudgesBusy(Unavailable):
+    """Enough large calls wait for their turn already."""
+
+
+class Judge:
+    """Compares what large calls want with all live leases of a project."""
+
+    def __init__(self, store: Store, patterns: Patterns, *, max_steps: int = MAX_STEPS) -> None:
+        self._store = store
+        self._patterns = patterns
+        self._max_steps = max_steps
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+
+    async def foresee(self, asking: Asking, wanted: Sequence[Wanted]) -> tuple[Foresight, list[list[Lease]]]:
+        """What a unit of work can confirm, and the leases behind it. Raises PatternsTooHard beyond the bound."""
+        if self._waiting >= MAX_WAITING:
+            raise JudgesBusy(
+                f"{MAX_WAITING} calls with many paths or hard patterns are waiting already.",
+                hint="Call again shortly, or name fewer paths.",
+                data={"retry_after_s": 1},
+            )
+        self._waiting += 1
+        try:
+            async with self._turn:
+                # Whatever is granted or changed while the pages are read has a higher number.
+                fencing = self._store.read(lambda view: view.leases.fencing())
+                leases = await self._read_live(asking)
+                found, is_cut = await asyncio.to_thread(self._compare, asking, wanted, leases)
+        finally:
+            self._waiting -= 1
+        against = tuple(tuple(lease.id for lease in holders) for holders in found)
+        return Foresight(fencing=fencing, against=against, is_cut=is_cut), found
+
+    async def _read_live(self, asking: Asking) -> list[Lease]:
+        """In small pages, with everyone else's turns between them."""
+        leases: list[Lease] = []
+        after = 0
+        while page := self._store.read(
+            lambda view, after=after: view.leases.live(  # type: ignore[misc]  # bound as it is now
+                asking.project_id, LeaseKind.FILE, asking.now, after_id=after, limit=_PAGE
+            )
+        ):
+            leases += page
+            after = page[-1].id
+            await asyncio.sleep(0)
+        return leases
+
+    def _compare(
+        self, asking: Asking, wanted: Sequence[Wanted], leases: Sequence[Lease]
+    ) -> tuple[list[list[Lease]], tuple[bool, ...]]:
+        work = RestingWork(self._max_steps)
+        index = LeaseIndex()
+        for number, lease in enumerate(leases):
+            if lease.agent_id != asking.agent_id:
+                index.add(lease, self._patterns.of(lease))
+            if number % _LEASES_BETWEEN_RESTS == 0:
+                time.sleep(_REST_S)
+        shown = shown_per_path(len(wanted))
+        found: list[list[Lease]] = []
+        for one in wanted:
+            work.spend(len(one.probe.above) + len(one.probe.tails or ()))
+            candidates = index.candidates(one.probe)
+            holders = holders_of(one, asking.agent_id, candidates, self._patterns, work)
+            found.append(list(islice(holders, shown + 1)))
+        is_cut = tuple(len(holders) > shown for holders in found)
+        return [sorted(holders[:shown], key=lambda lease: lease.id) for holders in found], is_cut
+
+
+class RestingWork(Work):
+    """Lets other threads run every now and then."""
+
+    __slots__ = ("_next_rest",)
+
+    def __init__(self, bound: int) -> None:
+        super().__init__(bound)
+        self._next_rest = _STEPS_BETWEEN_RESTS
+
+    def spend(self, steps: int) -> None:
+        super().spend(steps)
+        if self.spent >= self._next_rest:
+            self._next_rest = self.spent + _STEPS_BETWEEN_RESTS
+            time.sleep(_REST_S)

@@ -1,0 +1,174 @@
+"""Giving back and prolonging one's own reservations; whatever is passed over is named, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from mcp_agent_mail.core.clock import SECOND, Micros, iso
+from mcp_agent_mail.core.ids import LeaseId
+from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.lease_keys import keys_of
+from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
+from mcp_agent_mail.domain.patterns import parse_pattern
+from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES, Patterns, Refusal, Wanted
+from mcp_agent_mail.features.projects.lookup import require_writable
+from mcp_agent_mail.features.reservations.conflicts import Asking, TooMuchHere, find_holders
+from mcp_agent_mail.features.reservations.deciding import Holder, require_able_to_hold, require_holder, require_room
+from mcp_agent_mail.features.reservations.requests import Named
+from mcp_agent_mail.store.ending import end_leases, tell_archive
+from mcp_agent_mail.store.view import Tx
+
+RENEWABLE_S = 3_600
+"""So long after its expiry a lease can still be renewed, if nobody else holds what it covers."""
+
+MAX_AHEAD_S = 366 * 86_400
+"""No renewal reaches further into the future."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """`at` is when; None when nothing was released."""
+
+    holder: Holder
+    leases: list[Lease]
+    refused: list[Refusal]
+    at: Micros | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renewed:
+    """Each with its expiry before."""
+
+    holder: Holder
+    leases: list[tuple[Lease, Micros]]
+    refused: list[Refusal]
+
+
+def release(tx: Tx, caller: Caller, named: Named) -> Released:
+    holder = require_holder(tx, caller, named.project_key, named.agent_name)
+    require_writable(holder.project)
+    now = tx.now()
+    own = tx.leases.of_agent(holder.agent.id, limit=2 * MAX_LIVE_LEASES)
+    meant = _choose(tx, holder, named, [lease for lease in own if lease.kind is LeaseKind.FILE])
+    ended = end_leases(tx, meant.leases, EndedBy.RELEASE, now, acting=holder.agent)
+    released = [lease for lease in ended if lease.ended_by is EndedBy.RELEASE]
+    for lease in ended:
+        if lease.ended_by is not EndedBy.RELEASE:
+            meant.refuse(f"it expired at {iso(lease.expires_ts)}", lease)
+    at = now if released else None
+    return Released(holder=holder, leases=released, refused=meant.refused, at=at)
+
+
+def renew(tx: Tx, caller: Caller, named: Named, extend_s: int, patterns: Patterns) -> Renewed:
+    holder = require_holder(tx, caller, named.project_key, named.agent_name)
+    require_able_to_hold(holder)
+    now = tx.now()
+    own = tx.leases.of_agent(holder.agent.id, limit=2 * MAX_LIVE_LEASES)
+    live = [lease for lease in own if lease.kind is LeaseKind.FILE and lease.is_live(now)]
+    held = {lease.path_pattern for lease in live}
+    lapsed = [lease for lease in _lapsed(tx, holder, own, now) if lease.path_pattern not in held]
+    meant = _choose(tx, holder, named, [*live, *lapsed])
+    renewed: list[tuple[Lease, Micros]] = []
+    for lease in meant.leases:
+        until = max(lease.expires_ts, min(max(now, lease.expires_ts) + extend_s * SECOND, now + MAX_AHEAD_S * SECOND))
+        if lease.is_live(now):
+            longer = tx.leases.prolong(lease, Micros(until))
+            tell_archive(tx, longer, holder.project, now, acting=holder.agent)
+            renewed.append((longer, lease.expires_ts))
+        elif (reason := _stands_against(tx, holder, lease, patterns, now)) is not None:
+            meant.refuse(reason, lease)
+        else:
+            renewed.append((_revive(tx, holder, lease, Micros(until), now), lease.expires_ts))
+    return Renewed(holder=holder, leases=renewed, refused=meant.refused)
+
+
+def _lapsed(tx: Tx, holder: Holder, own: Sequence[Lease], now: Micros) -> list[Lease]:
+    """Expired not long ago, whether or not anybody has written that down: of each pattern the latest."""
+    since = Micros(now - RENEWABLE_S * SECOND)
+    unswept = [one for one in own if one.kind is LeaseKind.FILE and since < one.expires_ts <= now]
+    swept = tx.leases.lapsed(holder.agent.id, LeaseKind.FILE, since, MAX_LIVE_LEASES)
+    latest: dict[str, Lease] = {}
+    for lease in sorted([*unswept, *swept], key=lambda lease: lease.fencing):
+        latest[lease.path_pattern] = lease
+    return list(latest.values())
+
+
+def _stands_against(tx: Tx, holder: Holder, lease: Lease, patterns: Patterns, now: Micros) -> str | None:
+    wanted = Wanted.of(lease.path_pattern, patterns.of(lease), exclusive=lease.exclusive)
+    asking = Asking(project_id=holder.project.id, agent_id=holder.agent.id, now=now)
+    expired = f"it expired at {iso(lease.expires_ts)}"
+    try:
+        found = find_holders(tx, asking, [wanted], patterns)
+    except TooMuchHere:
+        return f"{expired}, and too many reservations would have to be compared: reserve it again"
+    if not found.holders[0]:
+        return None
+    other = found.holders[0][0]
+    return f"{expired}, and {other.agent} holds {other.path_pattern} (reservation {other.id}) now"
+
+
+def _revive(tx: Tx, holder: Holder, lease: Lease, until: Micros, now: Micros) -> Lease:
+    """The same id, but a grant of its own: others may have held what it covers in between."""
+    require_room(tx, holder.agent, 1, now)
+    keys = keys_of(Patterns().of(lease))
+    back = tx.leases.regrant(
+        lease, until, exclusive=lease.exclusive, is_folder=lease.is_folder, keys=keys, reason=lease.reason
+    )
+    tell_archive(tx, back, holder.project, now, acting=holder.agent, lapsed_ts=lease.released_ts)
+    return back
+
+
+@dataclass(slots=True, kw_only=True)
+class _Meant:
+    leases: list[Lease] = field(default_factory=list)
+    refused: list[Refusal] = field(default_factory=list)
+
+    def refuse(self, reason: str, lease: Lease) -> None:
+        self.refused.append(Refusal(reason=reason, lease_id=lease.id, path=lease.path_pattern))
+
+
+def _choose(tx: Tx, holder: Holder, named: Named, own: Sequence[Lease]) -> _Meant:
+    """Of the agent's `own` those that are named; both given, both must fit."""
+    meant = _Meant()
+    texts = None if not named.paths else _normal(holder, named.paths)
+    if named.ids:
+        by_id = {lease.id: lease for lease in own}
+        for lease_id in dict.fromkeys(named.ids):
+            lease = by_id.get(lease_id)
+            if lease is None:
+                meant.refused.append(Refusal(reason=_why_not(tx, holder, lease_id), lease_id=lease_id))
+            elif texts is not None and lease.path_pattern not in texts:
+                meant.refuse(f"it is of {lease.path_pattern}, which is none of the paths named", lease)
+            else:
+                meant.leases.append(lease)
+    elif texts is not None:
+        meant.leases += [lease for lease in own if lease.path_pattern in texts]
+    else:
+        meant.leases += own
+    if texts is not None:
+        meant.refused += _unheld(texts, own)
+    return meant
+
+
+def _normal(holder: Holder, paths: Iterable[str]) -> dict[str, str]:
+    """As they are stored, each with how it was written."""
+    root = holder.project.human_key
+    return {parse_pattern(path, project_root=root).text: path.strip() for path in paths}
+
+
+def _unheld(texts: dict[str, str], own: Sequence[Lease]) -> list[Refusal]:
+    held = {lease.path_pattern for lease in own}
+    reason = "you hold no live reservation of exactly this pattern"
+    return [Refusal(reason=reason, path=path) for text, path in texts.items() if text not in held]
+
+
+def _why_not(tx: Tx, holder: Holder, lease_id: LeaseId) -> str:
+    lease = tx.leases.find(lease_id)
+    if lease is None or lease.project_id != holder.project.id or lease.kind is not LeaseKind.FILE:
+        return "no reservation of this project has this id"
+    if lease.agent_id != holder.agent.id:
+        return f"it is held by {lease.agent}" if lease.released_ts is None else f"it was held by {lease.agent}"
+    if lease.ended_by is EndedBy.EXPIRY or lease.released_ts is None:
+        return f"it expired at {iso(lease.expires_ts)}"
+    return f"it ended at {iso(lease.released_ts)}, by {lease.ended_by}"

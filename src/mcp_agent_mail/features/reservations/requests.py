@@ -1,0 +1,29 @@
+"""What callers ask of reservations, parsed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.ids import LeaseId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReserveRequest:
+    project_key: str
+    agent_name: str
+    paths: tuple[str, ...]
+    ttl_seconds: int
+    exclusive: bool
+    reason: str
+    wait_seconds: int = 0
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """Which of an agent's own leases are meant: what both name when both are given, all of them when neither is."""
+
+    project_key: str
+    agent_name: str
+    paths: tuple[str, ...] | None = None
+    ids: tuple[LeaseId, ...] | None = None

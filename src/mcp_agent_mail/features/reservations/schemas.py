@@ -1,0 +1,121 @@
+"""What callers get to see of reservations. Keys are a wire contract."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from mcp_agent_mail.core.clock import Micros, iso, iso_or_none
+from mcp_agent_mail.core.ids import LeaseId
+from mcp_agent_mail.domain.caller import AgentAuth, Caller
+from mcp_agent_mail.domain.leases import Lease
+from mcp_agent_mail.domain.reservations import PathConflict, Refusal, Waiting
+from mcp_agent_mail.features.reservations.answers import Replayed
+from mcp_agent_mail.features.reservations.deciding import Decided
+from mcp_agent_mail.features.reservations.looking import LookAhead
+from mcp_agent_mail.features.reservations.releasing import Released, Renewed
+
+Wire = dict[str, Any]
+"""A JSON object."""
+
+
+def show_grant(lease: Lease) -> Wire:
+    """The Grant shape."""
+    return {
+        "id": lease.id,
+        "path_pattern": lease.path_pattern,
+        "exclusive": lease.exclusive,
+        "reason": lease.reason,
+        "expires_ts": iso(lease.expires_ts),
+        "fencing": lease.fencing,
+    }
+
+
+def show_conflict(conflict: PathConflict, stale: Collection[LeaseId]) -> Wire:
+    """The Conflict shape."""
+    holders = [_show_holder(lease, stale) for lease in conflict.holders]
+    return {"path": conflict.path, "holders": holders or [_show_waiting(one) for one in conflict.waiting]}
+
+
+def _show_holder(lease: Lease, stale: Collection[LeaseId]) -> Wire:
+    return {
+        "agent": lease.agent,
+        "reservation_id": lease.id,
+        "path_pattern": lease.path_pattern,
+        "exclusive": lease.exclusive,
+        "expires_ts": iso(lease.expires_ts),
+        "reason": lease.reason,
+        "stale": lease.id in stale,
+    }
+
+
+def _show_waiting(waiting: Waiting) -> Wire:
+    """Nobody holds the path, but someone waits for it and was first: until then at most."""
+    return {
+        "agent": waiting.agent,
+        "reservation_id": None,
+        "path_pattern": waiting.path_pattern,
+        "exclusive": waiting.exclusive,
+        "expires_ts": iso(Micros(waiting.until_ts)),
+        "reason": waiting.reason,
+        "stale": False,
+        "waiting": True,
+    }
+
+
+def show_decided(decided: Decided, stale: Collection[LeaseId]) -> Wire:
+    return {
+        "granted": [show_grant(lease) for lease in decided.granted],
+        "conflicts": [show_conflict(conflict, stale) for conflict in decided.conflicts],
+    }
+
+
+def reserve_result(outcome: Decided | Replayed, stale: Collection[LeaseId], caller: Caller) -> Wire:
+    wire = outcome.answer if isinstance(outcome, Replayed) else show_decided(outcome, stale)
+    return _with_proof(wire, caller, is_verified=outcome.holder.verified)
+
+
+def release_result(released: Released, caller: Caller) -> Wire:
+    wire = {
+        "released": len(released.leases),
+        "released_at": iso_or_none(released.at),
+        "file_reservations": [{"id": lease.id, "path_pattern": lease.path_pattern} for lease in released.leases],
+        "not_released": [_show_refusal(refusal) for refusal in released.refused],
+    }
+    return _with_proof(wire, caller, is_verified=released.holder.verified)
+
+
+def renew_result(renewed: Renewed, caller: Caller) -> Wire:
+    wire = {
+        "renewed": len(renewed.leases),
+        "file_reservations": [
+            {
+                "id": lease.id,
+                "path_pattern": lease.path_pattern,
+                "old_expires_ts": iso(old),
+                "new_expires_ts": iso(lease.expires_ts),
+                "fencing": lease.fencing,
+            }
+            for lease, old in renewed.leases
+        ],
+        "not_renewed": [{"id": refusal.lease_id, **_show_refusal(refusal)} for refusal in renewed.refused],
+    }
+    return _with_proof(wire, caller, is_verified=renewed.holder.verified)
+
+
+def _show_refusal(refusal: Refusal) -> Wire:
+    wire: Wire = {"reason": refusal.reason}
+    if refusal.lease_id is not None:
+        wire["id"] = refusal.lease_id
+    if refusal.path is not None:
+        wire["path"] = refusal.path
+    return wire
+
+
+def look_ahead_result(look: LookAhead, stale: Collection[LeaseId]) -> Wire:
+    return {"conflicts": [show_conflict(conflict, stale) for conflict in look.conflicts], "free": list(look.free)}
+
+
+def _with_proof(wire: Wire, caller: Caller, *, is_verified: bool) -> Wire:
+    """Where names are taken at their word, an answer to an act says whether this one was."""
+    return {**wire, "verified": is_verified} if caller.auth is AgentAuth.OPEN else wire

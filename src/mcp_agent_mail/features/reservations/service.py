@@ -1,0 +1,106 @@
+"""File reservations: the use cases. A transaction begins and ends here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mcp_agent_mail.core.clock import Clock, Micros
+from mcp_agent_mail.core.ids import LeaseId
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.reservations import PathConflict, Patterns
+from mcp_agent_mail.features.reservations import releasing
+from mcp_agent_mail.features.reservations.conflicts import Asking, TooMuchHere, find_holders
+from mcp_agent_mail.features.reservations.deciding import require_holder
+from mcp_agent_mail.features.reservations.looking import LookAhead, list_leases, look_ahead
+from mcp_agent_mail.features.reservations.preparing import Reader
+from mcp_agent_mail.features.reservations.requests import Named, ReserveRequest
+from mcp_agent_mail.features.reservations.reserving import Call, Outcome, Reserver
+from mcp_agent_mail.features.reservations.schemas import show_decided
+from mcp_agent_mail.features.reservations.staleness import Assessment, Staleness
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.view import View
+from mcp_agent_mail.workspace.facts import Workspaces
+
+
+class ReservationService:
+    """`note_activity` is told of every agent that acts."""
+
+    def __init__(
+        self,
+        store: Store,
+        workspaces: Workspaces,
+        staleness: Staleness,
+        *,
+        note_activity: Callable[[Agent], None],
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._staleness = staleness
+        self._note_activity = note_activity
+        self._clock = clock
+        self._patterns = Patterns()
+        self._reader = Reader(workspaces)
+        self._reserver = Reserver(store, self._patterns, clock=clock, stale_among=self._stale_among, show=show_decided)
+
+    async def reserve(self, caller: Caller, request: ReserveRequest) -> Outcome:
+        """What is free is granted, what others hold is named. With `wait_seconds` all of it or nothing, in turn.
+
+        A repeat with the same idempotency key and arguments gives the first answer again.
+        """
+        holder = self._store.read(lambda view: require_holder(view, caller, request.project_key, request.agent_name))
+        wanted = await self._reader.read(holder.project, request.paths, exclusive=request.exclusive)
+        call = Call(caller=caller, request=request, holder=holder, wanted=wanted)
+        self._note_activity(holder.agent)
+        return await (self._reserver.wait(call) if request.wait_seconds else self._reserver.take(call))
+
+    async def release(self, caller: Caller, named: Named) -> releasing.Released:
+        """Whatever is named and was not released is told, with the reason."""
+        released = await self._store.write(lambda tx: releasing.release(tx, caller, named))
+        self._note_activity(released.holder.agent)
+        return released
+
+    async def renew(self, caller: Caller, named: Named, extend_s: int) -> releasing.Renewed:
+        """From the later of now and the old expiry. What has expired comes back only if nobody else holds it."""
+        renewed = await self._store.write(lambda tx: releasing.renew(tx, caller, named, extend_s, self._patterns))
+        self._note_activity(renewed.holder.agent)
+        return renewed
+
+    async def look_ahead(self, caller: Caller, project_key: str, agent_name: str, paths: Sequence[str]) -> LookAhead:
+        """What an exclusive claim would meet; changes nothing."""
+        holder = self._store.read(lambda view: require_holder(view, caller, project_key, agent_name))
+        wanted = await self._reader.read(holder.project, paths, exclusive=True)
+        asking = Asking(project_id=holder.project.id, agent_id=holder.agent.id, now=self._clock())
+        try:
+            found = self._store.read(lambda view: find_holders(view, asking, wanted, self._patterns).holders)
+        except TooMuchHere:
+            found = await self._reserver.look(asking, wanted)
+        self._note_activity(holder.agent)
+        waited_for = self._reserver.waited_for(asking, wanted)
+        return look_ahead(wanted, found, waited_for)
+
+    def list_(self, project_key: str, *, active_only: bool, limit: int, after_id: int) -> list[Assessment]:
+        """Oldest first, each with what is known of its holder's work."""
+        now = self._clock()
+
+        def look(view: View) -> list[Assessment]:
+            leases = list_leases(view, project_key, now, active_only=active_only, limit=limit, after_id=after_id)
+            return self._staleness.assess(view, leases, now)
+
+        return self._store.read(look)
+
+    def stale_among(self, conflicts: Sequence[PathConflict]) -> set[LeaseId]:
+        """Which of the holders' leases look abandoned, from what is known without looking at the disk."""
+        return self._store.read(lambda view: self._stale_among(view, conflicts, self._clock()))
+
+    def wake(self) -> None:
+        """The server stops: whoever waits is told."""
+        self._reserver.wake()
+
+    async def close(self) -> None:
+        """While the store is still open."""
+        await self._reserver.close()
+
+    def _stale_among(self, view: View, conflicts: Sequence[PathConflict], now: Micros) -> set[LeaseId]:
+        leases = {lease.id: lease for conflict in conflicts for lease in conflict.holders}
+        return {one.lease.id for one in self._staleness.assess(view, list(leases.values()), now) if one.is_stale}

@@ -1,0 +1,122 @@
+"""The file reservation tools. Their docstrings are what agents read to choose one: every word costs them tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from mcp_agent_mail.core.ids import LeaseId
+from mcp_agent_mail.core.params import Count, Duration, Flag, Ids, Text, Texts
+from mcp_agent_mail.core.tools import Json, ToolSpec, tool
+from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.features.projects.tools import PROJECT_KEY
+from mcp_agent_mail.features.reservations import schemas
+from mcp_agent_mail.features.reservations.answers import Replayed
+from mcp_agent_mail.features.reservations.requests import Named, ReserveRequest
+from mcp_agent_mail.features.reservations.service import ReservationService
+
+NAME = Text(max_length=1_100)
+PATHS = Texts()
+WANTED_PATHS = Texts(min_items=1)
+SECONDS = Duration(30 * 86_400)
+IDS = Ids()
+
+
+def reservation_tools(service: ReservationService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+    return [*_claiming_tools(service, current_caller), *_keeping_tools(service, current_caller)]
+
+
+def _claiming_tools(service: ReservationService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+    async def file_reservation_paths(
+        *,
+        project_key: Annotated[str, PROJECT_KEY],
+        agent_name: Annotated[str, NAME],
+        paths: Annotated[list[str], WANTED_PATHS],
+        ttl_seconds: Annotated[int, SECONDS] = 3_600,
+        exclusive: Annotated[bool, Flag()] = True,
+        reason: Annotated[str, Text(max_length=1_000)] = "",
+        wait_seconds: Annotated[int, Count(0, 50)] = 0,
+        idempotency_key: Annotated[str | None, Text(max_length=200)] = None,
+    ) -> Json:
+        """Reserve files before you edit them: paths from the repository root, dir/**, *.py. What others hold comes
+        back under conflicts, the rest is granted. wait_seconds waits in line for all of them or none. Reserving
+        again prolongs.
+        """
+        caller = current_caller()
+        request = ReserveRequest(
+            project_key=project_key,
+            agent_name=agent_name,
+            paths=tuple(paths),
+            ttl_seconds=ttl_seconds,
+            exclusive=exclusive,
+            reason=reason,
+            wait_seconds=wait_seconds,
+            idempotency_key=idempotency_key,
+        )
+        outcome = await service.reserve(caller, request)
+        stale = set() if isinstance(outcome, Replayed) else service.stale_among(outcome.conflicts)
+        return schemas.reserve_result(outcome, stale, caller)
+
+    async def check_file_reservation_conflicts(
+        *,
+        project_key: Annotated[str, PROJECT_KEY],
+        agent_name: Annotated[str, NAME],
+        paths: Annotated[list[str], WANTED_PATHS],
+    ) -> Json:
+        """Look whether paths could be reserved exclusively, without reserving them."""
+        look = await service.look_ahead(current_caller(), project_key, agent_name, paths)
+        return schemas.look_ahead_result(look, service.stale_among(look.conflicts))
+
+    return [
+        tool(file_reservation_paths, cluster="file_reservations", title="Reserve files", idempotent=True),
+        tool(
+            check_file_reservation_conflicts,
+            cluster="file_reservations",
+            title="Look for reservation conflicts",
+            read_only=True,
+            idempotent=True,
+        ),
+    ]
+
+
+def _keeping_tools(service: ReservationService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+    async def release_file_reservations(
+        *,
+        project_key: Annotated[str, PROJECT_KEY],
+        agent_name: Annotated[str, NAME],
+        paths: Annotated[list[str] | None, PATHS] = None,
+        file_reservation_ids: Annotated[list[int] | None, IDS] = None,
+    ) -> Json:
+        """Give back your reservations once the work is committed: those named, or all. Whatever was not released
+        is listed with the reason.
+        """
+        caller = current_caller()
+        named = _named(project_key, agent_name, paths, file_reservation_ids)
+        return schemas.release_result(await service.release(caller, named), caller)
+
+    async def renew_file_reservations(
+        *,
+        project_key: Annotated[str, PROJECT_KEY],
+        agent_name: Annotated[str, NAME],
+        extend_seconds: Annotated[int, SECONDS] = 1_800,
+        paths: Annotated[list[str] | None, PATHS] = None,
+        file_reservation_ids: Annotated[list[int] | None, IDS] = None,
+    ) -> Json:
+        """Prolong your reservations, those named or all, before they expire."""
+        caller = current_caller()
+        named = _named(project_key, agent_name, paths, file_reservation_ids)
+        return schemas.renew_result(await service.renew(caller, named, extend_seconds), caller)
+
+    return [
+        tool(release_file_reservations, cluster="file_reservations", title="Release files", idempotent=True),
+        tool(renew_file_reservations, cluster="file_reservations", title="Renew reservations"),
+    ]
+
+
+def _named(project_key: str, agent_name: str, paths: list[str] | None, ids: list[int] | None) -> Named:
+    return Named(
+        project_key=project_key,
+        agent_name=agent_name,
+        paths=None if paths is None else tuple(paths),
+        ids=None if ids is None else tuple(LeaseId(number) for number in ids),
+    )

@@ -1,0 +1,183 @@
+"""The line of those who wait for leases: first come, first granted.
+
+It lives on the event loop and in memory: a waiting call holds nothing, so nothing is lost with it. A
+place in the line is a claim against everyone who comes later: whoever asks for a path that overlaps
+what an earlier call waits for is behind it, waiting or not. That cannot block in a circle, because a
+waiting call holds nothing and gives up after 50 seconds at most.
+
+Each waiting call watches one lease that stands in its way. It looks again at the instant that one
+ends, expires or is granted anew, and when a call before it in the line leaves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from mcp_agent_mail.core.clock import SECOND, Clock
+from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
+from mcp_agent_mail.domain.leases import Lease
+from mcp_agent_mail.domain.patterns import PatternsTooHard, Work, overlap
+from mcp_agent_mail.domain.reservations import Waiting, Wanted
+from mcp_agent_mail.store.database import Store
+
+MAX_WAITING = 1_000
+MAX_STEPS = 10_000
+SHOWN = 20
+_SHORTEST_S = 0.001
+
+
+class LineFull(Unavailable):
+    """As many calls wait as may."""
+
+
+class LineClosed(Unavailable):
+    """The server stops; nobody waits any more."""
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Place:
+    """One waiting call. `ahead` are the calls it is behind; it may be granted once there is none left."""
+
+    project_id: ProjectId
+    agent_id: AgentId
+    shown: Waiting
+    wanted: Sequence[Wanted]
+    ahead: set[Place] = field(default_factory=set)
+    turn: asyncio.Event = field(default_factory=asyncio.Event)
+    watched: tuple[LeaseId, int] | None = None
+    watched_until: int = 0
+
+    def watch(self, lease: Lease) -> None:
+        """Nothing can be granted while this one stands: look again when it no longer does."""
+        self.watched = (lease.id, lease.fencing)
+        self.watched_until = lease.expires_ts
+
+
+class Line:
+    """All who wait, of all projects. `close` wakes them, and each is told that the server stops."""
+
+    def __init__(self, store: Store, *, clock: Clock, max_waiting: int = MAX_WAITING) -> None:
+        self._store = store
+        self._clock = clock
+        self._max_waiting = max_waiting
+        self._places: dict[ProjectId, list[Place]] = {}
+        self._count = 0
+        self._ends = -1
+        self._is_closed = False
+        store.on_commit(self._look)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def _ahead_of(
+        self, project_id: ProjectId, agent_id: AgentId, wanted: Sequence[Wanted], among: Collection[Place] | None
+    ) -> dict[int, list[Place]]:
+        """By the number of the wanted path, whose waiting it would overtake. An agent is not behind itself."""
+        places = [
+            place
+            for place in self._places.get(project_id, ())
+            if place.agent_id != agent_id and (among is None or place in among)
+        ]
+        work = Work(MAX_STEPS)
+        found: dict[int, list[Place]] = {}
+        for number, one in enumerate(wanted if places else ()):
+            if ahead := [place for place in places if _meets(one, place, work)]:
+                found[number] = ahead
+        return found
+
+    def waited_for(
+        self,
+        project_id: ProjectId,
+        agent_id: AgentId,
+        wanted: Sequence[Wanted],
+        *,
+        among: Collection[Place] | None = None,
+    ) -> dict[int, tuple[Waiting, ...]]:
+        """By the number of the wanted path, who waits for what it overlaps: all, or those `among` them."""
+        if not self._count:
+            return {}
+        ahead = self._ahead_of(project_id, agent_id, wanted, among)
+        return {number: tuple(place.shown for place in places[:SHOWN]) for number, places in ahead.items()}
+
+    def join(self, place: Place) -> None:
+        """At the end. Raises LineFull, or LineClosed."""
+        self._require_open()
+        if self._count >= self._max_waiting:
+            raise LineFull(
+                f"{self._max_waiting} calls wait for reservations already.",
+                hint="Call again shortly, or without wait_seconds.",
+                data={"retry_after_s": 1},
+            )
+        for ahead in self._ahead_of(place.project_id, place.agent_id, place.wanted, None).values():
+            place.ahead.update(ahead)
+        self._places.setdefault(place.project_id, []).append(place)
+        self._count += 1
+
+    def leave(self, place: Place) -> None:
+        """Granted or not: those behind it may look."""
+        places = self._places[place.project_id]
+        places.remove(place)
+        self._count -= 1
+        for other in places:
+            if place in other.ahead:
+                other.ahead.remove(place)
+                if not other.ahead:
+                    other.turn.set()
+        if not places:
+            del self._places[place.project_id]
+
+    async def wait(self, place: Place, seconds: float) -> None:
+        """Until `place` should look again, at most so long. Raises LineClosed."""
+        self._require_open()
+        if place.watched is not None:
+            # It may have ended between the look at it and now.
+            watched, now = place.watched, self._clock()
+            if self._store.read(lambda view: view.leases.given_way([watched], now)):
+                return
+            seconds = min(seconds, max(_SHORTEST_S, (place.watched_until - now) / SECOND))
+        try:
+            await asyncio.wait_for(place.turn.wait(), seconds)
+        except TimeoutError:
+            pass
+        finally:
+            place.turn.clear()
+        self._require_open()
+
+    def close(self) -> None:
+        self._is_closed = True
+        for places in self._places.values():
+            for place in places:
+                place.turn.set()
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise LineClosed("The server is stopping.", hint="Call again when it is back.")
+
+    def _look(self) -> None:
+        """After a commit: whose watched lease no longer stands? One short query, and only when some lease ended."""
+        if not self._count:
+            return
+        ends = self._store.read(lambda view: view.leases.ends())
+        if ends == self._ends:
+            return
+        self._ends = ends
+        watching = [place for places in self._places.values() for place in places if place.watched is not None]
+        watched = {place.watched for place in watching if place.watched is not None}
+        gone = self._store.read(lambda view: view.leases.given_way(watched, self._clock()))
+        for place in watching:
+            if place.watched is not None and place.watched[0] in gone:
+                place.turn.set()
+
+
+def _meets(wanted: Wanted, place: Place, work: Work) -> bool:
+    """Whether both want some path and one of them alone; what is too hard to compare counts as met."""
+    try:
+        return any(
+            (wanted.exclusive or other.exclusive) and overlap(wanted.pattern, other.pattern, work)
+            for other in place.wanted
+        )
+    except PatternsTooHard:
+        return True

@@ -1,0 +1,83 @@
+"""The reservations slice over a real store, called as a server calls it: through the tables, with credentials."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp_agent_mail.core.resources import ResourceTable
+from mcp_agent_mail.core.tools import Credentials, ToolTable
+from mcp_agent_mail.domain.staleness import StalenessRules
+from mcp_agent_mail.features.identity.activity import Activity
+from mcp_agent_mail.features.reservations.resources import reservation_resources
+from mcp_agent_mail.features.reservations.service import ReservationService
+from mcp_agent_mail.features.reservations.staleness import Staleness
+from mcp_agent_mail.features.reservations.tools import reservation_tools
+from mcp_agent_mail.workspace.facts import Workspaces
+from tests.features.messaging.office import APP, NOBODY, Identities
+from tests.mailroom import Mailroom, open_mailroom
+
+
+@dataclass
+class Claims:
+    """Agents of `tests.mailroom` that reserve files of /code/app, or of `root` when a directory is given."""
+
+    room: Mailroom
+    service: ReservationService
+    identities: Identities
+    tools: ToolTable
+    resources: ResourceTable
+    root: str = APP
+
+    async def call(self, tool: str, credentials: Credentials = NOBODY, /, **arguments: Any) -> Any:
+        return await self.tools.run(tool, {"project_key": self.root, **arguments}, credentials)
+
+    async def reserve(self, agent: str, *paths: str, **arguments: Any) -> Any:
+        return await self.call("file_reservation_paths", agent_name=agent, paths=list(paths), **arguments)
+
+    async def hold(self, agent: str, *paths: str, **arguments: Any) -> Any:
+        """As reserve, for what must be granted: the grant of a single path, or all of them."""
+        answer = await self.reserve(agent, *paths, **arguments)
+        assert answer["conflicts"] == [], answer
+        return answer["granted"][0] if len(paths) == 1 else answer["granted"]
+
+    async def release(self, agent: str, **arguments: Any) -> Any:
+        return await self.call("release_file_reservations", agent_name=agent, **arguments)
+
+    async def renew(self, agent: str, **arguments: Any) -> Any:
+        return await self.call("renew_file_reservations", agent_name=agent, **arguments)
+
+    async def check(self, agent: str, *paths: str) -> Any:
+        return await self.call("check_file_reservation_conflicts", agent_name=agent, paths=list(paths))
+
+    async def listed(self, query: str = "") -> Any:
+        key = self.root.replace("/", "%2F")
+        return await self.resources.read(f"resource://file_reservations/{key}{query}", NOBODY)
+
+    def rows(self, sql: str, *values: object) -> list[Any]:
+        return self.room.store._reading.execute(sql, values).fetchall()
+
+
+@asynccontextmanager
+async def open_claims(directory: Path, *, root: Path | None = None) -> AsyncIterator[Claims]:
+    async with open_mailroom(directory) as room, Activity(room.store, clock=room.clock) as activity:
+        workspaces = Workspaces(clock=room.clock)
+        staleness = Staleness(
+            activity,
+            workspaces,
+            rules=StalenessRules(inactivity_s=1_800, grace_s=900),
+            watched_since=room.clock.now,
+        )
+        service = ReservationService(room.store, workspaces, staleness, note_activity=activity.note, clock=room.clock)
+        identities = Identities(room.store)
+        yield Claims(
+            room,
+            service,
+            identities,
+            ToolTable(reservation_tools(service, identities.caller)),
+            ResourceTable(reservation_resources(service, identities.caller)),
+        )
+        await service.close()
