@@ -55,6 +55,6 @@ def build_slot_tools(service: BuildSlotService, current_caller: Callable[[], Cal
 
     return [
         tool(acquire_build_slot, cluster="build_slots", title="Acquire a build slot", idempotent=True),
-        tool(renew_build_slot, cluster="build_slots", title="Renew a build slot"),
+        tool(renew_build_slot, cluster="build_slots", title="Renew a build slot", idempotent=True),
         tool(release_build_slot, cluster="build_slots", title="Release a build slot", idempotent=True),
     ]
