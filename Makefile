@@ -22,6 +22,7 @@ DEV := $(VENV)/.installed-dev
 TESTERS := $(VENV)/.installed-testers
 NPM := $(VENV)/.installed-npm
 TOKENS := $(VENV)/.installed-tokens
+HOOKS := $(VENV)/.installed-hooks
 
 .PHONY: help
 help: ## This list
@@ -35,7 +36,7 @@ serve: $(MAIN) ## Install what is locked, then serve on 127.0.0.1:8765
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test testers faults crash ## `make test`, the external protocol testers, the slow faults, and the crash rounds
+check-all: test testers hooks faults crash ## `make test`, the protocol testers, the guard beside real hook programs, the slow faults, and the crash rounds
 
 .PHONY: lint
 lint: $(DEV)
@@ -60,6 +61,10 @@ inspector: $(NPM) ## The MCP inspector's command line against a running server
 .PHONY: conformance
 conformance: $(NPM) ## The MCP conformance suite against a running server, both protocol eras
 	@$(BIN)/python -m tests.conformance scenarios $(ARGS)
+
+.PHONY: hooks
+hooks: $(HOOKS) $(NPM) ## The guard beside the real husky, pre-commit framework and lefthook
+	@$(BIN)/pytest -n 0 -m hooks tests/hooks $(ARGS)
 
 .PHONY: faults
 faults: $(DEV) ## Every fault of store, archive and server, the slow ones too
@@ -106,6 +111,7 @@ lock: ## Lock the dependencies of pyproject.toml anew (needs uv; UPGRADE=--upgra
 	@$(LOCK) $(UPGRADE) --group build -o requirements/main.txt pyproject.toml
 	@$(LOCK) $(UPGRADE) --group build --group dev -c requirements/main.txt -o requirements/dev.txt pyproject.toml
 	@$(LOCK) $(UPGRADE) --group testers -o requirements/testers.txt
+	@$(LOCK) $(UPGRADE) --group hooks -c requirements/dev.txt -o requirements/hooks.txt
 	@$(LOCK) $(UPGRADE) --group tokens -c requirements/dev.txt -o requirements/tokens.txt pyproject.toml
 
 .PHONY: lock-npm
@@ -154,6 +160,10 @@ $(DEV): requirements/dev.txt pyproject.toml
 
 $(TESTERS): requirements/testers.txt $(DEV)
 	$(call install,requirements/testers.txt)
+	@touch $@
+
+$(HOOKS): requirements/hooks.txt $(DEV)
+	$(call install,requirements/hooks.txt)
 	@touch $@
 
 $(TOKENS): requirements/tokens.txt $(DEV)

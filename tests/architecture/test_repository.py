@@ -92,12 +92,13 @@ def _wanted(group: str) -> set[str]:
         "main": [*dependencies, *groups["build"]],
         "dev": [*dependencies, *groups["build"], *groups["dev"]],
         "testers": groups["testers"],
+        "hooks": groups["hooks"],
         "tokens": groups["tokens"],
     }
     return {_name_of(requirement) for requirement in wanted[group]}
 
 
-@pytest.mark.parametrize("group", ["main", "dev", "testers", "tokens"])
+@pytest.mark.parametrize("group", ["main", "dev", "testers", "hooks", "tokens"])
 def test_every_dependency_is_locked_with_hashes(group: str) -> None:
     assert _wanted(group) - _locked(group).keys() == set(), "run `make lock`"
 
