@@ -80,6 +80,11 @@ class MonthsNote:
             # Torn by a loss of power: nothing is known to be shown, so all of it is decided anew.
             return KeptMonths(months=())
 
+    def is_unfinished(self) -> bool:
+        """Were months decided that Git has not put away yet? A stop may come between any two steps of it."""
+        kept = self.read()
+        return kept is not None and not kept.cone
+
     def write(self, kept: KeptMonths) -> None:
         fresh = self._path.with_suffix(".new")
         fresh.write_text(json.dumps(asdict(kept)))

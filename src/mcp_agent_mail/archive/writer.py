@@ -62,7 +62,7 @@ class ArchiveOwner:
 
 def is_unfinished(path: Path) -> bool:
     """Did whoever wrote this archive last stop in the middle of something?"""
-    return (path / _OPEN_NOTE).exists()
+    return (path / _OPEN_NOTE).exists() or MonthsNote(path / STATE).is_unfinished()
 
 
 class ArchiveWriter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -214,6 +215,20 @@ def test_a_month_without_files_is_unknown_and_the_known_ones_are_named(years: Ye
     assert answer.is_unknown
     assert "2020-01" in answer.problem
     assert "2026-09, 2026-10, 2026-11" in answer.hint
+
+
+def test_stopped_between_mending_the_index_and_putting_months_away_the_next_start_ends_it(years: Years) -> None:
+    """Nothing new comes, and no note of an unclean stop is left: what was put away must not look removed for ever."""
+    thinned(years)
+    note = years.path / ".git/agent-mail/months"
+    note.write_text(json.dumps(json.loads(note.read_text()) | {"cone": ""}))
+    git(years.path, "read-tree", "main")
+    assert " D messages/2026/09/" in years.status()
+
+    years.room.archive()
+
+    assert years.status() == ""
+    assert years.shown() == MONTHS[-2:]
 
 
 @pytest.mark.parametrize("point", POINTS)
