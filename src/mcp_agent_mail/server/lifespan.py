@@ -113,12 +113,17 @@ async def _serve_http(
     from mcp_agent_mail.server.web_server import WebServer  # noqa: PLC0415
 
     app = build_http_app(settings, services, operator_token=operator_token)
+
+    def on_stopping() -> None:
+        stopping.begin()
+        services.wake()
+
     async with app.opened():
         server = WebServer(
             app,
             grace_s=settings.shutdown_timeout_seconds * REQUESTS_SHARE,
             on_started=started,
-            on_stopping=stopping.begin,
+            on_stopping=on_stopping,
         )
         await server.serve(sockets=[listener])
 

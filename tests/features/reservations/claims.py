@@ -23,7 +23,7 @@ from tests.mailroom import Mailroom, open_mailroom
 
 @dataclass
 class Claims:
-    """Agents of `tests.mailroom` that reserve files of /code/app, or of `root` when a directory is given."""
+    """Agents of `tests.mailroom` that reserve files of /code/app."""
 
     room: Mailroom
     service: ReservationService
@@ -62,7 +62,7 @@ class Claims:
 
 
 @asynccontextmanager
-async def open_claims(directory: Path, *, root: Path | None = None) -> AsyncIterator[Claims]:
+async def open_claims(directory: Path) -> AsyncIterator[Claims]:
     async with open_mailroom(directory) as room, Activity(room.store, clock=room.clock) as activity:
         workspaces = Workspaces(clock=room.clock)
         staleness = Staleness(
