@@ -247,7 +247,8 @@ class ArchiveRoom:
     def _hear(self, report: Report) -> None:
         self.reports.append(report)
         if isinstance(report, Committed) and not self.unmarked:
-            self.tx.outbox.mark(report.commit)
+            with self.together():
+                self.tx.outbox.mark(report.commit)
 
 
 def _silent(done: int, total: int) -> None:

@@ -18,7 +18,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.launch import CheckOut
-from mcp_agent_mail.features.archiving.reports import Failed
+from mcp_agent_mail.features.archiving.reports import CareFailed, Failed
 from tests.archive_room import ArchiveRoom, open_archive_room
 from tests.power.log import Log
 
@@ -59,7 +59,7 @@ def live(disk: Path, log: Log, *, in_workspace: bool, seed: int) -> None:
                 _rest(room, drain)
                 if month % 2:
                     drain.flush(Micros(room.clock() + 60 * SECOND))
-        failed = [report for report in room.reports if isinstance(report, Failed)]
+        failed = [report for report in room.reports if isinstance(report, Failed | CareFailed)]
         assert failed == [], failed
 
 
@@ -125,7 +125,9 @@ def _faults(room: ArchiveRoom, answered: set[int]) -> list[str]:
     faults = [f"message {lost} is not in SQLite" for lost in sorted(answered - stored)]
     if left := room.archive():
         faults.append(f"{left} events are not in Git")
-    faults += [f"{failure.part} of {failure.project}: {failure.message}" for failure in room.failures]
+    faults += [
+        f"{failed.project}: {failed.message}" for failed in room.reports if isinstance(failed, Failed | CareFailed)
+    ]
     faults += [f"{found.check}: {found.problem}: {found.path}" for found in room.verify().findings[:5]]
     for place in sorted((room.root / "projects").glob("*")):
         faults += _faults_of_archive(place)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from mcp_agent_mail.archive.repository import BRANCH, Repository
+from mcp_agent_mail.archive.repository import BRANCH, Repository, sync
 from mcp_agent_mail.core.clock import Micros, to_datetime
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.git import GitFailed
@@ -25,18 +25,34 @@ STATE = Path(".git/agent-mail")
 """Inside an archive: where its writer keeps its notes."""
 
 _NOTE = "months"
+_THINNED = """\
+[core]
+\tsparseCheckout = true
+\tsparseCheckoutCone = true
+[index]
+\tsparse = true
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptMonths:
     """What the work tree shows of a thinned archive. `extra`: brought back by somebody, in that order.
 
-    `cone` stands for the folders Git was given; it is empty until Git has carried it out.
+    `cone` stands for the folders Git was given; it is empty until Git has carried it out. `unsynced`: months whose
+    files Git has written, or is writing, and that may be in the kernel's memory alone.
     """
 
     months: tuple[str, ...]
     extra: tuple[str, ...] = ()
     cone: str = ""
+    unsynced: tuple[str, ...] = ()
+
+    def after(self, before: KeptMonths | None) -> KeptMonths:
+        """What Git writes files of, when `before` is what is shown: all, when there is none."""
+        if before is None:
+            return self
+        shown = {*before.months, *before.extra} - {*before.unsynced}
+        return replace(self, unsynced=tuple(sorted({*self.months, *self.extra} - shown)))
 
     def hold(self, path: str) -> bool:
         """Also what is newer: mail after a pause of months comes before anybody has decided anew.
@@ -73,7 +89,8 @@ class MonthsNote:
         """None: every file lies in the work tree."""
         try:
             fields = json.loads(self._path.read_text())
-            return KeptMonths(months=tuple(fields["months"]), extra=tuple(fields["extra"]), cone=fields["cone"])
+            lists = {name: tuple(fields.get(name, ())) for name in ("months", "extra", "unsynced")}
+            return KeptMonths(cone=fields["cone"], **lists)
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError):
@@ -86,9 +103,12 @@ class MonthsNote:
         return kept is not None and not kept.cone
 
     def write(self, kept: KeptMonths) -> None:
+        """On disk when this returns: it tells what may have to be mended."""
         fresh = self._path.with_suffix(".new")
         fresh.write_text(json.dumps(asdict(kept)))
+        sync(fresh)
         fresh.replace(self._path)
+        sync(self._path.parent)
 
 
 class Thinning:
@@ -103,10 +123,11 @@ class Thinning:
         folders = cone_folders(repository, kept)
         self._kept = replace(kept, cone=cone_name(folders))
         note.write(replace(kept, cone=""))
+        _switch_on(repository)
         reach(FailPoint.THINNING)
         # Under the archive's lock, since it changes the work tree: after a kill the next archiver waits for its end.
         self._job = repository.start(
-            *("sparse-checkout", "set", "--cone", "--sparse-index", "--stdin"),
+            *("sparse-checkout", "set", "--stdin"),
             stdin="".join(f"{folder}\n" for folder in folders).encode("utf-8", "surrogateescape"),
         )
 
@@ -125,6 +146,24 @@ class Thinning:
         self._job.result()
         self._reach(FailPoint.THINNED)
         self._note.write(self._kept)
+
+
+def _switch_on(repository: Repository) -> None:
+    """Tell Git, in the repository's own configuration, that it is thinned; on disk when this returns.
+
+    Told by its arguments, `git sparse-checkout` would write it into a file that it does not sync: what a loss of
+    power leaves of that can stop every later command.
+    """
+    asked = ("config", "--type=bool", "--default=false", "--get", "core.sparseCheckout")
+    if repository.git(*asked).strip() == b"true":
+        return
+    config = repository.git_path / "config"
+    fresh = repository.git_path / "config.lock"
+    with fresh.open("x") as file:
+        file.write(config.read_text() + _THINNED)
+    sync(fresh)
+    fresh.replace(config)
+    sync(repository.git_path)
 
 
 def is_in_force(repository: Repository, kept: KeptMonths) -> bool:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from mcp_agent_mail.archive.repository import BRANCH, EMPTY_TREE, Repository
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.git import GitFailed
-from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
+from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS, month_of
 from mcp_agent_mail.domain.blobs import blob_id
 
 WINDOW_S = 120
 """Kernels write a file back within half a minute or so; what is older was on disk."""
 
 _AT_ONCE = 200
+_LOCKED = ("index", "HEAD", "config", "config.worktree", "info/sparse-checkout", "packed-refs")
 
 
 def remove_leftovers(repository: Repository) -> None:
@@ -21,8 +22,8 @@ def remove_leftovers(repository: Repository) -> None:
 
     Called while the archive lock is held, which those processes would still hold if one lived.
     """
-    for name in ("index.lock", "HEAD.lock", "packed-refs.lock", f"{BRANCH}.lock"):
-        (repository.git_path / name).unlink(missing_ok=True)
+    for name in (*_LOCKED, BRANCH):
+        (repository.git_path / f"{name}.lock").unlink(missing_ok=True)
     for pattern in ("objects/pack/tmp_*", "objects/pack/.tmp-*", "fast_import_crash_*"):
         for leftover in repository.git_path.glob(pattern):
             leftover.unlink(missing_ok=True)
@@ -58,6 +59,20 @@ def restore_recent_files(repository: Repository, tree: WorkTree, tip: str) -> in
             wanted.clear()
     _restore(repository, tree, wanted)
     return restored
+
+
+def restore_months(repository: Repository, tree: WorkTree, months: Collection[str]) -> None:
+    """What bringing months back left half done when it was cut off: Git would take it for somebody's edit."""
+    wanted: dict[str, list[str]] = {}
+    for entry in repository.records("ls-tree", "-r", "-z", BRANCH, timeout_s=repository.timeout_s):
+        facts, _, path = entry.partition("\t")
+        blob = facts.rpartition(" ")[2]
+        if month_of(path) in months and not _holds(repository, path, blob):
+            wanted.setdefault(blob, []).append(path)
+        if len(wanted) >= _AT_ONCE:
+            _restore(repository, tree, wanted)
+            wanted.clear()
+    _restore(repository, tree, wanted)
 
 
 def _recent_files(repository: Repository, tip: str) -> Iterator[tuple[str, str | None]]:

@@ -34,6 +34,7 @@ class WorkTree:
         self._shows = shows
         self._known: set[str] = set()
         self._not_synced: set[str] = set()
+        self._is_all_unsynced = False
         self.blocked: set[str] = set()
 
     def write(self, files: Mapping[str, bytes | None]) -> None:
@@ -90,16 +91,22 @@ class WorkTree:
         if len(self._not_synced) <= _SYNCED_ONE_BY_ONE:
             self._not_synced.add(path)
 
+    def note_all(self) -> None:
+        """So may any file: Git has written some."""
+        self._is_all_unsynced = True
+
     def sync_beside(self) -> Steps[None]:
         """Put everything written so far on disk, with its names: file by file, or all at once after a busy time."""
         paths, self._not_synced = self._not_synced, set()
+        is_all, self._is_all_unsynced = self._is_all_unsynced or len(paths) > _SYNCED_ONE_BY_ONE, False
         is_done = False
         try:
-            yield Syncing(os.sync if len(paths) > _SYNCED_ONE_BY_ONE else partial(self._sync_each, paths))
+            yield Syncing(os.sync if is_all else partial(self._sync_each, paths))
             is_done = True
         finally:
             if not is_done:
                 self._not_synced |= paths
+                self._is_all_unsynced = self._is_all_unsynced or is_all
 
     def _sync_each(self, paths: Iterable[str]) -> None:
         inodes: set[int] = set()

@@ -22,7 +22,12 @@ from mcp_agent_mail.archive.months import (
 )
 from mcp_agent_mail.archive.ownership import Claim, Written, require_fit, require_same
 from mcp_agent_mail.archive.packs import Repack, count_packs, pack_folder, start_repack
-from mcp_agent_mail.archive.recovery import remove_leftovers, remove_torn_index, restore_recent_files
+from mcp_agent_mail.archive.recovery import (
+    remove_leftovers,
+    remove_torn_index,
+    restore_months,
+    restore_recent_files,
+)
 from mcp_agent_mail.archive.repository import BRANCH, PLAIN_RUN, TIP, GitRun, Repository, SealedCommit, sync
 from mcp_agent_mail.archive.steps import InSteps, Steps, Syncing, sync_each
 from mcp_agent_mail.archive.worktree import WorkTree
@@ -84,6 +89,7 @@ class ArchiveWriter:
         self._kept = self._months_note.read()
         self._tree = WorkTree(path, state, self._shows)
         self._files = 0
+        self._was_cut_off = False
         require_fit(self._repository, owner.store_id, claim)
         if not self._repository.exists():
             self._repository.create()
@@ -188,6 +194,9 @@ class ArchiveWriter:
         finally:
             self.is_refreshing = False
         self._reach(FailPoint.INDEX_REFRESHED)
+        if self._kept is not None and self._kept.unsynced and self._kept.cone:
+            self._kept = replace(self._kept, unsynced=())
+            self._months_note.write(self._kept)
         if self._changes == changes:
             self._needs_refresh = False
             self._open_note.unlink(missing_ok=True)
@@ -239,15 +248,19 @@ class ArchiveWriter:
     def start_thinning(self, kept: KeptMonths) -> Thinning:
         """Let the work tree show `kept` and no other month. No refresh may run beside it; commits may."""
         self._note_change()
-        self._kept = kept
-        return Thinning(self._repository, self._months_note, kept, self._reach)
+        self._kept = kept.after(self._kept)
+        return Thinning(self._repository, self._months_note, self._kept, self._reach)
 
     def end_thinning(self, *, is_done: bool) -> None:
         """It has ended. Done or not, a refresh has to follow."""
         self._kept = self._months_note.read()
+        self._tree.note_all()
         if not is_done:
             remove_leftovers(self._repository)
             self._index_note.unlink(missing_ok=True)
+        elif self._was_cut_off and self._kept is not None:
+            restore_months(self._repository, self._tree, self._kept.unsynced)
+            self._was_cut_off = False
 
     def figures(self) -> ArchiveFigures:
         sizes = [path.stat().st_size for path in pack_folder(self._repository).iterdir()]
@@ -286,6 +299,7 @@ class ArchiveWriter:
         remove_torn_index(self._repository)
         # What the index holds now is not known: the next refresh compares all of it.
         self._index_note.unlink(missing_ok=True)
+        self._was_cut_off = self._kept is not None and bool(self._kept.unsynced)
         self._thin_again()
         if self._tip is not None:
             restore_recent_files(self._repository, self._tree, self._tip)

@@ -82,6 +82,14 @@ def thinned(years: Years) -> None:
     years.room.archive()
 
 
+def later(years: Years) -> None:
+    """A day after the last commit, so that what was committed before is not looked at again."""
+    years.room.clock.step(DAY)
+    years.send()
+    years.room.archive()
+    years.room.reports.clear()
+
+
 def test_up_to_the_limit_every_month_is_shown(years: Years) -> None:
     years.room.archive()
 
@@ -276,6 +284,66 @@ def test_files_half_put_away_are_no_loss(years: Years) -> None:
     assert years.shown() == MONTHS[-2:]
     assert years.status() == ""
     assert years.room.verify().findings == ()
+
+
+def test_what_a_killed_git_left_locked_is_mended(years: Years) -> None:
+    years.room.archive()
+    years.room.max_tracked_files = LIMIT
+    years.send()
+    with pytest.raises(Killed):
+        years.room.archive(killed_at(FailPoint.THINNING))
+    (years.path / ".git/info").mkdir(exist_ok=True)
+    for name in ("index", "config", "info/sparse-checkout"):
+        (years.path / f".git/{name}.lock").touch()
+
+    years.room.archive()
+
+    assert years.shown() == MONTHS[-2:]
+    assert not list((years.path / ".git").rglob("*.lock"))
+    assert years.room.verify().findings == ()
+
+
+def test_that_it_is_thinned_stands_in_the_repositorys_own_configuration(years: Years) -> None:
+    """In a file of its own, which Git does not sync, a loss of power could leave what no Git can read."""
+    thinned(years)
+
+    assert not (years.path / ".git/config.worktree").exists()
+    assert git(years.path, "config", "--get", "core.sparseCheckout") == "true\n"
+    assert git(years.path, "config", "--get-all", "core.sparseCheckoutCone") == "true\n"
+
+
+def test_half_of_a_month_that_was_brought_back_when_the_power_went_is_whole_again(years: Years) -> None:
+    thinned(years)
+    later(years)
+    with pytest.raises(Killed):
+        years.check_out("2026-09", killed_at(FailPoint.THINNED))
+    torn, lost, *_ = sorted((years.path / "messages/2026/09").rglob("*.md"))
+    whole = torn.read_bytes()
+    torn.unlink()
+    torn.write_bytes(whole[:10])
+    lost.unlink()
+
+    years.room.archive()
+
+    assert torn.read_bytes() == whole
+    assert lost.exists()
+    assert years.status() == ""
+
+
+def test_a_persons_edit_in_a_month_that_was_brought_back_is_kept_by_a_mend(years: Years) -> None:
+    thinned(years)
+    years.check_out("2026-09")
+    later(years)
+    edited = next((years.path / "messages/2026/09").rglob("*.md"))
+    edited.unlink()
+    edited.write_text("mine")
+    years.send()
+    with pytest.raises(Killed):
+        years.room.archive(killed_at(FailPoint.AFTER_IMPORT))
+
+    years.room.archive()
+
+    assert edited.read_text() == "mine"
 
 
 def test_a_lost_index_of_a_thinned_archive_is_built_again(years: Years) -> None:
