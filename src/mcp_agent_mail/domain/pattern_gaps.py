@@ -25,7 +25,7 @@ Fits = Callable[[Any, Any, Work], bool]
 
 
 def meet(a: Sequence[Piece], b: Sequence[Piece], fits: Fits, work: Work) -> bool:
-    """Whether some sequence fits both. Where both have gaps every element must be able to fit something."""
+    """Whether some sequence fits both. Every element must be able to fit something: a gap takes it in unseen."""
     if len(a) == 1:
         return _fixed_meets(a[0], b, fits, work)
     if len(b) == 1:

@@ -120,11 +120,11 @@ def names_meet(a: Name, b: Name, work: Work) -> bool:
     if isinstance(b, str):
         return _glob_holds(a, b, work)
     work.spend(2)
-    if not _ends_agree(a, b):
+    if not _ends_agree(a, b) or a.is_void(work) or b.is_void(work):
         return False
     one, other = a.pieces(work), b.pieces(work)
     if len(one) > 1 and len(other) > 1:
-        return not a.is_void(work) and not b.is_void(work) and meet(one, other, _atoms_meet, work)
+        return meet(one, other, _atoms_meet, work)
     if len(one) > 1 or (len(other) == 1 and len(other[0]) < len(one[0])):
         one, other = other, one
     if len(one[0]) <= 2:
@@ -148,7 +148,9 @@ def _ends_agree(a: Glob, b: Glob) -> bool:
 def _less_dots(piece: Piece) -> list[Piece]:
     """Pieces of one or two atoms that together fit what `piece` fits, but for `.` and `..`: they name nothing."""
     return [
-        tuple(less_dot(atom) if index == at else atom for index, atom in enumerate(piece)) for at in range(len(piece))
+        tuple(rest if index == at else atom for index, atom in enumerate(piece))
+        for at in range(len(piece))
+        if (rest := less_dot(piece[at]))
     ]
 
 

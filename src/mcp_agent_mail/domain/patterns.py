@@ -41,7 +41,7 @@ class Pattern:
     text: str
     ignore_case: bool = False
     is_folder: bool = False
-    """The workspace has a folder of this very name, so that it stands for all below it too."""
+    """The workspace has a folder there, so that a literal pattern stands for all below it too."""
     is_virtual: bool = field(default=False, compare=False)
     is_literal: bool = field(default=False, compare=False)
     """No wildcard: one path, and all below it where that is a folder."""
@@ -51,14 +51,10 @@ class Pattern:
     folders: tuple[tuple[str, ...], ...] = field(default=(), compare=False, repr=False)
     """The names before the first wildcard, less the last name: each beginning of them is a folder."""
 
-    @property
-    def name(self) -> str:
-        """The path of that very name, where a look at the workspace tells whether it is a folder."""
-        return self.text.strip("/")
-
     def with_folder(self, is_folder: bool) -> Pattern:
-        """Rule 3: the same pattern, with what the workspace says about its very name."""
-        if is_folder == self.is_folder or self.is_virtual:
+        """Rule 3: the same pattern, with what the workspace says; only a literal one takes notice."""
+        is_folder = is_folder and self.is_literal
+        if is_folder == self.is_folder:
             return self
         return stored_pattern(self.text, is_folder=is_folder, ignore_case=self.ignore_case)
 
@@ -146,9 +142,7 @@ def last_names(pattern: Pattern) -> dict[str, bool] | None:
 
 def _readings_meet(a: Reading, b: Reading, budget: Work) -> bool:
     budget.spend(2)
-    if len(a) > 1 and len(b) > 1 and (_is_void(a, budget) or _is_void(b, budget)):
-        return False
-    return meet(a, b, names_meet, budget)
+    return not _is_void(a, budget) and not _is_void(b, budget) and meet(a, b, names_meet, budget)
 
 
 def _covers_some(pattern: Pattern, names: tuple[str, ...], budget: Work) -> bool:
@@ -172,7 +166,7 @@ def _build(parts: PatternText, *, is_folder: bool, ignore_case: bool) -> Pattern
     main = _literal_reading(below, is_tree=True) if below is not None else _wildcard_reading(names, parts)
     if is_literal and is_folder:
         main = (*main, ())
-    by_name = _very_name(parts, is_folder=is_folder, ignore_case=ignore_case)
+    by_name = _very_name(parts, is_tree=is_literal and is_folder, ignore_case=ignore_case)
     path = below if below is not None else names if is_literal else None
     known = _leading(path[:-1] if path is not None else names)
     folders = [known]
@@ -236,7 +230,7 @@ def _wildcard_reading(names: Sequence[Name], parts: PatternText) -> Reading:
     return tuple(tuple(piece) for piece in pieces)
 
 
-def _very_name(parts: PatternText, *, is_folder: bool, ignore_case: bool) -> Reading | None:
+def _very_name(parts: PatternText, *, is_tree: bool, ignore_case: bool) -> Reading | None:
     """The pattern taken letter by letter, where that can be another path: `app/[id]/page.tsx`, names with a backslash.
 
     Rule 1 holds for it too: `app/[id]/**` is also the folder `app/[id]` and everything below.
@@ -245,11 +239,10 @@ def _very_name(parts: PatternText, *, is_folder: bool, ignore_case: bool) -> Rea
         return None
     text = parts.text.strip("/")
     last = parts.segments[-1].strip("*")
-    is_tree = parts.ends_in_slash or (len(parts.segments) > 1 and not last)
     names = (fold(text) if ignore_case else text).split("/")
-    if is_tree and not parts.ends_in_slash:
-        names.pop()
-    return _literal_reading(names, is_tree=is_tree or is_folder)
+    if not parts.ends_in_slash and len(parts.segments) > 1 and not last:
+        return _literal_reading(names[:-1], is_tree=True)
+    return _literal_reading(names, is_tree=is_tree or parts.ends_in_slash)
 
 
 def _leading(names: Sequence[Name]) -> tuple[str, ...]:
