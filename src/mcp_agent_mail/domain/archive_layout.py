@@ -112,29 +112,27 @@ def mail_snapshot(message: Message, recipients: Sequence[Recipient], project_id:
         "is_system": message.is_system,
         **({"is_private": True} if message.is_private else {}),
         "recipients": [
-            _addressed(recipient) for recipient in sorted(recipients, key=lambda recipient: recipient.position)
+            {
+                "agent_id": recipient.agent_id,
+                "project_id": recipient.project_id,
+                "project_slug": recipient.project_slug,
+                "name": recipient.name,
+                "kind": recipient.kind.value,
+                "delivery_seq": recipient.delivery_seq,
+                "delivered_ts": recipient.delivered_ts,
+                **(_NEVER_HELD if recipient.held_code is None else _fate_of(recipient)),
+            }
+            for recipient in sorted(recipients, key=lambda recipient: recipient.position)
         ],
     }
 
 
-def _addressed(recipient: Recipient) -> Snapshot:
-    """What became of a copy is told of those only that were held at first."""
-    entry: Snapshot = {
-        "agent_id": recipient.agent_id,
-        "project_id": recipient.project_id,
-        "project_slug": recipient.project_slug,
-        "name": recipient.name,
-        "kind": recipient.kind.value,
-        "delivery_seq": recipient.delivery_seq,
-        "delivered_ts": recipient.delivered_ts,
-    }
-    if recipient.held_code is not None:
-        entry |= {
-            "held_code": recipient.held_code,
-            "status": recipient.status,
-            "refused_ts": recipient.refused_ts,
-        }
-    return entry
+_NEVER_HELD: Snapshot = {}
+
+
+def _fate_of(recipient: Recipient) -> Snapshot:
+    """What became of a copy that was held at first."""
+    return {"held_code": recipient.held_code, "status": recipient.status, "refused_ts": recipient.refused_ts}
 
 
 def receipt_snapshot(receipt: Receipt) -> Snapshot:

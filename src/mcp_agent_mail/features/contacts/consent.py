@@ -107,8 +107,7 @@ def _without_cost(
     for one in chosen:
         agent = one.agent
         relation = relations.get(agent.id, Relation.NONE)
-        alike = (agent.contact_policy, relation, agent.retired_ts is None, agent.project_id, agent.kind)
-        key = (*alike, agent.id == sender.id)
+        key = (agent.contact_policy, relation, agent.retired_ts, agent.project_id, agent.kind, agent.id == sender.id)
         if key not in judged:
             facts = _facts(desk.rules, sender, agent, relation)
             judged[key] = None if decide(facts) is Verdict.DELIVER else facts
