@@ -73,7 +73,7 @@ faults: $(DEV) ## Every fault of store, archive and server, the slow ones too
 .PHONY: crash
 crash: $(DEV) ## Concurrent clients and kill -9, round after round; simulated losses of power
 	@command -v cc >/dev/null || echo "NO LOSS OF POWER WILL BE SIMULATED: there is no C compiler (cc)" >&2
-	@$(BIN)/pytest -m crash -s $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) -m crash $(ARGS)
 
 .PHONY: bench
 bench: $(DEV) ## Measure the server against a trivial one, in alternation

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from mcp_agent_mail.core.setting_names import KNOWN
@@ -15,3 +16,14 @@ settings.load_profile("agent-mail")
 # Neither the settings of the person who runs the tests nor the repository they stand in reach the product.
 for name in [name for name in os.environ if name in KNOWN or name.startswith("GIT_")]:
     del os.environ[name]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What the crash rounds have to say (their output, which xdist keeps to itself), and their sum."""
+    reports = [report for report in terminalreporter.stats.get("passed", []) if "crash" in report.keywords]
+    for report in reports:
+        terminalreporter.write(report.capstdout)
+    told = [pair for report in reports for pair in report.user_properties]
+    kills, operations = (sum(value for name, value in told if name == what) for what in ("kills", "operations"))
+    if kills:
+        terminalreporter.write_line(f"{kills} kills in all, {operations} operations acknowledged")

@@ -121,6 +121,9 @@ def _archive_faults(evidence: Evidence, idle_within_s: float) -> list[str]:
     """Canonical copy, outbox copy and one inbox copy per recipient, each once, and a clean repository."""
     faults: list[str] = []
     for project, repository in evidence.archives.items():
+        if not repository.exists():
+            faults.append(f"{project} is not in Git")
+            continue
         folders = Counter(_folder_and_id(path) for path in evidence.files(project) if _MAIL_FILE.search(path))
         faults += [f"{place} is {n} times in Git" for place, n in folders.items() if n > 1]
         for sent in evidence.record.sent:

@@ -40,7 +40,9 @@ class Evidence:
         return {key: self._root / "projects" / slug for key, slug in rows}
 
     def files(self, project: str) -> list[str]:
-        """What the branch holds."""
+        """What the branch holds; nothing where there is no archive."""
+        if not self.archives[project].exists():
+            return []
         if project not in self._files:
             listed = git(self.archives[project], "ls-tree", "-r", "-z", "--name-only", "HEAD")
             self._files[project] = listed.split("\0")
@@ -59,6 +61,10 @@ class Evidence:
 
 
 def _read(repository: Path, paths: list[str]) -> dict[str, Any]:
+    if not paths:
+        return {}
+    if not paths:
+        return {}
     asked = "".join(f"HEAD:{path}\n" for path in paths).encode()
     done = subprocess.run(
         ["git", "-C", repository, "cat-file", "--batch"], input=asked, capture_output=True, check=True

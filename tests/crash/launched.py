@@ -24,8 +24,8 @@ _LOOKS = int(DIES_WITHIN_S / 0.02)
 class LaunchedServer(Served):
     """Starts on another port each time: its clients come anew as well."""
 
-    def __init__(self, root: Path, **doom: Any) -> None:
-        super().__init__(root, ARCHIVE_COMMIT_INTERVAL_MS=str(COMMIT_INTERVAL_MS))
+    def __init__(self, root: Path, *, commit_interval_ms: int = COMMIT_INTERVAL_MS, **doom: Any) -> None:
+        super().__init__(root, ARCHIVE_COMMIT_INTERVAL_MS=str(commit_interval_ms))
         self._armed = root.parent / f"{root.name}.armed"
         self._always = Doom(armed=str(self._armed), **doom)
         self._doom = self._always

@@ -120,29 +120,11 @@ def nothing(*_arguments: Any, **_named: Any) -> None:
     """Stands in for a guard."""
 
 
-def without_replay() -> None:
-    """A start takes it that everything before it is in Git."""
-    from mcp_agent_mail.features.archiving.drain import Drain
-
-    plain: Callable[[Drain], None] = Drain.resume
-
-    def resume(drain: Drain) -> None:
-        plain(drain)
-        reported = drain._outbox.highest_seq()
-        for project in drain._projects.list_(include_archived=True, limit=500):
-            drain._archive(project.id).reported = reported
-
-    exchange("features.archiving.drain", "Drain.resume", resume)
-
-
 def without_store_lock() -> None:
     exchange("store.lock", "_take", nothing)
 
 
-GUARDS: dict[str, Callable[[], None]] = {
-    "outbox-replay": without_replay,
-    "store-lock": without_store_lock,
-}
+GUARDS: dict[str, Callable[[], None]] = {"store-lock": without_store_lock}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -42,7 +42,8 @@ def test_a_store_outlives_every_kill(
 
     survived = live_through(tmp_path / "store", deaths, SEED + store)
 
-    print(f"store {store + 1}: {survived}; killed: {', '.join(death.name for death in deaths)}")  # noqa: T201
+    named = ", ".join(death.name for death in deaths)
+    print(f"store {store + 1}: {survived}; killed: {named}")  # noqa: T201  # for a person
     record_property("kills", survived.kills)
     record_property("operations", survived.operations)
 
