@@ -8,12 +8,13 @@ on the leases as they are in the unit of work.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
+from mcp_agent_mail.domain.lease_keys import Probe
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.patterns import PatternsTooHard, Work
 from mcp_agent_mail.domain.reservations import HOLDERS_SHOWN, Patterns, Wanted, holders_of
@@ -99,24 +100,34 @@ def _candidates(view: View, asking: Asking, wanted: Sequence[Wanted]) -> list[Le
     if len(wanted) > MAX_WANTED:
         raise TooMuchHere
     standing = asking.standing(with_shared=wanted[0].exclusive)
-    anchors = {one.probe.at for one in wanted}
-    paths = [one.probe for one in wanted if one.probe.tails is not None]
-    anchors.update(anchor for one in wanted if one.probe.tails is None for anchor in one.probe.above)
-    above = {anchor for probe in paths for anchor in probe.above} - anchors
-    tails = {tail for probe in paths for tail in probe.tails or ()}
+    limit = MAX_CANDIDATES + 1
+    found: dict[LeaseId, Lease] = {}
+    for leases in _lists(view, standing, [one.probe for one in wanted], limit):
+        found.update((lease.id, lease) for lease in leases)
+        if len(found) > MAX_CANDIDATES:
+            raise TooMuchHere
+    return [found[lease_id] for lease_id in sorted(found)]
+
+
+def _lists(view: View, standing: Standing, probes: Sequence[Probe], limit: int) -> Iterator[list[Lease]]:
+    """One path is probed with its folders and how its names end; a pattern that stands for many, with folders alone."""
+    anchors = {probe.at for probe in probes}
+    above: set[str] = set()
+    tails: set[str] = set()
+    for probe in probes:
+        if probe.tails is None:
+            anchors.update(probe.above)
+        else:
+            above.update(probe.above)
+            tails |= probe.tails
+    above -= anchors
     if len(above) * len(tails) > MAX_PROBES:
         raise TooMuchHere
-    limit = MAX_CANDIDATES + 1
-    found = {lease.id: lease for lease in view.leases.at_anchors(standing, anchors, limit)}
+    yield view.leases.at_anchors(standing, anchors, limit)
     if above:
-        found.update((lease.id, lease) for lease in view.leases.at_keys(standing, above, tails, limit))
-    for folder in {one.probe.at for one in wanted if not one.pattern.is_virtual}:
-        found.update((lease.id, lease) for lease in view.leases.below(standing, folder, limit))
-        if len(found) > MAX_CANDIDATES:
-            break
-    if len(found) > MAX_CANDIDATES:
-        raise TooMuchHere
-    return [found[lease_id] for lease_id in sorted(found)]
+        yield view.leases.at_keys(standing, above, tails, limit)
+    for folder in sorted({probe.at for probe in probes}):
+        yield view.leases.below(standing, folder, limit)
 
 
 def _confirm(view: View, asking: Asking, wanted: Sequence[Wanted], patterns: Patterns, foresight: Foresight) -> Found:
@@ -126,14 +137,13 @@ def _confirm(view: View, asking: Asking, wanted: Sequence[Wanted], patterns: Pat
         raise TooMuchHere
     fresh = _sort_out(asking, wanted, newer, patterns)
     ids = {lease_id for against in foresight.against for lease_id in against}
-    known = {lease.id: lease for lease in view.leases.find_many(ids)}
-    unchanged = {lease.id for lease in known.values() if lease.fencing <= foresight.fencing}
-    live = {lease_id for lease_id in unchanged if known[lease_id].is_live(asking.now)}
+    known = [lease for lease in view.leases.find_many(ids) if lease.fencing <= foresight.fencing]
+    live = {lease.id: lease for lease in known if lease.is_live(asking.now)}
     holders = []
-    for number, against in enumerate(foresight.against):
-        standing = [known[lease_id] for lease_id in against if lease_id in live]
-        if foresight.is_cut[number] and not standing:
+    for against, is_cut, newly in zip(foresight.against, foresight.is_cut, fresh.holders, strict=True):
+        standing = [live[lease_id] for lease_id in against if lease_id in live]
+        if is_cut and not standing:
             raise TooMuchHere
-        holders.append([*standing, *fresh.holders[number]][: shown_per_path(len(wanted))])
-    gone = [lease for lease in known.values() if lease.released_ts is None and not lease.is_live(asking.now)]
-    return Found(holders=holders, expired=[*fresh.expired, *gone])
+        holders.append([*standing, *newly][: shown_per_path(len(wanted))])
+    expired = [lease for lease in known if lease.released_ts is None and lease.id not in live]
+    return Found(holders=holders, expired=[*fresh.expired, *expired])
