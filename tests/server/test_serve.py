@@ -15,7 +15,17 @@ import pytest
 
 from tests.served import Connection, Served
 
-HEALTH_KEYS = {"status", "environment", "http_host", "http_port", "database_url", "version", "archive", "store"}
+HEALTH_KEYS = {
+    "status",
+    "environment",
+    "http_host",
+    "http_port",
+    "database_url",
+    "version",
+    "archive",
+    "reservations",
+    "store",
+}
 
 
 @pytest.fixture
@@ -42,7 +52,9 @@ def test_health_is_a_real_write_and_read_and_names_the_process(root: Path) -> No
 
         assert set(health) == HEALTH_KEYS
         assert health["status"] == "ok"
-        assert health["store"] == {"owner_pid": server.pid, "schema_version": health["store"]["schema_version"]}
+        assert list(health["store"]) == ["owner_pid", "schema_version", "store_id"]
+        assert health["store"]["owner_pid"] == server.pid
+        assert health["reservations"]["last_error"] is None
         assert health["archive"]["pending_events"] == 0
         assert environment["http"] == {"host": "127.0.0.1", "port": server.port, "path": "/mcp"}
 
