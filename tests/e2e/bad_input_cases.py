@@ -65,10 +65,19 @@ VALID: dict[str, dict[str, Any]] = {
     "mark_message_read": {"project_key": PROJECT, "agent_name": "RedStone", "message_id": 1},
     "acknowledge_message": {"project_key": PROJECT, "agent_name": "RedStone", "message_id": 1},
     "search_messages": {"project_key": PROJECT, "query": "text"},
+    "request_contact": {"project_key": PROJECT, "from_agent": "BlueLake", "to_agent": "RedStone"},
+    "respond_contact": {"project_key": PROJECT, "to_agent": "RedStone", "from_agent": "BlueLake", "accept": True},
+    "list_contacts": {"project_key": PROJECT, "agent_name": "BlueLake"},
+    "set_contact_policy": {"project_key": PROJECT, "agent_name": "BlueLake", "policy": "auto"},
 }
 """Arguments that would succeed, from which every bad call is made by one change."""
 
-MAY_BE_BLANK = {("send_message", "body_md"), ("reply_message", "body_md"), ("search_messages", "query")}
+MAY_BE_BLANK = {
+    ("send_message", "body_md"),
+    ("reply_message", "body_md"),
+    ("search_messages", "query"),
+    ("request_contact", "reason"),
+}
 PROJECT_KEYS = ("project_key", "human_key")
 NAMES = ("agent_name", "sender_name", "from_agent")
 NEW_NAMES = ("name", "name_hint")

@@ -8,6 +8,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import RecipientNotFound
 from mcp_agent_mail.domain.addresses import parse_address
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
+from mcp_agent_mail.domain.caller import ReservedIdentity
 from mcp_agent_mail.domain.contacts import AddressesDiffer, ContactWithSelf
 from mcp_agent_mail.domain.names import (
     NameEnforcement,
@@ -18,6 +19,7 @@ from mcp_agent_mail.domain.names import (
 )
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.contacts.linking import End
+from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.registering import tell_archive
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.view import Tx
@@ -64,13 +66,13 @@ def require_target(tx: Tx, source: End, wanted: Wanted, enforcement: NameEnforce
 def require_source_of(tx: Tx, target: End, from_agent: str, from_project: str | None) -> End:
     """Whom the target answers."""
     name, project = _addressed(tx, target.project, from_agent, from_project)
-    agent = tx.agents.find_by_name(project.id, name)
-    if agent is None or agent.kind is AgentKind.SYSTEM:
-        raise _unknown(tx, project, name)
+    agent = require_agent(tx, project, name)
     if agent.id == target.agent.id:
         raise ContactWithSelf(
             f"{agent.name} may always write to itself.", hint="Name another agent.", data={"parameter": "from_agent"}
         )
+    if agent.kind is AgentKind.SYSTEM:
+        raise ReservedIdentity("System is the server's own sender.", hint="Name a registered agent.")
     return End(agent=agent, project=require_writable(project))
 
 
