@@ -1,13 +1,13 @@
 """Sets of characters, as sorted intervals over all of Unicode: what `?` and `[...]` stand for.
 
 A bracket is read as Git's `wildmatch.c` reads it. No set holds `/`: no wildcard but `**` crosses folders.
-With letter case ignored everything is compared in the folded alphabet, where no character has
-another lower-case form.
+With letter case ignored plain characters are compared folded, and a set holds all cases of its characters.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -78,10 +78,11 @@ def _fold_one(character: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _upper() -> dict[int, int]:
-    """Every character that folding changes, and into what."""
-    folded = {code: ord(_fold_one(chr(code))) for first, end in _CASED for code in range(first, end)}
-    return {code: lower for code, lower in folded.items() if code != lower}
+def _cases() -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Every character that folding changes, with what it becomes; and the same the other way round. Both sorted."""
+    folded = [(code, ord(_fold_one(chr(code)))) for first, end in _CASED for code in range(first, end)]
+    changed = [(upper, lower) for upper, lower in folded if upper != lower]
+    return changed, sorted((lower, upper) for upper, lower in changed)
 
 
 def merged(intervals: Iterable[tuple[int, int]]) -> CharSet:
@@ -96,10 +97,18 @@ def merged(intervals: Iterable[tuple[int, int]]) -> CharSet:
 
 
 def shared(a: CharSet, b: CharSet) -> CharSet:
-    """The characters in both."""
-    return tuple(
-        (max(low, other), min(high, end)) for low, high in a for other, end in b if max(low, other) <= min(high, end)
-    )
+    """The characters in both, in one walk along both."""
+    result: list[tuple[int, int]] = []
+    i = j = 0
+    while i < len(a) and j < len(b):
+        low, high = max(a[i][0], b[j][0]), min(a[i][1], b[j][1])
+        if low <= high:
+            result.append((low, high))
+        if a[i][1] < b[j][1]:
+            i += 1
+        else:
+            j += 1
+    return tuple(result)
 
 
 def without(charset: CharSet, taken: CharSet) -> CharSet:
@@ -115,11 +124,21 @@ def without(charset: CharSet, taken: CharSet) -> CharSet:
     return merged(result)
 
 
-def _folded(charset: CharSet) -> CharSet:
-    upper = _upper()
-    touched = [code for code in upper if any(low <= code <= high for low, high in charset)]
-    lower = [(upper[code], upper[code]) for code in touched]
-    return merged((*without(charset, merged((code, code) for code in touched)), *lower))
+def _closed(charset: CharSet) -> CharSet:
+    """The set with every other case of its characters.
+
+    Such sets stay so when they are negated and intersected: where two have a character in common, they have
+    its folded form in common.
+    """
+    changed, back = _cases()
+    lower = [(after, after) for low, high in charset for _, after in _between(changed, low, high)]
+    either = merged((*charset, *lower))
+    upper = [(before, before) for low, high in either for _, before in _between(back, low, high)]
+    return merged((*either, *upper))
+
+
+def _between(pairs: list[tuple[int, int]], low: int, high: int) -> list[tuple[int, int]]:
+    return pairs[bisect_left(pairs, (low, 0)) : bisect_left(pairs, (high + 1, 0))]
 
 
 def read_bracket(bracket: str, *, ignore_case: bool) -> Atom:
@@ -133,14 +152,17 @@ def read_bracket(bracket: str, *, ignore_case: bool) -> Atom:
             first, last = (part["one"], part["one"]) if part["one"] else (part["low"], part["high"])
             intervals.append((ord(first[-1]), ord(last[-1])))
     charset = merged(intervals)
-    alphabet = ANY
     if ignore_case:
-        charset = _folded(charset)
-        alphabet = without(ANY, merged((code, code) for code in _upper())) if negated else ANY
-    charset = without(alphabet, charset) if negated else shared(alphabet, charset)
-    if len(charset) == 1 and charset[0][0] == charset[0][1]:
-        return chr(charset[0][0])
-    return charset
+        charset = _closed(charset)
+    charset = without(ANY, charset) if negated else shared(ANY, charset)
+    return _as_character(charset, ignore_case=ignore_case) or charset
+
+
+def _as_character(charset: CharSet, *, ignore_case: bool) -> str:
+    """The one character of the set, folded where case is ignored; empty where there are others."""
+    few = [chr(code) for low, high in charset for code in range(low, min(high, low + 4) + 1)]
+    kinds = {fold(character) if ignore_case else character for character in few}
+    return kinds.pop() if len(kinds) == 1 else ""
 
 
 def holds(atom: Atom, character: str) -> bool:
@@ -156,7 +178,7 @@ def atoms_meet(a: Atom, b: Atom) -> bool:
         return holds(b, a)
     if isinstance(b, str):
         return holds(a, b)
-    return any(low <= end and start <= high for low, high in a for start, end in b)
+    return bool(shared(a, b))
 
 
 def less_dot(atom: Atom) -> CharSet:

@@ -39,6 +39,9 @@ class Glob:
         """What stands between the stars; plain pieces are strings."""
         if self._pieces is None:
             work.spend(len(self.text) // 2)
+            if not self.text.isascii():
+                # A wide range can hold every cased letter of Unicode.
+                work.spend(self.text.count("[") * 1_000 * self.ignore_case)
             if "[" in self.text or "\\" in self.text:
                 self._pieces = _read_pieces(self.text, ignore_case=self.ignore_case)
             else:
@@ -156,7 +159,7 @@ def _less_dots(piece: Piece) -> list[Piece]:
 
 def _atoms_meet(a: Atom, b: Atom, work: Work) -> bool:
     if isinstance(a, str):
-        work.spend(1 if isinstance(b, str) else 2)
+        work.spend(1 if isinstance(b, str) else 2 + len(b) // 4)
     else:
-        work.spend(2 if isinstance(b, str) else 2 + len(a) * len(b) // 4)
+        work.spend(2 + len(a) // 4 if isinstance(b, str) else 2 + (len(a) + len(b)) // 2)
     return atoms_meet(a, b)
