@@ -120,12 +120,24 @@ def without_sync_of_the_files_people_read() -> None:
     replace("archive.steps", "Syncing._run", nothing)
 
 
+def without_sync_of_joined_packs() -> None:
+    """Old packs go once the name of the new one is on disk."""
+    replace("archive.packs", "sync", nothing)
+
+
+def without_a_configuration_of_our_own() -> None:
+    """Git itself then writes that the archive is thinned, and never syncs it."""
+    replace("archive.months", "_switch_on", nothing)
+
+
 GUARDS: dict[str, Callable[[], None]] = {
     "synchronous-full-but-normal": lambda: configure_writing("PRAGMA synchronous=NORMAL"),
     "synchronous-full-but-off": lambda: configure_writing("PRAGMA synchronous=OFF"),
     "sync-of-the-ref": without_sync_of_the_ref,
     "sync-of-the-folders": without_sync_of_the_folders,
     "sync-of-the-files": without_sync_of_the_files_people_read,
+    "sync-of-joined-packs": without_sync_of_joined_packs,
+    "own-configuration": without_a_configuration_of_our_own,
 }
 
 if __name__ == "__main__":

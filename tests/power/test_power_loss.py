@@ -190,6 +190,18 @@ def test_a_loss_of_power_while_archives_are_looked_after_loses_nothing(
 
 
 @pytest.mark.crash
+@pytest.mark.parametrize("guard", ["sync-of-joined-packs", "own-configuration", "sync-of-the-files"])
+def test_with_a_guard_of_care_taken_out_the_check_fails(guard: str, tmp_path: Path, shim: Path) -> None:
+    recording = record_care(tmp_path, shim, in_workspace=False, seed=SEED, without=guard)
+    losses = choose_losses(recording, LOSSES_WITHOUT_A_GUARD, SEED)
+
+    faults = faults_of_care(recording, losses, tmp_path / "whole", in_workspace=False)
+
+    print(f"care without {guard}: {len(faults)} of {len(losses)} losses of power are seen")  # noqa: T201  # for a person
+    assert faults != {}
+
+
+@pytest.mark.crash
 def test_a_loss_of_power_while_a_store_is_made_or_migrated_loses_nothing(tmp_path: Path, shim: Path) -> None:
     recording = record_migrations(tmp_path, shim)
     assert replayed(recording) == on_disk(recording.root), "the recorder saw everything"

@@ -91,7 +91,7 @@ class MonthsNote:
             fields = json.loads(self._path.read_text())
             lists = {name: tuple(fields.get(name, ())) for name in ("months", "extra", "unsynced")}
             return KeptMonths(cone=fields["cone"], **lists)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except (ValueError, KeyError, TypeError):
             # Torn by a loss of power: nothing is known to be shown, so all of it is decided anew.

@@ -78,7 +78,7 @@ class Tidier:
             is_wanted = self._care.waits_for_refresh(archive.project.slug)
             if not is_wanted and 0 <= quiet + LAST < IDLE + LAST:
                 waits.append((IDLE - quiet) / SECOND)
-            else:
+            elif len(self._running) < MOST_AT_ONCE:
                 waits.append(self._try_when_due(archive, archive.index, self._begin_refresh))
         return min((wait for wait in waits if wait is not None), default=None)
 
@@ -86,7 +86,7 @@ class Tidier:
         """Seconds until the next try, None once it has succeeded, or runs."""
         if not retry.wait(self._clock()):
             act(archive)
-        return retry.wait(self._clock()) / SECOND if retry.failures else None
+        return retry.wait(self._clock()) / SECOND or None if retry.failures else None
 
     def _write_blocked(self, archive: Archive) -> None:
         if archive.writer is None or not _has_blocked(archive):
@@ -105,7 +105,7 @@ class Tidier:
         return needs_it and slug not in self._running and not self._care.is_changing(slug)
 
     def _begin_refresh(self, archive: Archive) -> None:
-        if archive.writer is None or not self._can_refresh(archive) or len(self._running) >= MOST_AT_ONCE:
+        if archive.writer is None or not self._can_refresh(archive):
             return
         try:
             work = archive.writer.start_refresh()
