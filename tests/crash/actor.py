@@ -27,6 +27,8 @@ class Actor:
         self.project = PROJECTS[number % len(PROJECTS)]
         self.me = NAMES[number // len(PROJECTS) % len(NAMES)]
         self.mine = f"Side{number}"
+        self.held: list[str] = []
+        self.slots: list[str] = []
         self._root = root
         self._tag = f"{seed}x{number}"
         self._count = 0

@@ -22,8 +22,10 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from mcp_agent_mail.core.failpoints import FailPoint, Faults, Kill, Reach, reach_that_kills
 from tests.power.entry import replace as exchange
 
-PACKS = 4
+PACKS = 6
 IDLE_MICROS = 200_000
+AGAIN_AFTER_MICROS = 500_000
+"""So few packs are soon as few as they can be: what care cannot do just now must not keep it from the rest for long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +103,7 @@ def make_rare_things_frequent() -> None:
     """Joining of packs and the refresh of the index, which a run of seconds would not see."""
     exchange("archive.writer", "MANY_PACKS", PACKS)
     exchange("features.archiving.tidying", "IDLE", IDLE_MICROS)
+    exchange("features.archiving.care", "_AGAIN_AFTER", AGAIN_AFTER_MICROS)
 
 
 def set_clock_back(days: int) -> None:

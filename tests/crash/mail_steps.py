@@ -33,7 +33,7 @@ def broadcast(actor: Actor, connection: Connection) -> None:
 
 
 def reply(actor: Actor, connection: Connection) -> None:
-    if inbox := _inbox(actor, connection):
+    if inbox := [item for item in _inbox(actor, connection) if not item.get("system")]:
         message_id = actor.chance.choice(inbox)["id"]
         _post(actor, connection, "reply_message", message_id=message_id, **_key(actor))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,6 +80,10 @@ class Record:
         """The call was answered: from here on it has happened."""
         with self._lock:
             self.cells[cell] = Last([value], is_settled=True)
+
+    def forget(self, kinds: Sequence[str]) -> None:
+        """What no longer need be so."""
+        self.cells = {cell: last for cell, last in self.cells.items() if cell[0] not in kinds}
 
     def begin_keyed(self, key: str, call: Keyed) -> None:
         with self._lock:

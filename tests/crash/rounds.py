@@ -12,6 +12,7 @@ from tests.crash.checks import am_verify, faults_after, verify_here
 from tests.crash.clients import set_up
 from tests.crash.deaths import Death, Scene, die_while_the_store_is_made
 from tests.crash.launched import LaunchedServer
+from tests.crash.lease_steps import OF_THE_TIME
 from tests.crash.mail_steps import repeat_keyed
 from tests.crash.record import Record
 
@@ -71,6 +72,7 @@ def _begin(scene: Scene, *, has_old_months: bool) -> None:
         with scene.clients():
             scene.work_on()
         scene.server.stop()
+        scene.record.forget(OF_THE_TIME)
 
 
 def _start(scene: Scene, death: Death, chance: random.Random) -> None:
