@@ -27,10 +27,13 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
 from mcp_agent_mail.features.archiving.drain import Drain, DrainPlan
 from mcp_agent_mail.features.archiving.launch import MAX_TRACKED_FILES, PROJECTS_FOLDER, ArchiverSettings
+from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots, SnapshotPlace
 from mcp_agent_mail.features.archiving.reports import Committed, Failed, Report
 from mcp_agent_mail.features.archiving.tidying import LOOK_S
 from mcp_agent_mail.features.upkeep.verify import VerifyReport, verify_archives
+from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.connection import open_reading, open_writing
+from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.migrate import migrate
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.projects import Projects
@@ -215,6 +218,10 @@ class ArchiveRoom:
         with closing(open_reading(self.database)) as connection:
             drain = Drain(
                 plan, Outbox(connection), Projects(connection), report=self._hear, clock=self.clock, reach=reach
+            )
+            place = SnapshotPlace(folder=plan.projects_path, store_id=owner.store_id, interval=plan.interval)
+            drain.keep(
+                LeaseSnapshots(place, Leases(connection), Agents(connection), report=self._hear, clock=self.clock)
             )
             with closing(drain):
                 yield drain

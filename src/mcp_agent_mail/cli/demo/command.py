@@ -75,7 +75,7 @@ def _tell(payload: Mapping[str, Any]) -> None:
 
 
 def _say_where_to_read(folder: Path, whois: Mapping[str, Any]) -> None:
-    archive = next((folder / "store" / "projects").iterdir())
+    archive = next(path for path in (folder / "store" / "projects").iterdir() if path.is_dir())
     print_text(f"{whois['name']}'s commits in Git, newest first:\n")
     for commit in whois["recent_commits"]:
         print_text(f"  {commit['hexsha']}  {commit['summary']}")

@@ -37,6 +37,7 @@ from mcp_agent_mail.domain.events import ArchiveCommit, EventKind, OutboxEvent
 from mcp_agent_mail.features.archiving.archives import Archive, Troubles
 from mcp_agent_mail.features.archiving.care import Caretaker, Failure
 from mcp_agent_mail.features.archiving.launch import MAX_TRACKED_FILES, CheckOut
+from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.archiving.reports import CheckedOut, Committed, Report
 from mcp_agent_mail.features.archiving.tidying import Tidier
@@ -110,6 +111,11 @@ class Drain:
         self._troubles = Troubles(report, clock)
         self._care = Caretaker(max_tracked_files=plan.max_tracked_files, report=report, clock=clock)
         self._tidy = Tidier(self._care, self._troubles, clock)
+        self._snapshots: LeaseSnapshots | None = None
+
+    def keep(self, snapshots: LeaseSnapshots) -> None:
+        """From now on these follow the commits."""
+        self._snapshots = snapshots
 
     def resume(self) -> None:
         """At start: mend the archives that an earlier process left in the middle of something."""
@@ -118,6 +124,8 @@ class Drain:
         while page := self._projects.list_(include_archived=True, limit=_PAGE, after_id=after):
             after = page[-1].id
             for project in page:
+                if self._snapshots is not None:
+                    self._snapshots.resume(project)
                 if is_unfinished(self._plan.projects_path / project.slug):
                     self._commit(self._archive(project.id))
         self._reach(FailPoint.RESUME)
@@ -126,6 +134,7 @@ class Drain:
         """Do what is due; seconds until something will be, None when only a new event can bring work."""
         waits = [self._visit(project_id) for project_id in self._outbox.pending_projects()]
         waits += [self._tidy.step(self._archives.values()), self._care.step()]
+        waits.append(None if self._snapshots is None else self._snapshots.step())
         return min((wait for wait in waits if wait is not None), default=None)
 
     def flush(self, until: Micros) -> int:
@@ -138,6 +147,8 @@ class Drain:
             archive = self._archive(project_id)
             while self._clock() < until and self._has_work(archive) and self._commit(archive):
                 pass
+        if self._snapshots is not None:
+            self._snapshots.finish()
         self._reach(FailPoint.DRAIN)
         self._tidy.finish(self._archives.values(), until)
         self._care.finish(until)
@@ -255,6 +266,8 @@ class Drain:
         self._reach(FailPoint.BEFORE_MARK)
         self._report_commit(archive, sealed, events)
         self._care.note_commit(archive.project.slug, writer)
+        if self._snapshots is not None:
+            self._snapshots.note(archive.project, events)
 
     def _report_commit(self, archive: Archive, sealed: SealedCommit, events: Sequence[OutboxEvent]) -> None:
         commit = ArchiveCommit(

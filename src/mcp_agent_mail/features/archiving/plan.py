@@ -13,8 +13,11 @@ from mcp_agent_mail.core.clock import Micros, system_clock
 from mcp_agent_mail.core.failpoints import Reach
 from mcp_agent_mail.features.archiving.drain import Drain, DrainPlan
 from mcp_agent_mail.features.archiving.launch import LOCK_FILE, PROJECTS_FOLDER, ArchiverSettings
+from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots, SnapshotPlace
 from mcp_agent_mail.features.archiving.reports import Report
+from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.connection import open_reading
+from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.projects import Projects
@@ -41,6 +44,14 @@ def open_drain(settings: ArchiverSettings, *, report: Callable[[Report], None], 
             in_workspace=settings.in_workspace,
             max_tracked_files=settings.max_tracked_files,
         )
+        snapshots = LeaseSnapshots(
+            SnapshotPlace(folder=plan.projects_path, store_id=owner.store_id, interval=plan.interval),
+            Leases(connection),
+            Agents(connection),
+            report=report,
+            clock=system_clock,
+        )
         drain = Drain(plan, Outbox(connection), Projects(connection), report=report, clock=system_clock, reach=reach)
+        drain.keep(snapshots)
         with closing(drain):
             yield drain

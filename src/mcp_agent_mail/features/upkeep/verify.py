@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from mcp_agent_mail.archive.inspection import Inspection, TreeFile
 from mcp_agent_mail.core.git import GitFailed
 from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
+from mcp_agent_mail.domain.lease_snapshot import slug_of_snapshot
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER, archive_path
 from mcp_agent_mail.features.upkeep.expected import Expected, ExpectedFiles, Progress
@@ -209,7 +210,7 @@ def find_strange_archives(storage_root: Path, known: Collection[str]) -> Iterato
     """Folders beside the archives of the projects whose slugs are `known`."""
     folder = storage_root / PROJECTS_FOLDER
     for path in sorted(folder.iterdir()) if folder.exists() else ():
-        if path.name not in known:
+        if path.name not in known and slug_of_snapshot(path.name) not in known:
             yield Finding(
                 check="archive",
                 problem="unexpected",

@@ -1,0 +1,105 @@
+"""Keeps the snapshot of each project's leases up to date, after the commits that changed them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mcp_agent_mail.core.clock import SECOND, Clock, Micros
+from mcp_agent_mail.domain.events import EventKind, OutboxEvent
+from mcp_agent_mail.domain.lease_snapshot import MAX_AGENTS, MAX_LEASES, render_snapshot, snapshot_name
+from mcp_agent_mail.domain.leases import LeaseKind
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.archives import hint_of
+from mcp_agent_mail.features.archiving.reports import Failed, Recovered, Report
+from mcp_agent_mail.features.archiving.retries import Retry
+from mcp_agent_mail.store.agents import Agents
+from mcp_agent_mail.store.leases import Leases
+
+_TELLING = frozenset((EventKind.RESERVATION, EventKind.PROFILE, EventKind.PROJECT))
+_PART = "lease snapshot"
+_SHARE = 10
+"""A large snapshot is written less often: a tenth of the time at most."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Due:
+    project: Project
+    is_due: bool = True
+    retry: Retry = field(default_factory=Retry)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotPlace:
+    """`folder` is where the archives lie; `interval` the shortest time between two snapshots of a project."""
+
+    folder: Path
+    store_id: str
+    interval: Micros
+
+
+class LeaseSnapshots:
+    """The snapshots of all projects, each written after the commit of what it shows."""
+
+    def __init__(
+        self, place: SnapshotPlace, leases: Leases, agents: Agents, *, report: Callable[[Report], None], clock: Clock
+    ) -> None:
+        self._place = place
+        self._leases = leases
+        self._agents = agents
+        self._report = report
+        self._clock = clock
+        self._known: dict[int, _Due] = {}
+
+    def note(self, project: Project, events: Iterable[OutboxEvent]) -> None:
+        """These are in Git now: a snapshot is due if one of them tells of a lease, or of who can hold one."""
+        if any(event.kind in _TELLING for event in events):
+            self._require(project)
+
+    def resume(self, project: Project) -> None:
+        """At start: what an earlier process left may be older than the store."""
+        has_leases = bool(self._leases.newest_live(project.id, LeaseKind.FILE, self._clock(), 1))
+        if has_leases or (self._place.folder / snapshot_name(project.slug)).exists():
+            self._require(project)
+
+    def step(self) -> float | None:
+        """Write what is due; seconds until something will be."""
+        waits = []
+        for due in self._known.values():
+            if due.is_due:
+                wait = due.retry.wait(self._clock())
+                waits.append(wait / SECOND if wait else self._write(due))
+        return min((wait for wait in waits if wait is not None), default=None)
+
+    def finish(self) -> None:
+        """Write everything that is due now."""
+        for due in self._known.values():
+            if due.is_due:
+                self._write(due)
+
+    def _require(self, project: Project) -> None:
+        due = self._known.setdefault(project.id, _Due(project=project))
+        due.is_due = True
+
+    def _write(self, due: _Due) -> float | None:
+        started = self._clock()
+        try:
+            self._replace(due.project, started)
+        except OSError as error:
+            due.retry.fail(self._clock())
+            self._report(Failed(project=due.project.slug, part=_PART, message=str(error), hint=hint_of(error)))
+            return due.retry.wait(self._clock()) / SECOND
+        if due.retry.succeed():
+            self._report(Recovered(project=due.project.slug, part=_PART))
+        due.is_due = False
+        due.retry.due = Micros(started + max(self._place.interval, _SHARE * (self._clock() - started)))
+        return None
+
+    def _replace(self, project: Project, now: Micros) -> None:
+        leases = self._leases.newest_live(project.id, LeaseKind.FILE, now, MAX_LEASES + 1)
+        names = [agent.name for agent in self._agents.list_(project.id, limit=MAX_AGENTS)]
+        place = self._place.folder / snapshot_name(project.slug)
+        fresh = place.with_name(f"{place.name}.new")
+        fresh.write_bytes(render_snapshot(project, self._place.store_id, names, leases, now))
+        fresh.replace(place)
