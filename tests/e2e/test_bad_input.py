@@ -129,6 +129,8 @@ def test_bad_input_gets_the_right_error_and_changes_nothing(case: Case, bench: B
         assert not bench.witness.saw_change(), "a refused call leaves no trace"
     elif TOOLS[case.tool]["read_only"] or case.tool in MARKING:
         assert not bench.witness.saw_change(), "a read, or a mark on nobody's mail, changes nothing"
+    else:
+        bench.rebase()
 
 
 def _check_error(answer: Answer) -> None:

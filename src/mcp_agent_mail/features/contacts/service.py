@@ -52,11 +52,11 @@ class ContactService:
         """Ask an agent to take one's mail. A repeat refreshes the request and never weakens an approval."""
 
         def unit(tx: Tx) -> Asked:
-            project = require_project(tx, wanted.project_key)
+            project = require_writable(require_project(tx, wanted.project_key))
             agent = require_agent(tx, project, wanted.from_agent)
             is_verified = require_to_act(caller, agent)
             _require_active(agent)
-            source = End(agent=agent, project=require_writable(project))
+            source = End(agent=agent, project=project)
             now = tx.now()
             target = require_target(tx, source, wanted, self._enforcement, now)
             contact = ask(tx, source, target, Request(reason=reason, ttl=Micros(ttl_s * SECOND)), now)
@@ -76,11 +76,11 @@ class ContactService:
         to_agent, from_agent, from_project = pair
 
         def unit(tx: Tx) -> Responded:
-            project = require_project(tx, project_key)
+            project = require_writable(require_project(tx, project_key))
             agent = require_agent(tx, project, to_agent)
             is_verified = require_to_act(caller, agent)
             _require_active(agent)
-            target = End(agent=agent, project=require_writable(project))
+            target = End(agent=agent, project=project)
             source = require_source_of(tx, target, from_agent, from_project)
             now = tx.now()
             expires_ts = None if accept_for_s is None else Micros(now + accept_for_s * SECOND)
