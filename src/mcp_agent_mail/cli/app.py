@@ -23,6 +23,8 @@ ENTRIES = {
     "mail": Entry(f"{_HERE}.mail", "Read and send mail as a person; reading consumes nothing."),
     "agents": Entry(f"{_HERE}.agents", "List, show and retire agents."),
     "projects": Entry(f"{_HERE}.projects", "List, show and archive projects."),
+    "reservations": Entry(f"{_HERE}.reservations", "See who holds which files, and release what nobody works on."),
+    "contacts": Entry(f"{_HERE}.contacts", "See who may write to whom, and who waits for an answer."),
     "archive": Entry(f"{_HERE}.archives", "Look at and look after the projects' archives."),
     "guard": Entry(f"{_HERE}.guard", "Let Git refuse commits of files that another agent has reserved."),
     "run": Entry(f"{_HERE}.run", "Hold a build slot while a command runs."),

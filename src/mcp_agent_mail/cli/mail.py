@@ -21,7 +21,7 @@ from mcp_agent_mail.cli.present import (
     print_text,
 )
 from mcp_agent_mail.cli.surroundings import look_around
-from mcp_agent_mail.cli.where import ProjectOption, project_key, resource_uri
+from mcp_agent_mail.cli.where import ProjectOption, agents_of, project_key, resource_uri
 
 HUMAN = "Human"
 
@@ -93,6 +93,44 @@ def inbox(
         print_json(answer)
     else:
         print_rows(answer["messages"], _INBOX, nothing=f"No mail for {answer['agent']} in {answer['project']}.")
+
+
+_HELD = (
+    Column("id", "id", is_right=True),
+    Column("sent", at("created_ts")),
+    Column("from", "from"),
+    Column("to", "to"),
+    Column("waits for", "code"),
+    Column("subject", "subject", may_wrap=True),
+)
+
+
+@app.command("held", cls=LeanCommand)
+def held(
+    agent: Annotated[str | None, typer.Argument(metavar="AGENT", help="Whose; without one, every agent's.")] = None,
+    sent: Annotated[bool, typer.Option("--sent", help="What the agent sent, not what waits for it.")] = False,
+    project: ProjectOption = None,
+    json: JsonFlag = False,
+) -> None:
+    """List mail that waits for its recipient's consent, oldest first.
+
+    `am contacts requests` shows the requests behind it.
+    """
+    around = look_around()
+    with open_gateway(around) as gateway:
+        key = project_key(project, around)
+        direction = "outbound" if sent else "inbound"
+        waiting = [
+            message
+            for name in ([agent] if agent is not None else agents_of(gateway, key))
+            for message in gateway.call("held_mail", {"project_key": key, "agent_name": name, "direction": direction})[
+                "messages"
+            ]
+        ]
+    if json:
+        print_json(waiting)
+    else:
+        print_rows(waiting, _HELD, nothing="No mail waits for consent.")
 
 
 @app.command("read", cls=LeanCommand)

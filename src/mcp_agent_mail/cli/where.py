@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import typer
 
+from mcp_agent_mail.cli.gateway import Gateway
 from mcp_agent_mail.cli.surroundings import Surroundings
 
 ProjectOption = Annotated[
@@ -51,3 +52,9 @@ def list_uri(resource: str, **query: str | int | bool | None) -> str:
 def _encoded(value: str | float) -> str:
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return quote(text, safe="")
+
+
+def agents_of(gateway: Gateway, project: str) -> list[str]:
+    """The names of a project's agents that are not retired, at most 1,000."""
+    answer = gateway.read(resource_uri("agents", project, limit=1_000))
+    return [agent["name"] for agent in answer["agents"]]

@@ -1,0 +1,70 @@
+"""`am contacts`: who may write to whom, and who waits for an answer."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mcp_agent_mail.cli.gateway import Gateway, open_gateway
+from mcp_agent_mail.cli.lean import LeanCommand, LeanGroup
+from mcp_agent_mail.cli.present import Column, JsonFlag, Row, at, print_json, print_rows
+from mcp_agent_mail.cli.surroundings import look_around
+from mcp_agent_mail.cli.where import ProjectOption, agents_of, project_key
+
+app = typer.Typer(
+    cls=LeanGroup,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+    help="See who may write to whom, and who waits for an answer.",
+)
+
+AgentArgument = Annotated[str | None, typer.Argument(metavar="AGENT", help="Whose; without one, every agent's.")]
+
+_COLUMNS = (
+    Column("direction", "direction"),
+    Column("from", "from"),
+    Column("to", "to"),
+    Column("status", "status"),
+    Column("expires", at("expires_ts")),
+    Column("changed", at("updated_ts")),
+    Column("other side", "project", may_wrap=True),
+    Column("reason", "reason", may_wrap=True),
+)
+
+
+@app.command("list", cls=LeanCommand)
+def list_contacts(agent: AgentArgument = None, project: ProjectOption = None, json: JsonFlag = False) -> None:
+    """List contact links in both directions."""
+    _show("list_contacts", agent, project, as_json=json, nothing="No contact links.")
+
+
+@app.command("requests", cls=LeanCommand)
+def requests(agent: AgentArgument = None, project: ProjectOption = None, json: JsonFlag = False) -> None:
+    """List contact requests that wait for an answer, oldest first."""
+    _show("contact_requests", agent, project, as_json=json, nothing="No request waits for an answer.")
+
+
+def _show(tool: str, agent: str | None, project: str | None, *, as_json: bool, nothing: str) -> None:
+    around = look_around()
+    with open_gateway(around) as gateway:
+        rows = _links(gateway, tool, project_key(project, around), agent)
+    if as_json:
+        print_json(rows)
+    else:
+        print_rows(rows, _COLUMNS, nothing=nothing)
+
+
+def _links(gateway: Gateway, tool: str, project: str, agent: str | None) -> list[Row]:
+    """Of one agent, or of all: a link between two of them is shown once, from the side that asks."""
+    names = agents_of(gateway, project) if agent is None else [agent]
+    links: list[Row] = []
+    seen: set[tuple[object, ...]] = set()
+    for name in names:
+        for link in gateway.call(tool, {"project_key": project, "agent_name": name}):
+            key = (link["from"], link["to"], link["created_ts"])
+            if agent is not None or key not in seen:
+                seen.add(key)
+                links.append(link)
+    return links

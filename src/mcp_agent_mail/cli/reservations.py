@@ -1,0 +1,148 @@
+"""`am reservations`: who holds which files, and letting go of what nobody works on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from mcp_agent_mail.cli.gateway import Gateway, open_gateway
+from mcp_agent_mail.cli.lean import LeanCommand, LeanGroup
+from mcp_agent_mail.cli.present import Column, JsonFlag, Row, at, print_fields, print_json, print_rows
+from mcp_agent_mail.cli.surroundings import look_around
+from mcp_agent_mail.cli.where import ProjectOption, project_key, resource_uri
+from mcp_agent_mail.core.errors import NotFound
+
+HUMAN = "Human"
+_PAGE = 1_000
+_MOST = 20_000
+
+app = typer.Typer(
+    cls=LeanGroup,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+    help="See who holds which files, and release what nobody works on.",
+)
+
+_COLUMNS = (
+    Column("id", "id", is_right=True),
+    Column("agent", "agent"),
+    Column("pattern", "path_pattern", may_wrap=True),
+    Column("kind", lambda row: "exclusive" if row["exclusive"] else "shared"),
+    Column("expires", at("expires_ts")),
+    Column("ended", at("released_ts")),
+    Column("holder", lambda row: "idle" if row["stale"] else ""),
+    Column("reason", "reason", may_wrap=True),
+)
+
+
+class NoSuchReservation(NotFound):
+    """The project has no live reservation of this id."""
+
+
+@app.command("list", cls=LeanCommand)
+def list_reservations(project: ProjectOption = None, json: JsonFlag = False) -> None:
+    """List a project's reservations, ended ones too, oldest first."""
+    _show(project, as_json=json, active_only=False)
+
+
+@app.command("active", cls=LeanCommand)
+def active(project: ProjectOption = None, json: JsonFlag = False) -> None:
+    """List the reservations that hold now."""
+    _show(project, as_json=json)
+
+
+@app.command("soon", cls=LeanCommand)
+def soon(
+    minutes: Annotated[int, typer.Option("--minutes", metavar="N", help="Within so many minutes.")] = 10,
+    project: ProjectOption = None,
+    json: JsonFlag = False,
+) -> None:
+    """List the reservations that are about to expire."""
+    _show(project, as_json=json, until=datetime.now(UTC) + timedelta(minutes=minutes))
+
+
+def _show(project: str | None, *, as_json: bool, active_only: bool = True, until: datetime | None = None) -> None:
+    around = look_around()
+    with open_gateway(around) as gateway:
+        rows = _leases(gateway, project_key(project, around), active_only=active_only)
+    if until is not None:
+        rows = [row for row in rows if datetime.fromisoformat(str(row["expires_ts"])) <= until]
+    if as_json:
+        print_json(rows)
+    else:
+        print_rows(rows, _COLUMNS, nothing="No reservations.")
+
+
+def _leases(gateway: Gateway, project: str, *, active_only: bool) -> list[Row]:
+    """Page by page, at most 20,000."""
+    leases: list[Row] = []
+    page: list[Row] = []
+    while len(leases) < _MOST and (not leases or len(page) == _PAGE):
+        after = page[-1]["id"] if page else None
+        page = gateway.read(
+            resource_uri("file_reservations", project, active_only=active_only, limit=_PAGE, after_id=after)
+        )
+        leases += page
+        if not page:
+            break
+    return leases
+
+
+@app.command("release", cls=LeanCommand)
+def release(
+    reservation_id: Annotated[int, typer.Argument(metavar="ID", help="The reservation's id.")],
+    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="Why, for its holder.")] = "",
+    project: ProjectOption = None,
+    json: JsonFlag = False,
+) -> None:
+    """Release a reservation for its holder, and tell the holder by mail from Human."""
+    around = look_around()
+    with open_gateway(around) as gateway:
+        key = project_key(project, around)
+        lease = _live(gateway, key, reservation_id)
+        answer = gateway.call(
+            "release_file_reservations",
+            {"project_key": key, "agent_name": lease["agent"], "file_reservation_ids": [reservation_id]},
+        )
+        if answer["released"]:
+            _tell_holder(gateway, key, lease, note)
+    if json:
+        print_json(answer)
+    else:
+        print_fields(
+            [
+                ("released", answer["released"]),
+                ("pattern", lease["path_pattern"]),
+                ("holder", lease["agent"]),
+                ("not_released", [entry["reason"] for entry in answer["not_released"]]),
+            ]
+        )
+
+
+def _live(gateway: Gateway, project: str, reservation_id: int) -> Row:
+    page = gateway.read(resource_uri("file_reservations", project, limit=1, after_id=reservation_id - 1))
+    if not page or page[0]["id"] != reservation_id:
+        raise NoSuchReservation(
+            f"{project} has no live reservation {reservation_id}.", hint="am reservations active lists them."
+        )
+    lease: Row = page[0]
+    return lease
+
+
+def _tell_holder(gateway: Gateway, project: str, lease: Row, note: str) -> None:
+    """In its name the operator let go: whoever held it must not go on editing."""
+    why = f"\n\n{note}" if note else ""
+    gateway.call(
+        "send_message",
+        {
+            "project_key": project,
+            "sender_name": HUMAN,
+            "to": [lease["agent"]],
+            "subject": f"Your reservation {lease['id']} was released",
+            "body_md": f"The operator released `{lease['path_pattern']}`. Reserve it again before you edit.{why}",
+            "importance": "high",
+        },
+    )
