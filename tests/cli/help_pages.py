@@ -41,6 +41,8 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("guard", "install"),
     ("guard", "uninstall"),
     ("guard", "status"),
+    ("guard", "check"),
+    ("guard", "log"),
     ("run",),
     ("env",),
     ("token",),

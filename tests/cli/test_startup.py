@@ -35,6 +35,8 @@ COMMANDS = (
     ("projects", "list", "--help"),
     ("run", "--help"),
     ("env", "--help"),
+    ("guard", "check", "--help"),
+    ("guard", "log", "--help"),
     ("token", "reissue", "--help"),
     ("doctor", "verify", "--help"),
     ("config", "show", "--help"),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcp_agent_mail.core.clock import SECOND, iso, system_clock
+from mcp_agent_mail.core.clock import SECOND, Micros, iso, system_clock
 from mcp_agent_mail.domain.projects import slugs_of
 
 MINUTE = 60
@@ -74,7 +74,7 @@ class Scene:
             "ignore_case": False,
             "exclusive": True,
             "reason": "",
-            "expires_ts": iso(system_clock() + for_s * SECOND),
+            "expires_ts": iso(Micros(system_clock() + for_s * SECOND)),
             "fencing": len(self.leases) + 1,
             **more,
         }
@@ -90,7 +90,7 @@ class Scene:
             "format": 1,
             "store_id": "1",
             "project": {"id": 1, "slug": slug, "human_key": key},
-            "as_of": iso(system_clock() - age_s * SECOND),
+            "as_of": iso(Micros(system_clock() - age_s * SECOND)),
             "truncated": False,
             "agents": ["RedStone", "BlueLake"],
             "leases": self.leases,

@@ -1,7 +1,7 @@
-"""`am guard install|uninstall|status`: the guard in a code repository of this machine.
+"""`am guard`: the guard in a code repository of this machine, and what it did.
 
-It needs no server. `am guard check`, `log` and `hook` do not come here: `__main__` runs them without Typer.
-Settings are a client's: whatever lies in the repository's own `.env` does not count.
+Install, uninstall and status need no server. `am guard check` and `hook` do not come here but for help:
+`__main__` runs them without Typer. Settings are a client's: what lies in the repository's own `.env` does not count.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from typing import Annotated, Any
 
 import typer
 
+from mcp_agent_mail.cli.guard_log import show_log
 from mcp_agent_mail.cli.http_gateway import HttpGateway, Server
 from mcp_agent_mail.cli.lean import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.outcome import ExitCode, NoServer, WireError, code_of
 from mcp_agent_mail.cli.present import JsonFlag, print_fields, print_json
 from mcp_agent_mail.cli.surroundings import read_client_settings
-from mcp_agent_mail.cli.where import absolute_key, resource_uri
+from mcp_agent_mail.cli.where import ProjectOption, absolute_key, resource_uri
 from mcp_agent_mail.core.client_settings import ClientSettings
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.domain.projects import canonical_path, is_path
+from mcp_agent_mail.guard.entry import main as guard_main
 from mcp_agent_mail.guard.hook_place import find_code_repository
 from mcp_agent_mail.guard.hook_status import GuardStanding, look_at_guard
 from mcp_agent_mail.guard.install import default_project, install_guard, recorded_project, uninstall_guard
@@ -112,6 +114,38 @@ def status(path: PathArgument = ".", json: JsonFlag = False) -> int:
     else:
         print_fields(_lines(report))
     return ExitCode.FINDINGS if report["problems"] else ExitCode.DONE
+
+
+@app.command("check", cls=LeanCommand)
+def check(
+    paths: Annotated[list[str] | None, typer.Argument(metavar="PATH...", help="Files, from where you stand.")] = None,
+    stdin: Annotated[
+        bool, typer.Option("--stdin", help="Read them from standard input, one per line or NUL-separated.")
+    ] = False,
+    json: JsonFlag = False,
+) -> int:
+    """Ask before an edit whether another agent holds the files.
+
+    Exit codes: 0 free (or held by you too), 1 held by another agent,
+    2 no files of this repository, 69 it could not be found out and AGENT_MAIL_GUARD_ON_ERROR=block.
+    """
+    options = [*(["--json"] if json else []), *(["--stdin"] if stdin else [])]
+    return guard_main(["check", *options, "--", *(paths or [])])
+
+
+@app.command("log", cls=LeanCommand)
+def log(
+    project: ProjectOption = None,
+    of_all: Annotated[bool, typer.Option("--all", help="Of all projects, and of unknown ones.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", help="At most so many.")] = 50,
+    json: JsonFlag = False,
+) -> None:
+    """List what the guard did, newest first.
+
+    That is what it refused, warned about, let pass and could not check, while no server ran too.
+    The newest 10,000 of a project are kept.
+    """
+    show_log(project, of_all=of_all, limit=limit, as_json=json)
 
 
 def _absolute(path: str) -> Path:

@@ -33,6 +33,17 @@ def record(event: Mapping[str, Json], server: ServerAt | None, patience: Patienc
         raise NotRecorded(f"{storage_root}: {failed.strerror}") from failed
 
 
+def read_spooled(storage_root: Path) -> list[dict[str, Json]]:
+    """What waits for a server, in no order. Looking takes nothing away; a file that cannot be read is left out."""
+    found = []
+    for file in (storage_root / SPOOL_FOLDER).glob(f"*{_SUFFIX}"):
+        with suppress(OSError, ValueError):
+            event = json.loads(file.read_bytes()[:MAX_EVENT_BYTES])
+            if isinstance(event, dict) and isinstance(event.get("ts"), str):
+                found.append(event)
+    return found
+
+
 def _leave(event: Mapping[str, Json], storage_root: Path) -> None:
     """Whole or not at all, for this user alone."""
     folder = storage_root / SPOOL_FOLDER

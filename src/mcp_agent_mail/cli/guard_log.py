@@ -1,0 +1,70 @@
+"""What `am guard log` shows: the server's record, or the store's, and what still lies in the guard's spool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp_agent_mail.cli.gateway import open_gateway
+from mcp_agent_mail.cli.outcome import NoServer
+from mcp_agent_mail.cli.present import Column, Row, at, print_json, print_rows
+from mcp_agent_mail.cli.surroundings import Surroundings, look_around
+from mcp_agent_mail.cli.where import project_key
+from mcp_agent_mail.guard.spool import read_spooled
+
+
+def show_log(project: str | None, *, of_all: bool, limit: int, as_json: bool) -> None:
+    around = look_around()
+    key = None if of_all else project_key(project, around)
+    events = _newest([*_recorded(around, key, limit), *_spooled(around, key)], limit)
+    if as_json:
+        print_json({"events": events})
+    else:
+        print_rows(events, _COLUMNS, nothing="The guard has refused, warned about and let pass nothing.")
+
+
+# The events are plain JSON.
+def _recorded(around: Surroundings, key: str | None, limit: int) -> list[dict[str, Any]]:
+    arguments = {"limit": limit} if key is None else {"limit": limit, "project_key": key}
+    try:
+        with open_gateway(around) as gateway:
+            events: list[dict[str, Any]] = gateway.call("list_guard_events", arguments)["events"]
+    except NoServer:
+        if not read_spooled(around.storage_root):
+            raise
+        return []
+    return [{**event, "is_spooled": False} for event in events]
+
+
+# As above.
+def _spooled(around: Surroundings, key: str | None) -> list[dict[str, Any]]:
+    """What no server has taken in yet, in the shape of what one gives."""
+    shown = []
+    for event in read_spooled(around.storage_root):
+        if key is None or event.get("project") == key:
+            detail = event.pop("detail", {})
+            event.pop("event_key", None)
+            shown.append({"id": None, **event, **(detail if isinstance(detail, dict) else {}), "is_spooled": True})
+    return shown
+
+
+# As above.
+def _newest(events: list[dict[str, Any]], limit: int) -> list[dict[str, Any]]:
+    return sorted(events, key=lambda event: (event["ts"], event["id"] or 0), reverse=True)[:limit]
+
+
+def _what(row: Row) -> str:
+    """The first paths and who holds them, or what went wrong."""
+    paths = row.get("paths") or []
+    said = [f"{path['path']} ({path['holder']})" for path in paths[:3]]
+    more = int(row.get("path_count") or 0) - len(said)
+    return ", ".join([*said, *([f"and {more} more"] if more > 0 and said else [])]) or str(row.get("note") or "")
+
+
+_COLUMNS = (
+    Column("when", at("ts")),
+    Column("did", "action"),
+    Column("hook", "hook"),
+    Column("agent", "agent"),
+    Column("paths", _what, may_wrap=True),
+    Column("repository", "repository", may_wrap=True),
+)

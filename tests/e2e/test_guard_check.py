@@ -1,0 +1,257 @@
+"""The guard beside a real server: its live leases decide, what it did is recorded there, and a stop is survived."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.served import Connection, Served, git, pause
+
+PROFILE = {"program": "tests", "model": "none"}
+WITHIN_S = 60.0
+
+
+class Room:
+    """A server, a repository that is a project, and two agents."""
+
+    def __init__(self, server: Served, code: Path) -> None:
+        self.server = server
+        self.code = code
+        code.mkdir()
+        git(code, "init", "-q", "-b", "main")
+        git(code, "config", "user.name", "Grace")
+        git(code, "config", "user.email", "grace@example.com")
+        for name in ("pre-commit", "pre-push"):
+            hook = code / ".git" / "hooks" / name
+            hook.parent.mkdir(exist_ok=True)
+            hook.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m mcp_agent_mail guard hook {name} "$@"\n')
+            hook.chmod(0o755)
+        self.call("ensure_project", human_key=str(code))
+        for name in ("BlueLake", "RedStone"):
+            self.call("register_agent", project_key=str(code), name=name, **PROFILE)
+
+    def call(self, tool: str, /, **arguments: Any) -> Any:
+        with self.server.connect() as connection:
+            return connection.call(tool, **arguments)
+
+    def hold(self, *paths: str, agent: str = "RedStone", **more: Any) -> Any:
+        return self.call(
+            "file_reservation_paths", project_key=str(self.code), agent_name=agent, paths=list(paths), **more
+        )
+
+    def run(self, *command: str, **settings: str) -> subprocess.CompletedProcess[str]:
+        environ = {**self.server.environment(), "HOME": str(self.server.root.parent), "AGENT_NAME": "BlueLake"}
+        return subprocess.run(
+            command,
+            cwd=self.code,
+            env={**environ, **settings},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=WITHIN_S,
+        )
+
+    def commit(self, *paths: str, **settings: str) -> subprocess.CompletedProcess[str]:
+        for path in paths:
+            file = self.code / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(os.urandom(4).hex())
+        git(self.code, "add", "-A")
+        return self.run("git", "commit", "-qm", "change", **settings)
+
+    def check(self, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+        return self.run(sys.executable, "-m", "mcp_agent_mail", "guard", "check", *arguments, **settings)
+
+    def log(self, *arguments: str) -> list[dict[str, Any]]:
+        done = self.run(sys.executable, "-m", "mcp_agent_mail", "guard", "log", "--json", *arguments)
+        assert done.returncode == 0, done.stderr
+        events: list[dict[str, Any]] = json.loads(done.stdout)["events"]
+        return events
+
+    def spooled(self) -> list[Path]:
+        return list(self.server.root.glob("guard-spool/*.json"))
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[Room]:
+    with Served(tmp_path / "store") as server:
+        yield Room(server, (tmp_path / "code").resolve())
+
+
+def test_a_live_lease_blocks_the_moment_it_is_granted_and_no_longer_than_it_is_held(room: Room) -> None:
+    before = room.check("src/app.py")
+    room.hold("src/**", reason="the parser")
+
+    held = room.commit("src/app.py")
+    room.call("release_file_reservations", project_key=str(room.code), agent_name="RedStone")
+    after = room.commit("src/app.py")
+
+    assert (before.returncode, held.returncode, after.returncode) == (0, 1, 0), (before, held, after)
+    assert "held by RedStone until" in held.stderr
+    assert 'says: "the parser"' in held.stderr
+    assert "read from the server" in held.stderr
+    assert after.stderr == ""
+    assert [(event["action"], event["agent"], event["hook"]) for event in room.log()] == [
+        ("refused", "BlueLake", "pre-commit")
+    ]
+
+
+def test_a_shared_lease_and_ones_own_do_not_block(room: Room) -> None:
+    room.hold("shared/**", exclusive=False)
+    room.hold("own/**", agent="BlueLake")
+
+    done = room.commit("shared/a", "own/b")
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_author_counts_when_the_server_knows_an_agent_of_that_name(room: Room) -> None:
+    room.hold("src/app.py")
+
+    stranger = room.commit("src/app.py", AGENT_NAME="", GIT_AUTHOR_NAME="Stranger")
+    agent = room.commit("src/app.py", AGENT_NAME="", GIT_AUTHOR_NAME="bluelake")
+
+    assert (stranger.returncode, agent.returncode) == (0, 1)
+    assert "it is a person's" in stranger.stderr
+
+
+def test_names_that_are_no_utf8_reach_the_server_as_they_are(room: Room) -> None:
+    room.hold("data/**")
+
+    done = room.commit(os.fsdecode(b"data/caf\xe9 %41"))
+
+    assert done.returncode == 1
+    assert "data/caf\\udce9 %41" in done.stderr
+
+
+def test_a_project_that_the_server_does_not_know_is_said_and_passes(room: Room) -> None:
+    done = room.commit("a", AGENT_MAIL_PROJECT="/code/nobody-knows")
+
+    assert done.returncode == 0
+    assert "knows no project /code/nobody-knows" in done.stderr
+
+
+def test_a_server_that_wants_its_token_is_asked_with_it(tmp_path: Path) -> None:
+    with Served(tmp_path / "store", HTTP_BEARER_TOKEN="t" * 20) as server:
+        path = str(tmp_path / "code")
+        with server.connect(Authorization=f"Bearer {'t' * 20}") as connection:
+            connection.call("ensure_project", human_key=path)
+        with server.connect() as connection:
+            refused = connection.request("POST", "/guard/check", b"{}", {"Content-Type": "application/json"})
+        code = tmp_path / "code"
+        code.mkdir()
+        git(code, "init", "-q")
+        command = [sys.executable, "-m", "mcp_agent_mail", "guard", "check", "--json", "a"]
+        sources = []
+        for settings in ({"AGENT_MAIL_TOKEN": "t" * 20}, {}, {"AGENT_MAIL_URL": f"http://127.0.0.1:{server.port}/mcp"}):
+            environ = {**server.environment(), "HOME": str(tmp_path), **settings}
+            environ.pop("HTTP_BEARER_TOKEN") if settings else None
+            done = subprocess.run(command, cwd=code, env=environ, capture_output=True, text=True, check=False)
+            sources.append(json.loads(done.stdout)["source"] if done.stdout else done.stderr)
+
+    assert refused.status == 401
+    assert sources[:2] == ["the server", "the server"], "the second by the operator's token, as this user"
+    assert "needs its token" in sources[2], "the operator's token is shown to its own server alone"
+
+
+@pytest.mark.parametrize("path", ["/guard/check", "/guard/events"])
+def test_the_guards_doors_are_guarded_like_the_tools(room: Room, path: str) -> None:
+    headers = {"Content-Type": "application/json"}
+    with room.server.connect() as connection:
+        host = connection.request("POST", path, b"{}", {**headers, "Host": "evil.example"})
+        origin = connection.request("POST", path, b"{}", {**headers, "Origin": "https://evil.example"})
+        form = connection.request("POST", path, b"{}", {"Content-Type": "text/plain"})
+        get = connection.request("GET", path)
+        broken = connection.request("POST", path, b"{", headers)
+        listed = connection.request("POST", path, b"[]", headers)
+        empty = connection.request("POST", path, b"{}", headers)
+
+    assert [answer.status for answer in (host, origin, form, get)] == [403, 403, 415, 405]
+    assert [answer.error_type for answer in (broken, listed, empty)] == ["INVALID_INPUT"] * 3
+
+
+def test_bodies_and_lists_are_bounded(room: Room) -> None:
+    headers = {"Content-Type": "application/json"}
+    too_many = json.dumps({"project": str(room.code), "paths": [str(number) for number in range(5_001)]}).encode()
+    with Connection(room.server.port) as connection:
+        paths = connection.request("POST", "/guard/check", too_many, headers)
+        events = connection.request("POST", "/guard/events", json.dumps({"events": [{}] * 101}).encode(), headers)
+    with Connection(room.server.port) as connection:
+        large = connection.request("POST", "/guard/check", b" " * (4 * 1024 * 1024 + 1), headers)
+
+    assert (paths.error_type, events.error_type, large.status) == ("INVALID_INPUT", "INVALID_INPUT", 413)
+
+
+def test_an_event_sent_twice_is_stored_once(room: Room) -> None:
+    event = {
+        "event_key": "0" * 32,
+        "ts": "2026-01-01T00:00:00Z",
+        "project": str(room.code),
+        "action": "warned",
+        "hook": "check",
+        "agent": "BlueLake",
+        "repository": "/code",
+        "detail": {"paths": []},
+    }
+    body = json.dumps({"events": [event]}).encode()
+    with room.server.connect() as connection:
+        answers = [
+            connection.request("POST", "/guard/events", body, {"Content-Type": "application/json"}).value
+            for _ in range(2)
+        ]
+
+    assert answers == [{"stored": 1, "known": 0}, {"stored": 0, "known": 1}]
+    assert len(room.log()) == 1
+
+
+def test_an_answer_that_drips_is_not_waited_for(room: Room) -> None:
+    stop = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as dripping:
+
+        def drip() -> None:
+            connection, _ = dripping.accept()
+            with connection:
+                while not stop.wait(0.05):
+                    connection.sendall(b"H")
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        done = room.check("a", AGENT_MAIL_URL=f"http://127.0.0.1:{dripping.getsockname()[1]}")
+        stop.set()
+        thread.join()
+
+    assert "did not answer within 300 ms" in done.stderr
+
+
+def test_what_answers_may_be_somebody_else(room: Room) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def answer() -> None:
+            connection, _ = other.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(b"SSH-2.0-OpenSSH\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        done = room.check("a", AGENT_MAIL_URL=f"http://127.0.0.1:{other.getsockname()[1]}")
+        thread.join()
+
+    assert "no agent-mail server" in done.stderr
+
+
+def wait_until(is_so: Any) -> None:
+    for _ in range(3_000):
+        if is_so():
+            return
+        pause()
+    raise AssertionError("it never happened")
