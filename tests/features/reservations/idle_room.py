@@ -49,14 +49,21 @@ class IdleRoom:
     def seconds(self) -> int:
         return self.clock.now // SECOND
 
-    async def hold(self, pattern: str = "src/app.py", *, agent: Agent | None = None, ttl_s: int = 86_400) -> Lease:
+    async def hold(
+        self,
+        pattern: str = "src/app.py",
+        *,
+        agent: Agent | None = None,
+        ttl_s: int = 86_400,
+        kind: LeaseKind = LeaseKind.FILE,
+    ) -> Lease:
         """As granted, without the checks of a grant; making the call is activity."""
         holder = agent or self.blue
         new = NewLease(
             project_id=self.project.id,
             agent_id=holder.id,
             agent=holder.name,
-            kind=LeaseKind.FILE,
+            kind=kind,
             path_pattern=pattern,
             keys=LeaseKeys(anchor=pattern),
             exclusive=True,

@@ -149,3 +149,16 @@ async def test_a_stranger_with_anothers_name_under_strict_is_refused_before_any_
             await room.force.release(ANYBODY, request)
 
         assert room.staleness.seen_at(lease) == Micros(0)
+
+
+async def test_the_overseers_reservation_cannot_be_forced(tmp_path: Path) -> None:
+    async with open_idle_room(tmp_path) as room:
+        human = room.store.read(lambda view: view.agents.find_by_name(room.project.id, "Human"))
+        assert human is not None
+        lease = await room.hold("gone/x", agent=human)
+        room.clock.step(LONG)
+
+        with pytest.raises(NotAbandoned) as refused:
+            await force(room, lease.id)
+
+        assert refused.value.data["missing"] == ["agent_inactive"]

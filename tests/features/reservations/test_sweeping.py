@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mcp_agent_mail.core.clock import SECOND
-from mcp_agent_mail.domain.leases import EndedBy
+from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.domain.leases import EndedBy, LeaseKind
 from mcp_agent_mail.domain.staleness import NO_WORKSPACE
 from mcp_agent_mail.features.reservations import sweeping
 from mcp_agent_mail.features.reservations.sweeping import release_stale
@@ -210,3 +212,47 @@ async def test_a_running_sweeper_sweeps_and_stops(tmp_path: Path) -> None:
 
         assert room.lease(lease).ended_by is EndedBy.IDLE
         assert room.sweeper.figures().last_error is None
+
+
+async def test_the_overseer_makes_no_calls_and_is_never_idle(tmp_path: Path) -> None:
+    async with open_idle_room(tmp_path) as room:
+        human = room.store.read(lambda view: view.agents.find_by_name(room.project.id, "Human"))
+        assert human is not None
+        lease = await room.hold("gone/x", agent=human)
+        room.clock.step(LONG)
+
+        await room.sweeper.sweep()
+
+        assert room.lease(lease).released_ts is None
+
+
+async def test_slots_are_left_to_their_expiry(tmp_path: Path) -> None:
+    async with open_idle_room(tmp_path) as room:
+        lease = await room.hold("build", kind=LeaseKind.SLOT)
+        room.clock.step(LONG)
+
+        await room.sweeper.sweep()
+
+        assert room.lease(lease).released_ts is None
+
+
+async def test_what_a_pass_fails_at_is_shown_and_tried_again(tmp_path: Path) -> None:
+    async with open_idle_room(tmp_path) as room:
+        lease = await room.hold()
+        room.clock.step(LONG)
+        look = room.staleness.look
+
+        async def fail_once(*_given: Any, **_more: Any) -> Any:
+            room.staleness.look = look  # type: ignore[method-assign]  # the disk is well again
+            raise Unavailable("the disk is away")
+
+        room.staleness.look = fail_once  # type: ignore[method-assign]
+        room.sweeper.start()
+        while room.sweeper.figures().last_error is None:
+            await room.store.write(lambda _: None)
+        failed = room.sweeper.figures()
+        await room.sweeper.sweep()
+        await room.sweeper.stop()
+
+        assert failed.last_error == "the disk is away"
+        assert room.lease(lease).ended_by is EndedBy.IDLE
