@@ -55,6 +55,8 @@ _BREAKS = [
     ("typer", "cli/app.py", "import click", "cli.app -> click"),
     ("settings", "features/messaging/service.py", f"import {_HOUSE}.core.settings", "messaging.service -> "),
     ("settings", "store/view.py", f"import {_HOUSE}.core.client_settings", "store.view -> "),
+    ("guard", "guard/hook.py", "import orjson", "guard.hook -> orjson"),
+    ("guard", "core/visible_text.py", "import asyncio", "core.visible_text -> asyncio"),
     ("decouple", "server/mcp.py", "from decouple import config", "server.mcp -> decouple"),
 ]
 
