@@ -98,7 +98,7 @@ def release(
     project: ProjectOption = None,
     json: JsonFlag = False,
 ) -> None:
-    """Release a reservation for its holder, and tell the holder by mail from Human."""
+    """Release a reservation; its holder is told by mail."""
     around = look_around()
     with open_gateway(around) as gateway:
         key = project_key(project, around)
