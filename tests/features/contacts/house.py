@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, ToolTable
 from mcp_agent_mail.domain.agents import Agent
@@ -25,7 +24,6 @@ from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.tools import messaging_tools
 from mcp_agent_mail.features.search.service import SearchService
 from mcp_agent_mail.features.search.tools import search_tools
-from mcp_agent_mail.store.view import View
 from tests.features.messaging.office import APP, LIB, NOBODY, Identities
 from tests.mailroom import Mailroom, open_mailroom, token_of
 
@@ -34,7 +32,7 @@ BODY_MAX_BYTES = 3 * 1024 * 1024
 
 @dataclass
 class House:
-    """`neighbours` are pairs of agents that hold overlapping reservations."""
+    """`noted` is every agent that was seen acting."""
 
     room: Mailroom
     identities: Identities
@@ -42,7 +40,6 @@ class House:
     resources: ResourceTable
     contacts: ContactService
     noted: list[str] = field(default_factory=list)
-    neighbours: set[frozenset[int]] = field(default_factory=set)
 
     def proof(self, agent: Agent) -> Credentials:
         return Credentials(via="mcp", agent_token=token_of(agent.name, self.room.project_of(agent)))
@@ -102,11 +99,6 @@ async def refused(awaitable: Any) -> AgentMailError:
 async def open_house(directory: Path, rules: ContactRules | None = None) -> AsyncIterator[House]:
     rules = ContactRules() if rules is None else rules
     async with open_mailroom(directory) as room:
-        neighbours: set[frozenset[int]] = set()
-
-        def overlaps(_: View, agent_id: AgentId, others: Sequence[AgentId]) -> set[AgentId]:
-            return {other for other in others if frozenset((agent_id, other)) in neighbours}
-
         noted: list[str] = []
         identities = Identities(room.store, AgentAuth.OPEN)
         contacts = ContactService(
@@ -122,7 +114,7 @@ async def open_house(directory: Path, rules: ContactRules | None = None) -> Asyn
             note_activity=lambda agent: noted.append(agent.name),
             keep_pace=Pace().keep,
             clock=room.clock,
-            desk=Desk(rules=rules, overlaps=overlaps),
+            desk=Desk(rules=rules),
         )
         tools = ToolTable(
             [
@@ -132,7 +124,7 @@ async def open_house(directory: Path, rules: ContactRules | None = None) -> Asyn
             ]
         )
         resources = ResourceTable(messaging_resources(messaging, identities.caller))
-        yield House(room, identities, tools, resources, contacts, noted, neighbours)
+        yield House(room, identities, tools, resources, contacts, noted)
 
 
 __all__ = ["APP", "LIB", "NOBODY", "House", "open_house", "refused"]

@@ -6,7 +6,7 @@ costly facts are looked up for those alone whom the others do not let in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mcp_agent_mail.core.clock import Micros
@@ -24,24 +24,16 @@ from mcp_agent_mail.domain.contacts import (
 )
 from mcp_agent_mail.domain.messages import NewRecipient
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.contacts.neighbours import overlapping_holders
 from mcp_agent_mail.store.contacts import Concerns
-from mcp_agent_mail.store.view import Tx, View
-
-Overlaps = Callable[[View, AgentId, Sequence[AgentId]], set[AgentId]]
-"""Who of the others holds an active reservation that overlaps one of the agent's."""
-
-
-def no_overlaps(view: View, agent_id: AgentId, others: Sequence[AgentId]) -> set[AgentId]:  # noqa: ARG001  # the port
-    """Where no reservations are known."""
-    return set()
+from mcp_agent_mail.store.view import Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """The rules, and who knows of reservations."""
+    """By which rules mail is let through here."""
 
     rules: ContactRules
-    overlaps: Overlaps = no_overlaps
 
 
 _DEFAULT_RULES = ContactRules()
@@ -147,7 +139,7 @@ def _add_costly(
     if about.thread_id is not None:
         takes_part = tx.acquaintance.taking_part(about.project.id, about.thread_id, [sender_id, *others])
     friends = tx.acquaintance.correspondents(sender_id, Micros(about.now - desk.rules.recent))
-    neighbours = desk.overlaps(tx, sender_id, others)
+    neighbours = overlapping_holders(tx, sender_id, others, about.now)
     return {
         other: replace(
             one,
