@@ -86,6 +86,23 @@ def _recent_files(repository: Repository, tip: str) -> Iterator[tuple[str, str |
     for entry, path in zip(fields, fields, strict=True):
         _, mode, _, blob, _ = entry.split(" ")
         yield path, None if mode == "000000" else blob
+    for path in _passing_files(repository, base, tip):
+        yield path, None
+
+
+def _passing_files(repository: Repository, base: str, tip: str) -> Iterator[str]:
+    """What came and went within the window: at neither end, so that comparing the ends does not show it."""
+    window = f"{base}..{tip}" if base else tip
+    options = ("--first-parent", "--no-renames", "--diff-filter=D", "--format=", "--name-only", "-z")
+    removed = repository.git("log", *options, window, "--", *OWN_FOLDERS).decode("utf-8", "surrogateescape")
+    paths = sorted({path for path in removed.split("\0") if path})
+    if not paths:
+        return
+    asked = "".join(f"{tip}:{path}\n" for path in paths).encode("utf-8", "surrogateescape")
+    answers = repository.git("cat-file", "--batch-check=%(objectname)", stdin=asked).decode().splitlines()
+    for path, answer in zip(paths, answers, strict=True):
+        if answer.endswith(" missing"):
+            yield path
 
 
 def _holds(repository: Repository, path: str, blob: str) -> bool:

@@ -1,0 +1,202 @@
+"""Leases in archives: one file each, which moves when the lease ends, and a snapshot of the live ones beside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.failpoints import FailPoint
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind, NewLease
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.store.ending import end_leases, tell_archive
+from tests.archive_room import ArchiveRoom, git, open_archive_room
+
+LIVE = "file_reservations/id-1.json"
+ENDED = "file_reservations/released/2027/01/0/id-1.json"
+
+
+class Held:
+    """One project, one agent, and what it holds."""
+
+    def __init__(self, room: ArchiveRoom) -> None:
+        self.room = room
+        self.project: Project = room.add_project("/code/app")
+        self.agent: Agent = room.add_agent(self.project, "BlueLake")
+
+    def hold(self, pattern: str = "src/**", kind: LeaseKind = LeaseKind.FILE, ttl_s: int = 3_600) -> Lease:
+        now = self.room.clock()
+        lease = self.room.tx.leases.add(
+            NewLease(
+                project_id=self.project.id,
+                agent_id=self.agent.id,
+                agent=self.agent.name,
+                kind=kind,
+                path_pattern=pattern,
+                keys=LeaseKeys(anchor="src"),
+                exclusive=True,
+                reason="the parser",
+                expires_ts=Micros(now + ttl_s * SECOND),
+            ),
+            now,
+        )
+        tell_archive(self.room.tx, lease, self.project, now, acting=self.agent)
+        return lease
+
+    def end(self, lease: Lease, by: EndedBy = EndedBy.RELEASE) -> None:
+        end_leases(self.room.tx, [lease], by, self.room.clock(), acting=self.agent)
+
+    def revive(self, lease: Lease) -> Lease:
+        now = self.room.clock()
+        ended = self.room.tx.leases.find(lease.id)
+        assert ended is not None
+        back = self.room.tx.leases.regrant(
+            ended,
+            Micros(now + 60 * SECOND),
+            exclusive=True,
+            is_folder=False,
+            keys=LeaseKeys(anchor="src"),
+            reason="again",
+        )
+        tell_archive(self.room.tx, back, self.project, now, acting=self.agent, lapsed_ts=ended.released_ts)
+        return back
+
+    def file(self, path: str) -> dict[str, Any] | None:
+        place = self.room.path(self.project) / path
+        return json.loads(place.read_bytes()) if place.exists() else None
+
+    def snapshot(self) -> dict[str, Any]:
+        path = self.room.path(self.project)
+        value: dict[str, Any] = json.loads(path.with_name(f"{path.name}.leases.json").read_bytes())
+        return value
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Any:
+    with open_archive_room(tmp_path) as room:
+        yield Held(room)
+
+
+def test_a_live_lease_lies_in_its_own_file(held: Held) -> None:
+    held.hold()
+
+    held.room.archive()
+
+    shown = held.file(LIVE)
+    assert shown is not None
+    assert {key: shown[key] for key in ("id", "project", "agent", "path_pattern", "exclusive", "reason")} == {
+        "id": 1,
+        "project": "/code/app",
+        "agent": "BlueLake",
+        "path_pattern": "src/**",
+        "exclusive": True,
+        "reason": "the parser",
+    }
+    assert (shown["released_ts"], shown["fencing"]) == (None, 1)
+
+
+def test_the_file_of_a_lease_moves_when_the_lease_ends(held: Held) -> None:
+    lease = held.hold()
+    held.room.archive()
+
+    held.end(lease)
+    held.room.archive()
+
+    ended = held.file(ENDED)
+    assert held.file(LIVE) is None
+    assert ended is not None
+    assert (ended["ended_by"], ended["released_ts"]) == ("release", "2027-01-15T08:00:00.000000+00:00")
+    assert held.room.verify().is_clean
+
+
+def test_a_lease_that_came_and_went_in_one_batch_leaves_only_its_end(held: Held) -> None:
+    held.end(held.hold())
+
+    held.room.archive()
+
+    assert (held.file(LIVE), held.file(ENDED) is not None) == (None, True)
+    assert held.room.verify().is_clean
+
+
+def test_a_lease_that_is_granted_anew_comes_back_from_the_ended_ones(held: Held) -> None:
+    lease = held.hold()
+    held.end(lease)
+    held.room.archive()
+
+    held.revive(lease)
+    pending = held.room.verify()
+    held.room.archive()
+
+    assert (held.file(LIVE) is not None, held.file(ENDED)) == (True, None)
+    assert (pending.is_clean, held.room.verify().is_clean) == (True, True)
+
+
+def test_a_build_slot_lies_in_a_folder_of_its_own(held: Held) -> None:
+    held.hold("frontend-build", LeaseKind.SLOT)
+
+    held.room.archive()
+
+    shown = held.file("build_slots/id-1.json")
+    assert shown is not None
+    assert (shown["slot"], "path_pattern" in shown) == ("frontend-build", False)
+    assert held.room.verify().is_clean
+
+
+@pytest.mark.parametrize("point", [FailPoint.BEFORE_IMPORT, FailPoint.AFTER_IMPORT, FailPoint.BEFORE_MARK])
+def test_a_kill_while_an_end_is_archived_leaves_no_file_behind(held: Held, point: FailPoint) -> None:
+    lease = held.hold()
+    held.room.archive()
+    held.end(lease)
+
+    held.room.archive_until_killed(point)
+    held.room.archive()
+
+    assert (held.file(LIVE), held.file(ENDED) is not None) == (None, True)
+    assert held.room.verify().is_clean
+
+
+def test_git_finds_nothing_to_say_about_an_archive_that_lost_a_file(held: Held) -> None:
+    lease = held.hold()
+    held.room.archive()
+    held.end(lease)
+
+    held.room.archive()
+
+    assert git(held.room.path(held.project), "status", "--porcelain") == ""
+
+
+def test_the_snapshot_shows_live_leases_and_who_can_hold_some(held: Held) -> None:
+    held.hold("src/app.py")
+    held.end(held.hold("docs/**"))
+
+    held.room.archive()
+
+    snapshot = held.snapshot()
+    assert snapshot["project"] == {"id": 1, "slug": "code-app", "human_key": "/code/app"}
+    assert (snapshot["format"], snapshot["store_id"], snapshot["truncated"]) == (1, held.room.store_id, False)
+    assert snapshot["agents"] == ["BlueLake"]
+    assert [(one["id"], one["path_pattern"], one["exclusive"]) for one in snapshot["leases"]] == [
+        (1, "src/app.py", True)
+    ]
+
+
+def test_a_snapshot_that_a_kill_left_behind_is_written_again_at_the_next_start(held: Held) -> None:
+    lease = held.hold()
+    held.room.archive()
+    held.end(lease)
+    held.room.archive_until_killed(FailPoint.BEFORE_MARK)
+    held.room.archive()
+
+    assert held.snapshot()["leases"] == []
+
+
+def test_a_snapshot_is_no_strange_archive(held: Held) -> None:
+    held.hold()
+
+    held.room.archive()
+
+    assert held.room.verify().findings == ()
