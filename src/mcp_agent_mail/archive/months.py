@@ -16,7 +16,7 @@ from mcp_agent_mail.archive.repository import BRANCH, Repository, sync
 from mcp_agent_mail.core.clock import Micros, to_datetime
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.git import GitFailed
-from mcp_agent_mail.domain.archive_layout import OWN_FOLDERS, month_folders, month_of
+from mcp_agent_mail.domain.archive_layout import FOLDERS_BY_MONTH, month_folders, month_of
 
 EXTRA_MONTHS = 12
 """So many months that somebody brought back stay; a further one puts away the one brought back first."""
@@ -174,9 +174,9 @@ def is_in_force(repository: Repository, kept: KeptMonths) -> bool:
 def cone_folders(repository: Repository, kept: KeptMonths) -> list[str]:
     """The folders Git is to show with all they hold. A file right above one is shown too, as profiles are."""
     agents = [path.removeprefix("agents/") for path in _listed(repository, "agents/")]
-    theirs = [folder for folder in _listed(repository, "") if folder not in OWN_FOLDERS]
+    whole = [folder for folder in _listed(repository, "") if folder not in FOLDERS_BY_MONTH]
     ours = {folder for month in (*kept.months, *kept.extra) for folder in month_folders(month, agents)}
-    return sorted({*theirs, *ours})
+    return sorted({*whole, *ours})
 
 
 def cone_name(folders: Iterable[str]) -> str:

@@ -27,7 +27,10 @@ from mcp_agent_mail.domain.receipts import Receipt
 
 FORMAT_VERSION = 1
 ARCHIVE_FILE = "archive.json"
-OWN_FOLDERS = ("agents", "messages", "receipts", CONTACTS_FOLDER, *FOLDERS.values())
+FOLDERS_BY_MONTH = ("agents", "messages", "receipts", *FOLDERS.values())
+"""What lies in them beside their months (profiles, live leases) lies right above a month's folder."""
+
+OWN_FOLDERS = (*FOLDERS_BY_MONTH, CONTACTS_FOLDER)
 """With `archive.json`, all that the archiver writes; the rest of a repository is its owner's."""
 
 Snapshot = dict[str, Any]  # JSON: the keys stand in the functions below

@@ -12,6 +12,7 @@ import pytest
 from mcp_agent_mail.core.clock import SECOND, Micros, to_datetime
 from mcp_agent_mail.core.failpoints import FailPoint, Reach, no_fault
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.launch import CheckOut
 from mcp_agent_mail.features.archiving.reports import CareFailed, CareTaken, CheckedOut
@@ -117,6 +118,31 @@ def test_mail_after_a_pause_of_months_is_shown_like_any_other(years: Years) -> N
     assert years.shown() == [f"{to_datetime(years.room.clock()):%Y-%m}"]
     assert years.status() == ""
     assert years.room.verify().findings == ()
+
+
+def test_contacts_belong_to_no_month_and_are_always_shown(years: Years) -> None:
+    parties = [
+        {"agent_id": one.id, "name": one.name, "project_id": years.project.id, "project_slug": "", "project": ""}
+        for one in (years.blue, years.others[0])
+    ]
+    snapshot = {
+        "archive_project_id": years.project.id,
+        "id": 1,
+        "source": parties[0],
+        "target": parties[1],
+        "reason": "",
+        "status": "approved",
+        "created_ts": 1,
+        "updated_ts": 1,
+        "expires_ts": None,
+        "acting": None,
+    }
+    years.room._event(years.project, EventKind.CONTACT, snapshot)
+
+    thinned(years)
+
+    assert (years.path / "contacts/BlueLake/RedStone.json").exists()
+    assert years.shown() == MONTHS[-2:]
 
 
 def test_the_index_holds_only_what_is_shown(years: Years) -> None:
