@@ -18,6 +18,7 @@ from mcp_agent_mail.features.upkeep.verify import verify_archives
 from mcp_agent_mail.features.upkeep.verify_store import verify_store
 from tests.crash.clients import LOOKS
 from tests.crash.evidence import Evidence
+from tests.crash.mail_steps import OF_CLIENTS
 from tests.crash.record import Record, Sent
 from tests.served import Connection, Served, git, pause
 
@@ -61,7 +62,7 @@ def faults_after(
 def _store_faults(evidence: Evidence) -> list[str]:
     sent_mail = evidence.record.sent
     rows = {row[0]: row[1:] for row in evidence.rows("SELECT id, subject, body_md FROM messages WHERE NOT is_system")}
-    times = Counter(body for _, body in rows.values())
+    times = Counter(body for _, body in rows.values() if body.startswith(OF_CLIENTS))
     ((check,),) = evidence.rows("PRAGMA integrity_check")
     broken_keys = evidence.rows("PRAGMA foreign_key_check")
     faults = [f"message {sent.message_id} is not in SQLite" for sent in sent_mail if sent.message_id not in rows]

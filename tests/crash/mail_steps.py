@@ -9,6 +9,9 @@ from tests.crash.actor import NAMES, Actor, Step
 from tests.crash.record import Keyed, Record, Sent
 from tests.served import Connection
 
+OF_CLIENTS = "message "
+"""Begins each body that clients write; no two are alike."""
+
 REPEATED = 5
 """So many answered calls with a key are repeated after each restart, besides all that went unanswered."""
 
@@ -69,6 +72,8 @@ def repeat_keyed(connection: Connection, record: Record) -> None:
     for key in (*answered[-REPEATED:], *unanswered):
         call = record.keyed[key]
         found = _payload(connection.call(call.tool, idempotency_key=key, **call.arguments))
+        if found is None:
+            continue
         if call.message_id is None:
             call.message_id = found["id"]
             record.add_sent(_sent(call.arguments, found))
@@ -85,7 +90,7 @@ def _key(actor: Actor) -> dict[str, str]:
 
 
 def _post(actor: Actor, connection: Connection, tool: str, **arguments: Any) -> None:
-    body = f"message {actor.unique()} " + "word " * actor.chance.randint(0, 200)
+    body = f"{OF_CLIENTS}{actor.unique()} " + "word " * actor.chance.randint(0, 200)
     key = arguments.pop("idempotency_key", None)
     arguments |= {"project_key": actor.project, "sender_name": actor.me, "body_md": body}
     call = Keyed(tool, arguments)
@@ -93,15 +98,16 @@ def _post(actor: Actor, connection: Connection, tool: str, **arguments: Any) -> 
         actor.record.begin_keyed(key, call)
         arguments = {**arguments, "idempotency_key": key}
     result = actor.ask(connection, tool, **arguments)
-    if result is not None:
-        payload = _payload(result)
+    if result is not None and (payload := _payload(result)) is not None:
         actor.record.add_sent(_sent(call.arguments, payload))
         call.message_id = payload["id"]
 
 
-def _payload(result: dict[str, Any]) -> dict[str, Any]:
-    payload: dict[str, Any] = result["deliveries"][0]["payload"] if "deliveries" in result else result
-    return payload
+def _payload(result: dict[str, Any]) -> dict[str, Any] | None:
+    """None of a broadcast that found nobody: after months without a sign of life no agent counts as active."""
+    if "deliveries" not in result:
+        return result
+    return result["deliveries"][0]["payload"] if result["deliveries"] else None
 
 
 def _sent(arguments: dict[str, Any], payload: dict[str, Any]) -> Sent:
