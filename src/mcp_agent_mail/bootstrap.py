@@ -147,7 +147,7 @@ def build_services(
         note_activity=identity.touch,
         keep_pace=archiving.pace.keep,
         clock=clock,
-        desk=Desk(rules=contact_rules(settings)),
+        desk=Desk(rules=contact_rules(settings), respects_leases=settings.file_reservations_enforcement_enabled),
     )
     search = SearchService(store)
     leases = _lease_services(settings, store, identity, activity, clock)

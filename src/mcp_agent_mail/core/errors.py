@@ -75,6 +75,10 @@ class ContactBlocked(AgentMailError):
     code = "CONTACT_BLOCKED"
 
 
+class FileReservationConflict(AgentMailError):
+    code = "FILE_RESERVATION_CONFLICT"
+
+
 class QuotaExceeded(AgentMailError):
     code = "QUOTA_EXCEEDED"
 

@@ -34,4 +34,11 @@ LEASE_ROWS = (
         does="How often idle holders are looked for, and expired reservations are moved in the archive.",
         group="Reservations",
     ),
+    Row(
+        name="FILE_RESERVATIONS_ENFORCEMENT_ENABLED",
+        kind=kinds.BOOL,
+        default="true",
+        does="An exclusive reservation beginning with `.mcp-mail/` stops mail to the inboxes it covers; no other does.",
+        group="Reservations",
+    ),
 )

@@ -74,6 +74,7 @@ class Settings:
     file_reservation_activity_grace_seconds: int
     file_reservations_cleanup_enabled: bool
     file_reservations_cleanup_interval_seconds: int
+    file_reservations_enforcement_enabled: bool
     tools_filter_enabled: bool
     tools_filter_profile: str
     tools_filter_mode: str

@@ -198,6 +198,11 @@ class Leases:
         first, beyond = (f"{folder}/", f"{folder}0") if folder else ("\x01", "\U0010ffff")
         return self._list(_BELOW, *standing.values, first, beyond, limit)
 
+    def of_folder(self, project_id: ProjectId, other_than: AgentId, folder: str, limit: int) -> list[Lease]:
+        """Exclusive ones of files, not ended, at `folder` or below it: of other agents than this one."""
+        standing = Standing(project_id=project_id, kind=LeaseKind.FILE, agent_id=other_than, with_shared=False)
+        return [*self.at_anchors(standing, [folder], limit), *self.below(standing, folder, limit)]
+
     def of_agent(self, agent_id: AgentId, *, after_id: int = 0, limit: int) -> list[Lease]:
         """Not ended, of both kinds, by id."""
         return self._list(_OF_AGENT, agent_id, after_id, limit)

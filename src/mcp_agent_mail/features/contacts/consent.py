@@ -34,6 +34,8 @@ class Desk:
     """By which rules mail is let through here."""
 
     rules: ContactRules
+    respects_leases: bool = True
+    """A reservation of `.mcp-mail/…` stops mail to the inboxes it covers."""
 
 
 _DEFAULT_RULES = ContactRules()

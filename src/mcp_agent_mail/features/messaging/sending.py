@@ -36,6 +36,7 @@ from mcp_agent_mail.features.contacts.consent import Circumstances, Desk, Weighe
 from mcp_agent_mail.features.contacts.linking import End, lift_denials
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.messaging.holding import ask_for_held, left_out, require_consent
+from mcp_agent_mail.features.messaging.leased import require_open_inboxes, skip_leased
 from mcp_agent_mail.features.messaging.recipients import (
     NobodyAddressed,
     Sender,
@@ -154,6 +155,8 @@ def _about(tx: Tx, sender: Sender, new: NewMessage, now: Micros) -> Circumstance
 def _with_consent(tx: Tx, desk: Desk, of: tuple[Sender, NewMessage], chosen: list[NewRecipient], now: Micros) -> Letter:
     """All or nothing: one recipient who neither takes the mail nor may be asked refuses the message."""
     sender, new = of
+    if desk.respects_leases:
+        require_open_inboxes(tx, sender.agent, chosen, now)
     about = _about(tx, sender, new, now)
     weighed = weigh(tx, desk, about, chosen)
     held: list[Weighed] = []
@@ -179,9 +182,10 @@ def _broadcast(tx: Tx, desk: Desk, of: tuple[Sender, NewMessage], named: Named, 
     by_name = choose_named(tx, sender, named, now) if chosen else []
     for one in by_name:
         chosen.setdefault(one.agent.id, one)
+    leased = skip_leased(tx, sender.agent, chosen, now) if desk.respects_leases else []
     about = _about(tx, sender, new, now)
     weighed = weigh(tx, desk, about, list(chosen.values()))
-    refused = [left_out(one) for one in weighed.values()]
+    refused = [*leased, *(left_out(one) for one in weighed.values())]
     return Letter(
         sender=sender,
         new=new,
