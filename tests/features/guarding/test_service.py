@@ -14,6 +14,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.caller import AgentAuth, Caller, CallerKind, TokenMissing
+from mcp_agent_mail.domain.guard_events import read_guard_event
 from mcp_agent_mail.domain.lease_keys import keys_of
 from mcp_agent_mail.domain.leases import LeaseKind, NewLease
 from mcp_agent_mail.domain.patterns import stored_pattern
@@ -225,7 +226,7 @@ async def test_a_report_that_is_none_stores_nothing_of_its_lot(tmp_path: Path, f
 
 async def test_only_the_newest_of_a_project_are_kept(tmp_path: Path) -> None:
     async with _post(tmp_path) as post:
-        events = [guarding.read_guard_event(post.event(n, ts=str(n)), post.room.clock()) for n in range(1, 9)]
+        events = [read_guard_event(post.event(n, ts=str(n)), post.room.clock()) for n in range(1, 9)]
 
         def unit(tx: Any) -> list[str]:
             kept = GuardEvents(tx.guard_events._connection, kept=3)
