@@ -14,4 +14,6 @@ folder=$(git config --type=path --get-all core.hooksPath | grep -vxF -e "$here" 
 [ -n "$folder" ] || folder=$(git rev-parse --git-common-dir)/hooks
 
 [ -x "$folder/$hook" ] || exit 0
+# This very folder, written in another way: nobody else's hook is meant, and we would run ourselves for ever.
+[ "$(cd "$folder" && pwd -P)" != "$(cd "$(dirname "$0")" && pwd -P)" ] || exit 0
 exec "$folder/$hook" "$@"

@@ -215,6 +215,14 @@ def test_a_server_side_hook_is_forwarded_only_where_there_is_one(code: Code) -> 
     assert "post-receive" not in names
 
 
+def test_our_own_folder_written_in_another_way_does_not_run_itself_for_ever(husky: Code) -> None:
+    husky.git("config", "core.hooksPath", ".git/../.git/agent-mail/hooks")
+    husky.install()
+
+    assert husky.commit().returncode == 0
+    assert husky.told("guard") == ["guard hook pre-commit"]
+
+
 def test_a_repository_that_is_moved_keeps_its_other_hooks_and_says_that_the_guard_is_off(husky: Code) -> None:
     husky.install()
     moved = husky.top.with_name("moved [away]*")
