@@ -1,4 +1,4 @@
-"""The guard beside a real server: its live leases decide, what it did is recorded there, and a stop is survived."""
+"""The guard beside a real server: its live leases decide, and what the guard did is recorded there."""
 
 from __future__ import annotations
 
@@ -10,75 +10,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.served import Connection, Served, git, pause
-
-PROFILE = {"program": "tests", "model": "none"}
-WITHIN_S = 60.0
-
-
-class Room:
-    """A server, a repository that is a project, and two agents."""
-
-    def __init__(self, server: Served, code: Path) -> None:
-        self.server = server
-        self.code = code
-        code.mkdir()
-        git(code, "init", "-q", "-b", "main")
-        git(code, "config", "user.name", "Grace")
-        git(code, "config", "user.email", "grace@example.com")
-        for name in ("pre-commit", "pre-push"):
-            hook = code / ".git" / "hooks" / name
-            hook.parent.mkdir(exist_ok=True)
-            hook.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m mcp_agent_mail guard hook {name} "$@"\n')
-            hook.chmod(0o755)
-        self.call("ensure_project", human_key=str(code))
-        for name in ("BlueLake", "RedStone"):
-            self.call("register_agent", project_key=str(code), name=name, **PROFILE)
-
-    def call(self, tool: str, /, **arguments: Any) -> Any:
-        with self.server.connect() as connection:
-            return connection.call(tool, **arguments)
-
-    def hold(self, *paths: str, agent: str = "RedStone", **more: Any) -> Any:
-        return self.call(
-            "file_reservation_paths", project_key=str(self.code), agent_name=agent, paths=list(paths), **more
-        )
-
-    def run(self, *command: str, **settings: str) -> subprocess.CompletedProcess[str]:
-        environ = {**self.server.environment(), "HOME": str(self.server.root.parent), "AGENT_NAME": "BlueLake"}
-        return subprocess.run(
-            command,
-            cwd=self.code,
-            env={**environ, **settings},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=WITHIN_S,
-        )
-
-    def commit(self, *paths: str, **settings: str) -> subprocess.CompletedProcess[str]:
-        for path in paths:
-            file = self.code / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(os.urandom(4).hex())
-        git(self.code, "add", "-A")
-        return self.run("git", "commit", "-qm", "change", **settings)
-
-    def check(self, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-        return self.run(sys.executable, "-m", "mcp_agent_mail", "guard", "check", *arguments, **settings)
-
-    def log(self, *arguments: str) -> list[dict[str, Any]]:
-        done = self.run(sys.executable, "-m", "mcp_agent_mail", "guard", "log", "--json", *arguments)
-        assert done.returncode == 0, done.stderr
-        events: list[dict[str, Any]] = json.loads(done.stdout)["events"]
-        return events
-
-    def spooled(self) -> list[Path]:
-        return list(self.server.root.glob("guard-spool/*.json"))
+from tests.e2e.guard_room import Room
+from tests.served import Connection, Served, git
 
 
 @pytest.fixture
@@ -247,11 +183,3 @@ def test_what_answers_may_be_somebody_else(room: Room) -> None:
         thread.join()
 
     assert "no agent-mail server" in done.stderr
-
-
-def wait_until(is_so: Any) -> None:
-    for _ in range(3_000):
-        if is_so():
-            return
-        pause()
-    raise AssertionError("it never happened")
