@@ -69,7 +69,7 @@ def test_nor_in_a_negated_one(bracket: str) -> None:
         ("[[:digit:]x]", "5x", ":d"),
         ("[[:x]", "[:x", "]"),
         ("[\u00e0-\u00ff]", "\u00e9", "e"),
-        ("[!/]", "a", "/"),
+        ("[!a]", "b", "/a"),
     ],
 )
 def test_a_bracket_holds_what_git_says(bracket: str, inside: str, outside: str) -> None:

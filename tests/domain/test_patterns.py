@@ -105,6 +105,8 @@ def test_a_path_without_wildcards_counts_as_a_folder_where_the_workspace_has_one
     assert meet("src", "*.py", folder=True)
     assert not meet("src", "*.py", folder=False)
     assert not meet("src", "docs/*.py", folder=True)
+    assert meet("a\\*", "*.py", folder=True)
+    assert not meet("a*", "[b].py", folder=True)
 
 
 def test_letter_case_is_ignored_where_the_repository_ignores_it() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from mcp_agent_mail.domain.pattern_chars import ANY, BRACKET, Atom, atoms_meet, fold, less_dot, read_bracket
 from mcp_agent_mail.domain.pattern_gaps import Piece, meet
@@ -38,7 +39,7 @@ class Glob:
     def pieces(self, work: Work) -> tuple[Piece, ...]:
         """What stands between the stars; plain pieces are strings."""
         if self._pieces is None:
-            work.spend(len(self.text) // 2)
+            work.spend(4 + len(self.text) // 2)
             if not self.text.isascii():
                 # A wide range can hold every cased letter of Unicode.
                 work.spend(self.text.count("[") * 1_000 * self.ignore_case)
@@ -82,12 +83,18 @@ def has_special(text: str) -> bool:
     return _SPECIAL.search(text) is not None
 
 
+@lru_cache(maxsize=4096)
+def _glob(text: str, *, ignore_case: bool) -> Glob:
+    """Names like `*.py` stand in many patterns: one Glob serves them all, and is read once."""
+    return Glob(text, ignore_case=ignore_case)
+
+
 def read_name(text: str, *, ignore_case: bool) -> Name:
     """One readable segment: what it is without wildcards, or a Glob."""
     if not has_special(text):
         return fold(text) if ignore_case else text
     if "*" in text or "?" in text or "[" in text:
-        glob = Glob(text, ignore_case=ignore_case)
+        glob = _glob(text, ignore_case=ignore_case)
         if "\\" not in text or _has_wildcard(text):
             return glob
     plain = re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)
@@ -116,29 +123,30 @@ def _read_pieces(text: str, *, ignore_case: bool) -> tuple[Piece, ...]:
 
 
 def names_meet(a: Name, b: Name, work: Work) -> bool:
-    """Whether some name of a file or folder fits both."""
+    """Whether some name of a file or folder fits both, where neither is void."""
     if isinstance(a, str):
-        work.spend(1)
-        return a == b if isinstance(b, str) else _glob_holds(b, a, work)
+        if isinstance(b, str):
+            work.spend(1)
+            return a == b
+        return _glob_holds(b, a, work)
     if isinstance(b, str):
         return _glob_holds(a, b, work)
-    work.spend(2)
-    if not _ends_agree(a, b) or a.is_void(work) or b.is_void(work):
+    work.spend(5)
+    if not _ends_agree(a, b):
         return False
     one, other = a.pieces(work), b.pieces(work)
-    if len(one) > 1 and len(other) > 1:
-        return meet(one, other, _atoms_meet, work)
-    if len(one) > 1 or (len(other) == 1 and len(other[0]) < len(one[0])):
+    if len(one) > 1:
         one, other = other, one
-    if len(one[0]) <= 2:
-        return any(meet((piece,), other, _atoms_meet, work) for piece in _less_dots(one[0]))
-    return meet(one, other, _atoms_meet, work)
+    if len(one) > 1 or len(one[0]) > 2:
+        return meet(one, other, _atoms_meet, work)
+    return any(meet((piece,), other, _atoms_meet, work) for piece in _less_dots(one[0]))
 
 
 def _glob_holds(glob: Glob, name: str, work: Work) -> bool:
-    work.spend(1)
+    work.spend(2)
     if not (name.startswith(glob.prefix) and name.endswith(glob.suffix)):
         return False
+    work.spend(2)
     return meet((name,), glob.pieces(work), _atoms_meet, work)
 
 

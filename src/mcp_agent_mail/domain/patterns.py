@@ -30,8 +30,25 @@ __all__ = [
     "stored_pattern",
 ]
 
-Reading = tuple[Piece, ...]
-"""Names, with gaps for any number of folders (`**`) between the pieces."""
+
+class Reading:
+    """One way to take a pattern: names, with gaps for any number of folders (`**`) between the pieces."""
+
+    __slots__ = ("_is_void", "above", "pieces")
+
+    def __init__(self, pieces: Sequence[Sequence[Name]]) -> None:
+        self.pieces: tuple[Piece, ...] = tuple(tuple(piece) for piece in pieces)
+        self.above: tuple[Piece, ...] = (*self.pieces, ())
+        """The same, and all below."""
+        self._is_void: bool | None = None
+
+    def is_void(self, budget: Work) -> bool:
+        """No path at all fits, because no name fits one of the names."""
+        if self._is_void is None:
+            globs = [name for piece in self.pieces for name in piece if isinstance(name, Glob)]
+            budget.spend(2 * len(globs))
+            self._is_void = any(glob.is_void(budget) for glob in globs)
+        return self._is_void
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,9 +144,9 @@ def last_names(pattern: Pattern) -> dict[str, bool] | None:
     """
     names: dict[str, bool] = {}
     for reading in pattern.readings:
-        if not reading[-1]:
+        if not reading.pieces[-1]:
             return None
-        last = reading[-1][-1]
+        last = reading.pieces[-1][-1]
         if isinstance(last, Glob):
             names[last.suffix] = True
         else:
@@ -141,17 +158,16 @@ def last_names(pattern: Pattern) -> dict[str, bool] | None:
 
 
 def _readings_meet(a: Reading, b: Reading, budget: Work) -> bool:
-    budget.spend(2)
-    return not _is_void(a, budget) and not _is_void(b, budget) and meet(a, b, names_meet, budget)
+    budget.spend(4)
+    return not a.is_void(budget) and not b.is_void(budget) and meet(a.pieces, b.pieces, names_meet, budget)
 
 
 def _covers_some(pattern: Pattern, names: tuple[str, ...], budget: Work) -> bool:
     """Whether the pattern matches the path of these names or a folder above: something may follow the match."""
-    return bool(names) and any(meet((names,), (*reading, ()), names_meet, budget) for reading in pattern.readings)
-
-
-def _is_void(reading: Reading, budget: Work) -> bool:
-    return any(isinstance(name, Glob) and name.is_void(budget) for piece in reading for name in piece)
+    if not names:
+        return False
+    budget.spend(2 + len(names) // 32)
+    return any(meet((names,), reading.above, names_meet, budget) for reading in pattern.readings)
 
 
 def _build(parts: PatternText, *, is_folder: bool, ignore_case: bool) -> Pattern:
@@ -163,22 +179,25 @@ def _build(parts: PatternText, *, is_folder: bool, ignore_case: bool) -> Pattern
     names = [read_name(segment, ignore_case=ignore_case) for segment in parts.segments]
     below = _names_above_all(names, parts)
     is_literal = below is None and all(isinstance(name, str) for name in names)
-    main = _literal_reading(below, is_tree=True) if below is not None else _wildcard_reading(names, parts)
-    if is_literal and is_folder:
-        main = (*main, ())
+    if below is not None:
+        main = _literal_reading(below, is_tree=True)
+    elif is_literal:
+        main = _literal_reading(names, is_tree=is_folder)
+    else:
+        main = _wildcard_reading(names, parts)
     by_name = _very_name(parts, is_tree=is_literal and is_folder, ignore_case=ignore_case)
     path = below if below is not None else names if is_literal else None
     known = _leading(path[:-1] if path is not None else names)
     folders = [known]
-    if by_name is not None and tuple(by_name[0][: len(known)]) != known:
-        folders.append(tuple(by_name[0][: len(known)]))
+    if by_name is not None and by_name.pieces[0][: len(known)] != known:
+        folders.append(tuple(by_name.pieces[0][: len(known)]))
     return Pattern(
         text=text,
         ignore_case=ignore_case,
         is_folder=is_folder,
         is_literal=is_literal,
         plain="/".join(map(str, path)) + "/" if path is not None and by_name is None else None,
-        readings=(main,) if by_name is None or by_name == main else (main, by_name),
+        readings=(main,) if by_name is None else (main, by_name),
         folders=tuple(folders),
     )
 
@@ -211,12 +230,12 @@ def _names_above_all(names: Sequence[Name], parts: PatternText) -> Sequence[Name
 
 
 def _literal_reading(names: Sequence[Name], *, is_tree: bool) -> Reading:
-    return (tuple(names), ()) if is_tree else (tuple(names),)
+    return Reading([names, ()] if is_tree else [names])
 
 
 def _wildcard_reading(names: Sequence[Name], parts: PatternText) -> Reading:
-    """Rules 2 and 3, as a line of .gitignore; a final `/` is read as `/**`, and that means something below."""
-    is_bound = parts.is_rooted or parts.ends_in_slash or "/" in parts.text or not isinstance(names[0], Glob)
+    """Rule 2, as a line of .gitignore; a final `/` is read as `/**`, and that means something below."""
+    is_bound = "/" in parts.text
     pieces: list[list[Name]] = [[]] if is_bound else [[], []]
     for name in names:
         if not (isinstance(name, Glob) and name.is_any_depth()):
@@ -227,7 +246,7 @@ def _wildcard_reading(names: Sequence[Name], parts: PatternText) -> Reading:
         pieces.append([])
     if not pieces[-1]:
         pieces[-1].append(EVERY_NAME)
-    return tuple(tuple(piece) for piece in pieces)
+    return Reading(pieces)
 
 
 def _very_name(parts: PatternText, *, is_tree: bool, ignore_case: bool) -> Reading | None:
