@@ -165,6 +165,46 @@ def test_a_command_that_a_signal_ends_ends_am_run_with_its_number(post: Post) ->
     assert is_free(post, "default")
 
 
+IN_A_TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
+COUNTS = """
+import os, signal
+def count(*_):
+    times.append(1)
+    os.kill(os.getppid(), signal.SIGINT)
+    os.kill(os.getppid(), signal.SIGUSR1)
+times, passed_on = [], []
+signal.signal(signal.SIGINT, count)
+signal.signal(signal.SIGUSR1, lambda *_: passed_on.append(1))
+print("ready", flush=True)
+while not passed_on:
+    signal.pause()
+print("times", len(times), flush=True)
+"""
+"""`am run` hears SIGINT once more, for sure after the command did; passed on, it would come before SIGUSR1."""
+
+
+def test_ctrl_c_in_a_terminal_reaches_the_command_once(post: Post) -> None:
+    command = [sys.executable, "-m", "mcp_agent_mail", "run", "terminal", "--", sys.executable, "-c", COUNTS]
+    running = subprocess.Popen(
+        [sys.executable, "-c", IN_A_TERMINAL, *command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**post.server.environment(), "AGENT_NAME": "BlueLake", "AGENT_MAIL_PROJECT": post.project},
+        bufsize=0,
+    )
+    assert running.stdin is not None
+    assert running.stdout is not None
+    said = b""
+    while b"ready" not in said:
+        said += running.stdout.read(1)
+
+    out, _ = running.communicate(b"\x03")
+
+    assert b"times 1" in out
+    assert running.returncode == 0
+    assert is_free(post, "terminal")
+
+
 # --- A slot in use -------------------------------------------------------------------------------
 
 
