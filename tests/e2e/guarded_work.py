@@ -234,6 +234,17 @@ def pushes_are_judged(work: Work) -> None:
     work.git("reset", "--quiet", "--hard", "origin/main", cwd=work.one)
 
 
+def the_server_goes_down(work: Work) -> None:
+    work.server.await_drained()
+    work.server.stop()
+
+    refused = work.try_commit(work.one, "BlueLake", "src/held.py")
+
+    assert refused.returncode == 1, refused.stderr
+    assert "snapshot" in refused.stderr
+    work.must_commit(work.one, "BlueLake", "src/free.py")
+
+
 def the_guard_goes(work: Work) -> None:
     assert [work.guard("uninstall", top) for top in (work.one, work.two)] == [{"removed": True, "left": []}] * 2
     assert "agent-mail" not in work.git("config", "--local", "--list", cwd=work.one)

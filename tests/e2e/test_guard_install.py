@@ -74,6 +74,7 @@ def test_a_days_work(tmp_path: Path, prepare: Callable[[Work, Path], None]) -> N
         guarded_work.a_rename_counts_for_both_names(work)
         guarded_work.a_merge_and_a_rebase_bring_the_other_side(work)
         guarded_work.pushes_are_judged(work)
+        guarded_work.the_server_goes_down(work)
         guarded_work.the_guard_goes(work)
 
         assert {clone: hook_files(clone) for clone in (work.one, work.two)} == before

@@ -25,7 +25,7 @@ _HOOK = """#!/bin/sh
 echo "$*" >> "$RECORDS/former"
 cat >> "$RECORDS/former.input"
 pwd > "$RECORDS/former.cwd"
-env | grep -E '^(GIT_|MARK)' | sort > "$RECORDS/former.env"
+env | grep -E '^(GIT_|MARK)' | grep -v DATE | sort > "$RECORDS/former.env"
 exit "${FORMER_ANSWER:-0}"
 """
 
