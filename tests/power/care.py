@@ -129,7 +129,7 @@ def _faults(room: ArchiveRoom, answered: set[int]) -> list[str]:
         f"{failed.project}: {failed.message}" for failed in room.reports if isinstance(failed, Failed | CareFailed)
     ]
     faults += [f"{found.check}: {found.problem}: {found.path}" for found in room.verify().findings[:5]]
-    for place in sorted(place for place in (room.root / "projects").iterdir() if place.is_dir()):
+    for place in sorted(place for place in (room.root / "projects").glob("*") if place.is_dir()):
         faults += _faults_of_archive(place)
     return faults
 
