@@ -32,6 +32,8 @@ MAX_HELD_BYTES_OF_PAIR = 2 * 1024 * 1024
 """... and their bodies; one fits whatever its size. Approval delivers them all in one short unit of work."""
 MAX_HELD_OF_TARGET = 1_000
 """Messages that wait for one recipient, whoever sent them."""
+MAX_HELD_OF_MESSAGE = 50
+"""Recipients of one message whose copies are held: each costs a request, all in one unit of work."""
 MAX_REQUESTS_OF_TARGET = 500
 """Requests that stand before one agent and wait for its answer."""
 MAX_LINKS_OF_SOURCE = 10_000

@@ -116,6 +116,15 @@ async def test_the_denier_lifts_its_denial_by_writing_to_that_sender(house: Hous
     assert [link["status"] for link in await house.links("BlueLake")] == ["expired"]
 
 
+async def test_asking_the_denied_sender_for_a_contact_lifts_the_denial_too(house: House) -> None:
+    await house.ask()
+    await house.answer(accept=False)
+
+    await house.ask(source="RedStone", target="BlueLake")
+
+    assert (await house.send())["held"] == []
+
+
 async def test_a_broadcast_of_the_denier_lifts_nothing(house: House) -> None:
     await house.ask()
     await house.answer(accept=False)

@@ -9,9 +9,10 @@ import pytest
 
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import Credentials
-from mcp_agent_mail.domain.contacts import MAX_HELD_OF_PAIR
+from mcp_agent_mail.domain.contacts import MAX_HELD_OF_MESSAGE, MAX_HELD_OF_PAIR
 from mcp_agent_mail.store.soundness import find_faults
 from tests.features.contacts.house import LIB, NOBODY, House, refused
+from tests.mailroom import add_agent
 
 WORD = "xylophone"
 
@@ -149,6 +150,21 @@ async def test_so_much_waits_of_one_sender_and_no_more(house: House) -> None:
     assert error.data["reason"].startswith("RedStone takes mail from its contacts only")
     assert house.everything() == before
     await house.send(sender_name="GreenField")
+
+
+async def test_so_many_recipients_of_one_message_are_asked_and_no_more(house: House) -> None:
+    room = house.room
+    names = [f"Closed{number}" for number in range(MAX_HELD_OF_MESSAGE + 1)]
+    await room.store.write(lambda tx: [add_agent(tx, room.app, name) for name in names])
+    for name in names:
+        await house.policy(name, "contacts_only")
+    before = house.everything()
+
+    error = await refused(house.send(to=names))
+
+    assert (error.code, error.data["max"]) == ("QUOTA_EXCEEDED", MAX_HELD_OF_MESSAGE)
+    assert house.everything() == before
+    assert len((await house.send(to=names[1:]))["held"]) == MAX_HELD_OF_MESSAGE
 
 
 async def test_large_bodies_fill_the_queue_sooner_and_one_always_fits(house: House) -> None:

@@ -10,6 +10,7 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.contacts import (
     MAX_HELD_BYTES_OF_PAIR,
+    MAX_HELD_OF_MESSAGE,
     MAX_HELD_OF_PAIR,
     MAX_HELD_OF_TARGET,
     REQUEST_TTL_S,
@@ -41,6 +42,13 @@ def require_consent(tx: Tx, about: Circumstances, weighed: Mapping[AgentId, Weig
             raise _refusal(verdict, about, everyone)
     if not hold:
         raise _refusal(Verdict.CONTACT_REQUIRED, about, everyone)
+    if len(everyone) > MAX_HELD_OF_MESSAGE:
+        raise TooMuchHeld(
+            f"{len(everyone)} recipients would have to approve you first; at most {MAX_HELD_OF_MESSAGE} of one message "
+            "are asked. Nothing was sent.",
+            hint="Name fewer of them at a time, or ask them with request_contact before.",
+            data={"waiting": len(everyone), "max": MAX_HELD_OF_MESSAGE, "reason": everyone[0].reason},
+        )
     for one in everyone:
         _require_room(tx, about, one)
     return everyone

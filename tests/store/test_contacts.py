@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.domain.contacts import LinkStatus, Relation
+from mcp_agent_mail.store import contacts, held
+from tests.mailroom import Mailroom, open_mailroom
+
+
+@pytest.fixture
+async def room(tmp_path: Path) -> AsyncIterator[Mailroom]:
+    async with open_mailroom(tmp_path) as opened:
+        yield opened
+
+
+async def put(room: Mailroom, status: LinkStatus, expires_ts: Micros | None = None, reason: str = "") -> int:
+    contact = await room.store.write(
+        lambda tx: tx.contacts.put(
+            room.blue.id, room.fox.id, status=status, reason=reason, expires_ts=expires_ts, now=tx.now()
+        )
+    )
+    return contact.id
+
+
+async def test_a_link_is_one_row_whatever_becomes_of_it(room: Mailroom) -> None:
+    first = await put(room, LinkStatus.PENDING, reason="one")
+    room.clock.step()
+
+    again = await put(room, LinkStatus.APPROVED, Micros(room.clock.now + SECOND), reason="two")
+
+    contact = room.store.read(lambda view: view.contacts.find(room.blue.id, room.fox.id))
+    assert contact is not None
+    assert first == again == contact.id
+    assert (contact.source.name, contact.target.name, contact.target.project_slug) == (
+        "BlueLake",
+        "QuietFox",
+        "code-lib",
+    )
+    assert (contact.reason, contact.updated_ts - contact.created_ts) == ("two", SECOND)
+
+
+async def test_what_a_send_must_look_into_is_told_of_each_side(room: Mailroom) -> None:
+    def concerns() -> list[tuple[bool, bool]]:
+        return room.store.read(lambda view: [tuple(view.contacts.concerns(one.id)) for one in (room.blue, room.fox)])  # type: ignore[misc]
+
+    assert concerns() == [(False, False), (False, False)]
+    await put(room, LinkStatus.BLOCKED)
+    assert concerns() == [(True, False), (False, True)]
+
+    lifted = await room.store.write(lambda tx: tx.contacts.lift(room.fox.id, [room.blue.id, room.red.id], tx.now()))
+
+    assert [one.relation(room.clock.now) for one in lifted] == [Relation.EXPIRED]
+    assert concerns() == [(True, False), (False, False)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "values", "index"),
+    [
+        ("_CONCERNS", {"agent": 1}, "contacts_denied"),
+        ("_LINKS", (1, "[2]"), "sqlite_autoindex_contacts_1"),
+        ("_INBOUND", (1, 10), "contacts_target"),
+        ("_OUTBOUND", (1, 10), "sqlite_autoindex_contacts_1"),
+        ("_ELSEWHERE", {"source": 1, "name": "x", "now": 1, "limit": 2}, "sqlite_autoindex_contacts_1"),
+    ],
+)
+async def test_links_are_found_by_an_index(room: Mailroom, sql: str, values: object, index: str) -> None:
+
+    plan = room.store._reading.execute(f"EXPLAIN QUERY PLAN {getattr(contacts, sql)}", values).fetchall()  # type: ignore[arg-type]
+
+    assert index in str(plan)
+    assert "SCAN c" not in str(plan)
+
+
+@pytest.mark.parametrize(
+    ("sql", "values"),
+    [
+        ("_OF_PAIR", {"source": 1, "target": 2}),
+        ("_COUNT_FOR", (1,)),
+        ("_LIST_FOR", {"target": 1, "after": 0, "limit": 1}),
+        ("_LIST_BY", {"source": 1, "after": 0, "limit": 1}),
+    ],
+)
+async def test_held_mail_is_found_by_its_index(room: Mailroom, sql: str, values: object) -> None:
+
+    plan = room.store._reading.execute(f"EXPLAIN QUERY PLAN {getattr(held, sql)}", values).fetchall()  # type: ignore[arg-type]
+
+    assert "recipients_held" in str(plan)
+    assert "SCAN m" not in str(plan)
