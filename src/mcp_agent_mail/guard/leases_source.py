@@ -116,12 +116,12 @@ class LeasesSource:
 
         agent = _agent_of(question.committer, found.get("agents") or ())
         try:
-            leases = _holdings(found["leases"], Neighbourhood(question.paths))
+            leases = _holdings(found["leases"], Neighbourhood(question.paths), agent)
             held = held_paths(question.paths, agent, leases, self._now, Work(_WORK_STEPS))
             age = _age(self._now, found["as_of"])
         except PatternsTooHard as too_hard:
             raise CannotTell(f"{self.why_no_server}, and {too_hard.message}") from too_hard
-        except (KeyError, TypeError, ValueError) as unreadable:
+        except (AttributeError, KeyError, TypeError, ValueError) as unreadable:
             raise CannotTell(f"{self.why_no_server}, and the snapshot of the leases cannot be read") from unreadable
         source = f"a snapshot of the leases, {age} ({self.why_no_server})"
         return Answer(agent=agent, held=held, held_count=len(held), source=source)
@@ -156,10 +156,12 @@ def _holding(item: Json) -> Holding:
     )
 
 
-def _holdings(items: Json, near: Neighbourhood) -> Iterator[Holding]:
+def _holdings(items: Json, near: Neighbourhood, agent: str | None) -> Iterator[Holding]:
     """Those that can matter: most of a large snapshot need not become an object."""
+    me = agent.lower() if agent is not None else None
     for item in items:
-        if near.has(item["path_pattern"], ignore_case=bool(item["ignore_case"])):
+        can_matter = item["exclusive"] or item["agent"].lower() == me
+        if can_matter and near.has(item["path_pattern"], ignore_case=item["ignore_case"]):
             yield _holding(item)
 
 
