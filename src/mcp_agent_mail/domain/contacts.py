@@ -29,7 +29,9 @@ REQUEST_TTL_S = 604_800
 MAX_HELD_OF_PAIR = 25
 """Messages of one sender that wait for one recipient ..."""
 MAX_HELD_BYTES_OF_PAIR = 2 * 1024 * 1024
-"""... and their bodies; one fits whatever its size. Approval delivers them all in one short unit of work."""
+"""... and their bodies; one fits whatever its size. Approval delivers them all in one short unit of work ..."""
+MAX_HELD_COPIES_OF_PAIR = 2_000
+"""... that writes every recipient of each of them into the archive's events: so many, and one message more."""
 MAX_HELD_OF_TARGET = 1_000
 """Messages that wait for one recipient, whoever sent them."""
 MAX_HELD_OF_MESSAGE = 50

@@ -21,7 +21,11 @@ SELECT r.message_id, m.project_id, r.kind, m.thread_id, m.topic, a.project_id {_
 CROSS JOIN agents a ON a.id = r.agent_id
 WHERE {_WAITING} AND m.sender_id = :source ORDER BY r.message_id
 """
-_SIZE_OF_PAIR = f"SELECT count(*), coalesce(sum(m.body_bytes), 0) {_FROM} WHERE {_WAITING} AND m.sender_id = :source"
+_SIZE_OF_PAIR = f"""
+SELECT count(*), coalesce(sum(m.body_bytes), 0),
+       coalesce(sum((SELECT count(*) FROM recipients other WHERE other.message_id = m.id)), 0)
+{_FROM} WHERE {_WAITING} AND m.sender_id = :source
+"""
 _COUNT_FOR = """
 SELECT count(*) FROM recipients INDEXED BY recipients_held
 WHERE agent_id = ? AND delivery_seq IS NULL AND refused_ts IS NULL
@@ -55,10 +59,11 @@ WHERE c.source_id = :source AND r.message_id > :after ORDER BY r.message_id, r.a
 
 
 class Waiting(NamedTuple):
-    """How much of one sender waits for one recipient."""
+    """How much of one sender waits for one recipient; `copies` are all of those messages, whoever gets them."""
 
     messages: int
     body_bytes: int
+    copies: int
 
 
 def _held(row: tuple[Any, ...]) -> HeldMail:

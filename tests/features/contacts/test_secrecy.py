@@ -174,6 +174,18 @@ async def test_large_bodies_fill_the_queue_sooner_and_one_always_fits(house: Hou
     assert (await refused(house.send())).code == "QUOTA_EXCEEDED"
 
 
+async def test_messages_to_many_fill_the_queue_sooner(house: House) -> None:
+    room = house.room
+    names = [f"Open{number}" for number in range(499)]
+    await room.store.write(lambda tx: [add_agent(tx, room.app, name) for name in names])
+    await house.policy("RedStone", "contacts_only")
+    for _ in range(4):
+        await house.send(to=["RedStone", *names])
+
+    assert (await refused(house.send())).code == "QUOTA_EXCEEDED"
+    assert len((await house.answer(accept=True))["delivered"]) == 4
+
+
 async def test_the_store_is_sound_with_mail_held_delivered_and_returned(house: House) -> None:
     await hold(house)
     await house.answer(accept=True)

@@ -10,6 +10,7 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.contacts import (
     MAX_HELD_BYTES_OF_PAIR,
+    MAX_HELD_COPIES_OF_PAIR,
     MAX_HELD_OF_MESSAGE,
     MAX_HELD_OF_PAIR,
     MAX_HELD_OF_TARGET,
@@ -99,10 +100,14 @@ def _require_room(tx: Tx, about: Circumstances, one: Weighed) -> None:
     target = one.recipient
     waiting = tx.held.waiting(about.sender.id, target.agent.id)
     name = shown_name(target.agent.name, target.project.id, target.project.slug, about.project.id)
-    if waiting.messages >= MAX_HELD_OF_PAIR or waiting.body_bytes >= MAX_HELD_BYTES_OF_PAIR:
+    if (
+        waiting.messages >= MAX_HELD_OF_PAIR
+        or waiting.body_bytes >= MAX_HELD_BYTES_OF_PAIR
+        or waiting.copies >= MAX_HELD_COPIES_OF_PAIR
+    ):
         raise TooMuchHeld(
-            f"{waiting.messages} of your messages ({waiting.body_bytes} bytes) wait for {name}'s approval already; "
-            "nothing was sent.",
+            f"{waiting.messages} of your messages ({waiting.body_bytes} bytes, {waiting.copies} copies) wait for "
+            f"{name}'s approval already; nothing was sent.",
             hint=f"Wait until {name} has answered your contact request, or write to Human.",
             data={"agent": name, "waiting": waiting.messages, "max": MAX_HELD_OF_PAIR, "reason": one.reason},
         )
