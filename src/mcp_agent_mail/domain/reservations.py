@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import Conflict, QuotaExceeded
 from mcp_agent_mail.core.ids import AgentId, LeaseId
-from mcp_agent_mail.domain.lease_keys import Probe, keys_of, probe_of
+from mcp_agent_mail.domain.lease_keys import Probe, probe_of
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.patterns import Pattern, Work, overlap, stored_pattern
 
@@ -75,41 +74,6 @@ def holders_of(
             wanted.pattern, patterns.of(lease), work
         ):
             yield lease
-
-
-class LeaseIndex:
-    """Many leases in memory, found by their keys: for calls that are too large for the store's index."""
-
-    def __init__(self) -> None:
-        self._by_anchor: dict[str, dict[str, list[Lease]]] = defaultdict(lambda: defaultdict(list))
-        self._below: dict[str, list[str]] = defaultdict(list)
-
-    def add(self, lease: Lease, pattern: Pattern) -> None:
-        keys = keys_of(pattern)
-        if keys.anchor not in self._by_anchor:
-            for folder in _folders_above(keys.anchor):
-                self._below[folder].append(keys.anchor)
-        self._by_anchor[keys.anchor][keys.tail].append(lease)
-
-    def candidates(self, probe: Probe) -> Iterator[Lease]:
-        """Every lease that can overlap what `probe` was made of, and some that do not."""
-        for anchor in probe.above:
-            by_tail = self._by_anchor.get(anchor, {})
-            for tail in by_tail if probe.tails is None else probe.tails & by_tail.keys():
-                yield from by_tail[tail]
-        for anchor in (probe.at, *self._below.get(probe.at, ())):
-            for leases in self._by_anchor.get(anchor, {}).values():
-                yield from leases
-
-
-def _folders_above(anchor: str) -> Iterator[str]:
-    """Of `a/b`: the root and `a`. The root has none."""
-    if anchor:
-        yield ""
-        position = anchor.find("/")
-        while position >= 0:
-            yield anchor[:position]
-            position = anchor.find("/", position + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

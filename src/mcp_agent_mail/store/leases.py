@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
@@ -289,9 +289,10 @@ class Leases:
         )
 
     def prolong(self, lease: Lease, expires_ts: Micros, *, reason: str | None = None) -> Lease:
-        """The same lease, longer; a reason of None stays what it was."""
-        self._connection.execute(_PROLONG, (expires_ts, lease.reason if reason is None else reason, lease.id))
-        return self._require(lease.id)
+        """The same lease, longer; a reason of None stays what it was. `lease` is as this very unit has read it."""
+        said = lease.reason if reason is None else reason
+        self._connection.execute(_PROLONG, (expires_ts, said, lease.id))
+        return replace(lease, expires_ts=expires_ts, reason=said)
 
     def regrant(
         self, lease: Lease, expires_ts: Micros, *, exclusive: bool, is_folder: bool, keys: LeaseKeys, reason: str

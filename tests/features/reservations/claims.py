@@ -10,15 +10,18 @@ from typing import Any
 
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, ToolTable
+from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
+from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.staleness import StalenessRules
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.reservations.resources import reservation_resources
 from mcp_agent_mail.features.reservations.service import ReservationService
 from mcp_agent_mail.features.reservations.staleness import Staleness
 from mcp_agent_mail.features.reservations.tools import reservation_tools
+from mcp_agent_mail.store.view import Tx
 from mcp_agent_mail.workspace.facts import Workspaces
 from tests.features.messaging.office import APP, NOBODY, Identities
-from tests.mailroom import Mailroom, open_mailroom
+from tests.mailroom import Mailroom, add_project, open_mailroom
 
 
 @dataclass
@@ -34,6 +37,28 @@ class Claims:
 
     async def call(self, tool: str, credentials: Credentials = NOBODY, /, **arguments: Any) -> Any:
         return await self.tools.run(tool, {"project_key": self.root, **arguments}, credentials)
+
+    async def open_project(self) -> None:
+        """`root` as a project with BlueLake and RedStone."""
+
+        def unit(tx: Tx) -> None:
+            project = add_project(tx, self.root)
+            for name in ("BlueLake", "RedStone"):
+                tx.agents.add(self._new_agent(project, name), tx.now())
+
+        await self.room.store.write(unit)
+
+    def _new_agent(self, project: Project, name: str) -> NewAgent:
+        return NewAgent(
+            project_id=project.id,
+            kind=AgentKind.AGENT,
+            name=name,
+            program="test",
+            model="test",
+            task_description="",
+            attachments_policy=AttachmentsPolicy.AUTO,
+            token_hash=None,
+        )
 
     async def reserve(self, agent: str, *paths: str, **arguments: Any) -> Any:
         return await self.call("file_reservation_paths", agent_name=agent, paths=list(paths), **arguments)

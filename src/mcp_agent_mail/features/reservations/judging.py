@@ -12,13 +12,15 @@ from collections.abc import Sequence
 from itertools import islice
 
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
-from mcp_agent_mail.domain.patterns import Work
-from mcp_agent_mail.domain.reservations import LeaseIndex, Patterns, Wanted, holders_of
+from mcp_agent_mail.domain.pattern_index import LeaseIndex
+from mcp_agent_mail.domain.patterns import Work, overlap
+from mcp_agent_mail.domain.reservations import Patterns, Wanted, stands_against
 from mcp_agent_mail.features.reservations.conflicts import Asking, Foresight, shown_per_path
 from mcp_agent_mail.store.database import Store
 
-MAX_STEPS = 4_000_000
+MAX_STEPS = 2_000_000
 """Of one call: about a second of comparing."""
 MAX_WAITING = 32
 _PAGE = 100
@@ -79,19 +81,22 @@ class Judge:
         self, asking: Asking, wanted: Sequence[Wanted], leases: Sequence[Lease]
     ) -> tuple[list[list[Lease]], tuple[bool, ...]]:
         work = RestingWork(self._max_steps)
-        index = LeaseIndex()
-        for number, lease in enumerate(leases):
-            if lease.agent_id != asking.agent_id:
-                index.add(lease, self._patterns.of(lease))
+        exclusive = wanted[0].exclusive
+        others = {one.id: one for one in leases if stands_against(one, asking.agent_id, exclusive=exclusive)}
+        cases = {lease.ignore_case for lease in others.values()} | {one.pattern.ignore_case for one in wanted}
+        index: LeaseIndex[LeaseId] = LeaseIndex(ignore_case=True in cases)
+        for number, lease in enumerate(others.values()):
+            index.add(lease.id, self._patterns.of(lease))
             if number % _LEASES_BETWEEN_RESTS == 0:
                 time.sleep(_REST_S)
         shown = shown_per_path(len(wanted))
         found: list[list[Lease]] = []
         for one in wanted:
-            work.spend(len(one.probe.above) + len(one.probe.tails or ()))
-            candidates = index.candidates(one.probe)
-            holders = holders_of(one, asking.agent_id, candidates, self._patterns, work)
-            found.append(list(islice(holders, shown + 1)))
+            met = (others[lease_id] for lease_id in index.overlapping(one.pattern, work))
+            if len(cases) > 1:
+                # The index ignores letter case for all of them then: it has found too many.
+                met = (lease for lease in met if overlap(one.pattern, self._patterns.of(lease), work))
+            found.append(list(islice(met, shown + 1)))
         is_cut = tuple(len(holders) > shown for holders in found)
         return [sorted(holders[:shown], key=lambda lease: lease.id) for holders in found], is_cut
 
