@@ -279,6 +279,15 @@ def test_a_project_that_somebody_recorded_stays(code: Code) -> None:
     assert code.config_bytes() == config
 
 
+def test_a_project_that_somebody_recorded_after_us_stays(code: Code) -> None:
+    code.install()
+    code.git("config", "agent-mail.project", "/code/other")
+
+    code.uninstall()
+
+    assert code.git("config", "agent-mail.project").strip() == "/code/other"
+
+
 # --- What is no repository to guard -----------------------------------------------------------------------------------
 
 
