@@ -10,7 +10,8 @@ from typing import Any
 
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, ToolTable
-from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
+from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
+from mcp_agent_mail.domain.leases import EndedBy
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.staleness import StalenessRules
 from mcp_agent_mail.features.identity.activity import Activity
@@ -18,10 +19,11 @@ from mcp_agent_mail.features.reservations.resources import reservation_resources
 from mcp_agent_mail.features.reservations.service import ReservationService
 from mcp_agent_mail.features.reservations.staleness import Staleness
 from mcp_agent_mail.features.reservations.tools import reservation_tools
+from mcp_agent_mail.store.ending import end_leases
 from mcp_agent_mail.store.view import Tx
 from mcp_agent_mail.workspace.facts import Workspaces
 from tests.features.messaging.office import APP, NOBODY, Identities
-from tests.mailroom import Mailroom, add_project, open_mailroom
+from tests.mailroom import Mailroom, add_agent, add_project, open_mailroom
 
 
 @dataclass
@@ -81,6 +83,26 @@ class Claims:
     async def listed(self, query: str = "") -> Any:
         key = self.root.replace("/", "%2F")
         return await self.resources.read(f"resource://file_reservations/{key}{query}", NOBODY)
+
+    def waiting(self) -> int:
+        """How many calls stand in the line."""
+        return len(self.service._reserver._line)
+
+    async def add_agents(self, count: int) -> None:
+        """Agent0, Agent1, … of /code/app."""
+        await self.room.store.write(
+            lambda tx: [add_agent(tx, self.room.app, f"Agent{number}") for number in range(count)]
+        )
+
+    async def retire(self, agent: Agent) -> None:
+        """As `deregister_agent` does it."""
+
+        def unit(tx: Tx) -> None:
+            now = tx.now()
+            tx.agents.set_retired(agent.id, now, now)
+            end_leases(tx, tx.leases.of_agent(agent.id, limit=10), EndedBy.RETIREMENT, now)
+
+        await self.room.store.write(unit)
 
     def rows(self, sql: str, *values: object) -> list[Any]:
         return self.room.store._reading.execute(sql, values).fetchall()

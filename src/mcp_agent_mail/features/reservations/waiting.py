@@ -59,10 +59,9 @@ class Place:
 class Line:
     """All who wait, of all projects. `close` wakes them, and each is told that the server stops."""
 
-    def __init__(self, store: Store, *, clock: Clock, max_waiting: int = MAX_WAITING) -> None:
+    def __init__(self, store: Store, *, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._max_waiting = max_waiting
         self._places: dict[ProjectId, list[Place]] = {}
         self._count = 0
         self._ends = -1
@@ -105,9 +104,9 @@ class Line:
     def join(self, place: Place) -> None:
         """At the end. Raises LineFull, or LineClosed."""
         self._require_open()
-        if self._count >= self._max_waiting:
+        if self._count >= MAX_WAITING:
             raise LineFull(
-                f"{self._max_waiting} calls wait for reservations already.",
+                f"{MAX_WAITING} calls wait for reservations already.",
                 hint="Call again shortly, or without wait_seconds.",
                 data={"retry_after_s": 1},
             )

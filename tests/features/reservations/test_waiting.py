@@ -1,0 +1,273 @@
+"""Waiting for reservations: first come, first granted; all or nothing; and no trace of whoever leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.core.errors import Conflict, Unavailable
+from mcp_agent_mail.features.reservations import waiting
+from mcp_agent_mail.store.ending import sweep_expired
+from tests.features.reservations.claims import Claims, open_claims
+
+WAIT = 20
+"""Longer than any test takes: who waits so long fails."""
+
+
+@pytest.fixture
+async def claims(tmp_path: Path) -> AsyncIterator[Claims]:
+    async with open_claims(tmp_path) as opened:
+        yield opened
+
+
+async def start(claims: Claims, agent: str, *paths: str, **arguments: Any) -> asyncio.Task[Any]:
+    """A waiting call, returned once it stands in the line."""
+    before = claims.waiting()
+    task = asyncio.create_task(claims.reserve(agent, *paths, **{"wait_seconds": WAIT, **arguments}))
+    while claims.waiting() == before and not task.done():
+        await settle(claims)
+    # It has tried, and watches what stands in its way.
+    for _ in range(3):
+        await settle(claims)
+    return task
+
+
+async def settle(claims: Claims) -> None:
+    """Until whatever the writer was given before is done."""
+    await claims.room.store.write(lambda tx: tx.now())
+
+
+async def test_a_release_wakes_who_waits(claims: Claims) -> None:
+    await claims.hold("BlueLake", "src/**")
+    waiter = await start(claims, "RedStone", "src/app.py")
+
+    await claims.release("BlueLake")
+
+    answer = await waiter
+    assert [one["path_pattern"] for one in answer["granted"]] == ["src/app.py"]
+
+
+async def test_nothing_in_the_way_is_granted_at_once(claims: Claims) -> None:
+    answer = await claims.reserve("RedStone", "src/app.py", wait_seconds=WAIT)
+
+    assert len(answer["granted"]) == 1
+
+
+async def test_whoever_waits_gets_all_or_nothing(claims: Claims) -> None:
+    await claims.hold("BlueLake", "a", "b")
+    waiter = await start(claims, "RedStone", "a", "b", "c")
+    await claims.release("BlueLake", paths=["a"])
+    half = claims.rows("SELECT count(*) FROM leases WHERE agent_id = ?", claims.room.red.id)
+
+    await claims.release("BlueLake", paths=["b"])
+
+    assert half == [(0,)]
+    assert len((await waiter)["granted"]) == 3
+
+
+async def test_first_come_is_first_granted(claims: Claims) -> None:
+    await claims.hold("BlueLake", "a")
+    first = await start(claims, "RedStone", "a")
+    second = await start(claims, "GreenField", "*")
+    await claims.release("BlueLake")
+    granted = await first
+    assert not second.done()
+
+    await claims.release("RedStone")
+
+    numbers = [answer["granted"][0]["fencing"] for answer in (granted, await second)]
+    assert numbers == [2, 3]
+
+
+async def test_who_comes_later_never_overtakes_whether_it_waits_or_not(claims: Claims) -> None:
+    await claims.hold("BlueLake", "b")
+    waiter = await start(claims, "RedStone", "a", "b")
+
+    at_once = await claims.reserve("GreenField", "a", "c")
+    look = await claims.check("GreenField", "a")
+    behind = await start(claims, "GreenField", "a")
+    await claims.release("BlueLake")
+
+    assert [one["path_pattern"] for one in at_once["granted"]] == ["c"]
+    (conflict,) = at_once["conflicts"]
+    assert (conflict["path"], conflict["holders"][0]["agent"]) == ("a", "RedStone")
+    assert (conflict["holders"][0]["waiting"], conflict["holders"][0]["reservation_id"]) == (True, None)
+    assert look["free"] == []
+    assert len((await waiter)["granted"]) == 2
+    await claims.release("RedStone")
+    assert len((await behind)["granted"]) == 1
+
+
+async def test_what_does_not_overlap_passes_by(claims: Claims) -> None:
+    await claims.hold("BlueLake", "a")
+    waiter = await start(claims, "RedStone", "a")
+
+    beside = await claims.reserve("GreenField", "b", wait_seconds=WAIT)
+
+    assert len(beside["granted"]) == 1
+    await claims.release("BlueLake")
+    await waiter
+
+
+async def test_the_holder_prolongs_what_others_wait_for(claims: Claims) -> None:
+    await claims.hold("BlueLake", "a")
+    waiter = await start(claims, "RedStone", "a")
+
+    again = await claims.reserve("BlueLake", "a")
+
+    assert (again["granted"][0]["id"], again["conflicts"]) == (1, [])
+    await claims.release("BlueLake")
+    await waiter
+
+
+async def test_when_the_time_is_up_nothing_is_granted_and_the_holders_are_named(claims: Claims) -> None:
+    await claims.hold("BlueLake", "a")
+
+    answer = await claims.reserve("RedStone", "a", "b", wait_seconds=1)
+
+    assert answer["granted"] == []
+    assert [(one["path"], one["holders"][0]["agent"]) for one in answer["conflicts"]] == [("a", "BlueLake")]
+    assert claims.waiting() == 0
+
+
+async def test_an_expiry_wakes_who_waits_when_the_next_commit_shows_it(claims: Claims) -> None:
+    await claims.hold("BlueLake", "a", ttl_seconds=60)
+    waiter = await start(claims, "RedStone", "a")
+    claims.room.clock.step(60)
+
+    await claims.room.store.write(lambda tx: sweep_expired(tx, tx.now(), 10))
+
+    assert len((await waiter)["granted"]) == 1
+
+
+async def test_an_expiry_wakes_who_waits_at_that_instant_without_anybodys_doing(claims: Claims) -> None:
+    await claims.hold("BlueLake", "a", ttl_seconds=60)
+    claims.room.clock.step(59.9)
+    waiter = await start(claims, "RedStone", "a")
+    claims.room.clock.step(0.2)
+
+    answer = await waiter
+
+    assert len(answer["granted"]) == 1
+
+
+async def test_a_change_to_shared_makes_room_for_who_waits_to_share(claims: Claims) -> None:
+    await claims.hold("BlueLake", "a")
+    waiter = await start(claims, "RedStone", "a", exclusive=False)
+
+    await claims.hold("BlueLake", "a", exclusive=False)
+
+    assert len((await waiter)["granted"]) == 1
+
+
+async def test_a_retirement_wakes_who_waits(claims: Claims) -> None:
+    await claims.hold("BlueLake", "a")
+    waiter = await start(claims, "RedStone", "a")
+
+    await claims.retire(claims.room.blue)
+
+    assert len((await waiter)["granted"]) == 1
+
+
+async def test_an_agent_that_retires_while_it_waits_is_refused(claims: Claims) -> None:
+    await claims.hold("BlueLake", "a")
+    waiter = await start(claims, "RedStone", "a")
+    await claims.retire(claims.room.red)
+
+    await claims.release("BlueLake")
+
+    with pytest.raises(Conflict):
+        await waiter
+    assert claims.waiting() == 0
+
+
+async def test_a_caller_that_leaves_is_forgotten_and_the_next_one_moves_up(claims: Claims) -> None:
+    await claims.hold("BlueLake", "a")
+    leaves = await start(claims, "RedStone", "a")
+    stays = await start(claims, "GreenField", "a")
+
+    leaves.cancel()
+    await claims.release("BlueLake")
+
+    assert len((await stays)["granted"]) == 1
+    assert leaves.cancelled()
+    assert claims.rows("SELECT count(*) FROM leases WHERE agent_id = ?", claims.room.red.id) == [(0,)]
+
+
+async def test_a_caller_that_leaves_while_its_unit_runs_holds_nothing(claims: Claims) -> None:
+    """The writer is held until the grant and, behind it in one group, the caller's leaving are queued."""
+    may_go_on = threading.Event()
+    loop = asyncio.get_running_loop()
+    writer = claims.room.store._writer
+    holding_up = asyncio.create_task(claims.room.store.write(lambda _tx: may_go_on.wait()))
+    waiter = asyncio.create_task(claims.reserve("RedStone", "a", wait_seconds=WAIT))
+    while writer.pending() == 0:
+        await asyncio.to_thread(threading.get_ident)
+    leaving = asyncio.create_task(claims.room.store.write(lambda _tx: loop.call_soon_threadsafe(waiter.cancel)))
+    while writer.pending() < 2:
+        await asyncio.to_thread(threading.get_ident)
+
+    may_go_on.set()
+    await asyncio.wait([holding_up, leaving, waiter])
+    await claims.service.close()
+
+    assert waiter.cancelled()
+    assert claims.rows("SELECT released_ts, ended_by FROM leases") == [(claims.room.clock.now, "release")]
+
+
+async def test_a_stop_wakes_everyone(claims: Claims) -> None:
+    await claims.hold("BlueLake", "a")
+    waiters = [await start(claims, "RedStone", "a"), await start(claims, "GreenField", "a")]
+
+    claims.service.wake()
+
+    for waiter in waiters:
+        with pytest.raises(Unavailable):
+            await waiter
+    with pytest.raises(Unavailable):
+        await claims.reserve("RedStone", "a", wait_seconds=1)
+
+
+async def test_a_full_line_takes_no_more(claims: Claims, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "MAX_WAITING", 1)
+    await claims.hold("BlueLake", "a")
+    waiter = await start(claims, "RedStone", "a")
+
+    with pytest.raises(Unavailable):
+        await claims.reserve("GreenField", "a", wait_seconds=1)
+    at_once = await claims.reserve("GreenField", "b")
+
+    assert len(at_once["granted"]) == 1
+    await claims.release("BlueLake")
+    await waiter
+
+
+async def test_a_keyed_wait_is_answered_once(claims: Claims) -> None:
+    await claims.hold("BlueLake", "a")
+    waiter = await start(claims, "RedStone", "a", idempotency_key="k")
+    await claims.release("BlueLake")
+    first = await waiter
+
+    again = await claims.reserve("RedStone", "a", wait_seconds=WAIT, idempotency_key="k")
+
+    assert again == {**first, "idempotent_replay": True}
+
+
+async def test_twenty_who_wait_are_served_in_their_order(claims: Claims) -> None:
+    await claims.add_agents(20)
+    await claims.hold("BlueLake", "src/**")
+    waiters = [await start(claims, f"Agent{number}", f"src/{'*' * (number % 2)}a.py") for number in range(20)]
+    order: list[int] = []
+
+    await claims.release("BlueLake")
+    for number, waiter in enumerate(waiters):
+        answer = await waiter
+        order.append(answer["granted"][0]["fencing"])
+        await claims.release(f"Agent{number}")
+
+    assert order == sorted(order)
