@@ -36,7 +36,7 @@ serve: $(MAIN) ## Install what is locked, then serve on 127.0.0.1:8765
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test testers hooks faults crash ## `make test`, the protocol testers, the guard beside real hook programs, the slow faults, and the crash rounds
+check-all: test testers hooks faults patterns crash ## `make test`, the protocol testers, the guard beside real hook programs, the slow faults, and the crash rounds
 
 .PHONY: lint
 lint: $(DEV)
@@ -69,6 +69,10 @@ hooks: $(HOOKS) $(NPM) ## The guard beside the real husky, pre-commit framework 
 .PHONY: faults
 faults: $(DEV) ## Every fault of store, archive and server, the slow ones too
 	@$(BIN)/pytest -n $(WORKERS) -m "slow or not slow" tests/faults tests/cli/test_doctor_check.py $(ARGS)
+
+.PHONY: patterns
+patterns: $(DEV) ## 180,300 pairs of reservation patterns against an enumeration of the rules
+	@$(BIN)/pytest -n 0 -s -m "slow or not slow" tests/domain/test_pattern_rules.py $(ARGS)
 
 .PHONY: crash
 crash: $(DEV) ## Concurrent clients and kill -9, round after round; simulated losses of power

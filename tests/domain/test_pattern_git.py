@@ -1,7 +1,7 @@
 """Rule 2 against Git itself: `git check-ignore` on paths none of whose folders match.
 
 Left out, and why: what is no rule 2 (`dir/*`, literals, a final `/` after a wildcard, which Git takes at any
-depth), and plain characters before `**` within a segment (`a/b**/c`), which Git before 2.52 takes for folders.
+depth), and plain characters before `**` within a segment (`a/b**/c`), which Git 2.39 takes for folders.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from tests.domain.pattern_rules import folders_of, is_below, matches, paths, une
 # Rich names stand alone in a pattern, simple ones in paths: so that whatever two patterns have in common, they have
 # within the world below.
 SIMPLE = ["a", "b", "c", "*", "?", "??", "a*", "*b", "b*", "*a", "[ab]", "[!a]", "[^b]", "[a-b]", "\\a", "[[:alpha:]]"]
-ATOMS = ["a", "b", "?", "[ab]", "[!ab]", "[a-c]", "\\b", "[]a]", "[[:alpha:]]"]
-STRAY = ["[z-a]", "\\[a]", "[.a]", "[[:digit:]]", "a\\*", "#a", "!b", "{a,b}", "[a]b", ".a", "a[/]b", "[b/]"]
+ATOMS = ["a", "b", "?", "[ab]", "[!ab]", "[a-c]", "\\b", "[[:alpha:]]"]
+STRAY = ["[z-a]", "[]a]", "\\[a]", "[.a]", "[[:digit:]]", "a\\*", "#a", "!b", "{a,b}", "[a]b", ".a", "a[/]b", "[b/]"]
 NAMES = ("a", "b", "c", "ab", "ba")
 DEPTH = 5
 
@@ -35,9 +35,10 @@ def generate(chance: random.Random) -> tuple[str, bool]:
         text = ("/" if chance.random() < 0.25 and {"*", "?", "["} & set(text[:1]) else "") + text
     else:
         text = "/".join(_simple_path(chance))
-    if chance.random() < 0.2:
+    is_short = text.count("/") < 2
+    if is_short and chance.random() < 0.3:
         text = text.removeprefix("/") + chance.choice(["/", "/*", "/**"])
-    return parse_pattern(text).text, chance.random() < 0.3
+    return parse_pattern(text).text, is_short and chance.random() < 0.4
 
 
 def _simple_path(chance: random.Random) -> list[str]:
@@ -84,12 +85,13 @@ def world_of(texts: Iterable[str]) -> set[str]:
     world = {*paths(NAMES, DEPTH), *rich, *short, *paths(short, 2)}
     world |= {f"{first}/{path}" for first in short for path in simple}
     world |= {f"{path}/{last}" for last in short for path in simple}
-    world |= {f"{first}/{name}" for first in rich for name in NAMES}
+    world |= {f"{first}/{path}" for first in rich for path in paths(NAMES, 2)}
     world |= {f"{path}/{last}" for path in paths(NAMES, 2) for last in rich}
     for text in texts:
         name = text.strip("/")
         own = {name, name.rpartition("/")[0], unescaped(name)} - {""}
-        world |= own | {f"{path}/{below}" for path in own for below in {*short, *simple[:30]}}
+        below = {*short, *simple} if set(text) - set("abc/*?") else short
+        world |= own | {f"{path}/{name}" for path in own for name in below}
     return world
 
 

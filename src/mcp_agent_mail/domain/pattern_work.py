@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcp_agent_mail.core.errors import InvalidInput
 
 WORK_STEPS = 40_000
-"""The bound of one call. A step costs 0.2 to 0.7 microseconds of CPU (docs/adr/0060)."""
+"""The bound of one call. A step costs at most 0.8 microseconds of CPU (docs/adr/0060)."""
 
 
 class PatternsTooHard(InvalidInput):
