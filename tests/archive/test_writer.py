@@ -284,3 +284,18 @@ def test_a_repository_above_the_archives_is_never_taken_for_one(tmp_path: Path) 
 
     assert git(tmp_path, "log", "--format=%s", "main") == "The outer one\n"
     assert git(tmp_path / "app", "log", "--format=%s", "main") == "archive: 1\n"
+
+
+@pytest.mark.usefixtures("writer")
+def test_marks_that_a_loss_of_power_emptied_go_and_a_persons_older_one_stays(path: Path) -> None:
+    (pack,) = (path / ".git/objects/pack").glob("pack-*.pack")
+    torn = pack.with_name(f"pack-{'0' * 40}.keep")
+    torn.touch()
+    theirs = pack.with_suffix(".keep")
+    theirs.touch()
+    os.utime(theirs, (1_700_000_000, 1_700_000_000))
+
+    open_writer(path)
+
+    assert not torn.exists()
+    assert theirs.exists()

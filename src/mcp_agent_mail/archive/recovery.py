@@ -14,6 +14,7 @@ WINDOW_S = 120
 """Kernels write a file back within half a minute or so; what is older was on disk."""
 
 _AT_ONCE = 200
+_IMPORT_MARK = b"fast-import"
 _LOCKED = ("index", "HEAD", "config", "config.worktree", "info/sparse-checkout", "packed-refs")
 
 
@@ -29,7 +30,18 @@ def remove_leftovers(repository: Repository) -> None:
             leftover.unlink(missing_ok=True)
     for mark in repository.git_path.glob("objects/pack/pack-*.keep"):
         # An import marks its pack while it runs. Left behind, the mark would keep the pack from ever being joined.
-        if mark.read_bytes().strip() == b"fast-import":
+        if mark.read_bytes().strip() == _IMPORT_MARK:
+            mark.unlink()
+
+
+def remove_torn_marks(repository: Repository, since: float) -> None:
+    """Marks of an import that a loss of power emptied. The same import, made again, would stumble over its own.
+
+    A person may mark a pack with an empty file too: only those stay that are older than the unclean run.
+    """
+    for mark in repository.git_path.glob("objects/pack/pack-*.keep"):
+        written = mark.read_bytes().strip(b"\0\n")
+        if _IMPORT_MARK.startswith(written) and mark.stat().st_mtime >= since - WINDOW_S:
             mark.unlink()
 
 

@@ -25,6 +25,7 @@ from mcp_agent_mail.archive.packs import Repack, count_packs, pack_folder, start
 from mcp_agent_mail.archive.recovery import (
     remove_leftovers,
     remove_torn_index,
+    remove_torn_marks,
     restore_months,
     restore_recent_files,
 )
@@ -296,6 +297,7 @@ class ArchiveWriter:
 
     def _mend(self) -> None:
         remove_leftovers(self._repository)
+        remove_torn_marks(self._repository, self._open_note.stat().st_mtime)
         remove_torn_index(self._repository)
         # What the index holds now is not known: the next refresh compares all of it.
         self._index_note.unlink(missing_ok=True)
