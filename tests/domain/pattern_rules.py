@@ -32,13 +32,6 @@ def unescaped(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text)
 
 
-def is_covered(path: str, pattern: Mark, folders: frozenset[str]) -> bool:
-    """Rule 4 on top of rules 1 to 3: the pattern matches the path, or one of the folders that the path lies in."""
-    return matches(pattern, path) or any(
-        path.startswith(f"{folder}/") and matches(pattern, folder) for folder in folders
-    )
-
-
 def folders_of(*patterns: str) -> frozenset[str]:
     """Rule 4: the proper prefixes without any wildcard segment of the patterns of a pair."""
     return frozenset(folder for pattern in patterns for folder in _literal_prefixes(pattern))
