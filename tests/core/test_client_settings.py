@@ -62,9 +62,7 @@ def test_the_env_file_of_the_repository_one_stands_in_is_not_read(
     assert (settings.agent_mail_url, settings.http_port) == (None, 8765)
 
 
-@pytest.mark.parametrize(
-    ("text", "mode"), [("adv", "warn"), ("ADVISORY", "warn"), ("Block", "block")]
-)
+@pytest.mark.parametrize(("text", "mode"), [("adv", "warn"), ("ADVISORY", "warn"), ("Block", "block")])
 def test_the_guards_mode_has_other_words_for_warn(text: str, mode: str) -> None:
     settings = load_client_settings({"AGENT_MAIL_GUARD_MODE": text})
 

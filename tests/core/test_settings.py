@@ -70,6 +70,10 @@ def test_with_nothing_given_every_setting_has_its_default(machine: Machine) -> N
         agent_mail_agent_token=None,
         agent_mail_project=None,
         agent_name=None,
+        agent_mail_guard_mode="block",
+        agent_mail_guard_require_name=False,
+        agent_mail_guard_on_error="warn",
+        agent_mail_bypass=False,
     )
     assert loaded.notices == ()
     assert {source.place for source in loaded.sources.values()} == {"default"}
@@ -122,6 +126,10 @@ _GOOD: dict[str, tuple[str, object]] = {
     "AGENT_MAIL_AGENT_TOKEN": (TOKEN, Secret(TOKEN)),
     "AGENT_MAIL_PROJECT": ("/srv/code/", "/srv/code"),
     "AGENT_NAME": ("BlueLake", "BlueLake"),
+    "AGENT_MAIL_GUARD_MODE": ("Advisory", "warn"),
+    "AGENT_MAIL_GUARD_REQUIRE_NAME": ("1", True),
+    "AGENT_MAIL_GUARD_ON_ERROR": ("BLOCK", "block"),
+    "AGENT_MAIL_BYPASS": ("1", True),
 }
 
 _BAD = [
@@ -195,6 +203,10 @@ _BAD = [
     ("AGENT_MAIL_AGENT_TOKEN", "x" * 4097),
     ("AGENT_MAIL_PROJECT", "/a\x07b"),
     ("AGENT_NAME", "7of9"),
+    ("AGENT_MAIL_GUARD_MODE", "off"),
+    ("AGENT_MAIL_GUARD_REQUIRE_NAME", "perhaps"),
+    ("AGENT_MAIL_GUARD_ON_ERROR", "pass"),
+    ("AGENT_MAIL_BYPASS", "perhaps"),
 ]
 
 

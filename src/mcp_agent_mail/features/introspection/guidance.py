@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from mcp_agent_mail.core.tools import ToolSpec
+
 Frequency = Literal["once", "per session", "often", "rare"]
 Complexity = Literal["low", "medium", "high"]
 
@@ -25,3 +27,8 @@ class Guidance:
 class Cluster:
     purpose: str
     tools: Mapping[str, Guidance]
+
+
+def capability(spec: ToolSpec) -> str:
+    """What a caller must be able to do to use the tool: its cluster, and whether it changes anything."""
+    return f"{spec.cluster}:{'read' if spec.read_only else 'write'}"

@@ -11,6 +11,7 @@ from mcp_agent_mail.core.tools import ToolSpec
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.caller import Caller, require_to_read_mail
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.introspection.guidance import capability
 from mcp_agent_mail.features.introspection.locks import KnownLock, LockState, look_at
 from mcp_agent_mail.features.introspection.usage import RecentCall, Usage
 
@@ -102,8 +103,3 @@ class IntrospectionService:
         if call.project not in known:
             known[call.project] = self._rights.find_project(call.project)
         return known[call.project]
-
-
-def capability(spec: ToolSpec) -> str:
-    """What a caller must be able to do to use the tool: its cluster, and whether it changes anything."""
-    return f"{spec.cluster}:{'read' if spec.read_only else 'write'}"
