@@ -36,7 +36,7 @@ serve: $(MAIN) ## Install what is locked, then serve on 127.0.0.1:8765
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test testers hooks faults patterns crash ## `make test`, the protocol testers, the guard beside real hook programs, the slow faults, and the crash rounds
+check-all: test testers hooks faults patterns contest crash ## `make test`, the protocol testers, the guard beside real hook programs, the slow faults, and the crash rounds
 
 .PHONY: lint
 lint: $(DEV)
@@ -73,6 +73,10 @@ faults: $(DEV) ## Every fault of store, archive and server, the slow ones too
 .PHONY: patterns
 patterns: $(DEV) ## 180,300 pairs of reservation patterns against an enumeration of the rules
 	@$(BIN)/pytest -n 0 -s -m "slow or not slow" tests/domain/test_pattern_rules.py $(ARGS)
+
+.PHONY: contest
+contest: $(DEV) ## Fifty agents fight for overlapping paths for half a minute
+	@$(BIN)/pytest -n 0 -m "slow or not slow" tests/e2e/test_contest.py $(ARGS)
 
 .PHONY: crash
 crash: $(DEV) ## Concurrent clients and kill -9, round after round; simulated losses of power
