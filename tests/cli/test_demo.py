@@ -35,7 +35,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
 
 def test_the_demo_tells_the_conversation_and_where_it_is_in_git(played: Played) -> None:
     text = played.done.stdout
-    (archive,) = (played.store / "projects").iterdir()
+    (archive,) = (path for path in (played.store / "projects").iterdir() if path.is_dir())
 
     log = subprocess.run(["git", "-C", str(archive), "log", "--stat"], capture_output=True, text=True, check=True)
 
