@@ -1,0 +1,71 @@
+"""Keys of leases are a necessary condition: what overlaps is found by them."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from mcp_agent_mail.domain.lease_keys import TAIL_LENGTH, keys_of, probe_of
+from mcp_agent_mail.domain.leases import LeaseKeys
+from mcp_agent_mail.domain.patterns import Pattern, UnreadablePattern, Work, overlap, parse_pattern
+
+PAIRS = 20_000
+SEGMENTS = [
+    *("a", "b", "ab", "A", "src", "x.py", "y.py", "X.PY", "*.py", "*", "**", "?", "a*", "*b", "[ab]", "[Aa]b"),
+    *("[a]x.py", "ü", "\u212a.py", "*.ü", "\\*", "#n", "!x", "k", "\u212a", "a\\", "{a,b}", "*" + "e" * 20),
+]
+
+
+def any_pattern(dice: random.Random) -> Pattern:
+    while True:
+        text = "/".join(dice.choice(SEGMENTS) for _ in range(dice.randint(1, 4)))
+        text += "/" if dice.random() < 0.2 else ""
+        try:
+            return parse_pattern(text, ignore_case=dice.random() < 0.5).with_folder(dice.random() < 0.3)
+        except UnreadablePattern:
+            continue
+
+
+def finds(wanted: Pattern, keys: LeaseKeys) -> bool:
+    probe = probe_of(wanted)
+    is_above = keys.anchor in probe.above and (probe.tails is None or keys.tail in probe.tails)
+    return is_above or keys.anchor == probe.at or keys.anchor.startswith(f"{probe.at}/") or not probe.at
+
+
+def test_every_lease_that_overlaps_is_found() -> None:
+    dice = random.Random(20)
+    overlapping = 0
+
+    for _ in range(PAIRS):
+        lease, wanted = any_pattern(dice), any_pattern(dice)
+        if overlap(lease, wanted, Work(10**9)):
+            overlapping += 1
+            assert finds(wanted, keys_of(lease)), f"{lease} and {wanted}"
+
+    assert overlapping > PAIRS // 10
+
+
+def test_most_of_those_that_do_not_overlap_one_path_are_not_even_looked_at() -> None:
+    leases = [f"**/*.e{number}" for number in range(100)] + [f"dir{number}/**" for number in range(100)]
+
+    found = [text for text in leases if finds(parse_pattern("src/api/app.e7"), keys_of(parse_pattern(text)))]
+
+    assert found == ["**/*.e7"]
+
+
+@pytest.mark.parametrize(
+    ("text", "anchor", "tail"),
+    [
+        ("README.md", "readme.md", ""),
+        ("src/**", "src", ""),
+        ("src/*.PY", "src", ".py"),
+        ("**/*.tar.gz", "", ".tar.gz"),
+        ("src/a*", "src", ""),
+        ("src/ü/x.py", "src", ""),
+        ("tool://Deploy", "tool://deploy", ""),
+        ("*" + "e" * 20, "", "e" * TAIL_LENGTH),
+    ],
+)
+def test_keys_are_small_and_plain(text: str, anchor: str, tail: str) -> None:
+    assert keys_of(parse_pattern(text)) == LeaseKeys(anchor=anchor, tail=tail)
