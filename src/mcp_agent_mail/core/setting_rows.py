@@ -10,6 +10,7 @@ from __future__ import annotations
 from mcp_agent_mail.core import setting_kinds as kinds
 from mcp_agent_mail.core.setting_row import Row, Values
 from mcp_agent_mail.core.setting_rows_leases import LEASE_ROWS
+from mcp_agent_mail.core.setting_rows_projects import PROJECT_ROWS
 from mcp_agent_mail.core.setting_rows_surface import SURFACE_ROWS
 
 
@@ -342,5 +343,16 @@ _CLIENT = (
     ),
 )
 
-ROWS: tuple[Row, ...] = (*_STORE, *_HTTP, *_CALLERS, *_ARCHIVE, *_MAIL, *LEASE_ROWS, *SURFACE_ROWS, *_LOGS, *_CLIENT)
+ROWS: tuple[Row, ...] = (
+    *_STORE,
+    *_HTTP,
+    *_CALLERS,
+    *PROJECT_ROWS,
+    *_ARCHIVE,
+    *_MAIL,
+    *LEASE_ROWS,
+    *SURFACE_ROWS,
+    *_LOGS,
+    *_CLIENT,
+)
 CLIENT_ROWS: tuple[Row, ...] = tuple(row for row in ROWS if row.client)

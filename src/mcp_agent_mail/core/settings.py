@@ -59,6 +59,8 @@ class Settings:
     agent_auth: str
     http_bearer_token: Secret | None
     http_allow_localhost_unauthenticated: bool
+    project_identity_mode: str
+    project_identity_remote: str
     git_author_name: str
     git_author_email: str
     archive_commit_interval_ms: int

@@ -22,7 +22,7 @@ from mcp_agent_mail.domain.archive_leases import FOLDERS, lease_changes
 from mcp_agent_mail.domain.archive_text import compact, document
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.messages import Message, Recipient
-from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.projects import Alias, Project
 from mcp_agent_mail.domain.receipts import Receipt
 
 FORMAT_VERSION = 1
@@ -57,14 +57,18 @@ class UnknownMonth(NotFound):
     """The archive has no files of this month."""
 
 
-def project_snapshot(project: Project) -> Snapshot:
-    return {
+def project_snapshot(project: Project, aliases: Sequence[Alias] = ()) -> Snapshot:
+    """`aliases` are the lasting ones. The key is left out where there are none: most archives are older than aliases."""
+    snapshot: Snapshot = {
         "id": project.id,
         "slug": project.slug,
         "human_key": project.human_key,
         "created_ts": project.created_ts,
         "archived_ts": project.archived_ts,
     }
+    if aliases:
+        snapshot["aliases"] = [{"alias": alias.name, "kind": alias.kind.value} for alias in aliases]
+    return snapshot
 
 
 def profile_snapshot(agent: Agent) -> Snapshot:
@@ -186,6 +190,7 @@ def archive_file(snapshot: Snapshot, store_id: str) -> bytes:
         "human_key": snapshot["human_key"],
         "created_at": iso(snapshot["created_ts"]),
         "archived_at": iso_or_none(snapshot["archived_ts"]),
+        **({"aliases": snapshot["aliases"]} if "aliases" in snapshot else {}),
     }
     return document({"format": FORMAT_VERSION, "store_id": store_id, "project": project})
 

@@ -7,6 +7,7 @@ import posixpath
 import re
 import unicodedata
 from dataclasses import dataclass
+from enum import StrEnum
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound
@@ -31,6 +32,25 @@ class Project:
     @property
     def is_archived(self) -> bool:
         return self.archived_ts is not None
+
+
+class AliasKind(StrEnum):
+    PATH = "path"
+    """A directory that an identity ties to the project."""
+
+    TIE = "tie"
+    """What ties directories: a uid, a remote, a repository."""
+
+    FORMER = "former"
+    """Of a project that was adopted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alias:
+    """Another name of a project. Paths begin with `/`, the rest with what they are: `slug:`, `uid:`, `remote:` …"""
+
+    name: str
+    kind: AliasKind
 
 
 class UnfitPath(InvalidInput):

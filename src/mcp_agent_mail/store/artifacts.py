@@ -18,9 +18,10 @@ from mcp_agent_mail.domain.contacts import Contact
 from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.messages import Message, Recipient
-from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.projects import Alias, Project
 from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
 from mcp_agent_mail.store.agents import Agents
+from mcp_agent_mail.store.aliases import Aliases
 from mcp_agent_mail.store.connection import open_reading
 from mcp_agent_mail.store.contacts import Contacts
 from mcp_agent_mail.store.leases import Leases
@@ -80,6 +81,7 @@ class Artifacts:
         self._projects = Projects(connection)
         self._leases = Leases(connection)
         self._contacts = Contacts(connection)
+        self._aliases = Aliases(connection)
         self.outbox = Outbox(connection)
         self.store_id = Meta(connection).store_id()
 
@@ -88,6 +90,10 @@ class Artifacts:
         while page := self._projects.list_(include_archived=True, limit=_AT_ONCE, after_id=after):
             yield from page
             after = page[-1].id
+
+    def aliases(self, project: Project) -> list[Alias]:
+        """Those that stand in the project's own file."""
+        return self._aliases.lasting(project.id)
 
     def counts(self) -> tuple[int, int]:
         """Messages and agents."""

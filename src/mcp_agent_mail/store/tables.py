@@ -44,6 +44,19 @@ class ProjectRow(SQLModel, table=True):
     archived_ts: int | None
 
 
+class ProjectAliasRow(SQLModel, table=True):
+    __tablename__ = "project_aliases"
+    __table_args__: ClassVar[tuple[Any, ...]] = (
+        CheckConstraint("kind IN ('path', 'tie', 'former')"),
+        Index("project_aliases_project", "project_id", "kind", "created_ts", "alias"),
+    )
+
+    alias: str = Field(primary_key=True, sa_type=Text)
+    project_id: int = Field(foreign_key="projects.id")
+    kind: str = Field(sa_type=Text)
+    created_ts: int
+
+
 class AgentRow(SQLModel, table=True):
     __tablename__ = "agents"
     __table_args__: ClassVar[tuple[Any, ...]] = (

@@ -7,6 +7,7 @@ import sqlite3
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.store.acquaintance import Acquaintance
 from mcp_agent_mail.store.agents import Agents
+from mcp_agent_mail.store.aliases import Aliases
 from mcp_agent_mail.store.contacts import Contacts
 from mcp_agent_mail.store.guard_events import GuardEvents
 from mcp_agent_mail.store.held import Held
@@ -25,6 +26,7 @@ class View:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.projects = Projects(connection)
+        self.aliases = Aliases(connection)
         self.agents = Agents(connection)
         self.messages = Messages(connection)
         self.inboxes = Inboxes(connection)

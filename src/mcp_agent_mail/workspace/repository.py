@@ -16,6 +16,7 @@ QUICK_S = 2.0
 
 _NO_REPOSITORY = "not a git repository"
 _CHUNK = 65_536
+_PLACES = 3
 
 # A partial clone fetches what a walk lacks; no look at a workspace may go to the network, whatever the clone says.
 _TRANSPORTS = ("file", "git", "ssh", "http", "https", "ext")
@@ -44,6 +45,24 @@ def ignore_case(root: Path) -> bool:
 def branch(root: Path) -> str | None:
     """The branch checked out there, one without commits too; None when detached, or where no repository is."""
     return _answer(root, "symbolic-ref", "--quiet", "--short", "HEAD") or None
+
+
+def places(root: Path) -> tuple[str, str, str] | None:
+    """The work tree's root, its Git directory and the common one, absolute; None outside of a work tree."""
+    answer = _answer(
+        root, "rev-parse", "--path-format=absolute", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"
+    )
+    lines = answer.split("\n")
+    return (lines[0], lines[1], lines[2]) if len(lines) == _PLACES else None
+
+
+def config_values(root: Path, pattern: str) -> dict[str, list[str]]:
+    """The repository's own settings whose names match `pattern`, in the order they stand."""
+    found: dict[str, list[str]] = {}
+    for entry in _answer(root, "config", "--null", "--get-regexp", pattern).split("\0")[:-1]:
+        name, _, value = entry.partition("\n")
+        found.setdefault(name, []).append(value)
+    return found
 
 
 def _answer(root: Path, *arguments: str) -> str:

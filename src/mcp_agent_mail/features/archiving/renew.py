@@ -123,7 +123,7 @@ def _queue_leases(tx: Tx, project: Project, kind: LeaseKind) -> int:
 
 def _snapshot(tx: Tx, project: Project, human: Agent, done: DoneEvent) -> Snapshot:
     if done.kind is EventKind.PROJECT:
-        return project_snapshot(project)
+        return project_snapshot(project, tx.aliases.lasting(project.id))
     if done.kind is EventKind.PROFILE:
         # Whose it was is not kept. Each agent's newest profile follows as an event of its own.
         return profile_snapshot(human)

@@ -89,7 +89,9 @@ class ExpectedFiles:
             if project.id in pending:
                 self._add_any(project.id, ARCHIVE_FILE)
             else:
-                content = archive_file(project_snapshot(project), self._artifacts.store_id)
+                content = archive_file(
+                    project_snapshot(project, self._artifacts.aliases(project)), self._artifacts.store_id
+                )
                 self._add(project.id, [(ARCHIVE_FILE, content)])
             for kind in LeaseKind:
                 self._add_leases(project, kind)

@@ -1,0 +1,63 @@
+"""What says which project a directory belongs to, gathered: marks in files, and what Git knows of the repository."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from mcp_agent_mail.domain.project_identity import RepositoryFacts, WorkspaceFacts, normalized_remote
+from mcp_agent_mail.workspace import repository
+from mcp_agent_mail.workspace.marks import read_marks
+from mcp_agent_mail.workspace.memory import Memory
+
+KEEP_S = 10.0
+KEEP_AT_MOST = 1_000
+
+
+class WorkspaceIdentities:
+    """Safe to use from several threads. Every method looks at the disk or runs Git: none is for the event loop.
+
+    `remote` is the name of the remote that tells repositories apart.
+    """
+
+    def __init__(
+        self, *, remote: str = "origin", elapsed: Callable[[], float] = time.monotonic, keep_s: float = KEEP_S
+    ) -> None:
+        self._remote = remote
+        self._known: Memory[WorkspaceFacts] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_AT_MOST)
+
+    def marked(self, path: str) -> WorkspaceFacts:
+        """Only the marks: a few looks at the disk, no Git."""
+        return WorkspaceFacts(path=path, marks=read_marks(Path(path)))
+
+    def facts(self, path: str) -> WorkspaceFacts:
+        """All of it, remembered for a few seconds. A directory that is not on this disk has none."""
+        return self._known.get(path, lambda: self._look(path))
+
+    def _look(self, path: str) -> WorkspaceFacts:
+        folder = Path(path)
+        return WorkspaceFacts(path=path, marks=read_marks(folder), repository=self._repository(folder))
+
+    def _repository(self, folder: Path) -> RepositoryFacts | None:
+        if not folder.is_dir():
+            return None
+        places = repository.places(folder)
+        if places is None:
+            return None
+        root, git_dir, common_dir = (os.path.realpath(place) for place in places)
+        if not Path(folder).is_relative_to(root):
+            return None  # A repository's own settings may put its work tree anywhere: it speaks for what is inside.
+        pattern = rf"^(core\.ignorecase|remote\.{re.escape(self._remote)}\.url)$"
+        config = repository.config_values(folder, pattern)
+        urls = config.get(f"remote.{self._remote}.url", [])
+        return RepositoryFacts(
+            root=root,
+            common_dir=common_dir,
+            branch=repository.branch(folder),
+            worktree=None if git_dir == common_dir else Path(git_dir).name,
+            ignore_case=config.get("core.ignorecase", ["false"])[-1].lower() in ("true", "yes", "on", "1", ""),
+            remote=normalized_remote(urls[0]) if urls else None,
+        )
