@@ -91,6 +91,10 @@ bench: $(DEV) ## Measure the server against a trivial one, in alternation
 scale: $(DEV) ## The same questions to 1,000 and 100,000 messages, in alternation
 	@exec $(BIN)/python -m benchmarks.scale $(ARGS)
 
+.PHONY: leases
+leases: $(DEV) ## Reserving and releasing beside no and 10,000 live leases, in alternation with the floor
+	@exec $(BIN)/python -m benchmarks.leases $(ARGS)
+
 .PHONY: soak
 soak: $(DEV) ## 50,000 sends to one server, and what grows meanwhile
 	@exec $(BIN)/python -m benchmarks.soak $(ARGS)
