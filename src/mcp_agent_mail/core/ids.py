@@ -11,6 +11,8 @@ MessageId = NewType("MessageId", int)
 ContactId = NewType("ContactId", int)
 OutboxSeq = NewType("OutboxSeq", int)
 LeaseId = NewType("LeaseId", int)
+ProductId = NewType("ProductId", int)
+WindowId = NewType("WindowId", int)
 
 AGENT_TOKEN_PREFIX = "amt_"
 OPERATOR_TOKEN_PREFIX = "amo_"

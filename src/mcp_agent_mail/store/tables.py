@@ -262,6 +262,49 @@ class GuardEventRow(SQLModel, table=True):
     detail: str = Field(sa_type=Text)
 
 
+class ProductRow(SQLModel, table=True):
+    __tablename__ = "products"
+
+    id: int | None = Field(default=None, primary_key=True)
+    product_uid: str = Field(unique=True, sa_type=Text)
+    name: str = Field(sa_type=Text)
+    name_key: str = Field(unique=True, sa_type=Text)
+    created_ts: int
+
+
+class ProductProjectRow(SQLModel, table=True):
+    __tablename__ = "product_projects"
+    __table_args__: ClassVar[tuple[Any, ...]] = (Index("product_projects_project", "project_id", "product_id"),)
+
+    product_id: int = Field(primary_key=True, foreign_key="products.id")
+    project_id: int = Field(primary_key=True, foreign_key="projects.id")
+    linked_ts: int
+
+
+class WindowRow(SQLModel, table=True):
+    __tablename__ = "windows"
+    __table_args__: ClassVar[tuple[Any, ...]] = (
+        UniqueConstraint("project_id", "window_uuid"),
+        Index("windows_uuid", "window_uuid"),
+        Index(
+            "windows_live",
+            "project_id",
+            text("last_active_ts DESC"),
+            text("id DESC"),
+            **_where("expired_ts IS NULL"),
+        ),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    project_id: int = Field(foreign_key="projects.id")
+    window_uuid: str = Field(sa_type=Text)
+    display_name: str = Field(sa_type=Text)
+    name_key: str = Field(sa_type=Text)
+    created_ts: int
+    last_active_ts: int
+    expired_ts: int | None
+
+
 class IdempotencyKeyRow(SQLModel, table=True):
     __tablename__ = "idempotency_keys"
     __table_args__: ClassVar[tuple[Any, ...]] = (Index("idempotency_keys_age", "created_ts"),)

@@ -18,7 +18,9 @@ from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.messages import Messages
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox
+from mcp_agent_mail.store.products import Products
 from mcp_agent_mail.store.projects import Projects
+from mcp_agent_mail.store.windows import Windows
 
 
 class View:
@@ -27,7 +29,9 @@ class View:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.projects = Projects(connection)
         self.aliases = Aliases(connection)
+        self.products = Products(connection)
         self.agents = Agents(connection)
+        self.windows = Windows(connection)
         self.messages = Messages(connection)
         self.inboxes = Inboxes(connection)
         self.contacts = Contacts(connection)
