@@ -19,6 +19,7 @@ from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.archive_contacts import CONTACTS_FOLDER, contact_document, contact_path
 from mcp_agent_mail.domain.archive_leases import FOLDERS, lease_changes
+from mcp_agent_mail.domain.archive_products import PRODUCTS_FOLDER, product_file
 from mcp_agent_mail.domain.archive_text import compact, document
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.messages import Message, Recipient
@@ -30,7 +31,7 @@ ARCHIVE_FILE = "archive.json"
 FOLDERS_BY_MONTH = ("agents", "messages", "receipts", *FOLDERS.values())
 """What lies in them beside their months (profiles, live leases) lies right above a month's folder."""
 
-OWN_FOLDERS = (*FOLDERS_BY_MONTH, CONTACTS_FOLDER)
+OWN_FOLDERS = (*FOLDERS_BY_MONTH, CONTACTS_FOLDER, PRODUCTS_FOLDER)
 """With `archive.json`, all that the archiver writes; the rest of a repository is its owner's."""
 
 Snapshot = dict[str, Any]  # JSON: the keys stand in the functions below
@@ -178,6 +179,8 @@ def event_files(kind: EventKind, snapshot: Snapshot, store_id: str) -> list[File
         return [(profile_path(snapshot["name"]), profile_file(snapshot))]
     if kind is EventKind.CONTACT:
         return [contact_file(snapshot)]
+    if kind is EventKind.PRODUCT:
+        return [product_file(snapshot)]
     assert kind is EventKind.MAIL, kind
     return list(mail_files(snapshot))
 

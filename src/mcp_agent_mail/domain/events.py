@@ -21,6 +21,7 @@ class EventKind(StrEnum):
     MAIL = "mail"  # -> messages/…, agents/<Name>/outbox/…, agents/<Name>/inbox/…
     RECEIPT = "receipt"  # -> one line of receipts/…jsonl, for the archive of the recipient's project
     CONTACT = "contact"  # -> contacts/<from>/<to>.json
+    PRODUCT = "product"  # -> products/<uid>.json, in the archive of a project that is part of it
     RESERVATION = "reservation"  # -> file_reservations/…json, moved when it ends
     SLOT = "slot"  # -> build_slots/…json, likewise
 

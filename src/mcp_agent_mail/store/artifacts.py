@@ -18,6 +18,7 @@ from mcp_agent_mail.domain.contacts import Contact
 from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.messages import Message, Recipient
+from mcp_agent_mail.domain.products import ProductLink
 from mcp_agent_mail.domain.projects import Alias, Project
 from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
 from mcp_agent_mail.store.agents import Agents
@@ -28,6 +29,7 @@ from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.messages import Messages
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox
+from mcp_agent_mail.store.products import Products
 from mcp_agent_mail.store.projects import Projects
 
 _AT_ONCE = 500
@@ -45,9 +47,9 @@ _PENDING_LEASES = """
     SELECT json_extract(snapshot, '$.id'), json_extract(snapshot, '$.lapsed_ts')
     FROM outbox INDEXED BY outbox_oldest WHERE commit_id IS NULL AND kind = ?
 """
-_PENDING_CONTACTS = """
+_PENDING_BY_PROJECT = """
     SELECT DISTINCT project_id, json_extract(snapshot, '$.id') FROM outbox INDEXED BY outbox_oldest
-    WHERE commit_id IS NULL AND kind = 'contact'
+    WHERE commit_id IS NULL AND kind = ?
 """
 _RECEIPTS = """
     SELECT o.project_id, o.commit_id, o.seq, o.created_ts, o.message_id, o.agent_id, a.name, o.step,
@@ -81,6 +83,7 @@ class Artifacts:
         self._projects = Projects(connection)
         self._leases = Leases(connection)
         self._contacts = Contacts(connection)
+        self._products = Products(connection)
         self._aliases = Aliases(connection)
         self.outbox = Outbox(connection)
         self.store_id = Meta(connection).store_id()
@@ -129,7 +132,14 @@ class Artifacts:
 
     def pending_contacts(self) -> set[tuple[int, int]]:
         """Project and id of links whose file is about to be written again there."""
-        return set(self._connection.execute(_PENDING_CONTACTS))
+        return self._pending_by_project(EventKind.CONTACT)
+
+    def product_links(self) -> Iterator[ProductLink]:
+        yield from self._products.each_link()
+
+    def pending_products(self) -> set[tuple[int, int]]:
+        """Project and id of products whose file is about to be written there."""
+        return self._pending_by_project(EventKind.PRODUCT)
 
     def messages(self) -> Iterator[tuple[Message, list[Recipient], set[int]]]:
         """Each message with its recipients and the ids of projects whose archive does not have it yet, or not yet as it
@@ -177,6 +187,9 @@ class Artifacts:
         for project_id, message_id in self._connection.execute(_PENDING_MAIL, (first, last)):
             found.setdefault(message_id, set()).add(project_id)
         return found
+
+    def _pending_by_project(self, kind: EventKind) -> set[tuple[int, int]]:
+        return set(self._connection.execute(_PENDING_BY_PROJECT, (kind.value,)))
 
     def _pending_files(self, kind: EventKind) -> set[int]:
         return {number for (number,) in self._connection.execute(_PENDING_FILES, (kind.value,))}

@@ -23,6 +23,7 @@ from mcp_agent_mail.domain.archive_layout import (
     receipt_snapshot,
 )
 from mcp_agent_mail.domain.archive_leases import FOLDERS, KIND_OF_EVENT, lease_snapshot, stand_in
+from mcp_agent_mail.domain.archive_products import product_snapshot
 from mcp_agent_mail.domain.events import DoneEvent, EventKind, NewEvent
 from mcp_agent_mail.domain.leases import LeaseKind
 from mcp_agent_mail.domain.names import HUMAN
@@ -87,7 +88,7 @@ def _queue_anew(tx: Tx, project: Project) -> int:
         )
         tx.outbox.add(event, tx.now())
         count += 1
-    count += _queue_contacts(tx, project)
+    count += _queue_contacts(tx, project) + _queue_products(tx, project)
     return count + sum(_queue_leases(tx, project, kind) for kind in LeaseKind)
 
 
@@ -100,6 +101,21 @@ def _queue_contacts(tx: Tx, project: Project) -> int:
             agent_id=None,
             message_id=None,
             snapshot=contact_snapshot(contact, project.id, None),
+        )
+        tx.outbox.add(event, tx.now())
+        count += 1
+    return count
+
+
+def _queue_products(tx: Tx, project: Project) -> int:
+    count = 0
+    for link in tx.products.links_of(project.id):
+        event = NewEvent(
+            project_id=project.id,
+            kind=EventKind.PRODUCT,
+            agent_id=None,
+            message_id=None,
+            snapshot=product_snapshot(link, None),
         )
         tx.outbox.add(event, tx.now())
         count += 1
@@ -127,14 +143,8 @@ def _snapshot(tx: Tx, project: Project, human: Agent, done: DoneEvent) -> Snapsh
     if done.kind is EventKind.PROFILE:
         # Whose it was is not kept. Each agent's newest profile follows as an event of its own.
         return profile_snapshot(human)
-    if done.kind is EventKind.CONTACT:
-        contact = tx.contacts.oldest_of(project.id)
-        assert contact is not None, done
-        return stand_in(contact_snapshot(contact, project.id, None))
-    if done.kind in FOLDERS:
-        kind = next(kind for kind, of_event in KIND_OF_EVENT.items() if of_event is done.kind)
-        return stand_in(lease_snapshot(tx.leases.list_(project.id, kind, limit=1)[0], project))
-    assert done.message_id is not None, done
+    if done.message_id is None:
+        return stand_in(_one_of_its_kind(tx, project, done))
     recipients = tx.messages.recipients(done.message_id)
     if done.kind is EventKind.MAIL:
         message = tx.messages.find(done.message_id)
@@ -147,3 +157,16 @@ def _snapshot(tx: Tx, project: Project, human: Agent, done: DoneEvent) -> Snapsh
     return receipt_snapshot(
         Receipt(message_id=done.message_id, agent_id=recipient.agent_id, agent=recipient.name, step=step, at=at)
     )
+
+
+def _one_of_its_kind(tx: Tx, project: Project, done: DoneEvent) -> Snapshot:
+    """The newest state of each follows as an event of its own."""
+    if done.kind is EventKind.CONTACT:
+        contact = tx.contacts.oldest_of(project.id)
+        assert contact is not None, done
+        return contact_snapshot(contact, project.id, None)
+    if done.kind is EventKind.PRODUCT:
+        return product_snapshot(next(iter(tx.products.links_of(project.id))), None)
+    assert done.kind in FOLDERS, done
+    kind = next(kind for kind, of_event in KIND_OF_EVENT.items() if of_event is done.kind)
+    return lease_snapshot(tx.leases.list_(project.id, kind, limit=1)[0], project)

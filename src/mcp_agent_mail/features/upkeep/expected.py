@@ -26,6 +26,7 @@ from mcp_agent_mail.domain.archive_layout import (
     receipts_path,
 )
 from mcp_agent_mail.domain.archive_leases import KIND_OF_EVENT, lease_file, lease_path, lease_snapshot
+from mcp_agent_mail.domain.archive_products import product_file, product_snapshot
 from mcp_agent_mail.domain.blobs import blob_id
 from mcp_agent_mail.domain.leases import LeaseKind
 from mcp_agent_mail.domain.projects import Project
@@ -59,6 +60,7 @@ class ExpectedFiles:
         self._add_projects()
         self._add_profiles()
         self._add_contacts()
+        self._add_products()
         self._add_receipts()
         self._add_mail(progress)
 
@@ -126,6 +128,15 @@ class ExpectedFiles:
                     self._add_any(project_id, path)
                 else:
                     self._add(project_id, [(path, content)])
+
+    def _add_products(self) -> None:
+        pending = self._artifacts.pending_products()
+        for link in self._artifacts.product_links():
+            path, content = product_file(product_snapshot(link, None))
+            if (link.project_id, link.product.id) in pending:
+                self._add_any(link.project_id, path)
+            else:
+                self._add(link.project_id, [(path, content)])
 
     def _add_mail(self, progress: Progress) -> None:
         total, _ = self._artifacts.counts()
