@@ -59,6 +59,8 @@ from mcp_agent_mail.features.reservations.sweeping import Sweeper, SweepRules
 from mcp_agent_mail.features.reservations.tools import reservation_tools
 from mcp_agent_mail.features.search.service import SearchService
 from mcp_agent_mail.features.search.tools import search_tools
+from mcp_agent_mail.features.summaries.service import SummaryService
+from mcp_agent_mail.features.summaries.tools import summary_tools
 from mcp_agent_mail.features.upkeep.resources import upkeep_resources
 from mcp_agent_mail.features.upkeep.results import ServerPlace
 from mcp_agent_mail.features.upkeep.service import HealthService
@@ -94,6 +96,7 @@ class Services:
     contacts: ContactService
     messaging: MessagingService
     search: SearchService
+    summaries: SummaryService
     archiving: ArchivingService
     upkeep: HealthService
     activity: Activity
@@ -162,6 +165,7 @@ def build_services(
         contacts=_contact_service(settings, store, identity, clock),
         messaging=messaging,
         search=search,
+        summaries=SummaryService(store),
         archiving=archiving,
         upkeep=upkeep,
         activity=activity,
@@ -221,6 +225,7 @@ def _tools(services: Services) -> list[ToolSpec]:
         *force_tools(services.leases.force, caller),
         *build_slot_tools(services.leases.build_slots, caller),
         *search_tools(services.search, caller),
+        *summary_tools(services.summaries, caller),
     ]
 
 

@@ -190,6 +190,8 @@ class Story:
         self.does("fetch_inbox", project_key=PROJECT, agent_name="RedStone", include_bodies=True)
         self.does("fetch_topic", project_key=PROJECT, topic_name="parser")
         self.does("search_messages", project_key=PROJECT, query="plan")
+        of_plan = {"project_key": PROJECT, "thread_id": "plan-1"}
+        self.does("summarize_thread", **of_plan, include_examples=True)
         of_mine = {"project_key": PROJECT, "agent_name": "RedStone", "message_id": self.message_id}
         self.does("mark_message_read", **of_mine)
         self.does("acknowledge_message", **of_mine)
@@ -242,6 +244,24 @@ def test_a_result_carries_its_keys_and_none_of_a_later_stage(name: str, story: S
     plain = _plain(name, story.results[name])
 
     _check_keys(TOOLS[name], plain)
+
+
+SEVERAL = [name for name, declared in TOOLS.items() if "keys_if_several" in declared]
+
+
+@pytest.mark.usefixtures("story")
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_threads_have_keys_of_their_own(name: str, connection: Connection) -> None:
+    declared = TOOLS[name]
+
+    answer = connection.tool(name, project_key=PROJECT, thread_id="plan-1,plan-2")
+
+    several = {
+        "result_list": False,
+        "result_keys": declared["keys_if_several"],
+        "nested": declared["nested_if_several"],
+    }
+    _check_keys(several, answer["structuredContent"])
 
 
 @pytest.mark.parametrize("name", TOOLS)

@@ -1,0 +1,278 @@
+"""Summaries: what a thread says, taken out of its messages by rules, without a model.
+
+Pure functions over messages that the caller may see; who may see what is decided before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.domain.summary_cues import Cue, Kind, is_small_talk, read_piece
+from mcp_agent_mail.domain.summary_state import Action, Ledger
+from mcp_agent_mail.domain.summary_text import Piece, Section, pieces_of, quoted_lines
+from mcp_agent_mail.domain.threads import parse_thread_id
+
+MAX_ENTRIES = 10
+"""Of every list of a summary."""
+MAX_AGGREGATED = 25
+MAX_EXAMPLES = 3
+MAX_THREADS = 20
+MAX_ENTRY = 240
+"""Characters of one entry."""
+
+_CODE_SPAN = re.compile(r"(?<!`)`([^`\n]{1,120})`(?!`)")
+_ENDINGS = (
+    "py pyi js ts tsx jsx go rs rb java kt c h cpp hpp cs sql sh toml yaml yml json md html css lock cfg ini txt proto"
+)
+_BARE_CODE = re.compile(
+    r"/?(?:[\w.-]{1,64}/){1,12}[\w.-]{0,64}\.[A-Za-z]\w{0,7}(?::\d{1,6})?"
+    rf"|[\w-]{{1,64}}(?:\.[\w-]{{1,32}})?\.(?:{_ENDINGS.replace(' ', '|')})(?::\d{{1,6}})?"
+    r"|[A-Za-z_][\w.]{0,80}\(\)"
+)
+"""A path, a file, a call: what is code without being marked as such."""
+_AROUND_CODE = ".,;:!?\"'[]{}<>*"
+_LOOKS_LIKE_CODE = re.compile(r"[./_():<>=\[\]{}$#\\-]|[a-z][A-Z]|^[A-Z]{2,}|\d")
+_FENCED = re.compile(r"^\s{0,3}(```|~~~).*?(?:^\s{0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
+_MENTION = re.compile(r"(?<![\w.@/`+-])@([A-Za-z][\w-]{0,63})(?!\w*[(.]\w)")
+
+
+class UnfitThreads(InvalidInput):
+    """`thread_id` names no thread, or too many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """A message as a summary reads it. `sender` is the name as the reader is shown it; the body may be cut."""
+
+    id: MessageId
+    sender: str
+    subject: str
+    body_md: str
+    created_ts: Micros
+    thread_id: str | None = None
+    is_system: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadMail:
+    """The newest messages of a thread, oldest first; `total` counts all of them."""
+
+    thread_id: str
+    letters: Sequence[Letter]
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadSummary:
+    """Lists of at most `MAX_ENTRIES`. An action reads `[ ] Owner: text`, `[x]` when it is done."""
+
+    participants: tuple[str, ...] = ()
+    key_points: tuple[str, ...] = ()
+    action_items: tuple[str, ...] = ()
+    open_questions: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
+    total_messages: int = 0
+    open_actions: int = 0
+    done_actions: int = 0
+    mentions: tuple[tuple[str, int], ...] = ()
+    code_references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate:
+    """What several threads say together."""
+
+    top_mentions: tuple[tuple[str, int], ...]
+    key_points: tuple[str, ...]
+    action_items: tuple[str, ...]
+
+
+def parse_thread_ids(text: str) -> str:
+    """One thread id, or several with commas between them, each named once."""
+    ids = list(dict.fromkeys(parse_thread_id(part) for part in text.split(",") if part.strip()))
+    if not 1 <= len(ids) <= MAX_THREADS:
+        raise UnfitThreads(
+            f"thread_id names {len(ids)} threads; accepted are 1 to {MAX_THREADS}.",
+            hint="Use an id like TKT-123, or several with commas between them.",
+            data={"parameter": "thread_id", "max": MAX_THREADS},
+        )
+    return ",".join(ids)
+
+
+def summarize(letters: Sequence[Letter], *, total: int | None = None) -> ThreadSummary:
+    """The summary of `letters`, oldest first. `total` when there are more than these."""
+    spoken = [letter for letter in letters if not letter.is_system]
+    reading = _Reading(names=frozenset(_known_names(spoken)))
+    for position, letter in enumerate(spoken):
+        reading.take(letter, position)
+    actions = reading.ledger.actions
+    return ThreadSummary(
+        participants=tuple(_most_active(spoken)),
+        key_points=tuple(reading.key_points()),
+        action_items=tuple(_shown_action(one) for one in _chosen_actions(actions)),
+        open_questions=tuple(cut(one.text) for one in reading.ledger.questions if not one.is_answered)[-MAX_ENTRIES:],
+        decisions=tuple(reading.decisions)[-MAX_ENTRIES:],
+        total_messages=len(letters) if total is None else total,
+        open_actions=sum(not one.is_done for one in actions),
+        done_actions=sum(one.is_done for one in actions),
+        mentions=tuple(_most(reading.mentions)),
+        code_references=tuple(name for name, _ in _most(reading.references)),
+    )
+
+
+def aggregate(summaries: Sequence[ThreadSummary]) -> Aggregate:
+    """What the summaries of several threads say together, each thing once, in their order."""
+    mentions: Counter[str] = Counter()
+    for summary in summaries:
+        mentions.update(dict(summary.mentions))
+    return Aggregate(
+        top_mentions=tuple(_most(mentions)),
+        key_points=_once(point for summary in summaries for point in summary.key_points),
+        action_items=_once(item for summary in summaries for item in summary.action_items),
+    )
+
+
+def examples_of(letters: Sequence[Letter]) -> list[Letter]:
+    """The message that began it and the two newest."""
+    return list(letters) if len(letters) <= MAX_EXAMPLES else [letters[0], *letters[1 - MAX_EXAMPLES :]]
+
+
+def cut(text: str) -> str:
+    return text if len(text) <= MAX_ENTRY else f"{text[: MAX_ENTRY - 1].rstrip()}…"
+
+
+def _once(entries: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(entries))[:MAX_AGGREGATED]
+
+
+def _most(counted: Counter[str]) -> list[tuple[str, int]]:
+    """The most frequent, those first met first among equals."""
+    return counted.most_common(MAX_ENTRIES)
+
+
+def _known_names(letters: Sequence[Letter]) -> Iterable[str]:
+    for letter in letters:
+        yield letter.sender.partition("@")[0].lower()
+        yield from (name.lower() for name in _MENTION.findall(letter.body_md))
+
+
+def _most_active(letters: Sequence[Letter]) -> list[str]:
+    """Who wrote, in the order of their first message; of more than fit, those who wrote most."""
+    counted = Counter(letter.sender for letter in letters)
+    kept = {name for name, _ in _most(counted)}
+    return [name for name in counted if name in kept]
+
+
+def _chosen_actions(actions: Sequence[Action]) -> list[Action]:
+    """Open ones first, the newest of each where there are too many."""
+    waiting = [one for one in actions if not one.is_done][-MAX_ENTRIES:]
+    done = [one for one in actions if one.is_done]
+    return [*waiting, *done[len(done) - min(len(done), MAX_ENTRIES - len(waiting)) :]]
+
+
+def _shown_action(action: Action) -> str:
+    owner = f"{action.owner}: " if action.owner else ""
+    return cut(f"[{'x' if action.is_done else ' '}] {owner}{action.text}")
+
+
+def _bare_code(prose: str) -> Iterable[str]:
+    for word in prose.split():
+        if "." in word or "()" in word:
+            bare = word.strip(_AROUND_CODE)
+            bare = bare[1:-1] if bare.startswith("(") and bare.endswith(")") else bare.lstrip("(")
+            bare = bare if bare.endswith("()") else bare.rstrip(".,;:)")
+            if _BARE_CODE.fullmatch(bare):
+                yield bare
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What has been gathered so far."""
+
+    names: frozenset[str]
+    ledger: Ledger = field(default_factory=Ledger)
+    decisions: dict[str, None] = field(default_factory=dict)
+    mentions: Counter[str] = field(default_factory=Counter)
+    references: Counter[str] = field(default_factory=Counter)
+    _points: list[tuple[int, str]] = field(default_factory=list)
+    """(weight, text), in the order met."""
+
+    def take(self, letter: Letter, position: int) -> None:
+        prose = (
+            _FENCED.sub("\n", letter.body_md) if "```" in letter.body_md or "~~~" in letter.body_md else letter.body_md
+        )
+        self._count(prose)
+        pieces = list(pieces_of(letter.body_md))
+        if not pieces:
+            return
+        quotes = quoted_lines(letter.body_md) if ">" in letter.body_md else ()
+        self.ledger.hear_reply(pieces[0].text, letter.sender, quotes=quotes, letter=position)
+        is_first = True
+        for piece in pieces:
+            cue = read_piece(piece, self.names)
+            self._enter(cue, piece, letter.sender, position)
+            if (
+                cue.kind is Kind.PLAIN
+                and is_first
+                and len(piece.text) >= _WORTH_SAYING
+                and not is_small_talk(piece.text)
+            ):
+                self._points.append((_OPENING, piece.text))
+            is_first = is_first and is_small_talk(piece.text)
+
+    def _enter(self, cue: Cue, piece: Piece, sender: str, position: int) -> None:
+        if cue.kind is Kind.QUESTION:
+            self.ledger.ask(cue.text, sender, position)
+            return
+        if cue.kind is Kind.ACTION:
+            self.ledger.add_action(cue.text, sender if cue.is_mine else cue.owner, position, is_done=False)
+            return
+        self.ledger.hear(piece.text, sender)
+        if cue.kind is Kind.DECISION:
+            self.decisions[cut(cue.text)] = None
+        elif cue.kind is Kind.DONE:
+            self._enter_done(cue, piece, sender, position)
+        elif cue.kind is Kind.POINT:
+            self._points.append(
+                (_LABELLED if piece.section is Section.POINTS or ": " in piece.text else _CUED, cue.text)
+            )
+
+    def _enter_done(self, cue: Cue, piece: Piece, sender: str, position: int) -> None:
+        is_listed = piece.box is not None or piece.section is Section.DONE
+        if is_listed:
+            self.ledger.add_action(cue.text, sender if cue.is_mine else cue.owner, position, is_done=True)
+        elif not self.ledger.report_done(cue.text, cue.owner or sender) and not is_small_talk(cue.text):
+            self._points.append((_CUED, cue.text))
+
+    def _count(self, prose: str) -> None:
+        if "@" in prose:
+            self.mentions.update(_MENTION.findall(_CODE_SPAN.sub(" ", prose)))
+        if "`" in prose:
+            spans = (span.strip() for span in _CODE_SPAN.findall(prose))
+            self.references.update(span for span in spans if span and _LOOKS_LIKE_CODE.search(span))
+            prose = _CODE_SPAN.sub(" ", prose)
+        self.references.update(_bare_code(prose))
+
+    def key_points(self) -> list[str]:
+        """The weightiest, in the order of the thread; how messages open only where little else was found."""
+        weights: dict[str, int] = {}
+        for weight, text in self._points:
+            shown = cut(text)
+            weights[shown] = max(weight, weights.get(shown, 0))
+        strong = [text for text, weight in weights.items() if weight > _OPENING]
+        openings = [text for text, weight in weights.items() if weight == _OPENING]
+        chosen = set(openings[: max(0, _FEW_POINTS - len(strong))])
+        newest_first = sorted(enumerate(strong), key=lambda at: (-weights[at[1]], -at[0]))
+        chosen.update(text for _, text in newest_first[: MAX_ENTRIES - len(chosen)])
+        return [text for text in weights if text in chosen]
+
+
+_OPENING, _CUED, _LABELLED = 1, 2, 3
+_FEW_POINTS = 3
+_WORTH_SAYING = 25

@@ -1,0 +1,179 @@
+"""What one sentence of a message is: a decision, a question, something to do or done, a point, or nothing of these."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mcp_agent_mail.domain.summary_patterns import (
+    COURTESY,
+    DECIDED,
+    DONE_WORK,
+    MINE,
+    NEGATED,
+    OPEN_MATTER,
+    PLEASANT_QUESTION,
+    POINT,
+    REQUEST,
+    SMALL_TALK,
+    UNDECIDED,
+)
+from mcp_agent_mail.domain.summary_text import Piece, Section
+
+
+class Kind(StrEnum):
+    DECISION = "decision"
+    QUESTION = "question"
+    ACTION = "action"
+    DONE = "done"
+    POINT = "point"
+    PLAIN = "plain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cue:
+    """What a sentence is, its text less the label, and of an action whose it is, if that is said.
+
+    `is_mine`: the sender speaks of itself.
+    """
+
+    kind: Kind
+    text: str
+    owner: str | None = None
+    is_mine: bool = False
+
+
+_LABELS = {
+    Kind.DECISION: "decision decided agreed resolution resolved outcome",
+    Kind.QUESTION: "q question open-question",
+    Kind.ACTION: "todo action ai action-item task next next-step next-steps follow-up followup fixme request ask",
+    Kind.DONE: "done completed finished fixed shipped",
+    Kind.POINT: "note important fyi finding result status update summary root-cause cause blocker blocked risk warning "
+    "caveat heads-up reason context conclusion problem issue background deadline measured impact constraint tl;dr key",
+}
+_KIND_OF_LABEL = {label: kind for kind, labels in _LABELS.items() for label in labels.split()}
+_LABEL = re.compile(
+    r"([A-Za-z][A-Za-z;-]{0,12}(?: [A-Za-z]{1,12})?)(?: ?\d{1,2})?(?: ?[(\[]@?([\w.-]{1,64})[)\]])?: +(?=\S)"
+)
+_NAMED = re.compile(r"@?([A-Za-z][\w-]{0,63})(?:@[\w./-]{1,80})?(?: ?[:,]| -+| —) +(?=\S)")
+_ADDRESSED = re.compile(r"@([A-Za-z][\w-]{0,63}) (?=(?:please|can|could|would|will) )")
+_NAME = r"@?([A-Za-z][\w-]{0,63})"
+_OWNER_VERB = re.compile(
+    _NAME + r"(?:@[\w./-]{1,80})? (?:will|to|should|must|can|shall|is going to|is to|needs to|takes|owns|has to)\b"
+)
+_OWNER_AT_END = re.compile(
+    r" ?(?:[(\[](?:owner: ?)?@?([A-Za-z][\w-]{0,63})[)\]]|(?:—|-+>?|owner:) ?@([A-Za-z][\w-]{0,63}))\.?$"
+)
+_YOU = frozenset(
+    "you someone somebody anyone we i it this that they he she there please which what who all everyone both".split()
+)
+
+
+def read_piece(piece: Piece, names: Collection[str]) -> Cue:
+    """What the piece is. `names` are the agents known to the thread, in lower case."""
+    if piece.box is not None:
+        return _owned(Kind.DONE if piece.box else Kind.ACTION, piece.text, names)
+    labelled = _labelled(piece.text, names)
+    if labelled is not None:
+        return labelled
+    if piece.section is not Section.NONE:
+        return _of_section(piece, names)
+    return _sentence(piece.text, names)
+
+
+_OF_SECTION = {
+    Section.DECISIONS: Kind.DECISION,
+    Section.QUESTIONS: Kind.QUESTION,
+    Section.POINTS: Kind.POINT,
+    Section.ACTIONS: Kind.ACTION,
+    Section.DONE: Kind.DONE,
+}
+
+
+def _of_section(piece: Piece, names: Collection[str]) -> Cue:
+    kind = _OF_SECTION[piece.section]
+    if kind in (Kind.ACTION, Kind.DONE):
+        return _owned(kind, piece.text, names)
+    return Cue(kind=kind, text=piece.text)
+
+
+def _labelled(text: str, names: Collection[str]) -> Cue | None:
+    match = _LABEL.match(text)
+    if match is None:
+        return None
+    kind = _KIND_OF_LABEL.get(match[1].lower().replace(" ", "-"))
+    if kind is None:
+        return None
+    rest = text[match.end() :]
+    if kind in (Kind.ACTION, Kind.DONE):
+        owner = match[2]
+        return Cue(kind=kind, text=rest, owner=owner) if owner else _owned(kind, rest, names)
+    return Cue(kind=kind, text=text if kind is Kind.POINT else rest)
+
+
+def _owned(kind: Kind, text: str, names: Collection[str]) -> Cue:
+    """An action whose owner, if its text names one, is taken out of the text where that leaves a sentence."""
+    if (end := _OWNER_AT_END.search(text)) and _is_name(owner := end[1] or end[2], text[end.start() :], names):
+        return Cue(kind=kind, text=text[: end.start()].rstrip(), owner=owner)
+    if (start := _NAMED.match(text)) and _is_name(start[1], start[0], names):
+        return Cue(kind=kind, text=text[start.end() :], owner=start[1])
+    if (verb := _OWNER_VERB.match(text)) and _is_name(verb[1], verb[0], names):
+        return Cue(kind=kind, text=text, owner=verb[1])
+    return Cue(kind=kind, text=text, is_mine=MINE.search(text) is not None)
+
+
+def _is_name(word: str, written: str, names: Collection[str]) -> bool:
+    """An agent known here, or a word that is marked as one by `@`."""
+    return word.lower() not in _YOU and (word.lower() in names or "@" in written)
+
+
+def _sentence(text: str, names: Collection[str]) -> Cue:
+    task = _task(text, names)
+    if task is not None:
+        return task
+    kind = _kind_of(text)
+    return Cue(kind=kind, text=text, is_mine=kind in (Kind.ACTION, Kind.DONE))
+
+
+def _kind_of(text: str) -> Kind:
+    """The first that fits: what a sentence asks weighs more than what it says."""
+    return next((kind for kind, fits in _FITTING.items() if fits(text)), Kind.PLAIN)
+
+
+def _is_done_work(text: str) -> bool:
+    done = DONE_WORK.search(text)
+    return done is not None and NEGATED.search(text[: done.end()]) is None
+
+
+_FITTING: dict[Kind, Callable[[str], bool]] = {
+    Kind.PLAIN: lambda text: PLEASANT_QUESTION.match(text) is not None,
+    Kind.QUESTION: lambda text: text.endswith(_QUESTION_ENDS) or OPEN_MATTER.search(text) is not None,
+    Kind.DECISION: lambda text: DECIDED.search(text) is not None and UNDECIDED.search(text) is None,
+    Kind.DONE: _is_done_work,
+    Kind.ACTION: lambda text: MINE.search(text) is not None,
+    Kind.POINT: lambda text: POINT.search(text) is not None and SMALL_TALK.match(text) is None,
+}
+_QUESTION_ENDS = ("\uff1f", *(f"?{after}" for after in ("", '"', "'", ")", "*", "_", "`", '")')))
+
+
+def _task(text: str, names: Collection[str]) -> Cue | None:
+    """A request, or what the sentence gives a named agent to do."""
+    if COURTESY.search(text):
+        return None
+    named = _NAMED.match(text)
+    owner, rest = None, text
+    if named is None:
+        named = _ADDRESSED.match(text)
+    if named is not None and _is_name(named[1], named[0], names):
+        owner, rest = named[1], text[named.end() :]
+    if REQUEST.search(rest):
+        return Cue(kind=Kind.ACTION, text=rest, owner=owner)
+    if (verb := _OWNER_VERB.match(rest)) and _is_name(verb[1], verb[0], names) and not rest.endswith("?"):
+        return Cue(kind=Kind.ACTION, text=rest, owner=verb[1])
+    return None
+
+
+def is_small_talk(text: str) -> bool:
+    return SMALL_TALK.match(text) is not None

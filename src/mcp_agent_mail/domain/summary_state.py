@@ -1,0 +1,161 @@
+"""What later mail does to what was asked before: an action is done, a question is answered."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from mcp_agent_mail.domain.summary_patterns import ANSWER, BARE_DONE
+
+MAX_WATCHED = 200
+"""Of actions and of questions: beyond, the oldest settled ones are no longer looked at."""
+
+_WORD = re.compile(r"[^\W_]{3,}")
+_STEM = 5
+_ENOUGH = 0.5
+_ALIKE = 0.6
+_TWO = 2
+_COMMON = frozenset(
+    """
+    the and for are was were has have had not but you your our with that this these those from they them their what
+    when where which who why how does did can could should would will shall may might must need needs please about
+    into onto than then there here been being also just still only any all some one two now let get got out its it's
+    use used using want wants anyone someone everyone make makes made think know see today tomorrow after before
+    """.split()
+)
+
+
+def stems_of(text: str) -> frozenset[str]:
+    """The words that carry the meaning, cut so that endings do not matter."""
+    words = _WORD.findall(text.lower())
+    return frozenset(word[:_STEM] for word in words if word not in _COMMON)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Action:
+    text: str
+    owner: str | None
+    is_done: bool
+    letter: int
+    stems: frozenset[str]
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Question:
+    text: str
+    key: str
+    asker: str
+    letter: int
+    stems: frozenset[str]
+    is_answered: bool = False
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The actions and questions of a thread, fed message by message, oldest first."""
+
+    actions: list[Action] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
+    _asked_by_stem: dict[str, list[Question]] = field(default_factory=lambda: defaultdict(list))
+    _action_of: dict[str, Action] = field(default_factory=dict)
+    _asked: set[str] = field(default_factory=set)
+
+    def add_action(self, text: str, owner: str | None, letter: int, *, is_done: bool) -> None:
+        """The same text again, or nearly the same of the same owner, is the same action: its newest state counts."""
+        key, stems = _key(text), stems_of(text)
+        known = self._action_of.get(key)
+        if known is None:
+            known = self._open_action(stems, owner)
+            if known is not None and not is_done and len(known.stems & stems) < _ALIKE * len(stems):
+                known = None
+        if known is not None:
+            known.is_done = is_done
+            known.owner = known.owner or owner
+            return
+        action = Action(text=text, owner=owner, is_done=is_done, letter=letter, stems=stems)
+        self._action_of[key] = action
+        self.actions.append(action)
+
+    def report_done(self, text: str, sender: str) -> bool:
+        """Tick what the sender says it finished; False when it was no known action."""
+        action = self._open_action(stems_of(text), sender)
+        if action is None and BARE_DONE.match(text):
+            own = [one for one in self.actions if not one.is_done and _same(one.owner, sender)]
+            action = own[0] if len(own) == 1 else None
+        if action is None:
+            return False
+        action.is_done = True
+        action.owner = action.owner or sender
+        return True
+
+    def ask(self, text: str, asker: str, letter: int) -> None:
+        key = _key(text)
+        if key in self._asked:
+            return
+        self._asked.add(key)
+        question = Question(text=text, key=key, asker=asker, letter=letter, stems=stems_of(text))
+        self.questions.append(question)
+        for stem in question.stems:
+            self._asked_by_stem[stem].append(question)
+
+    def hear(self, text: str, sender: str) -> None:
+        """A statement answers the questions of others that it shares most of its words with."""
+        if not self.questions:
+            return
+        shared: Counter[int] = Counter()
+        found: dict[int, Question] = {}
+        for stem in stems_of(text):
+            for question in self._asked_by_stem.get(stem, ())[-MAX_WATCHED:]:
+                if not question.is_answered and not _same(question.asker, sender):
+                    shared[id(question)] += 1
+                    found[id(question)] = question
+        for key, count in shared.items():
+            if count >= _TWO and count >= _ENOUGH * len(found[key].stems):
+                self._answer(found[key])
+
+    def hear_reply(self, first: str, sender: str, *, quotes: Iterable[str], letter: int) -> None:
+        """A message answers what it quotes, and a lone question of the message before when it begins with yes or no."""
+        open_ones = [one for one in self.questions[-MAX_WATCHED:] if not one.is_answered]
+        others = [one for one in open_ones if not _same(one.asker, sender)]
+        if not others:
+            return
+        quoted = {_key(quote) for quote in quotes}
+        quoted_text = " ".join(quoted)
+        for question in others:
+            if question.key in quoted or (len(question.key) > _LONG_ENOUGH and question.key in quoted_text):
+                self._answer(question)
+        last = max(one.letter for one in others)
+        lately = [one for one in others if one.letter == last and last < letter]
+        if len(lately) == 1 and ANSWER.match(first):
+            self._answer(lately[0])
+
+    def _answer(self, question: Question) -> None:
+        if question.is_answered:
+            return
+        question.is_answered = True
+        for stem in question.stems:
+            self._asked_by_stem[stem].remove(question)
+
+    def _open_action(self, stems: frozenset[str], owner: str | None) -> Action | None:
+        """The open action most of whose words are in `stems`, of this owner or nobody's."""
+        best, best_share = None, 0.0
+        for action in self.actions[-MAX_WATCHED:]:
+            if action.is_done or not action.stems or not (action.owner is None or _same(action.owner, owner)):
+                continue
+            share = len(action.stems & stems) / len(action.stems)
+            if share >= _ENOUGH and share > best_share and (len(action.stems & stems) >= _TWO or share == 1):
+                best, best_share = action, share
+        return best
+
+
+_LONG_ENOUGH = 12
+
+
+def _same(left: str | None, right: str | None) -> bool:
+    return left is not None and right is not None and left.lower() == right.lower()
+
+
+def _key(text: str) -> str:
+    return " ".join(_WORD.findall(text.lower())) or text.strip().lower()

@@ -1,0 +1,20 @@
+"""What summaries answer, before it is put into the contract's shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mcp_agent_mail.domain.summaries import Letter, ThreadSummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummarizedThread:
+    """`examples` are empty when none were asked for. `llm_error` says why a model's help is missing; None when it is
+    not, or was not wanted.
+    """
+
+    thread_id: str
+    summary: ThreadSummary
+    examples: Sequence[Letter] = ()
+    llm_error: str | None = None

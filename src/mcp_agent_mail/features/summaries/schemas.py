@@ -1,0 +1,69 @@
+"""What summaries look like to agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from mcp_agent_mail.core.clock import iso
+from mcp_agent_mail.core.tools import Json
+from mcp_agent_mail.domain.summaries import Letter, ThreadSummary, aggregate
+from mcp_agent_mail.features.summaries.results import SummarizedThread
+
+
+def thread_object(thread: SummarizedThread) -> Json:
+    """One thread."""
+    return {
+        "thread_id": thread.thread_id,
+        "summary": summary_object(thread.summary),
+        "examples": [example_object(letter) for letter in thread.examples],
+        **_error([thread]),
+    }
+
+
+def threads_object(threads: Sequence[SummarizedThread]) -> Json:
+    """Several threads, and what they say together."""
+    together = aggregate([thread.summary for thread in threads])
+    return {
+        "threads": [
+            {"thread_id": thread.thread_id, "summary": summary_object(thread.summary), **_examples(thread)}
+            for thread in threads
+        ],
+        "aggregate": {
+            "top_mentions": _mentions(together.top_mentions),
+            "key_points": list(together.key_points),
+            "action_items": list(together.action_items),
+        },
+        **_error(threads),
+    }
+
+
+def summary_object(summary: ThreadSummary) -> Json:
+    return {
+        "participants": list(summary.participants),
+        "key_points": list(summary.key_points),
+        "decisions": list(summary.decisions),
+        "action_items": list(summary.action_items),
+        "open_questions": list(summary.open_questions),
+        "total_messages": summary.total_messages,
+        "open_actions": summary.open_actions,
+        "done_actions": summary.done_actions,
+        "mentions": _mentions(summary.mentions),
+        "code_references": list(summary.code_references),
+    }
+
+
+def example_object(letter: Letter) -> Json:
+    return {"id": letter.id, "subject": letter.subject, "from": letter.sender, "created_ts": iso(letter.created_ts)}
+
+
+def _mentions(mentions: Iterable[tuple[str, int]]) -> Json:
+    return [{"name": name, "count": count} for name, count in mentions]
+
+
+def _examples(thread: SummarizedThread) -> Json:
+    return {"examples": [example_object(letter) for letter in thread.examples]} if thread.examples else {}
+
+
+def _error(threads: Iterable[SummarizedThread]) -> Json:
+    """The first: threads of one call fail alike."""
+    return next(({"llm_error": thread.llm_error} for thread in threads if thread.llm_error is not None), {})

@@ -1,0 +1,68 @@
+"""What summaries read: the newest mail of a thread, off the event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import aiosqlite
+
+from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.domain.addresses import shown_name
+from mcp_agent_mail.domain.summaries import Letter, ThreadMail
+from mcp_agent_mail.domain.threads import root_of_thread
+from mcp_agent_mail.store.search import LongReader
+
+READ_CHARACTERS = 16_384
+"""So much of a body is read for a summary."""
+
+_COLUMNS = f"""m.id, m.project_id, p.slug, a.name, m.subject, m.created_ts, m.thread_id, m.is_system,
+       CASE WHEN m.body_bytes > {READ_CHARACTERS} THEN substr(m.body_md, 1, {READ_CHARACTERS}) ELSE m.body_md END"""
+_JOINS = """CROSS JOIN messages m ON m.id = mp.message_id
+CROSS JOIN agents a ON a.id = m.sender_id CROSS JOIN projects p ON p.id = m.project_id"""
+_THREAD = f"""
+SELECT {_COLUMNS} FROM message_projects mp INDEXED BY message_projects_thread {_JOINS}
+WHERE mp.thread_id = :thread AND mp.project_id = :project ORDER BY mp.message_id DESC LIMIT :limit
+"""
+_THREAD_SIZE = "SELECT count(*) FROM message_projects WHERE thread_id = :thread AND project_id = :project"
+_ROOT = f"""
+SELECT {_COLUMNS} FROM message_projects mp {_JOINS}
+WHERE mp.project_id = :project AND mp.message_id = :root AND mp.thread_id IS NOT :thread
+"""
+
+
+async def read_threads(
+    store: LongReader, project_id: ProjectId, thread_ids: Sequence[str], *, limit: int
+) -> list[ThreadMail]:
+    """Of each thread the newest `limit` messages that everybody in the project may read, oldest first.
+
+    A thread named by a message begins with it.
+    """
+    async with store.long_read() as connection:
+        return [await _thread(connection, project_id, thread_id, limit) for thread_id in thread_ids]
+
+
+async def _thread(connection: aiosqlite.Connection, project_id: ProjectId, thread_id: str, limit: int) -> ThreadMail:
+    root = root_of_thread(thread_id)
+    key = {"project": project_id, "thread": thread_id, "root": root, "limit": limit}
+    rows = list(await connection.execute_fetchall(_THREAD, key))
+    ((total,),) = await connection.execute_fetchall(_THREAD_SIZE, key)
+    if root is not None:
+        started_by = list(await connection.execute_fetchall(_ROOT, key))
+        rows = [*rows[: limit - len(started_by)], *started_by]
+        total += len(started_by)
+    letters = [_letter(row, project_id) for row in reversed(rows)]
+    return ThreadMail(thread_id=thread_id, letters=letters, total=total)
+
+
+def _letter(row: Sequence[Any], seen_from: ProjectId) -> Letter:
+    """From a row of `_COLUMNS`. (Any: SQLite's rows are untyped.)"""
+    return Letter(
+        id=row[0],
+        sender=shown_name(row[3], row[1], row[2], seen_from),
+        subject=row[4],
+        created_ts=row[5],
+        thread_id=row[6],
+        is_system=bool(row[7]),
+        body_md=row[8],
+    )
