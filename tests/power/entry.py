@@ -120,11 +120,6 @@ def without_sync_of_the_files_people_read() -> None:
     replace("archive.steps", "Syncing._run", nothing)
 
 
-def without_sync_of_joined_packs() -> None:
-    """Old packs go once the name of the new one is on disk."""
-    replace("archive.packs", "sync", nothing)
-
-
 def without_a_configuration_of_our_own() -> None:
     """Git itself then writes that the archive is thinned, and never syncs it."""
     replace("archive.months", "_switch_on", nothing)
@@ -136,7 +131,6 @@ GUARDS: dict[str, Callable[[], None]] = {
     "sync-of-the-ref": without_sync_of_the_ref,
     "sync-of-the-folders": without_sync_of_the_folders,
     "sync-of-the-files": without_sync_of_the_files_people_read,
-    "sync-of-joined-packs": without_sync_of_joined_packs,
     "own-configuration": without_a_configuration_of_our_own,
 }
 
