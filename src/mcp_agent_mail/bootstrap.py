@@ -66,6 +66,7 @@ from mcp_agent_mail.features.upkeep.results import ServerPlace
 from mcp_agent_mail.features.upkeep.service import HealthService
 from mcp_agent_mail.features.upkeep.tools import upkeep_tools
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.workers import Workers, build_workers
 from mcp_agent_mail.workspace.facts import Workspaces
 
 
@@ -102,6 +103,7 @@ class Services:
     activity: Activity
     usage: Usage
     leases: LeaseServices
+    workers: Workers
     tools: ToolTable = field(init=False)
     resources: ResourceTable = field(init=False)
 
@@ -110,6 +112,7 @@ class Services:
         self.archiving.start()
         self.guard_spool.start()
         self.leases.sweeper.start()
+        self.workers.start()
 
     def wake(self) -> None:
         """A stop begins: whoever waits is told, so that the last answers can go out."""
@@ -119,6 +122,7 @@ class Services:
         """Write what is only in memory, then let the archiver commit what is pending for at most `timeout_s`."""
         await self.leases.reservations.close()
         await self.leases.sweeper.stop()
+        await self.workers.stop()
         await self.guard_spool.close()
         await self.activity.close()
         await self.archiving.stop(timeout_s)
@@ -154,7 +158,10 @@ def build_services(
     )
     search = SearchService(store)
     leases = _lease_services(settings, store, identity, activity, clock)
-    upkeep = HealthService(store, place, clock=clock, archive=archiving, sweep=leases.sweeper.figures)
+    workers = build_workers(settings, store, clock=clock)
+    upkeep = HealthService(
+        store, place, clock=clock, archive=archiving, sweep=leases.sweeper.figures, workers=workers.show
+    )
     guarding = GuardingService(store, clock=clock)
     services = Services(
         projects=projects,
@@ -171,6 +178,7 @@ def build_services(
         activity=activity,
         usage=Usage(clock=clock),
         leases=leases,
+        workers=workers,
     )
     services.tools = ToolTable(_tools(services))
     introspection = IntrospectionService(

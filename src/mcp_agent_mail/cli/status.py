@@ -74,6 +74,7 @@ def _ask(report: Report, server: Server) -> bool:
     finally:
         gateway.close()
     report |= {"running": True, "status": health["status"], "version": health["version"], "archive": health["archive"]}
+    report["workers"] = health.get("workers", {})
     report["store"]["schema_version"] = health["store"]["schema_version"]
     report["owner"] = report["owner"] or {"pid": health["store"]["owner_pid"], "url": None, "started": None}
     return True
@@ -158,4 +159,14 @@ def _lines(report: Report) -> list[tuple[str, object]]:
         ("largest archive", _size(archive)),
         ("care", archive.get("care_error")),
         ("archive", archive.get("last_error")),
+        *((name, _of_worker(worker)) for name, worker in report.get("workers", {}).items()),
     ]
+
+
+def _of_worker(worker: Report) -> str:
+    """What works beside the requests, in one line."""
+    if not worker["enabled"]:
+        return "off"
+    figures = [f"{value} {name.replace('_', ' ')}" for name, value in worker.items() if type(value) is int]
+    problem = worker["last_error"]
+    return ", ".join(["on", *figures, *([f"last error: {problem}"] if problem else [])])

@@ -12,6 +12,7 @@ from mcp_agent_mail.core.setting_row import Row, Values
 from mcp_agent_mail.core.setting_rows_leases import LEASE_ROWS
 from mcp_agent_mail.core.setting_rows_projects import PROJECT_ROWS
 from mcp_agent_mail.core.setting_rows_surface import SURFACE_ROWS
+from mcp_agent_mail.core.setting_rows_upkeep import UPKEEP_ROWS
 
 
 def _allowed_hosts(values: Values) -> tuple[str, ...]:
@@ -351,6 +352,7 @@ ROWS: tuple[Row, ...] = (
     *_ARCHIVE,
     *_MAIL,
     *LEASE_ROWS,
+    *UPKEEP_ROWS,
     *SURFACE_ROWS,
     *_LOGS,
     *_CLIENT,

@@ -77,6 +77,10 @@ class Settings:
     file_reservations_cleanup_enabled: bool
     file_reservations_cleanup_interval_seconds: int
     file_reservations_enforcement_enabled: bool
+    notifications_enabled: bool
+    notifications_signals_dir: Path
+    notifications_include_metadata: bool
+    notifications_debounce_ms: int
     tools_filter_enabled: bool
     tools_filter_profile: str
     tools_filter_mode: str

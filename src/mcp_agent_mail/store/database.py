@@ -13,6 +13,7 @@ import aiosqlite
 
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.failpoints import Reach, no_fault
+from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.store.connection import open_reading, open_writing
 from mcp_agent_mail.store.faults import StoreFailed, is_outside_fault
 from mcp_agent_mail.store.long_reads import LongReads
@@ -63,6 +64,13 @@ class Store:
     def on_commit(self, listener: Callable[[], None]) -> None:
         """Call `listener` on the event loop after every group of units that was committed."""
         self._writer.on_commit(listener)
+
+    def on_mail_change(self, listener: Callable[[frozenset[AgentId]], None]) -> None:
+        """Call `listener` on the event loop with the agents whose unread mail a commit changed.
+
+        It is sure to hear of what is committed after a write that was asked for after this call.
+        """
+        self._writer.on_mail_change(listener)
 
     async def write(self, unit: Unit[T]) -> T:
         """Run `unit` in the writer's next transaction; return its result once it is on disk.

@@ -20,6 +20,7 @@ from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.products import Products
 from mcp_agent_mail.store.projects import Projects
+from mcp_agent_mail.store.unread import Unread
 from mcp_agent_mail.store.windows import Windows
 
 
@@ -34,6 +35,7 @@ class View:
         self.windows = Windows(connection)
         self.messages = Messages(connection)
         self.inboxes = Inboxes(connection)
+        self.unread = Unread(connection)
         self.contacts = Contacts(connection)
         self.held = Held(connection)
         self.acquaintance = Acquaintance(connection)

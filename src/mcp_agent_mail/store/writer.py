@@ -24,7 +24,9 @@ from typing import Any, TypeVar
 
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
+from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.store.faults import StoreFailed, is_outside_fault
+from mcp_agent_mail.store.mail_changes import NONE, MailChanges
 from mcp_agent_mail.store.view import Tx
 
 T = TypeVar("T")
@@ -92,12 +94,19 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._closed = False
         self._listeners: list[Callable[[], None]] = []
+        self._mail_listeners: list[Callable[[frozenset[AgentId]], None]] = []
+        self._mail_changes = MailChanges(connection)
+        self._changed = NONE
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
         self._thread.start()
 
     def on_commit(self, listener: Callable[[], None]) -> None:
         """Call `listener` on the event loop after every commit, after the callers were answered."""
         self._listeners.append(listener)
+
+    def on_mail_change(self, listener: Callable[[frozenset[AgentId]], None]) -> None:
+        """Likewise with the agents whose unread mail the commit changed, if it did. Heard from the next group on."""
+        self._mail_listeners.append(listener)
 
     def pending(self) -> int:
         """How many units wait for the next group."""
@@ -157,18 +166,22 @@ class Writer:
     def _answer(self, group: list[_Job], *, committed: bool) -> bool:
         """Hand the answers to the event loop; False when it is closed, so that no one is left to answer."""
         try:
-            self._loop.call_soon_threadsafe(self._settle, group, self._listeners if committed else [])
+            told = (self._listeners, self._changed) if committed else ([], NONE)
+            self._loop.call_soon_threadsafe(self._settle, group, *told)
         except RuntimeError:
             _log.warning("The event loop ended before the store was closed: %d calls go unanswered.", len(group))
             return False
         return True
 
-    def _settle(self, group: list[_Job], listeners: list[Callable[[], None]]) -> None:
+    def _settle(self, group: list[_Job], listeners: list[Callable[[], None]], changed: frozenset[AgentId]) -> None:
         for job in group:
             job.settle()
         for listener in listeners:
             # Each on its own: an error in one is reported by the loop and keeps no other from being told.
             self._loop.call_soon(listener)
+        if changed:
+            for of_mail in self._mail_listeners:
+                self._loop.call_soon(of_mail, changed)
 
     def _commit(self, group: list[_Job]) -> bool:
         """One transaction for the whole group. True when it is on disk; else every job holds an error."""
@@ -190,10 +203,13 @@ class Writer:
     def _transact(self, jobs: list[_Job]) -> None:
         if self._connection.in_transaction:  # An earlier ROLLBACK failed: never go on inside what it left.
             self._connection.execute("ROLLBACK")
+        if self._mail_listeners:
+            self._mail_changes.watch()
         self._connection.execute("BEGIN IMMEDIATE")
         for job in jobs:
             if not job.future.cancelled():
                 self._run_unit(job)
+        self._changed = self._mail_changes.take()
         self._reach(FailPoint.BEFORE_COMMIT)
         self._connection.execute("COMMIT")
 

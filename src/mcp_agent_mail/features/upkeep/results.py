@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.events import Backlog
 from mcp_agent_mail.features.archiving.service import CareFigures
 
@@ -50,6 +51,7 @@ class Health:
     archive_error: str | None
     archive_care: CareFigures
     sweep: SweepFigures | None
+    workers: dict[str, Json]
     owner_pid: int
     schema_version: int | None
     store_id: str | None

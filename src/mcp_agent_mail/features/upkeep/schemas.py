@@ -40,6 +40,7 @@ def show_health(health: Health) -> Json:
             "store_id": health.store_id,
         },
         "reservations": None if health.sweep is None else _show_sweep(health.sweep),
+        "workers": health.workers,
     }
 
 

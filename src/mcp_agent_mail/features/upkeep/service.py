@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.events import Backlog
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.upkeep.results import Health, HealthStatus, ServerPlace, SweepFigures
@@ -31,7 +32,7 @@ class _Figures:
 
 
 class HealthService:
-    """`sweep` tells what the sweeper of reservations did."""
+    """`sweep` tells what the sweeper of reservations did, `workers` what others did beside the requests, by name."""
 
     def __init__(
         self,
@@ -41,11 +42,13 @@ class HealthService:
         clock: Clock,
         archive: ArchivingService,
         sweep: Callable[[], SweepFigures] | None = None,
+        workers: Callable[[], dict[str, Json]] = dict,
     ) -> None:
         self._store = store
         self._clock = clock
         self._archive = archive
         self._sweep = sweep
+        self._workers = workers
         self.patience_s = PATIENCE_S
         self.place = place
 
@@ -74,6 +77,7 @@ class HealthService:
             archive_error=archive_error,
             archive_care=self._archive.care(),
             sweep=self._sweep() if self._sweep is not None else None,
+            workers=self._workers(),
             owner_pid=os.getpid(),
             schema_version=figures.schema_version if figures else None,
             store_id=figures.store_id if figures else None,

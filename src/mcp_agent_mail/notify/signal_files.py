@@ -1,0 +1,54 @@
+"""The files of signals: `projects/<slug>/agents/<Name>.signal`. What else lies in the folder is not touched."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from mcp_agent_mail.domain.signals import UnreadInbox, signal_place, signal_text
+
+
+class SignalFiles:
+    """Whoever looks sees a whole file or none: it comes by rename, readable by its owner alone."""
+
+    def __init__(self, root: Path, *, with_metadata: bool) -> None:
+        self._root = root
+        self._with_metadata = with_metadata
+
+    def show(self, inbox: UnreadInbox) -> bool:
+        """Make the file say what the inbox is; whether anything had to change. Raises OSError."""
+        folder_name, name = signal_place(inbox)
+        folder = self._root / folder_name
+        path = folder / name
+        if inbox.newest is None:
+            return _remove(path)
+        content = signal_text(inbox, inbox.newest, with_metadata=self._with_metadata)
+        if _read(path) == content:
+            return False
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fresh = folder / f".{name}.new"
+        _write(fresh, content)
+        fresh.replace(path)
+        return True
+
+
+def _remove(path: Path) -> bool:
+    try:
+        path.unlink()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return None if path.is_symlink() else path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)

@@ -1,0 +1,172 @@
+"""Keeps the signal files true: one exists exactly while its agent has unread mail.
+
+Level-triggered: a change only says whose mail to look at again, and the file follows what the store says then. So a
+lost or doubled word does no harm, and at the start every agent is looked at once. One task, which owns the files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.clock import Clock, Micros
+from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.domain.signals import UnreadInbox
+from mcp_agent_mail.notify.bus import MailBus
+from mcp_agent_mail.notify.signal_files import SignalFiles
+
+logger = logging.getLogger("mcp_agent_mail.signals")
+
+AT_ONCE = 100
+"""Agents whose mail one read looks at: about 3 ms."""
+RETRY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mail:
+    """What the store tells. `settle` returns when what was committed before is told, or can be read."""
+
+    inboxes: Callable[[Sequence[AgentId]], list[UnreadInbox]]
+    agents_after: Callable[[int, int], list[AgentId]]
+    settle: Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalFigures:
+    """Since the start; `pending` agents are still to be looked at, `failed` ones are tried again."""
+
+    reconciled_at: Micros | None
+    changed: int
+    pending: int
+    failed: int
+    last_error: str | None
+
+
+class Signals:
+    """`start()` on the running loop, `await stop()` while the store is still open."""
+
+    def __init__(self, mail: Mail, bus: MailBus, files: SignalFiles, *, debounce_s: float, clock: Clock) -> None:
+        self._mail = mail
+        self._bus = bus
+        self._files = files
+        self._debounce_s = debounce_s
+        self._clock = clock
+        self._woken = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._pending: set[AgentId] = set()
+        self._failed: set[AgentId] = set()
+        self._reconciled_at: Micros | None = None
+        self._changed = 0
+        self._error: str | None = None
+
+    def start(self) -> None:
+        """Look at everybody, then at whom the bus names. Does not wait for it."""
+        assert self._task is None
+        self._bus.subscribe(self.note)
+        self._task = asyncio.get_running_loop().create_task(self._keep_on(), name="signals")
+        self._task.add_done_callback(self._note_end)
+
+    async def stop(self) -> None:
+        """After one last look at whose mail has changed. Nothing when it was never started."""
+        if self._task is None:
+            return
+        self._stopping.set()
+        self._woken.set()
+        await asyncio.wait([self._task])
+        self._bus.unsubscribe(self.note)
+
+    def figures(self) -> SignalFigures:
+        return SignalFigures(
+            reconciled_at=self._reconciled_at,
+            changed=self._changed,
+            pending=len(self._pending),
+            failed=len(self._failed),
+            last_error=self._error,
+        )
+
+    def note(self, agents: frozenset[AgentId]) -> None:
+        """Look at these again. The set is bounded by the agents there are."""
+        self._pending |= agents
+        self._woken.set()
+
+    async def reconcile(self) -> None:
+        """Note every agent there is. Raises what a sick store raises."""
+        await self._mail.settle()
+        last = 0
+        while found := self._mail.agents_after(last, AT_ONCE):
+            self._pending.update(found)
+            last = found[-1]
+            await asyncio.sleep(0)
+        self._reconciled_at = self._clock()
+
+    async def catch_up(self) -> None:
+        """Make the files of all who are noted true. Those that cannot be written are tried again later."""
+        problems: list[str] = []
+        while self._pending:
+            some = sorted(self._pending)[:AT_ONCE]
+            self._pending.difference_update(some)
+            problems += await self._show(some)
+        if problems and problems[0] != self._error:
+            logger.warning("signal files could not be written", extra={"facts": {"first": problems[0]}})
+        self._error = problems[0] if problems else self._error if self._failed else None
+
+    async def _show(self, some: list[AgentId]) -> list[str]:
+        try:
+            inboxes = self._mail.inboxes(some)
+        except AgentMailError as sick:
+            self._failed.update(some)
+            return [sick.message]
+        self._failed.difference_update(some)
+        changed, failed = await asyncio.to_thread(_show_all, self._files, inboxes)
+        self._changed += changed
+        self._failed.update(failed)
+        return list(failed.values())
+
+    async def _keep_on(self) -> None:
+        while not self._stopping.is_set():
+            await self._begin()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), RETRY_S if self._is_behind() else None)
+            # The first change opens the window and all that follow fall into it: none waits longer, the last one lands.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), self._debounce_s)
+            self._woken.clear()
+            self._pending |= self._failed
+            await self.catch_up()
+
+    async def _begin(self) -> None:
+        """Until it has worked once."""
+        if self._reconciled_at is not None:
+            return
+        try:
+            await self.reconcile()
+        except AgentMailError as sick:
+            self._error = sick.message
+            logger.warning("signals could not look at everybody", extra={"facts": {"error": sick.message}})
+        else:
+            await self.catch_up()
+
+    def _is_behind(self) -> bool:
+        return bool(self._failed) or self._reconciled_at is None
+
+    def _note_end(self, task: asyncio.Task[None]) -> None:
+        """Signals that ended by a bug say so where health is read."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._error = f"signals ended: {error!r}"
+            logger.error("signals ended", exc_info=error)
+
+
+def _show_all(files: SignalFiles, inboxes: Sequence[UnreadInbox]) -> tuple[int, dict[AgentId, str]]:
+    """How many files changed, and what went wrong with the others. On a thread of its own."""
+    changed, failed = 0, {}
+    for inbox in inboxes:
+        try:
+            changed += files.show(inbox)
+        except (OSError, ValueError) as problem:
+            failed[inbox.agent_id] = str(problem)
+    return changed, failed

@@ -1,0 +1,48 @@
+"""Which agents' unread mail a transaction changes, as SQLite itself sees it.
+
+A temporary trigger on the writing connection notes every agent whose unread counter is set, whichever statement sets
+it: a send, an approval, a receipt, mail from the server, or one that is written tomorrow. What is rolled back is not
+noted. Nothing is made, and nothing costs, before somebody watches.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from mcp_agent_mail.core.ids import AgentId
+
+_WATCH = (
+    "PRAGMA temp_store = MEMORY",
+    "CREATE TEMP TABLE mail_changes (agent_id INTEGER PRIMARY KEY) STRICT",
+    """
+    CREATE TEMP TRIGGER mail_changed AFTER UPDATE OF unread_count ON main.agents BEGIN
+        INSERT INTO mail_changes (agent_id) VALUES (new.id) ON CONFLICT DO NOTHING;
+    END
+    """,
+)
+_TAKE = "DELETE FROM temp.mail_changes RETURNING agent_id"
+
+NONE: frozenset[AgentId] = frozenset()
+
+
+class MailChanges:
+    """Of the one writing connection, used on the writer's thread."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._watching = False
+
+    def watch(self) -> None:
+        """From the next transaction on. Called outside of one; a repeat does nothing."""
+        if self._watching:
+            return
+        for statement in _WATCH:
+            self._connection.execute(statement)
+        self._connection.commit()
+        self._watching = True
+
+    def take(self) -> frozenset[AgentId]:
+        """Those of the running transaction, before it is committed."""
+        if not self._watching:
+            return NONE
+        return frozenset(AgentId(agent_id) for (agent_id,) in self._connection.execute(_TAKE).fetchall())

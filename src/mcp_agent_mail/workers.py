@@ -1,0 +1,69 @@
+"""What works beside the requests and is no part of a slice's calls: made, started, stopped and shown together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.clock import Clock, iso_or_none
+from mcp_agent_mail.core.settings import Settings
+from mcp_agent_mail.core.tools import Json
+from mcp_agent_mail.notify.bus import MailBus
+from mcp_agent_mail.notify.signal_files import SignalFiles
+from mcp_agent_mail.notify.signals import Mail, Signals
+from mcp_agent_mail.store.database import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workers:
+    """None is a worker that the settings leave out. `mail_bus` tells whose mail has changed, to whoever subscribes."""
+
+    mail_bus: MailBus
+    signals: Signals | None
+
+    def start(self) -> None:
+        if self.signals is not None:
+            self.signals.start()
+
+    async def stop(self) -> None:
+        """Signals last: the others may still have sent mail."""
+        if self.signals is not None:
+            await self.signals.stop()
+
+    def show(self) -> dict[str, Json]:
+        """For health, by worker."""
+        return {"signals": _show_signals(self.signals)}
+
+
+def build_workers(settings: Settings, store: Store, *, clock: Clock) -> Workers:
+    bus = MailBus(store.on_mail_change)
+    return Workers(mail_bus=bus, signals=_signals(settings, store, bus, clock))
+
+
+def _signals(settings: Settings, store: Store, bus: MailBus, clock: Clock) -> Signals | None:
+    if not settings.notifications_enabled:
+        return None
+
+    async def settle() -> None:
+        await store.write(lambda _: None)
+
+    mail = Mail(
+        inboxes=lambda agents: store.read(lambda view: view.unread.inboxes(agents)),
+        agents_after=lambda last, limit: store.read(lambda view: view.unread.after(last, limit)),
+        settle=settle,
+    )
+    files = SignalFiles(settings.notifications_signals_dir, with_metadata=settings.notifications_include_metadata)
+    return Signals(mail, bus, files, debounce_s=settings.notifications_debounce_ms / 1000, clock=clock)
+
+
+def _show_signals(signals: Signals | None) -> Json:
+    if signals is None:
+        return {"enabled": False, "last_error": None}
+    figures = signals.figures()
+    return {
+        "enabled": True,
+        "reconciled_at": iso_or_none(figures.reconciled_at),
+        "changed": figures.changed,
+        "pending": figures.pending,
+        "failed": figures.failed,
+        "last_error": figures.last_error,
+    }
