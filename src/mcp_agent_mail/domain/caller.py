@@ -25,13 +25,17 @@ class AgentAuth(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """The one answer to "who is calling". `agent_*` are set when a token proved an agent."""
+    """The one answer to "who is calling". `agent_*` are set when a token proved an agent.
+
+    `linked_projects` are those that are part of a product together with the agent's.
+    """
 
     kind: CallerKind
     auth: AgentAuth
     agent_id: AgentId | None = None
     agent_name: str | None = None
     project_id: ProjectId | None = None
+    linked_projects: frozenset[ProjectId] = frozenset()
 
     @property
     def is_operator(self) -> bool:
@@ -40,6 +44,11 @@ class Caller:
     @property
     def is_verified(self) -> bool:
         return self.kind is not CallerKind.ANONYMOUS
+
+    def is_at_home_in(self, project_id: ProjectId) -> bool:
+        """Is it the caller's project, or linked to it? Who is not proven to belong elsewhere is at home anywhere."""
+        is_elsewhere = self.kind is CallerKind.AGENT and self.project_id != project_id
+        return not is_elsewhere or project_id in self.linked_projects
 
 
 class ReservedIdentity(PermissionDenied):

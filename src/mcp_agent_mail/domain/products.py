@@ -15,6 +15,8 @@ from mcp_agent_mail.domain.projects import Project
 MAX_NAME_LENGTH = 255
 MAX_PROJECTS = 100
 """Of one product: its inbox and its search look into each."""
+MAX_PRODUCTS = 10
+"""Of one project."""
 
 _UID = re.compile(r"[0-9a-f]{8,64}")
 _CONTROL = {"Cc", "Zl", "Zp", "Cs"}
@@ -52,7 +54,7 @@ class ProductNameTaken(Conflict):
 
 
 class ProductFull(QuotaExceeded):
-    """The product has as many projects as one may have."""
+    """The product has as many projects, or the project as many products, as one may have."""
 
 
 class OperatorLinks(PermissionDenied):

@@ -127,11 +127,15 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """For whom is searched. `agent_id` is None for who is no agent; `whole_project`: may read all of its mail."""
+    """For whom is searched. `agent_id` is None for who is no agent; `whole_project`: may read all of its mail.
+
+    `more_projects` are searched along with `project_id`, as a whole: mail of any of them.
+    """
 
     project_id: ProjectId
     agent_id: AgentId | None
     whole_project: bool
+    more_projects: tuple[ProjectId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +152,9 @@ class Filters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A message found. `sender_project_*` tell where the sender is at home."""
+    """A message found. `sender_project_*` tell where the sender is at home, `project_id` of which of the projects
+    searched it is mail; None for mail of another one that the reader itself got or sent.
+    """
 
     id: MessageId
     subject: str
@@ -160,6 +166,7 @@ class Hit:
     sender_project_id: ProjectId
     sender_project_slug: str
     snippet: str
+    project_id: ProjectId | None = None
 
 
 class _NotUnderstood(Exception):

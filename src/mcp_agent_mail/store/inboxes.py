@@ -53,7 +53,7 @@ class InboxPage:
     """What part of an inbox to read. `after_seq` (exclusive) and `to_seq` (inclusive) are delivery numbers.
 
     A thread or a topic is walked by its own index, and `keep` filters what is met there; with
-    `walk_kept` it is the other way round.
+    `walk_kept` it is the other way round. `without_blind` leaves out what came as a blind copy.
     """
 
     limit: int
@@ -64,6 +64,7 @@ class InboxPage:
     to_seq: int | None = None
     oldest_first: bool = False
     walk_kept: bool = False
+    without_blind: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +136,8 @@ def _page_query(agent_id: AgentId, page: InboxPage) -> tuple[str, list[object]]:
     values: list[object] = [agent_id, page.after_seq]
     if kept:
         conditions.append(kept)
+    if page.without_blind:
+        conditions.append("r.kind <> 'bcc'")
     if page.to_seq is not None:
         conditions.append("r.delivery_seq <= ?")
         values.append(page.to_seq)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProductId, ProjectId
-from mcp_agent_mail.domain.products import MAX_PROJECTS, Product, ProductLink, product_name_key
+from mcp_agent_mail.domain.products import MAX_PRODUCTS, MAX_PROJECTS, Product, ProductLink, product_name_key
 
 _COLUMNS = "p.id, p.product_uid, p.name, p.created_ts"
 _BY_UID = f"SELECT {_COLUMNS} FROM products p WHERE p.product_uid = ?"
@@ -19,10 +19,11 @@ _ADD = """
 """
 _LINK = "INSERT INTO product_projects (product_id, project_id, linked_ts) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 _PROJECTS = "SELECT project_id FROM product_projects WHERE product_id = ? ORDER BY project_id LIMIT ?"
-_SHARE = """
-    SELECT 1 FROM product_projects a JOIN product_projects b ON b.product_id = a.product_id AND b.project_id = ?
-    WHERE a.project_id = ? LIMIT 1
+_LINKED_TO = """
+    SELECT DISTINCT b.project_id FROM product_projects a JOIN product_projects b ON b.product_id = a.product_id
+    WHERE a.project_id = ? LIMIT ?
 """
+_COUNT_OF = "SELECT count(*) FROM product_projects WHERE project_id = ?"
 _LINKS = f"SELECT {_COLUMNS}, l.project_id, l.linked_ts FROM product_projects l JOIN products p ON p.id = l.product_id"
 _EACH = f"{_LINKS} WHERE (l.product_id, l.project_id) > (?, ?) ORDER BY l.product_id, l.project_id LIMIT ?"
 _EACH_OF = f"{_LINKS} WHERE l.project_id = ? AND l.product_id > ? ORDER BY l.product_id LIMIT ?"
@@ -37,10 +38,8 @@ def _product(row: _Row) -> Product:
 
 
 def _link(row: tuple[int, str, str, int, int, int]) -> ProductLink:
-    *of_product, project_id, linked_ts = row
-    number, uid, name, created_ts = of_product
-    product = Product(id=ProductId(int(number)), uid=str(uid), name=str(name), created_ts=Micros(int(created_ts)))
-    return ProductLink(product=product, project_id=ProjectId(project_id), linked_ts=Micros(linked_ts))
+    *_, project_id, linked_ts = row
+    return ProductLink(product=_product(row[:4]), project_id=ProjectId(project_id), linked_ts=Micros(linked_ts))
 
 
 class Products:
@@ -72,9 +71,15 @@ class Products:
         """Oldest project first. At most MAX_PROJECTS, which whoever links sees to."""
         return [ProjectId(row[0]) for row in self._connection.execute(_PROJECTS, (product.id, MAX_PROJECTS))]
 
-    def share(self, one: ProjectId, other: ProjectId) -> bool:
-        """Is there a product that both projects are part of?"""
-        return self._connection.execute(_SHARE, (other, one)).fetchone() is not None
+    def count_of(self, project_id: ProjectId) -> int:
+        """Of how many products the project is part."""
+        (count,) = self._connection.execute(_COUNT_OF, (project_id,)).fetchone()
+        return int(count)
+
+    def linked_to(self, project_id: ProjectId) -> frozenset[ProjectId]:
+        """The projects, this one too, that are part of a product together with it; none without a product."""
+        limit = MAX_PROJECTS * MAX_PRODUCTS
+        return frozenset(ProjectId(row[0]) for row in self._connection.execute(_LINKED_TO, (project_id, limit)))
 
     def each_link(self) -> Iterable[ProductLink]:
         """Every link there is, product by product."""

@@ -37,13 +37,13 @@ _TAKES_PART = """(m.sender_id = :agent OR EXISTS (
     SELECT 1 FROM recipients r WHERE r.message_id = m.id AND r.agent_id = :agent AND r.delivery_seq IS NOT NULL))"""
 _COLUMNS = f"""
 SELECT m.id, m.subject, m.importance, m.ack_required, m.created_ts, m.thread_id, a.name, m.project_id, p.slug,
-       m.body_bytes,
+       m.body_bytes, mp.project_id,
        CASE WHEN m.body_bytes > {RANKED_CHARACTERS} THEN substr(m.body_md, 1, {RANKED_CHARACTERS}) ELSE m.body_md END
 """
 _CONDITIONS = f"""
 CROSS JOIN messages m ON m.id = messages_fts.rowid
 JOIN agents a ON a.id = m.sender_id JOIN projects p ON p.id = m.project_id
-LEFT JOIN message_projects mp ON mp.project_id = :project AND mp.message_id = m.id
+{{home}}
 WHERE messages_fts MATCH :match AND messages_fts.rowid BETWEEN :low AND :high
   AND CASE WHEN :whole_project THEN mp.message_id IS NOT NULL OR {_TAKES_PART}
            ELSE mp.message_id IS NOT NULL AND {_TAKES_PART} END
@@ -56,10 +56,20 @@ WHERE messages_fts MATCH :match AND messages_fts.rowid BETWEEN :low AND :high
        WHERE r.message_id = m.id AND r.agent_id = :participant AND r.delivery_seq IS NOT NULL
          AND (r.kind <> 'bcc' OR :with_blind OR m.sender_id = :agent)))
 """
-_NEWEST = f"{_COLUMNS} FROM messages_fts {_CONDITIONS} ORDER BY messages_fts.rowid DESC LIMIT :limit"
-_OLDEST = f"{_COLUMNS} FROM messages_fts {_CONDITIONS} ORDER BY messages_fts.rowid ASC LIMIT :limit"
+_OF_ONE = "LEFT JOIN message_projects mp ON mp.project_id = :project AND mp.message_id = m.id"
+# Mail of several of the projects is shown as its sender's, else as the oldest project's.
+_OF_MANY = """LEFT JOIN message_projects mp ON mp.message_id = m.id AND mp.project_id = (
+    SELECT x.project_id FROM json_each(:projects) one
+    CROSS JOIN message_projects x ON x.project_id = one.value AND x.message_id = m.id
+    ORDER BY x.project_id <> m.project_id, x.project_id LIMIT 1)"""
+_IN_ONE = _CONDITIONS.format(home=_OF_ONE)
+_NEWEST = f"{_COLUMNS} FROM messages_fts {_IN_ONE} ORDER BY messages_fts.rowid DESC LIMIT :limit"
+_NEWEST_IN_MANY = f"""
+{_COLUMNS} FROM messages_fts {_CONDITIONS.format(home=_OF_MANY)} ORDER BY messages_fts.rowid DESC LIMIT :limit
+"""
+_OLDEST = f"{_COLUMNS} FROM messages_fts {_IN_ONE} ORDER BY messages_fts.rowid ASC LIMIT :limit"
 _AMONG = f"""
-{_COLUMNS} FROM json_each(:ids) few CROSS JOIN messages_fts ON messages_fts.rowid = few.value {_CONDITIONS}
+{_COLUMNS} FROM json_each(:ids) few CROSS JOIN messages_fts ON messages_fts.rowid = few.value {_IN_ONE}
 ORDER BY messages_fts.rowid DESC LIMIT :limit
 """
 _OF_THREAD = """
@@ -114,13 +124,18 @@ class _Row(NamedTuple):
     sender_project_id: int
     sender_project_slug: str
     body_bytes: int
+    project_id: int | None
     beginning: str
 
 
 async def search(
     store: LongReader, query: Query, reader: Reader, filters: Filters, *, order: Order, limit: int
 ) -> list[Hit]:
-    """At most `limit` messages that `reader` may see. Ties of relevance: newest first."""
+    """At most `limit` messages that `reader` may see. Ties of relevance: newest first.
+
+    Several projects are searched by relevance and without filters.
+    """
+    assert not reader.more_projects or (filters == Filters() and order is Order.RELEVANCE)
     parameters, match = _parameters(reader, filters), _within(reader, query.expression)
     async with store.long_read() as connection:
         if filters.since_ts is not None:
@@ -171,19 +186,20 @@ async def _candidates(
 ) -> list[_Row]:
     """The newest hits, and of the older ones those with a word in the subject."""
     bound = max(limit, CANDIDATES)
-    newest = await _rows(connection, _NEWEST, _within(reader, query.expression), parameters, limit=bound)
+    sql = _NEWEST_IN_MANY if reader.more_projects else _NEWEST
+    newest = await _rows(connection, sql, _within(reader, query.expression), parameters, limit=bound)
     if len(newest) < bound:
         return newest
     low = parameters["low"]
     assert isinstance(low, int)
     reach = {"high": newest[-1].id - 1, "low": max(low, newest[0].id - SUBJECT_REACH)}
     match = _within(reader, query.in_subject)
-    return newest + await _rows(connection, _NEWEST, match, parameters | reach, limit=SUBJECT_CANDIDATES)
+    return newest + await _rows(connection, sql, match, parameters | reach, limit=SUBJECT_CANDIDATES)
 
 
 def _within(reader: Reader, expression: str) -> str:
     """The expression, asked within what the reader may see. Only here is the index's scope spoken of."""
-    scopes = [f'"p{reader.project_id:d}"']
+    scopes = [f'"p{project_id:d}"' for project_id in (reader.project_id, *reader.more_projects)]
     if reader.whole_project and reader.agent_id is not None:
         scopes.append(f'"b{reader.agent_id:d}"')
     return f"({expression}) AND (scope : ({' OR '.join(scopes)}))"
@@ -192,6 +208,7 @@ def _within(reader: Reader, expression: str) -> str:
 def _parameters(reader: Reader, filters: Filters) -> dict[str, object]:
     return {
         "project": reader.project_id,
+        "projects": json.dumps([reader.project_id, *reader.more_projects]),
         "agent": reader.agent_id,
         "whole_project": reader.whole_project,
         "since": filters.since_ts,
@@ -243,4 +260,5 @@ def _hit(row: _Row, snippet: str) -> Hit:
         sender_project_id=ProjectId(row.sender_project_id),
         sender_project_slug=row.sender_project_slug,
         snippet=snippet,
+        project_id=None if row.project_id is None else ProjectId(row.project_id),
     )

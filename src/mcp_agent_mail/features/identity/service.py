@@ -61,9 +61,11 @@ class IdentityService:
     def caller(self) -> Caller:
         """Who runs the current call. A proven agent is active by calling at all."""
         caller, agent = resolve_caller(current_credentials(), self._rules, self._find_by_token_hash)
-        if agent is not None:
-            self.touch(agent)
-        return caller
+        if agent is None:
+            return caller
+        self.touch(agent)
+        linked = self._store.read(lambda view: view.products.linked_to(agent.project_id))
+        return replace(caller, linked_projects=linked) if linked else caller
 
     def _find_by_token_hash(self, token_hash: bytes) -> Agent | None:
         """Only a call that brought a token costs a look into the store."""

@@ -2,7 +2,7 @@
 
 Within a project every agent reads all of its mail: what was sent from there, and what was sent
 to or cc somebody there. A blind copy to another project is its recipient's alone. Whoever is
-proven to belong to another project reads only what it takes part in.
+proven to belong to another project reads only what it takes part in, unless a product links the two.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import Caller, CallerKind, require_to_act, require_to_read_mail
+from mcp_agent_mail.domain.caller import Caller, require_to_act, require_to_read_mail
 from mcp_agent_mail.domain.messages import Message
 from mcp_agent_mail.domain.names import UnknownAgent
 from mcp_agent_mail.domain.projects import Project
@@ -83,7 +83,7 @@ def open_outbox(view: View, caller: Caller, agent_name: str, project_key: str | 
 def require_to_read_project(caller: Caller, project: Project) -> None:
     """May the caller read the mail of the whole project?"""
     require_to_read_mail(caller)
-    if caller.kind is CallerKind.AGENT and caller.project_id != project.id:
+    if not caller.is_at_home_in(project.id):
         raise ForeignProject(
             f"{caller.agent_name} belongs to another project than {project.human_key}.",
             hint="Read one message you take part in with resource://message/{id}, or your own project's mail.",
@@ -109,8 +109,7 @@ def is_visible_from(view: View, caller: Caller, message: Message, project: Proje
         return True
     if caller.agent_id is not None and is_party(view, message, caller.agent_id):
         return True
-    is_home = caller.kind is not CallerKind.AGENT or caller.project_id == project.id
-    return is_home and view.messages.is_open_to(message.id, project.id)
+    return caller.is_at_home_in(project.id) and view.messages.is_open_to(message.id, project.id)
 
 
 def is_party(view: View, message: Message, agent_id: AgentId) -> bool:

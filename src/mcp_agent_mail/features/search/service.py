@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.addresses import parse_address
-from mcp_agent_mail.domain.caller import Caller, CallerKind, require_to_read_mail
+from mcp_agent_mail.domain.caller import Caller, require_to_read_mail
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.search import Filters, Order, Reader, read_query
@@ -41,7 +41,7 @@ class SearchService:
     async def search(self, caller: Caller, request: SearchRequest) -> Found:
         """Mail of the project that holds the words, and mail of other projects that the caller itself got or sent.
 
-        Who is proven to belong to another project finds only what it takes part in.
+        Who is proven to belong to another project, linked by no product, finds only what it takes part in.
         """
         require_to_read_mail(caller)
         project, filters = self._store.read(lambda view: _resolve(view, caller, request))
@@ -51,7 +51,7 @@ class SearchService:
         reader = Reader(
             project_id=project.id,
             agent_id=caller.agent_id,
-            whole_project=caller.kind is not CallerKind.AGENT or caller.project_id == project.id,
+            whole_project=caller.is_at_home_in(project.id),
         )
         hits = await search(self._store, query, reader, filters, order=request.order, limit=request.limit)
         return Found(project=project, hits=hits)
