@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -155,40 +156,43 @@ def figures(pairs: list[dict[str, Phase]]) -> list[Figure]:
     return found
 
 
+def measure_pair(servers: dict[str, Server], number: int, seconds: float) -> dict[str, Phase]:
+    """Every phase once; odd rounds run in reverse order."""
+    phases = [(name, clients) for clients in CLIENTS for name in servers]
+    pair = {}
+    for name, clients in phases if number % 2 == 0 else reversed(phases):
+        phase = measure(servers[name], clients, seconds, is_floor=name == "floor")
+        pair[f"{name} at {clients}"] = phase
+        print(f"  {name} at {clients}: {phase}", file=sys.stderr, flush=True)
+    return pair
+
+
+@contextmanager
+def started() -> Iterator[dict[str, Server]]:
+    server_cores, client_cores = core_pair()
+    if client_cores:
+        os.sched_setaffinity(0, client_cores)
+    with tempfile.TemporaryDirectory(prefix="agent-mail-leases-") as folder, ExitStack() as stack:
+        scratch = Path(folder)
+        servers = {"floor": start_floor(scratch, server_cores, McpSession())}
+        stack.callback(servers["floor"].stop)
+        for name in ("0", "10,000"):
+            servers[name] = start_ours(scratch / f"store-{len(servers)}", server_cores, McpSession())
+            stack.callback(servers[name].stop)
+            populate(servers[name], live=name != "0")
+            move_children(servers[name], client_cores)
+        yield servers
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.leases", description=__doc__)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/leases.json"))
     chosen = parser.parse_args()
-    server_cores, client_cores = core_pair()
-    if client_cores:
-        os.sched_setaffinity(0, client_cores)
-    with tempfile.TemporaryDirectory(prefix="agent-mail-leases-") as folder:
-        scratch = Path(folder)
-        servers = {
-            "floor": start_floor(scratch, server_cores, McpSession()),
-            "0": start_ours(scratch / "none", server_cores, McpSession()),
-            "10,000": start_ours(scratch / "many", server_cores, McpSession()),
-        }
-        try:
-            for name, server in servers.items():
-                if name != "floor":
-                    populate(server, live=name != "0")
-                    move_children(server, client_cores)
-            pairs = []
-            for number in range(chosen.pairs):
-                phases = [(name, clients) for clients in CLIENTS for name in servers]
-                pair = {}
-                for name, clients in phases if number % 2 == 0 else reversed(phases):
-                    phase = measure(servers[name], clients, chosen.seconds, is_floor=name == "floor")
-                    pair[f"{name} at {clients}"] = phase
-                    print(f"  {name} at {clients}: {phase}", file=sys.stderr, flush=True)
-                pairs.append(pair)
-            lasted, waits, refused = hostile(servers["10,000"])
-        finally:
-            for server in servers.values():
-                server.stop()
+    with started() as servers:
+        pairs = [measure_pair(servers, number, chosen.seconds) for number in range(chosen.pairs)]
+        lasted, waits, refused = hostile(servers["10,000"])
     waits.sort()
     found = [
         *figures(pairs),

@@ -1,32 +1,26 @@
-"""Large calls, compared before the unit of work: on a thread that gives way, one call at a time, with a bound.
-
-Python runs one thread at a time, so a thread that compares for a second would hold up the writer and
-the event loop as surely as if they did it themselves. It therefore rests after each half millisecond.
-"""
+"""Large calls, compared before the unit of work: on a thread that gives way, one call at a time, with a bound."""
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.pattern_index import LeaseIndex
-from mcp_agent_mail.domain.patterns import Work, overlap
+from mcp_agent_mail.domain.patterns import overlap
 from mcp_agent_mail.domain.reservations import Patterns, Wanted, stands_against
 from mcp_agent_mail.features.reservations.conflicts import Asking, Foresight, shown_per_path
+from mcp_agent_mail.features.reservations.giving_way import RestingWork, rest
 from mcp_agent_mail.store.database import Store
 
 MAX_STEPS = 2_000_000
 """Of one call: about a second of comparing."""
 MAX_WAITING = 32
 _PAGE = 100
-_STEPS_BETWEEN_RESTS = 2_000
 _LEASES_BETWEEN_RESTS = 25
-_REST_S = 0.000_5
 
 
 class JudgesBusy(Unavailable):
@@ -81,14 +75,9 @@ class Judge:
         self, asking: Asking, wanted: Sequence[Wanted], leases: Sequence[Lease]
     ) -> tuple[list[list[Lease]], tuple[bool, ...]]:
         work = RestingWork(self._max_steps)
-        exclusive = wanted[0].exclusive
-        others = {one.id: one for one in leases if stands_against(one, asking.agent_id, exclusive=exclusive)}
+        others = _against(asking, wanted, leases)
         cases = {lease.ignore_case for lease in others.values()} | {one.pattern.ignore_case for one in wanted}
-        index: LeaseIndex[LeaseId] = LeaseIndex(ignore_case=True in cases)
-        for number, lease in enumerate(others.values()):
-            index.add(lease.id, self._patterns.of(lease))
-            if number % _LEASES_BETWEEN_RESTS == 0:
-                time.sleep(_REST_S)
+        index = self._index(others, ignore_case=True in cases)
         shown = shown_per_path(len(wanted))
         found: list[list[Lease]] = []
         for one in wanted:
@@ -100,18 +89,16 @@ class Judge:
         is_cut = tuple(len(holders) > shown for holders in found)
         return [sorted(holders[:shown], key=lambda lease: lease.id) for holders in found], is_cut
 
+    def _index(self, leases: Mapping[LeaseId, Lease], *, ignore_case: bool) -> LeaseIndex[LeaseId]:
+        index: LeaseIndex[LeaseId] = LeaseIndex(ignore_case=ignore_case)
+        for number, (lease_id, lease) in enumerate(leases.items()):
+            index.add(lease_id, self._patterns.of(lease))
+            if number % _LEASES_BETWEEN_RESTS == 0:
+                rest()
+        return index
 
-class RestingWork(Work):
-    """Lets other threads run every now and then."""
 
-    __slots__ = ("_next_rest",)
-
-    def __init__(self, bound: int) -> None:
-        super().__init__(bound)
-        self._next_rest = _STEPS_BETWEEN_RESTS
-
-    def spend(self, steps: int) -> None:
-        super().spend(steps)
-        if self.spent >= self._next_rest:
-            self._next_rest = self.spent + _STEPS_BETWEEN_RESTS
-            time.sleep(_REST_S)
+def _against(asking: Asking, wanted: Sequence[Wanted], leases: Sequence[Lease]) -> dict[LeaseId, Lease]:
+    """Those that stand against the caller wherever they overlap. All paths of a call are exclusive, or none."""
+    exclusive = wanted[0].exclusive
+    return {one.id: one for one in leases if stands_against(one, asking.agent_id, exclusive=exclusive)}

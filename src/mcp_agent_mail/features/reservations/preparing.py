@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from mcp_agent_mail.domain.patterns import Pattern, parse_pattern
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reservations import Wanted
+from mcp_agent_mail.features.reservations.giving_way import rest
 from mcp_agent_mail.workspace.facts import Workspaces
+
+_CHARS_BETWEEN_RESTS = 4_000
 
 
 class Reader:
@@ -24,7 +27,12 @@ class Reader:
     def _read(self, root: str, paths: Sequence[str], *, exclusive: bool) -> list[Wanted]:
         ignore_case = self._workspaces.ignore_case(root)
         wanted: dict[str, Wanted] = {}
+        chars = 0
         for path in paths:
+            chars += len(path)
+            if chars > _CHARS_BETWEEN_RESTS:
+                chars = 0
+                rest()
             pattern = parse_pattern(path, project_root=root, ignore_case=ignore_case)
             if pattern.text not in wanted:
                 looked = pattern.with_folder(self._is_folder(root, pattern))

@@ -10,7 +10,7 @@ from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.caller import Caller
 from mcp_agent_mail.domain.lease_keys import keys_of
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
-from mcp_agent_mail.domain.patterns import parse_pattern
+from mcp_agent_mail.domain.patterns import parse_pattern, stored_pattern
 from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES, Patterns, Refusal, Wanted
 from mcp_agent_mail.features.projects.lookup import require_writable
 from mcp_agent_mail.features.reservations.conflicts import Asking, TooMuchHere, find_holders
@@ -111,7 +111,8 @@ def _stands_against(tx: Tx, holder: Holder, lease: Lease, patterns: Patterns, no
 def _revive(tx: Tx, holder: Holder, lease: Lease, until: Micros, now: Micros) -> Lease:
     """The same id, but a grant of its own: others may have held what it covers in between."""
     require_room(tx, holder.agent, 1, now)
-    keys = keys_of(Patterns().of(lease))
+    pattern = stored_pattern(lease.path_pattern, is_folder=lease.is_folder, ignore_case=lease.ignore_case)
+    keys = keys_of(pattern)
     back = tx.leases.regrant(
         lease, until, exclusive=lease.exclusive, is_folder=lease.is_folder, keys=keys, reason=lease.reason
     )
