@@ -16,6 +16,7 @@ from mcp_agent_mail.core.tools import ToolSpec, ToolTable
 from mcp_agent_mail.domain.caller import AgentAuth
 from mcp_agent_mail.domain.contacts import AutoScope, ContactRules
 from mcp_agent_mail.domain.names import NameEnforcement
+from mcp_agent_mail.domain.project_identity import IdentityMode
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.staleness import StalenessRules
 from mcp_agent_mail.features.archiving.launch import LOCK_FILE as ARCHIVE_LOCK
@@ -46,9 +47,11 @@ from mcp_agent_mail.features.messaging.resources import messaging_resources
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.tools import messaging_tools
 from mcp_agent_mail.features.messaging.visibility import find_mailbox, require_to_read_project
+from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.features.projects.resources import project_resources
 from mcp_agent_mail.features.projects.service import ProjectService
+from mcp_agent_mail.features.projects.ties import Tables
 from mcp_agent_mail.features.projects.tools import project_tools
 from mcp_agent_mail.features.reservations.force_tools import force_tools
 from mcp_agent_mail.features.reservations.forcing import ForceService
@@ -68,6 +71,7 @@ from mcp_agent_mail.features.upkeep.tools import upkeep_tools
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.workers import Workers, build_workers
 from mcp_agent_mail.workspace.facts import Workspaces
+from mcp_agent_mail.workspace.identity import WorkspaceIdentities
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +150,8 @@ def build_services(
         enforcement=NameEnforcement(settings.agent_name_enforcement_mode),
         clock=clock,
     )
-    projects = ProjectService(store, places=archive_places(settings))
+    identities = _identities(settings)
+    projects = ProjectService(store, places=archive_places(settings), identities=identities)
     archiving = ArchivingService(store, archiver_settings(settings, failpoint=faults.archiver), clock=clock)
     messaging = MessagingService(
         store,
@@ -180,7 +185,8 @@ def build_services(
         leases=leases,
         workers=workers,
     )
-    services.tools = ToolTable(_tools(services))
+    tables = Tables(store, identities)
+    services.tools = tables.tools(_tools(services))
     introspection = IntrospectionService(
         services.usage,
         tools=services.tools.specs(),
@@ -188,10 +194,15 @@ def build_services(
         locks=_locks(settings, archiving),
         clock=clock,
     )
-    services.resources = ResourceTable(
+    services.resources = tables.resources(
         [*_resources(services), *introspection_resources(introspection, identity.caller)]
     )
     return services
+
+
+def _identities(settings: Settings) -> Identities:
+    workspace = WorkspaceIdentities(remote=settings.project_identity_remote)
+    return Identities(workspace, IdentityMode(settings.project_identity_mode))
 
 
 def _lease_services(

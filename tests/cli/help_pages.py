@@ -33,6 +33,8 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("projects", "show"),
     ("projects", "archive"),
     ("projects", "unarchive"),
+    ("projects", "mark-identity"),
+    ("projects", "discovery-init"),
     ("reservations",),
     ("reservations", "list"),
     ("reservations", "active"),

@@ -313,7 +313,8 @@ ARGUMENTS = {"project_key": "%2Fcode%2Fcontract", "thread_id": "plan-1", "window
 def _uri(template: str, story: Story, *, query: str = "") -> str:
     path = template.partition("{?")[0]
     agent = {"outbox": "BlueLake", "views": "GreenCastle"}.get(path.split("/")[2], "RedStone")
-    given = {**ARGUMENTS, "agent": agent, "slug": story.slug, "message_id": str(story.message_id)}
+    names = {"slug": story.slug, "project": story.slug}
+    given = {**ARGUMENTS, **names, "agent": agent, "message_id": str(story.message_id)}
     for key, value in given.items():
         path = path.replace(f"{{{key}}}", value)
     return f"{path}?project=%2Fcode%2Fcontract{query}" if "{?project" in template else path

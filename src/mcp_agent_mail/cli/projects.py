@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,6 +21,11 @@ app = typer.Typer(
 )
 
 KeyArgument = Annotated[str, typer.Argument(metavar="PROJECT", help="Its path or slug.")]
+
+PathArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="[DIRECTORY]", help="In the repository; else where we stand.", show_default=False),
+]
 
 _PROJECTS = (
     Column("id", "id", is_right=True),
@@ -84,6 +89,43 @@ def archive(project: KeyArgument, json: JsonFlag = False) -> None:
 def unarchive(project: KeyArgument, json: JsonFlag = False) -> None:
     """Bring an archived project back."""
     _change("unarchive_project", project, json=json)
+
+
+@app.command("mark-identity", cls=LeanCommand)
+def mark_identity(
+    path: PathArgument = None,
+    private: Annotated[
+        bool, typer.Option("--private", help="In the Git directory, for the work trees of this clone alone.")
+    ] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Write the file that makes a repository one project.
+
+    It holds the uid of the directory's project. Commit it: then every clone and work tree is that project, whatever
+    PROJECT_IDENTITY_MODE says. A marker that is there already is kept.
+    """
+    from mcp_agent_mail.cli.marking import mark_identity as mark
+
+    _show_mark(mark(look_around(), path, is_private=private), json=json)
+
+
+@app.command("discovery-init", cls=LeanCommand)
+def discovery_init(path: PathArgument = None, json: JsonFlag = False) -> None:
+    """Write `.agent-mail.yaml`, the readable marker.
+
+    It names the repository's project for people and programs, and counts like the marker file, after it. A file that is there already is kept.
+    """
+    from mcp_agent_mail.cli.marking import init_discovery
+
+    _show_mark(init_discovery(look_around(), path), json=json)
+
+
+# Plain JSON, as `--json` prints it.
+def _show_mark(mark: dict[str, Any], *, json: bool) -> None:
+    if json:
+        print_json(mark)
+    else:
+        print_fields([(name, mark[name]) for name in ("file", "written", "project_uid", "slug", "human_key")])
 
 
 def _change(tool: str, project: str, *, json: bool) -> None:

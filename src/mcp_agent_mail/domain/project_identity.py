@@ -30,6 +30,8 @@ _VALUE_LENGTH = 255
 _REMOTE_LENGTH = 1_024
 _DEFAULT_PORTS = {"ssh": 22, "git+ssh": 22, "https": 443, "http": 80, "git": 9418}
 _DERIVED_PART = 16
+UID_LENGTH = 2 * _DERIVED_PART
+"""Of a derived uid."""
 
 
 class IdentityMode(StrEnum):

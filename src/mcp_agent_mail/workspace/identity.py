@@ -27,19 +27,17 @@ class WorkspaceIdentities:
         self, *, remote: str = "origin", elapsed: Callable[[], float] = time.monotonic, keep_s: float = KEEP_S
     ) -> None:
         self._remote = remote
-        self._known: Memory[WorkspaceFacts] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_AT_MOST)
+        self._repositories: Memory[RepositoryFacts | None] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_AT_MOST)
 
     def marked(self, path: str) -> WorkspaceFacts:
         """Only the marks: a few looks at the disk, no Git."""
         return WorkspaceFacts(path=path, marks=read_marks(Path(path)))
 
     def facts(self, path: str) -> WorkspaceFacts:
-        """All of it, remembered for a few seconds. A directory that is not on this disk has none."""
-        return self._known.get(path, lambda: self._look(path))
-
-    def _look(self, path: str) -> WorkspaceFacts:
+        """All of it; what Git said is remembered for a few seconds. A directory that is not on this disk has none."""
         folder = Path(path)
-        return WorkspaceFacts(path=path, marks=read_marks(folder), repository=self._repository(folder))
+        repository = self._repositories.get(path, lambda: self._repository(folder))
+        return WorkspaceFacts(path=path, marks=read_marks(folder), repository=repository)
 
     def _repository(self, folder: Path) -> RepositoryFacts | None:
         if not folder.is_dir():

@@ -72,10 +72,14 @@ def read_text(path: Path) -> str | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):
         return None
-    with open(descriptor, "rb") as file:  # noqa: PTH123  # a descriptor, opened so that a pipe cannot hold us up
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None
-        content = file.read(MAX_BYTES + 1)
+        content = os.read(descriptor, MAX_BYTES + 1)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
     if len(content) > MAX_BYTES:
         return None
     try:

@@ -14,16 +14,20 @@ from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, ToolTable
 from mcp_agent_mail.domain.caller import AgentAuth
 from mcp_agent_mail.domain.names import NameEnforcement
+from mcp_agent_mail.domain.project_identity import IdentityMode
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.callers import AuthRules
 from mcp_agent_mail.features.identity.resources import identity_resources
 from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.features.identity.tools import identity_tools
+from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.features.projects.resources import project_resources
 from mcp_agent_mail.features.projects.service import ProjectService
+from mcp_agent_mail.features.projects.ties import Tables
 from mcp_agent_mail.features.projects.tools import project_tools
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.workspace.identity import WorkspaceIdentities
 
 PROJECT = "/code/app"
 PROFILE: dict[str, Any] = {"program": "tests", "model": "none"}
@@ -76,10 +80,14 @@ async def open_desk(
     enforcement: NameEnforcement = NameEnforcement.FREE,
     clock: Clock = system_clock,
     choose: Callable[[Sequence[str]], str] = secrets.choice,
+    mode: IdentityMode = IdentityMode.DIR,
 ) -> AsyncIterator[Desk]:
     path = folder / "mail.sqlite3"
+    path.parent.mkdir(exist_ok=True)
+    identities = Identities(WorkspaceIdentities(), mode)
     async with Store(path, clock=clock) as store, Activity(store, clock=clock, interval_s=600) as activity:
-        projects = ProjectService(store, places=ArchivePlaces(projects_path=folder / "projects"))
+        projects = ProjectService(store, places=ArchivePlaces(projects_path=folder / "projects"), identities=identities)
+        tables = Tables(store, identities)
         rules = AuthRules(auth=auth, server_token=SERVER_TOKEN, operator_token=OPERATOR_TOKEN)
         identity = IdentityService(store, activity, rules=rules, enforcement=enforcement, clock=clock, choose=choose)
         yield Desk(
@@ -87,8 +95,8 @@ async def open_desk(
             path=path,
             activity=activity,
             identity=identity,
-            tools=ToolTable([*project_tools(projects, identity.caller), *identity_tools(identity, identity.caller)]),
-            resources=ResourceTable(
+            tools=tables.tools([*project_tools(projects, identity.caller), *identity_tools(identity, identity.caller)]),
+            resources=tables.resources(
                 [*project_resources(projects, identity.caller), *identity_resources(identity, identity.caller)]
             ),
         )

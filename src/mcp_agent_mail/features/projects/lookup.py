@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
 
 from mcp_agent_mail.core.errors import suggest_call
+from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.names import did_you_mean, nearest
+from mcp_agent_mail.domain.project_identity import UID_LENGTH, project_of_derived, slug_alias, uid_tie
 from mcp_agent_mail.domain.projects import Project, ProjectArchived, UnknownProject, canonical_path, is_path
 from mcp_agent_mail.store.view import View
+
+_NOTHING: Mapping[str, ProjectId] = MappingProxyType({})
+_tied: ContextVar[Mapping[str, ProjectId]] = ContextVar("tied", default=_NOTHING)
 
 _CANDIDATES = 100
 """How many of the newest projects are compared for "did you mean": paths are long, 100 take up to 10 ms."""
@@ -20,16 +29,40 @@ def resolved_path(path: str) -> str:
 
 
 def find_by_path(view: View, path: str) -> Project | None:
-    """As written, else as the disk resolves it. So an existing key costs no look at the disk."""
+    """As written, else as the disk resolves it. So a known path costs no look at the disk."""
     written = canonical_path(path)
-    project = view.projects.find_by_human_key(written)
+    project = find_known_path(view, written)
     if project is None and (resolved := resolved_path(path)) != written:
-        project = view.projects.find_by_human_key(resolved)
+        project = find_known_path(view, resolved)
+    if project is None and (tied := _tied.get().get(path)) is not None:
+        project = view.projects.find(tied)
     return project
 
 
+def find_known_path(view: View, path: str) -> Project | None:
+    """The project of a canonical path: its key, or another directory of it that is known."""
+    return view.projects.find_by_human_key(path) or _find_by_alias(view, path)
+
+
+def find_tied(view: View, tie: str) -> Project | None:
+    """The project that directories of this identity belong to."""
+    return _find_by_alias(view, tie) or _find_by_derived_uid(view, tie.removeprefix(uid_tie("")))
+
+
+@contextmanager
+def tied_to(path: str, project_id: ProjectId) -> Iterator[None]:
+    """Inside, this path is known to be the project's, in units of work too."""
+    reset = _tied.set({**_tied.get(), path: project_id})
+    try:
+        yield
+    finally:
+        _tied.reset(reset)
+
+
 def require_project(view: View, key: str) -> Project:
-    """The project of this path, slug, or plain slug while one project alone has it. Archived ones too."""
+    """The project of this path (any of its directories), slug (a former one too), uid, or plain slug while one project
+    alone has it. Archived ones too.
+    """
     wanted = key.strip()
     project = find_by_path(view, wanted) if is_path(wanted) else _find_by_slug(view, wanted.lower())
     if project is None:
@@ -54,9 +87,21 @@ def require_writable(project: Project) -> Project:
 def _find_by_slug(view: View, slug: str) -> Project | None:
     project = view.projects.find_by_slug(slug)
     if project is None:
+        project = _find_by_alias(view, slug_alias(slug)) or find_tied(view, uid_tie(slug))
+    if project is None:
         candidates = view.projects.find_by_plain_slug(slug, limit=2)
         project = candidates[0] if len(candidates) == 1 else None
     return project
+
+
+def _find_by_alias(view: View, alias: str) -> Project | None:
+    found = view.aliases.find(alias)
+    return None if found is None else view.projects.find(found)
+
+
+def _find_by_derived_uid(view: View, uid: str) -> Project | None:
+    number = project_of_derived(view.meta.store_id(), uid) if len(uid) == UID_LENGTH else None
+    return None if number is None else view.projects.find(ProjectId(number))
 
 
 def _unknown(view: View, key: str) -> UnknownProject:
@@ -76,5 +121,5 @@ def _unknown(view: View, key: str) -> UnknownProject:
     return UnknownProject(
         f"Unknown project: {key:.300}.",
         hint=f"{did_you_mean(close)}{create}",
-        data={"parameter": "project_key", "nearest": close},
+        data={"parameter": "project_key", "nearest": close, **({"path": key} if is_path(key) else {})},
     )

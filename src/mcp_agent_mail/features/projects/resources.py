@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.params import Count, Flag, Id
+from mcp_agent_mail.core.params import Count, Flag, Id, Text
 from mcp_agent_mail.core.resources import ResourceSpec, resource
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.caller import Caller
-from mcp_agent_mail.features.projects.schemas import show_project
+from mcp_agent_mail.features.projects.schemas import MAX_KEY_LENGTH, show_identity, show_project
 from mcp_agent_mail.features.projects.service import ProjectService
 
 
@@ -24,12 +24,18 @@ def project_resources(service: ProjectService, current_caller: Callable[[], Call
         listed = service.list_(include_archived=include_archived, limit=limit, after_id=after_id)
         return [show_project(project) for project in listed]
 
+    async def identity(project: Annotated[str, Text(max_length=MAX_KEY_LENGTH)]) -> Json:
+        """What says which project a directory is: repository, remote, marks, uid, other names. Writes nothing."""
+        current_caller()
+        return show_identity(await service.identity(project))
+
     return [
+        resource(identity, uri="resource://identity/{project}", name="identity", title="Identity of a directory"),
         resource(
             projects,
             uri="resource://projects{?include_archived,limit,after_id}",
             name="projects",
             title="Projects",
             list_result=True,
-        )
+        ),
     ]

@@ -7,6 +7,10 @@ from typing import Any
 
 from mcp_agent_mail.core.clock import iso, iso_or_none
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.projects.results import KnownIdentity
+
+MAX_KEY_LENGTH = 1_100
+"""A little more than a path may have: outer blanks, and the one message about length."""
 
 Wire = dict[str, Any]
 """A JSON object."""
@@ -25,8 +29,45 @@ def show_project(project: Project) -> Wire:
     return wire
 
 
-def show_ensured(project: Project, archive_path: Path) -> Wire:
-    return {**show_project(project), "archive_path": str(archive_path)}
+def show_ensured(project: Project, archive_path: Path, known: KnownIdentity | None = None) -> Wire:
+    identity = {} if known is None else show_identity(known)
+    return {**identity, **show_project(project), "archive_path": str(archive_path)}
+
+
+def show_identity(known: KnownIdentity) -> Wire:
+    """The Identity shape: what was looked at, and what it makes of it."""
+    repository, marks = known.facts.repository, known.facts.marks
+    wire: Wire = {
+        "slug": known.project.slug,
+        "identity_mode_used": known.identity.mode_used.value,
+        "identity_source": known.identity.source.value,
+        "canonical_path": known.identity.canonical_path,
+        "human_key": known.project.human_key,
+        "repo_root": None if repository is None else repository.root,
+        "git_common_dir": None if repository is None else repository.common_dir,
+        "branch": None if repository is None else repository.branch,
+        "worktree_name": None if repository is None else repository.worktree,
+        "core_ignorecase": None if repository is None else repository.ignore_case,
+        "normalized_remote": None if repository is None else repository.remote,
+        "project_uid": known.uid,
+        "discovery": None if marks.discovery is None else dict(marks.discovery),
+    }
+    if known.aliases:
+        wire["aliases"] = [alias.name for alias in known.aliases]
+    if notices := [*marks.notices, *_rivalry(known)]:
+        wire["notices"] = notices
+    return wire
+
+
+def _rivalry(known: KnownIdentity) -> list[str]:
+    if known.rival is None:
+        return []
+    own, other = known.project.slug, known.rival.slug
+    told = (
+        f"By its identity this directory belongs to {other}, but it was a project of its own first and stays one. "
+        f"To join them stop the server and run: am projects adopt {own} {other}"
+    )
+    return [told]
 
 
 def show_archiving(project: Project) -> Wire:

@@ -5,28 +5,38 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import ProjectId
-from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
-from mcp_agent_mail.domain.archive_layout import profile_snapshot, project_snapshot
 from mcp_agent_mail.domain.caller import Caller, require_to_change_project
-from mcp_agent_mail.domain.events import EventKind, NewEvent
-from mcp_agent_mail.domain.names import HUMAN, SYSTEM
-from mcp_agent_mail.domain.projects import Project, canonical_path, plain_slug, slugs_of
+from mcp_agent_mail.domain.project_identity import IdentityMode, derived_uid, identify
+from mcp_agent_mail.domain.projects import Project, canonical_path, is_path
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
-from mcp_agent_mail.features.projects.lookup import require_project, resolved_path
+from mcp_agent_mail.features.projects.ensuring import Wish, ensure, tell_archive
+from mcp_agent_mail.features.projects.identities import Identities
+from mcp_agent_mail.features.projects.lookup import find_known_path, find_tied, require_project
+from mcp_agent_mail.features.projects.results import KnownIdentity
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.view import Tx, View
+from mcp_agent_mail.workspace.identity import WorkspaceIdentities
+
+ALIASES_SHOWN = 200
 
 
 class ProjectService:
-    def __init__(self, store: Store, *, places: ArchivePlaces) -> None:
+    def __init__(self, store: Store, *, places: ArchivePlaces, identities: Identities | None = None) -> None:
         self._store = store
         self._places = places
+        self._identities = identities or Identities(WorkspaceIdentities(), IdentityMode.DIR)
 
     async def archive_path(self, project: Project) -> Path:
         """Where the project's archive lies, or will be begun in a moment."""
         return await asyncio.to_thread(self._places.find, project)
+
+    async def wish(self, human_key: str, mode: IdentityMode | None = None) -> Wish:
+        """What `ensure` in a unit of work needs to know of this absolute path. Runs Git only where a mode asks it."""
+        written = canonical_path(human_key)
+        wanted = mode or self._identities.mode
+        is_plain = mode is None and wanted is IdentityMode.DIR
+        facts = await (self._identities.marked(human_key) if is_plain else self._identities.look(human_key))
+        return Wish(written=written, facts=facts, identity=identify(facts, wanted))
 
     async def ensure(self, human_key: str) -> Project:
         """The project of this absolute path, created if it is new. Safe to repeat and to race.
@@ -34,11 +44,30 @@ class ProjectService:
         A path that is a project's key already stays one, even if it has become a symbolic link since.
         """
         written = canonical_path(human_key)
-        known = self._store.read(lambda view: view.projects.find_by_human_key(written))
-        if known is not None:
+        known = self._store.read(lambda view: find_known_path(view, written))
+        if known is not None and self._identities.mode is IdentityMode.DIR:
             return known
-        resolved = await asyncio.to_thread(resolved_path, human_key)
-        return await self._store.write(lambda tx: _ensure(tx, resolved))
+        return await self._ensure(await self.wish(human_key))
+
+    async def ensure_identity(self, human_key: str, mode: IdentityMode | None) -> tuple[Project, KnownIdentity | None]:
+        """Likewise, and what it is, when a mode is given or set."""
+        if mode is None and self._identities.mode is IdentityMode.DIR:
+            return await self.ensure(human_key), None
+        wish = await self.wish(human_key, mode)
+        project = await self._ensure(wish)
+        return project, self._store.read(lambda view: _known(view, project, wish))
+
+    async def identity(self, project_key: str) -> KnownIdentity:
+        """Of a directory, or of a project by its key. Writes nothing."""
+        project = self._store.read(lambda view: require_project(view, project_key))
+        path = project_key if is_path(project_key) else project.human_key
+        facts = await self._identities.look(path)
+        wish = Wish(written=path, facts=facts, identity=identify(facts, self._identities.mode))
+        return self._store.read(lambda view: _known(view, project, wish, aliases=ALIASES_SHOWN))
+
+    async def _ensure(self, wish: Wish) -> Project:
+        settled: Project | None = self._store.read(wish.settled)
+        return await self._store.write(lambda tx: ensure(tx, wish)) if settled is None else settled
 
     async def set_archived(self, caller: Caller, project_key: str, *, archived: bool) -> Project:
         """Archive a project or bring it back; the first time stands. Nothing of it is lost either way."""
@@ -50,7 +79,7 @@ class ProjectService:
                 return project
             now = tx.now()
             changed = tx.projects.set_archived(project.id, now if archived else None)
-            _tell_archive(tx, changed, caller, now)
+            tell_archive(tx, changed, caller, now)
             return changed
 
         return await self._store.write(unit)
@@ -62,61 +91,13 @@ class ProjectService:
         )
 
 
-def _ensure(tx: Tx, human_key: str) -> Project:
-    known = tx.projects.find_by_human_key(human_key)
-    if known is not None:
-        return known
-    now = tx.now()
-    slug = next(slug for slug in slugs_of(human_key) if tx.projects.find_by_slug(slug) is None)
-    project = tx.projects.add(slug=slug, human_key=human_key, plain_slug=plain_slug(human_key), now=now)
-    _tell_archive(tx, project, None, now)
-    _add_resident(tx, project.id, AgentKind.HUMAN, HUMAN, now)
-    _add_resident(tx, project.id, AgentKind.SYSTEM, SYSTEM, now)
-    return project
-
-
-_TASKS = {
-    AgentKind.HUMAN: "The overseer of this project: a person.",
-    AgentKind.SYSTEM: "The server's own sender; it receives nothing.",
-}
-
-
-def _add_resident(tx: Tx, project_id: ProjectId, kind: AgentKind, name: str, now: Micros) -> None:
-    """`Human` or `System`: in every project from its start, without a token."""
-    agent = tx.agents.add(
-        NewAgent(
-            project_id=project_id,
-            kind=kind,
-            name=name,
-            program="mcp-agent-mail",
-            model="none",
-            task_description=_TASKS[kind],
-            attachments_policy=AttachmentsPolicy.AUTO,
-            token_hash=None,
-        ),
-        now,
-    )
-    tx.outbox.add(
-        NewEvent(
-            project_id=project_id,
-            kind=EventKind.PROFILE,
-            agent_id=None,
-            message_id=None,
-            snapshot=profile_snapshot(agent),
-        ),
-        now,
-    )
-
-
-def _tell_archive(tx: Tx, project: Project, caller: Caller | None, now: Micros) -> None:
-    is_own_agent = caller is not None and caller.project_id == project.id
-    tx.outbox.add(
-        NewEvent(
-            project_id=project.id,
-            kind=EventKind.PROJECT,
-            agent_id=caller.agent_id if caller is not None and is_own_agent else None,
-            message_id=None,
-            snapshot=project_snapshot(project),
-        ),
-        now,
+def _known(view: View, project: Project, wish: Wish, *, aliases: int = 0) -> KnownIdentity:
+    tied = None if wish.identity.tie is None else find_tied(view, wish.identity.tie)
+    return KnownIdentity(
+        project=project,
+        facts=wish.facts,
+        identity=wish.identity,
+        uid=view.aliases.uid(project.id) or derived_uid(view.meta.store_id(), project.id),
+        rival=tied if tied is not None and tied.id != project.id else None,
+        aliases=tuple(view.aliases.list_(project.id, aliases)) if aliases else (),
     )

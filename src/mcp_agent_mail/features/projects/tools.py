@@ -5,24 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.params import Text
+from mcp_agent_mail.core.params import Choice, Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.caller import Caller
-from mcp_agent_mail.features.projects.schemas import show_archiving, show_ensured
+from mcp_agent_mail.domain.project_identity import IdentityMode
+from mcp_agent_mail.features.projects.schemas import MAX_KEY_LENGTH, show_archiving, show_ensured
 from mcp_agent_mail.features.projects.service import ProjectService
 
-PROJECT_KEY = Text(max_length=1_100)
-"""A little more than a path may have: outer blanks, and the one message about length."""
+PROJECT_KEY = Text(max_length=MAX_KEY_LENGTH)
+
+_MODE = Choice(tuple(mode.value for mode in IdentityMode))
 
 
 def project_tools(service: ProjectService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
-    async def ensure_project(human_key: Annotated[str, PROJECT_KEY]) -> Json:
+    async def ensure_project(
+        human_key: Annotated[str, PROJECT_KEY], identity_mode: Annotated[str | None, _MODE] = None
+    ) -> Json:
         """Create the project of a directory, or return it. human_key: the absolute path of your working directory.
         Every other tool takes that path, or the slug returned, as project_key.
         """
         current_caller()
-        project = await service.ensure(human_key)
-        return show_ensured(project, await service.archive_path(project))
+        mode = None if identity_mode is None else IdentityMode(identity_mode)
+        project, identity = await service.ensure_identity(human_key, mode)
+        return show_ensured(project, await service.archive_path(project), identity)
 
     async def archive_project(project_key: Annotated[str, PROJECT_KEY]) -> Json:
         """Put a finished project aside: it stays readable, refuses writes and leaves the lists.

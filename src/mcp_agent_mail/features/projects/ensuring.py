@@ -1,0 +1,118 @@
+"""Finding or making the project of a directory: what is looked up before, and the unit of work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
+from mcp_agent_mail.domain.archive_layout import profile_snapshot, project_snapshot
+from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.events import EventKind, NewEvent
+from mcp_agent_mail.domain.names import HUMAN, SYSTEM
+from mcp_agent_mail.domain.project_identity import Identity, WorkspaceFacts, slug_alias
+from mcp_agent_mail.domain.projects import AliasKind, Project, plain_slug, slugs_of
+from mcp_agent_mail.features.projects.lookup import find_known_path, find_tied
+from mcp_agent_mail.store.view import Tx, View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """A directory, by its path as written and as the disk resolves it, and what it is the project of."""
+
+    written: str
+    facts: WorkspaceFacts
+    identity: Identity
+
+    @property
+    def path(self) -> str:
+        return self.facts.path
+
+    def find(self, view: View) -> Project | None:
+        """The project that the directory is known to be."""
+        return find_known_path(view, self.written) or find_known_path(view, self.path)
+
+    def settled(self, view: View) -> Project | None:
+        """The project when there is nothing to write: the directory is known, and so is what ties it."""
+        own = self.find(view)
+        if own is None or self.identity.tie is None:
+            return own
+        return own if find_tied(view, self.identity.tie) is not None else None
+
+
+def ensure(tx: Tx, wish: Wish) -> Project:
+    """A directory that is known already stays where it is; else what ties it decides; else it is a new project's."""
+    own = wish.find(tx)
+    tie = wish.identity.tie
+    tied = None if tie is None else find_tied(tx, tie)
+    project = own or tied or _create(tx, wish.path)
+    now = tx.now()
+    if tie is not None and tied is None:
+        tx.aliases.add(project.id, tie, AliasKind.TIE, now)
+        tell_archive(tx, project, None, now)
+    elif own is None and tied is not None:
+        tx.aliases.add(project.id, wish.path, AliasKind.PATH, now)
+    return project
+
+
+def _create(tx: Tx, human_key: str) -> Project:
+    now = tx.now()
+    free = (slug for slug in slugs_of(human_key) if _is_free(tx, slug))
+    project = tx.projects.add(slug=next(free), human_key=human_key, plain_slug=plain_slug(human_key), now=now)
+    tell_archive(tx, project, None, now)
+    _add_resident(tx, project.id, AgentKind.HUMAN, HUMAN, now)
+    _add_resident(tx, project.id, AgentKind.SYSTEM, SYSTEM, now)
+    return project
+
+
+def _is_free(tx: Tx, slug: str) -> bool:
+    return tx.projects.find_by_slug(slug) is None and tx.aliases.find(slug_alias(slug)) is None
+
+
+_TASKS = {
+    AgentKind.HUMAN: "The overseer of this project: a person.",
+    AgentKind.SYSTEM: "The server's own sender; it receives nothing.",
+}
+
+
+def _add_resident(tx: Tx, project_id: ProjectId, kind: AgentKind, name: str, now: Micros) -> None:
+    """`Human` or `System`: in every project from its start, without a token."""
+    agent = tx.agents.add(
+        NewAgent(
+            project_id=project_id,
+            kind=kind,
+            name=name,
+            program="mcp-agent-mail",
+            model="none",
+            task_description=_TASKS[kind],
+            attachments_policy=AttachmentsPolicy.AUTO,
+            token_hash=None,
+        ),
+        now,
+    )
+    tx.outbox.add(
+        NewEvent(
+            project_id=project_id,
+            kind=EventKind.PROFILE,
+            agent_id=None,
+            message_id=None,
+            snapshot=profile_snapshot(agent),
+        ),
+        now,
+    )
+
+
+def tell_archive(tx: Tx, project: Project, caller: Caller | None, now: Micros) -> None:
+    """The project's own file is to be written again."""
+    is_own_agent = caller is not None and caller.project_id == project.id
+    tx.outbox.add(
+        NewEvent(
+            project_id=project.id,
+            kind=EventKind.PROJECT,
+            agent_id=caller.agent_id if caller is not None and is_own_agent else None,
+            message_id=None,
+            snapshot=project_snapshot(project, tx.aliases.lasting(project.id)),
+        ),
+        now,
+    )

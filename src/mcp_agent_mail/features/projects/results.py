@@ -1,0 +1,22 @@
+"""What the use cases of projects return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcp_agent_mail.domain.project_identity import Identity, WorkspaceFacts
+from mcp_agent_mail.domain.projects import Alias, Project
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownIdentity:
+    """What a directory is and what says so. `rival` is the project that the same identity ties to, when it is another:
+    a directory that was ensured on its own stays its own project until it is adopted.
+    """
+
+    project: Project
+    facts: WorkspaceFacts
+    identity: Identity
+    uid: str
+    rival: Project | None
+    aliases: tuple[Alias, ...] = ()

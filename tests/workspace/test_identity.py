@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.domain.project_identity import DISCOVERY_FILE, MARKER_FILE, PRIVATE_MARKER, RepositoryFacts
+from mcp_agent_mail.workspace.identity import WorkspaceIdentities
+from mcp_agent_mail.workspace.marks import MAX_BYTES, read_marks
+from tests.workspace.code_repository import begin, commit, git, write
+
+UID = "marked-project-1"
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    repository = begin(tmp_path / "code")
+    write(repository, "src/app.py")
+    commit(repository)
+    return repository
+
+
+def look(path: Path) -> RepositoryFacts | None:
+    return WorkspaceIdentities().facts(str(path)).repository
+
+
+def test_a_checkout_and_its_work_tree_share_the_common_directory_and_the_remote(code: Path, tmp_path: Path) -> None:
+    git(code, "remote", "add", "origin", "https://me:secret@Example.org/team/app.git")
+    git(code, "config", "core.ignorecase", "true")
+    git(code, "worktree", "add", "--quiet", "-b", "feature", str(tmp_path / "feature"))
+
+    here, there = look(code / "src"), look(tmp_path / "feature")
+
+    assert here == RepositoryFacts(
+        root=str(code),
+        common_dir=str(code / ".git"),
+        branch="main",
+        worktree=None,
+        ignore_case=True,
+        remote="example.org/team/app",
+    )
+    assert there == RepositoryFacts(
+        root=str(tmp_path / "feature"),
+        common_dir=str(code / ".git"),
+        branch="feature",
+        worktree="feature",
+        ignore_case=True,
+        remote="example.org/team/app",
+    )
+
+
+def test_another_remote_can_be_the_one_that_counts(code: Path) -> None:
+    git(code, "remote", "add", "up.stream", "git@example.org:team/app")
+
+    found = WorkspaceIdentities(remote="up.stream").facts(str(code)).repository
+
+    assert found is not None
+    assert found.remote == "example.org/team/app"
+    assert look(code) is not None
+    assert look(code).remote is None  # type: ignore[union-attr]
+
+
+def test_there_are_no_facts_outside_of_a_repository(tmp_path: Path) -> None:
+    assert look(tmp_path) is None
+    assert look(tmp_path / "gone") is None
+
+
+def test_a_repository_speaks_only_for_what_is_inside_its_work_tree(code: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    git(code, "config", "core.worktree", str(victim))
+
+    assert look(code) is None
+
+
+def test_the_nearest_mark_of_each_kind_counts(code: Path) -> None:
+    write(code, MARKER_FILE, content=f"{UID}\n")
+    write(code, DISCOVERY_FILE, content="project_uid: uid-of-root\n")
+    write(code, f"src/{DISCOVERY_FILE}", content="project_uid: uid-of-src\n")
+    write(code, f".git/{PRIVATE_MARKER}", content="uid-private\n")
+
+    marks = read_marks(code / "src")
+
+    assert (marks.committed, marks.discovery, marks.private) == (UID, {"project_uid": "uid-of-src"}, "uid-private")
+    assert marks.notices == ()
+
+
+def test_a_work_tree_has_the_private_marker_of_its_clone(code: Path, tmp_path: Path) -> None:
+    git(code, "worktree", "add", "--quiet", "-b", "feature", str(tmp_path / "feature"))
+    write(code, f".git/{PRIVATE_MARKER}", content=f"{UID}\n")
+
+    assert read_marks(tmp_path / "feature").private == UID
+
+
+def test_above_a_repository_no_mark_counts_and_without_one_only_the_directorys_own(code: Path, tmp_path: Path) -> None:
+    write(tmp_path, MARKER_FILE, content=f"{UID}\n")
+    (tmp_path / "plain").mkdir()
+
+    assert read_marks(code).committed is None
+    assert read_marks(tmp_path / "plain").committed is None
+    assert read_marks(tmp_path).committed == UID
+
+
+def _link(place: Path) -> None:
+    secret = place.with_name("secret")
+    secret.write_text(UID)
+    place.symlink_to(secret)
+
+
+def _pipe(place: Path) -> None:
+    os.mkfifo(place)
+
+
+def _large(place: Path) -> None:
+    place.write_text(UID + "\n" * MAX_BYTES)
+
+
+def _binary(place: Path) -> None:
+    place.write_bytes(b"\xff\xfe" + UID.encode())
+
+
+def _command(place: Path) -> None:
+    place.write_text("$(touch /srv/owned)")
+
+
+@pytest.mark.parametrize("make", [_link, _pipe, _large, _binary, _command, Path.mkdir])
+def test_a_hostile_marker_counts_as_absent_and_is_told(make: object, code: Path) -> None:
+    make(code / MARKER_FILE)  # type: ignore[operator]
+
+    marks = read_marks(code)
+
+    assert marks.committed is None
+    assert [notice for notice in marks.notices if MARKER_FILE in notice] == list(marks.notices) != []
