@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,16 @@ def machine(tmp_path: Path) -> Machine:
 
 def test_there_is_one_attribute_per_row_in_the_rows_order() -> None:
     assert [field.name for field in dataclasses.fields(Settings)] == [row.attribute for row in ROWS]
+
+
+# `Any`: mixed types, checked against the class when it is made.
+RESERVATIONS: dict[str, Any] = {
+    "file_reservation_inactivity_seconds": 1800,
+    "file_reservation_activity_grace_seconds": 900,
+    "file_reservations_cleanup_enabled": True,
+    "file_reservations_cleanup_interval_seconds": 60,
+    "file_reservations_enforcement_enabled": True,
+}
 
 
 def test_with_nothing_given_every_setting_has_its_default(machine: Machine) -> None:
@@ -51,11 +62,7 @@ def test_with_nothing_given_every_setting_has_its_default(machine: Machine) -> N
         contact_auto_scope="project",
         contact_auto_ttl_seconds=86_400,
         messaging_auto_handshake_on_block=True,
-        file_reservation_inactivity_seconds=1800,
-        file_reservation_activity_grace_seconds=900,
-        file_reservations_cleanup_enabled=True,
-        file_reservations_cleanup_interval_seconds=60,
-        file_reservations_enforcement_enabled=True,
+        **RESERVATIONS,
         notifications_enabled=False,
         notifications_signals_dir=machine.home / ".mcp_agent_mail" / "signals",
         notifications_include_metadata=True,
