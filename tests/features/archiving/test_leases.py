@@ -194,6 +194,17 @@ def test_a_snapshot_that_a_kill_left_behind_is_written_again_at_the_next_start(h
     assert held.snapshot()["leases"] == []
 
 
+def test_at_a_start_a_snapshot_waits_for_no_archive(held: Held) -> None:
+    held.hold()
+
+    with held.room.drain() as drain:
+        drain.resume()
+        drain.step()
+
+    assert [one["id"] for one in held.snapshot()["leases"]] == [1]
+    assert held.room.failures == []
+
+
 def test_a_snapshot_is_no_strange_archive(held: Held) -> None:
     held.hold()
 

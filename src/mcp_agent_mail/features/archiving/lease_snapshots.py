@@ -100,6 +100,8 @@ class LeaseSnapshots:
         leases = self._leases.newest_live(project.id, LeaseKind.FILE, now, MAX_LEASES + 1)
         names = [agent.name for agent in self._agents.list_(project.id, limit=MAX_AGENTS)]
         place = self._place.folder / snapshot_name(project.slug)
+        # At a start it may be due before the first archive is begun.
+        self._place.folder.mkdir(exist_ok=True)
         fresh = place.with_name(f"{place.name}.new")
         fresh.write_bytes(render_snapshot(project, self._place.store_id, names, leases, now))
         fresh.replace(place)
