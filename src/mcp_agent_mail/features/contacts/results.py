@@ -24,6 +24,7 @@ class Asked:
     """What a request left. `source` acted, proven or not."""
 
     source: End
+    target: End
     contact: Contact
     is_verified: bool
     now: Micros

@@ -10,6 +10,7 @@ from mcp_agent_mail.domain.caller import Caller, require_to_act
 from mcp_agent_mail.domain.contacts import AnswererRetired, Contact, ContactRules
 from mcp_agent_mail.domain.names import NameEnforcement
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.contacts.accepting import accept_unasked
 from mcp_agent_mail.features.contacts.addressing import Wanted, require_source_of, require_target
 from mcp_agent_mail.features.contacts.consent import may_write
 from mcp_agent_mail.features.contacts.linking import End, Request, answer, ask
@@ -50,21 +51,25 @@ class ContactService:
 
     async def request(self, caller: Caller, wanted: Wanted, *, reason: str, ttl_s: int) -> Asked:
         """Ask an agent to take one's mail. A repeat refreshes the request and never weakens an approval."""
-
-        def unit(tx: Tx) -> Asked:
-            project = require_writable(require_project(tx, wanted.project_key))
-            agent = require_agent(tx, project, wanted.from_agent)
-            is_verified = require_to_act(caller, agent)
-            _require_active(agent)
-            source = End(agent=agent, project=project)
-            now = tx.now()
-            target = require_target(tx, source, wanted, self._enforcement, now)
-            contact = ask(tx, source, target, Request(reason=reason, ttl=Micros(ttl_s * SECOND)), now)
-            return Asked(source=source, contact=contact, is_verified=is_verified, now=now)
-
-        asked = await self._store.write(unit)
+        asked = await self._store.write(lambda tx: self.request_within(tx, caller, wanted, reason=reason, ttl_s=ttl_s))
         self._acted(caller, asked.source.agent)
         return asked
+
+    def request_within(self, tx: Tx, caller: Caller, wanted: Wanted, *, reason: str, ttl_s: int) -> Asked:
+        """`request`, as a part of a larger unit of work."""
+        project = require_writable(require_project(tx, wanted.project_key))
+        agent = require_agent(tx, project, wanted.from_agent)
+        is_verified = require_to_act(caller, agent)
+        _require_active(agent)
+        source = End(agent=agent, project=project)
+        now = tx.now()
+        target = require_target(tx, source, wanted, self._enforcement, now)
+        contact = ask(tx, source, target, Request(reason=reason, ttl=Micros(ttl_s * SECOND)), now)
+        return Asked(source=source, target=target, contact=contact, is_verified=is_verified, now=now)
+
+    def accept_within(self, tx: Tx, asked: Asked, ttl_s: int) -> Responded | None:
+        """Approve for the target what its policy lets through anyway; None where the word is its own to give."""
+        return accept_unasked(tx, self._rules, asked, Micros(ttl_s * SECOND))
 
     async def respond(
         self, caller: Caller, project_key: str, pair: tuple[str, str, str | None], *, accept_for_s: int | None

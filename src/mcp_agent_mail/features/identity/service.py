@@ -75,9 +75,17 @@ class IdentityService:
         """`agent` has just done something; written with the next few seconds' activity."""
         self._activity.note(agent)
 
+    def supplies(self) -> Supplies:
+        """What one registration needs that its unit of work may not draw itself."""
+        return Supplies(
+            enforcement=self._enforcement,
+            candidates=candidate_names(self._choose),
+            token=new_token(AGENT_TOKEN_PREFIX),
+        )
+
     async def register(self, caller: Caller, wanted: Registration) -> Registered:
         """Come back as the agent of this name, or become a new one. Eight at once are one identity."""
-        supplies = self._supplies()
+        supplies = self.supplies()
         registered = await self._store.write(lambda tx: register(tx, caller, wanted, supplies))
         if not caller.is_operator:
             self.touch(registered.agent)
@@ -85,7 +93,7 @@ class IdentityService:
 
     async def create(self, wanted: Registration) -> Registered:
         """Become a new agent, whoever has the name that was hinted at."""
-        supplies = self._supplies()
+        supplies = self.supplies()
         return await self._store.write(lambda tx: create_identity(tx, wanted, supplies))
 
     def whois(self, project_key: str, agent_name: str, *, commit_limit: int) -> Known:
@@ -201,13 +209,6 @@ class IdentityService:
             for agent in found
             if agent is not None and agent.kind is AgentKind.AGENT and (include_retired or not agent.is_retired)
         ]
-
-    def _supplies(self) -> Supplies:
-        return Supplies(
-            enforcement=self._enforcement,
-            candidates=candidate_names(self._choose),
-            token=new_token(AGENT_TOKEN_PREFIX),
-        )
 
 
 def _end_some(tx: Tx, caller: Caller, retired: Agent) -> list[Lease]:

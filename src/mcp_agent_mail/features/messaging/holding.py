@@ -15,6 +15,7 @@ from mcp_agent_mail.domain.contacts import (
     MAX_HELD_OF_PAIR,
     MAX_HELD_OF_TARGET,
     REQUEST_TTL_S,
+    Relation,
     SenderDeclined,
     SenderNotWelcome,
     TargetRetired,
@@ -124,7 +125,8 @@ def ask_for_held(tx: Tx, sender: Sender, held: Sequence[Weighed], now: Micros) -
     source = End(agent=sender.agent, project=sender.project)
     for one in held:
         request = Request(
-            reason=_REASON,
+            # A request that stands already keeps its own reason.
+            reason="" if one.relation is Relation.PENDING else _REASON,
             ttl=Micros(REQUEST_TTL_S * SECOND),
             is_private=one.recipient.kind is RecipientKind.BCC,
         )

@@ -55,22 +55,26 @@ class MessagingService:
 
         A repeat with the same idempotency key and arguments gives the first answer again.
         """
-        require_body_fits(request.body_md, self._body_max_bytes)
-
-        def unit(tx: Tx) -> sending.Sent | sending.Replayed:
-            sender = sending.require_sender(tx, caller, request.project_key, request.sender_name)
-
-            def send() -> sending.Sent:
-                sending.require_able_to_send(sender)
-                now = tx.now()
-                return sending.post(tx, sending.compose_new(tx, self._desk, sender, request, now), now)
-
-            return sending.once(tx, sender, request, send, sent_object)
-
-        await self._keep_pace()
-        outcome = await self._store.write(unit)
+        await self.before_sending(request.body_md)
+        outcome = await self._store.write(lambda tx: self.send_within(tx, caller, request))
         self._note_activity(outcome.sender.agent)
         return outcome
+
+    async def before_sending(self, body_md: str) -> None:
+        """What comes before a unit of work with `send_within` in it."""
+        require_body_fits(body_md, self._body_max_bytes)
+        await self._keep_pace()
+
+    def send_within(self, tx: Tx, caller: Caller, request: SendRequest) -> sending.Sent | sending.Replayed:
+        """`send`, as a part of a larger unit of work."""
+        sender = sending.require_sender(tx, caller, request.project_key, request.sender_name)
+
+        def send() -> sending.Sent:
+            sending.require_able_to_send(sender)
+            now = tx.now()
+            return sending.post(tx, sending.compose_new(tx, self._desk, sender, request, now), now)
+
+        return sending.once(tx, sender, request, send, sent_object)
 
     async def reply(self, caller: Caller, request: ReplyRequest) -> sending.Sent | sending.Replayed:
         """Answer a message that the sender may see; safe to repeat as `send` is."""

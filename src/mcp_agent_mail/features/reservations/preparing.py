@@ -22,7 +22,11 @@ class Reader:
 
     async def read(self, project: Project, paths: Sequence[str], *, exclusive: bool) -> list[Wanted]:
         """One per pattern, in the order given. Raises InvalidInput for a path that cannot be read."""
-        return await asyncio.to_thread(self._read, project.human_key, paths, exclusive=exclusive)
+        return await self.read_at(project.human_key, paths, exclusive=exclusive)
+
+    async def read_at(self, root: str, paths: Sequence[str], *, exclusive: bool) -> list[Wanted]:
+        """The same of a project that is not there yet."""
+        return await asyncio.to_thread(self._read, root, paths, exclusive=exclusive)
 
     def _read(self, root: str, paths: Sequence[str], *, exclusive: bool) -> list[Wanted]:
         ignore_case = self._workspaces.ignore_case(root)

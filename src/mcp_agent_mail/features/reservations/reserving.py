@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeVar
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable
-from mcp_agent_mail.core.ids import LeaseId
+from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
 from mcp_agent_mail.domain.caller import Caller
-from mcp_agent_mail.domain.leases import EndedBy, Lease
+from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
 from mcp_agent_mail.domain.reservations import PathConflict, Patterns, Waiting, Wanted
 from mcp_agent_mail.features.reservations.answers import Replayed, Wire, find_answer, keep_answer
 from mcp_agent_mail.features.reservations.conflicts import Asking, Foresight, TooMuchHere
@@ -27,6 +28,13 @@ TRIES = 3
 """How often a large call is compared anew when too much was granted meanwhile."""
 
 Outcome = Decided | Replayed
+T = TypeVar("T")
+
+Reserve = Callable[[Tx, Holder], Decided]
+"""Reserves, inside a unit of work that does more than that."""
+
+Who = Callable[[View], tuple[ProjectId | None, AgentId | None]]
+"""For whom a claim is, as far as they exist already."""
 
 
 class ReservationsBusy(Unavailable):
@@ -53,6 +61,14 @@ class Call:
     holder: Holder
     wanted: Sequence[Wanted]
     presence: Presence = field(default_factory=Presence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A reservation that is part of a larger unit of work: as it is known before that."""
+
+    request: ReserveRequest
+    wanted: Sequence[Wanted]
 
 
 class Reserver:
@@ -101,6 +117,28 @@ class Reserver:
             return await self._try(call, only_if_granted=False, place=place)
         finally:
             self._line.leave(place)
+
+    async def within(self, claim: Claim, who: Who, unit: Callable[[Tx, Reserve], T]) -> T:
+        """What is free now and nobody has been waiting for, in one unit of work with whatever else `unit` does."""
+        decision = Decision(request=claim.request, wanted=claim.wanted)
+        for _ in range(TRIES):
+            project_id, agent_id = self._store.read(who)
+            asking = Asking(project_id=project_id or ProjectId(0), agent_id=agent_id or AgentId(0), now=self._clock())
+            # In the same step as the unit is queued: nobody can come between.
+            decision = replace(decision, waited_for=self.waited_for(asking, claim.wanted))
+            reserve = partial(self._reserve_as, asking, decision)
+            try:
+                return await self._store.write(lambda tx, reserve=reserve: unit(tx, reserve))  # type: ignore[misc]  # bound as it is now
+            except TooMuchHere:
+                foresight, _ = await self._judge.foresee(asking, claim.wanted)
+                decision = replace(decision, foresight=foresight)
+        raise _busy()
+
+    def _reserve_as(self, asking: Asking, decision: Decision, tx: Tx, holder: Holder) -> Decided:
+        if holder.agent.id != asking.agent_id and tx.leases.count_of_agent(holder.agent.id, LeaseKind.FILE, tx.now()):
+            # It has come since the look, and holds something already: its own must not stand against it.
+            raise TooMuchHere
+        return decide(tx, holder, decision, self._patterns)
 
     async def look(self, asking: Asking, wanted: Sequence[Wanted]) -> list[list[Lease]]:
         """For calls too large for a look on the event loop."""
@@ -170,11 +208,7 @@ class Reserver:
                 return await self._store.write(partial(self._unit, call, decision, only_if_granted=only_if_granted))
             except TooMuchHere:
                 decision = replace(decision, foresight=await self._foresee(call))
-        raise ReservationsBusy(
-            "Reservations are changing faster than all these paths can be compared with them.",
-            hint="Call again shortly, or name fewer paths.",
-            data={"retry_after_s": 1},
-        )
+        raise _busy()
 
     def _waited_for(self, call: Call, place: Place | None, *, in_turn: bool) -> dict[int, tuple[Waiting, ...]]:
         if in_turn:
@@ -201,6 +235,14 @@ class Reserver:
                 tx, holder, request, lambda: self._show(decided, self._stale_among(tx, decided.conflicts, decided.now))
             )
         return decided
+
+
+def _busy() -> ReservationsBusy:
+    return ReservationsBusy(
+        "Reservations are changing faster than all these paths can be compared with them.",
+        hint="Call again shortly, or name fewer paths.",
+        data={"retry_after_s": 1},
+    )
 
 
 def _expiry(lease: Lease) -> Micros:

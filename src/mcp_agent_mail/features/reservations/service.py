@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.ids import LeaseId
@@ -15,12 +16,14 @@ from mcp_agent_mail.features.reservations.deciding import require_holder
 from mcp_agent_mail.features.reservations.looking import LookAhead, list_leases, look_ahead
 from mcp_agent_mail.features.reservations.preparing import Reader
 from mcp_agent_mail.features.reservations.requests import Named, ReserveRequest
-from mcp_agent_mail.features.reservations.reserving import Call, Outcome, Reserver
+from mcp_agent_mail.features.reservations.reserving import Call, Claim, Outcome, Reserve, Reserver, Who
 from mcp_agent_mail.features.reservations.schemas import show_decided
 from mcp_agent_mail.features.reservations.staleness import Assessment, Staleness
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.view import Tx, View
 from mcp_agent_mail.workspace.facts import Workspaces
+
+T = TypeVar("T")
 
 
 class ReservationService:
@@ -53,6 +56,19 @@ class ReservationService:
         call = Call(caller=caller, request=request, holder=holder, wanted=wanted)
         self._note_activity(holder.agent)
         return await (self._reserver.wait(call) if request.wait_seconds else self._reserver.take(call))
+
+    async def claim(self, root: str, request: ReserveRequest) -> Claim:
+        """What `within` needs to know of a request; `root` is the directory of the project, which may be a new one."""
+        return Claim(
+            request=request, wanted=await self._reader.read_at(root, request.paths, exclusive=request.exclusive)
+        )
+
+    async def within(self, claim: Claim, who: Who, unit: Callable[[Tx, Reserve], T]) -> T:
+        """Run `unit` as one unit of work; it reserves what is claimed by calling the function it is given.
+
+        It may run several times, each time as if it had not run before.
+        """
+        return await self._reserver.within(claim, who, unit)
 
     async def release(self, caller: Caller, named: Named) -> releasing.Released:
         """Whatever is named and was not released is told, with the reason."""
