@@ -1,0 +1,74 @@
+"""The files that say which project a repository is, written by `am` beside a running server and without one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.domain.project_identity import DISCOVERY_FILE, MARKER_FILE, PRIVATE_MARKER
+from tests.served import Served
+from tests.workspace.code_repository import begin, commit, git, write
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    repository = begin(tmp_path / "code")
+    write(repository, "src/app.py")
+    commit(repository)
+    return repository
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Served]:
+    with Served(tmp_path / "store", HOME=str(tmp_path)) as served:
+        yield served
+
+
+def marked(server: Served, *arguments: str) -> dict[str, Any]:
+    done = server.am("projects", *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_committed_marker_makes_clones_one_project_and_is_written_once(server: Served, code: Path) -> None:
+    first = marked(server, "mark-identity", str(code / "src"))
+    text = (code / MARKER_FILE).read_text()
+    again = marked(server, "mark-identity", str(code))
+    commit(code)
+    git(code.parent, "clone", "--quiet", str(code), "clone")
+    server.stop()
+
+    clone = marked(server, "mark-identity", str(code.parent / "clone"))
+
+    assert first == {**again, "written": True}
+    assert (code / MARKER_FILE).read_text() == text
+    assert first["human_key"] == str(code)
+    assert clone == {**again, "file": str(code.parent / "clone" / MARKER_FILE)}
+
+
+def test_marker_private_marker_and_discovery_file_say_the_same(server: Served, code: Path) -> None:
+    private = marked(server, "mark-identity", "--private", str(code))
+    discovery = marked(server, "discovery-init", str(code))
+    committed = marked(server, "mark-identity", str(code))
+
+    assert private["file"] == str(code / ".git" / PRIVATE_MARKER)
+    assert discovery["file"] == str(code / DISCOVERY_FILE)
+    assert private["project_uid"] == discovery["project_uid"] == committed["project_uid"]
+    assert git(code, "status", "--porcelain").split() == ["??", MARKER_FILE, "??", DISCOVERY_FILE]
+
+
+def test_a_folder_without_a_repository_and_a_file_in_the_way_are_refused(server: Served, code: Path) -> None:
+    (code / MARKER_FILE).write_text("not a uid\n")
+
+    outside = server.am("projects", "mark-identity", str(code.parent))
+    taken = server.am("projects", "mark-identity", str(code))
+
+    assert (outside.returncode, taken.returncode) == (1, 1)
+    assert "is in no Git work tree" in outside.stderr
+    assert "no marker can be read from it" in taken.stderr
+    assert (code / MARKER_FILE).read_text() == "not a uid\n"
