@@ -54,6 +54,7 @@ def test_the_store_is_looked_at_in_a_copy(store: Path) -> None:
             Part.COUNTERS,
         ),
         ("UPDATE counters SET value = 0", Part.COUNTERS),
+        ("UPDATE counters SET value = -1 WHERE name = 'fencing'", Part.COUNTERS),
         ("UPDATE messages SET subject = 'changed behind the index'", Part.SEARCH_INDEX),
         ("INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')", Part.SEARCH_INDEX),
         ("DROP INDEX messages_sender", Part.SCHEMA),

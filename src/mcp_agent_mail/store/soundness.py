@@ -39,6 +39,7 @@ _DELIVERIES = """
     SELECT value, (SELECT coalesce(max(delivery_seq), 0) FROM recipients) FROM counters
     WHERE name = 'delivery'
 """
+_FENCING = "SELECT value, (SELECT coalesce(max(fencing), 0) FROM leases) FROM counters WHERE name = 'fencing'"
 
 
 class Part(StrEnum):
@@ -117,9 +118,10 @@ def _counters(connection: sqlite3.Connection) -> Iterator[Fault]:
             part=Part.COUNTERS,
             evidence=f"agent {agent_id} ({name}) has {unread} unread messages; its counter says {counted}",
         )
-    drawn, highest = connection.execute(_DELIVERIES).fetchone()
-    if drawn < highest:
-        yield Fault(part=Part.COUNTERS, evidence=f"delivery {highest} exists; the counter says {drawn}")
+    for what, look in (("delivery", _DELIVERIES), ("fencing number", _FENCING)):
+        drawn, highest = connection.execute(look).fetchone()
+        if drawn < highest:
+            yield Fault(part=Part.COUNTERS, evidence=f"{what} {highest} exists; the counter says {drawn}")
 
 
 def _search_index(connection: sqlite3.Connection) -> Iterator[Fault]:

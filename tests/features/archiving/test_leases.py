@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind, NewLease
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.renew import _queue_anew
 from mcp_agent_mail.store.ending import end_leases, tell_archive
 from tests.archive_room import ArchiveRoom, git, open_archive_room
 
@@ -203,6 +205,34 @@ def test_at_a_start_a_snapshot_waits_for_no_archive(held: Held) -> None:
 
     assert [one["id"] for one in held.snapshot()["leases"]] == [1]
     assert held.room.failures == []
+
+
+@pytest.mark.parametrize("has_older_copy", [True, False])
+def test_an_archive_that_is_renewed_has_the_newest_state_of_each_lease(
+    held: Held, tmp_path: Path, has_older_copy: bool
+) -> None:
+    """In an older copy the commits are found to be ours, whatever has become of their leases since."""
+    path = held.room.path(held.project)
+    leases = [held.hold("a"), held.hold("b"), held.hold("c"), held.hold("slot", LeaseKind.SLOT)]
+    held.room.archive()
+    held.end(leases[0])
+    held.room.archive()
+    shutil.copytree(path, tmp_path / "older")
+    for lease in leases[1:3]:
+        held.end(lease)
+    held.room.archive()
+    held.revive(leases[2])
+    held.room.archive()
+
+    shutil.rmtree(path)
+    if has_older_copy:
+        shutil.copytree(tmp_path / "older", path)
+    with held.room.together():
+        _queue_anew(held.room.tx, held.project)
+    held.room.archive()
+
+    assert held.room.failures == []
+    assert held.room.verify().findings == ()
 
 
 def test_a_snapshot_is_no_strange_archive(held: Held) -> None:

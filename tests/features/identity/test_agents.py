@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.caller import AgentAuth, ReservedIdentity, TokenMissing, WrongToken
 from mcp_agent_mail.domain.events import ArchiveCommit
+from mcp_agent_mail.domain.leases import LeaseKeys, LeaseKind, NewLease
+from mcp_agent_mail.features.identity.service import LEASES_AT_ONCE
 from tests.features.identity.desk import OPERATOR, PROJECT, Desk, Ticking, open_desk, with_token
 
 
@@ -292,3 +294,26 @@ async def test_the_agents_resource_tells_the_project_and_unread_mail(desk: Desk)
     assert sorted(shown["project"]) == ["human_key", "slug"]
     assert shown["agents"][0]["unread_count"] == 0
     assert "retired_at" not in shown["agents"][0]
+
+
+async def test_whoever_retires_holds_nothing_any_more_however_much_it_was(desk: Desk) -> None:
+    agent = await desk.register("BlueLake")
+    count = LEASES_AT_ONCE + 10
+    new = NewLease(
+        project_id=agent["project_id"],
+        agent_id=agent["id"],
+        agent="BlueLake",
+        kind=LeaseKind.FILE,
+        path_pattern="src/**",
+        keys=LeaseKeys(anchor="src"),
+        exclusive=False,
+        reason="",
+        expires_ts=Micros(2_000_000_000 * SECOND),
+    )
+    await desk.store.write(lambda tx: tx.leases.add_many([new] * count, tx.now()))
+
+    retired = await desk.call("deregister_agent", project_key=PROJECT, agent_name="BlueLake")
+
+    assert retired["released"] == count
+    assert desk.rows("SELECT ended_by, count(*) FROM leases GROUP BY ended_by") == [("retirement", count)]
+    assert desk.rows("SELECT count(*) FROM outbox WHERE kind = 'reservation'") == [(count,)]
