@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.clock import Clock, iso_or_none
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.core.tools import Json
+from mcp_agent_mail.features.messaging.overdue import Claim, Escalation, OverdueRules, OverdueWorker
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.notify.signal_files import SignalFiles
 from mcp_agent_mail.notify.signals import Mail, Signals
@@ -19,24 +20,47 @@ class Workers:
 
     mail_bus: MailBus
     signals: Signals | None
+    overdue: OverdueWorker | None
 
     def start(self) -> None:
-        if self.signals is not None:
-            self.signals.start()
+        for worker in (self.signals, self.overdue):
+            if worker is not None:
+                worker.start()
 
     async def stop(self) -> None:
         """Signals last: the others may still have sent mail."""
-        if self.signals is not None:
-            await self.signals.stop()
+        for worker in (self.overdue, self.signals):
+            if worker is not None:
+                await worker.stop()
 
     def show(self) -> dict[str, Json]:
         """For health, by worker."""
-        return {"signals": _show_signals(self.signals)}
+        return {"acknowledgements": _show_overdue(self.overdue), "signals": _show_signals(self.signals)}
 
 
 def build_workers(settings: Settings, store: Store, *, clock: Clock) -> Workers:
     bus = MailBus(store.on_mail_change)
-    return Workers(mail_bus=bus, signals=_signals(settings, store, bus, clock))
+    return Workers(
+        mail_bus=bus,
+        signals=_signals(settings, store, bus, clock),
+        overdue=_overdue(settings, store, clock),
+    )
+
+
+def _overdue(settings: Settings, store: Store, clock: Clock) -> OverdueWorker | None:
+    if not settings.ack_ttl_enabled:
+        return None
+    rules = OverdueRules(
+        ttl_s=settings.ack_ttl_seconds,
+        interval_s=settings.ack_ttl_scan_interval_seconds,
+        escalation=Escalation(settings.ack_escalation_mode) if settings.ack_escalation_enabled else None,
+        claim=Claim(
+            holder=settings.ack_escalation_claim_holder_name,
+            ttl_s=settings.ack_escalation_claim_ttl_seconds,
+            exclusive=settings.ack_escalation_claim_exclusive,
+        ),
+    )
+    return OverdueWorker(store, rules, clock=clock)
 
 
 def _signals(settings: Settings, store: Store, bus: MailBus, clock: Clock) -> Signals | None:
@@ -53,6 +77,19 @@ def _signals(settings: Settings, store: Store, bus: MailBus, clock: Clock) -> Si
     )
     files = SignalFiles(settings.notifications_signals_dir, with_metadata=settings.notifications_include_metadata)
     return Signals(mail, bus, files, debounce_s=settings.notifications_debounce_ms / 1000, clock=clock)
+
+
+def _show_overdue(worker: OverdueWorker | None) -> Json:
+    if worker is None:
+        return {"enabled": False, "last_error": None}
+    figures = worker.figures()
+    return {
+        "enabled": True,
+        "looked_at": iso_or_none(figures.looked_at),
+        "told": figures.told,
+        "escalated": figures.escalated,
+        "last_error": figures.last_error,
+    }
 
 
 def _show_signals(signals: Signals | None) -> Json:

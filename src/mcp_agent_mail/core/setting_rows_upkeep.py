@@ -1,4 +1,4 @@
-"""The settings of what works beside the requests: signals. Standard library only."""
+"""The settings of what works beside the requests: acknowledgements, signals. Standard library only."""
 
 from __future__ import annotations
 
@@ -13,6 +13,62 @@ def _signals_folder(values: Values) -> Path:
 
 
 UPKEEP_ROWS = (
+    Row(
+        name="ACK_TTL_ENABLED",
+        kind=kinds.BOOL,
+        default="true",
+        does="Tell senders of messages that were not acknowledged in time, once each.",
+        group="Acknowledgements",
+    ),
+    Row(
+        name="ACK_TTL_SECONDS",
+        kind=kinds.whole(60, 31_536_000),
+        default="1800",
+        does="How long after its delivery a missing acknowledgement is overdue.",
+        group="Acknowledgements",
+    ),
+    Row(
+        name="ACK_TTL_SCAN_INTERVAL_SECONDS",
+        kind=kinds.whole(5, 3_600),
+        default="60",
+        does="How often overdue acknowledgements are looked for.",
+        group="Acknowledgements",
+    ),
+    Row(
+        name="ACK_ESCALATION_ENABLED",
+        kind=kinds.BOOL,
+        default="false",
+        does="Do what ACK_ESCALATION_MODE says besides telling the sender, once per message.",
+        group="Acknowledgements",
+    ),
+    Row(
+        name="ACK_ESCALATION_MODE",
+        kind=kinds.one_of("log", "file_reservation", "mail"),
+        default="log",
+        does="`log` a warning; hold a `file_reservation` of `resource://ack-overdue/<id>`; `mail` to Human.",
+        group="Acknowledgements",
+    ),
+    Row(
+        name="ACK_ESCALATION_CLAIM_TTL_SECONDS",
+        kind=kinds.whole(60, 2_592_000),
+        default="3600",
+        does="How long that reservation is held.",
+        group="Acknowledgements",
+    ),
+    Row(
+        name="ACK_ESCALATION_CLAIM_EXCLUSIVE",
+        kind=kinds.BOOL,
+        default="false",
+        does="Whether that reservation is exclusive.",
+        group="Acknowledgements",
+    ),
+    Row(
+        name="ACK_ESCALATION_CLAIM_HOLDER_NAME",
+        kind=kinds.AGENT_NAME,
+        default="Human",
+        does="Which agent of the sender's project holds that reservation.",
+        group="Acknowledgements",
+    ),
     Row(
         name="NOTIFICATIONS_ENABLED",
         kind=kinds.BOOL,

@@ -77,6 +77,14 @@ class Settings:
     file_reservations_cleanup_enabled: bool
     file_reservations_cleanup_interval_seconds: int
     file_reservations_enforcement_enabled: bool
+    ack_ttl_enabled: bool
+    ack_ttl_seconds: int
+    ack_ttl_scan_interval_seconds: int
+    ack_escalation_enabled: bool
+    ack_escalation_mode: str
+    ack_escalation_claim_ttl_seconds: int
+    ack_escalation_claim_exclusive: bool
+    ack_escalation_claim_holder_name: str
     notifications_enabled: bool
     notifications_signals_dir: Path
     notifications_include_metadata: bool

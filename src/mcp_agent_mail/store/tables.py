@@ -168,6 +168,11 @@ class RecipientRow(SQLModel, table=True):
             "delivery_seq",
             **_where("delivery_seq IS NOT NULL AND ack_required = 1 AND ack_ts IS NULL"),
         ),
+        Index(
+            "recipients_overdue",
+            "delivery_seq",
+            **_where("delivery_seq IS NOT NULL AND ack_required = 1 AND ack_ts IS NULL"),
+        ),
         Index("recipients_held", "agent_id", "message_id", **_where("delivery_seq IS NULL AND refused_ts IS NULL")),
     )
 
@@ -185,6 +190,15 @@ class RecipientRow(SQLModel, table=True):
     topic: str | None = Field(sa_type=_NO_CASE)
     held_code: str | None = Field(sa_type=Text)
     refused_ts: int | None
+
+
+class OverdueNoticeRow(SQLModel, table=True):
+    __tablename__ = "overdue_notices"
+    __table_args__: ClassVar[tuple[Any, ...]] = (CheckConstraint("escalation IN ('log', 'file_reservation', 'mail')"),)
+
+    message_id: int | None = Field(default=None, primary_key=True, foreign_key="messages.id")
+    noted_ts: int
+    escalation: str | None = Field(sa_type=Text)
 
 
 class ContactRow(SQLModel, table=True):

@@ -18,6 +18,7 @@ from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.messages import Messages
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox
+from mcp_agent_mail.store.overdue import Overdue
 from mcp_agent_mail.store.products import Products
 from mcp_agent_mail.store.projects import Projects
 from mcp_agent_mail.store.unread import Unread
@@ -36,6 +37,7 @@ class View:
         self.messages = Messages(connection)
         self.inboxes = Inboxes(connection)
         self.unread = Unread(connection)
+        self.overdue = Overdue(connection)
         self.contacts = Contacts(connection)
         self.held = Held(connection)
         self.acquaintance = Acquaintance(connection)
