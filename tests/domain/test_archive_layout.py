@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.ids import AgentId, MessageId, OutboxSeq, ProjectId
+from mcp_agent_mail.core.ids import AgentId, LeaseId, MessageId, OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus, AttachmentsPolicy, ContactPolicy
 from mcp_agent_mail.domain.archive_layout import (
     Snapshot,
@@ -23,8 +24,10 @@ from mcp_agent_mail.domain.archive_layout import (
     receipt_snapshot,
     subject_slug,
 )
+from mcp_agent_mail.domain.archive_leases import lease_snapshot
 from mcp_agent_mail.domain.blobs import blob_id
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
+from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
 from mcp_agent_mail.domain.messages import Importance, Message, Recipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
@@ -133,13 +136,45 @@ def app_batch() -> dict[str, bytes]:
         event(3, EventKind.MAIL, mail_snapshot(MESSAGE, everyone, APP)),
         receipt(4, ReceiptStep.READ),
         receipt(5, ReceiptStep.ACKNOWLEDGED),
+        event(7, EventKind.RESERVATION, lease_snapshot(lease(7), PROJECT)),
+        event(8, EventKind.RESERVATION, lease_snapshot(lease(8, released_ts=AT, ended_by=EndedBy.RELEASE), PROJECT)),
+        event(9, EventKind.SLOT, lease_snapshot(lease(9, LeaseKind.SLOT), PROJECT)),
     ]
-    return batch_files(events, STORE_ID)
+    return written(events)
+
+
+def written(events: Sequence[OutboxEvent]) -> dict[str, bytes]:
+    """Without what a batch takes away."""
+    return {path: content for path, content in batch_files(events, STORE_ID).items() if content is not None}
+
+
+def lease(
+    number: int, kind: LeaseKind = LeaseKind.FILE, *, released_ts: Micros | None = None, ended_by: EndedBy | None = None
+) -> Lease:
+    return Lease(
+        id=LeaseId(number),
+        project_id=APP,
+        agent_id=AgentId(11),
+        agent="BlueLake",
+        kind=kind,
+        path_pattern="src/**" if kind is LeaseKind.FILE else "frontend-build",
+        is_folder=False,
+        ignore_case=False,
+        exclusive=True,
+        reason="the parser",
+        branch=None if kind is LeaseKind.FILE else "main",
+        created_ts=AT,
+        expires_ts=Micros(AT + 3_600_000_000),
+        released_ts=released_ts,
+        ended_by=ended_by,
+        evidence=None,
+        fencing=number + 40,
+    )
 
 
 def lib_batch() -> dict[str, bytes]:
     everyone = (RED, FOX, GREEN, OWL)
-    return batch_files([event(6, EventKind.MAIL, mail_snapshot(MESSAGE, everyone, LIB), LIB)], STORE_ID)
+    return written([event(6, EventKind.MAIL, mail_snapshot(MESSAGE, everyone, LIB), LIB)])
 
 
 @pytest.mark.parametrize(("folder", "files"), [("app-1a2b3c", app_batch()), ("lib-9f8e7d", lib_batch())])
@@ -187,13 +222,13 @@ def test_of_two_profiles_in_a_batch_the_later_counts() -> None:
     later = replace(AGENT, task_description="Rests")
     events = [event(seq, EventKind.PROFILE, profile_snapshot(agent)) for seq, agent in ((1, AGENT), (2, later))]
 
-    files = batch_files(events, STORE_ID)
+    files = written(events)
 
     assert json.loads(files["agents/BlueLake/profile.json"])["task_description"] == "Rests"
 
 
 def test_a_profile_shows_neither_token_nor_presence() -> None:
-    files = batch_files([event(1, EventKind.PROFILE, profile_snapshot(AGENT))], STORE_ID)
+    files = written([event(1, EventKind.PROFILE, profile_snapshot(AGENT))])
     profile = json.loads(files["agents/BlueLake/profile.json"])
 
     assert not {key for key in profile if "token" in key or "status" in key}
@@ -201,7 +236,7 @@ def test_a_profile_shows_neither_token_nor_presence() -> None:
 
 
 def test_the_receipts_of_a_batch_share_one_file_named_by_the_first() -> None:
-    files = batch_files([receipt(40, ReceiptStep.READ), receipt(41, ReceiptStep.ACKNOWLEDGED)], STORE_ID)
+    files = written([receipt(40, ReceiptStep.READ), receipt(41, ReceiptStep.ACKNOWLEDGED)])
     (path,) = files
 
     assert path == "receipts/2026/11/21/40.jsonl"
