@@ -16,7 +16,7 @@ from mcp_agent_mail.cli.present import JsonFlag, is_terminal, print_fields, prin
 from mcp_agent_mail.cli.surroundings import Surroundings, look_around
 
 if TYPE_CHECKING:
-    from mcp_agent_mail.features.upkeep.expected import Progress as Told
+    from mcp_agent_mail.features.archiving.artifact_files import Progress as Told
     from mcp_agent_mail.features.upkeep.verify import VerifyReport
 
 app = typer.Typer(

@@ -52,9 +52,9 @@ _PENDING_BY_PROJECT = """
     WHERE commit_id IS NULL AND kind = ?
 """
 _RECEIPTS = """
-    SELECT o.project_id, o.commit_id, o.seq, o.created_ts, o.message_id, o.agent_id, a.name, o.step,
+    SELECT o.project_id, o.commit_id, c.last_seq, o.seq, o.created_ts, o.message_id, o.agent_id, a.name, o.step,
            CASE o.step WHEN 'read' THEN r.read_ts ELSE r.ack_ts END
-    FROM outbox o JOIN agents a ON a.id = o.agent_id
+    FROM outbox o JOIN agents a ON a.id = o.agent_id JOIN commits c ON c.id = o.commit_id
     LEFT JOIN recipients r ON r.message_id = o.message_id AND r.agent_id = o.agent_id
     WHERE o.kind = 'receipt' AND o.commit_id IS NOT NULL
     ORDER BY o.seq
@@ -64,10 +64,11 @@ _COUNTS = "SELECT (SELECT count(*) FROM messages), (SELECT count(*) FROM agents)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedReceipt:
-    """A receipt that is in Git, in the batch of commit `commit_id`. Time 0: the store has lost it."""
+    """A receipt in Git, in the batch of commit `commit_id` that ends with `last_seq`. Time 0: the store has lost it."""
 
     project_id: ProjectId
     commit_id: int
+    last_seq: OutboxSeq
     seq: OutboxSeq
     created_ts: Micros
     receipt: Receipt
@@ -157,9 +158,8 @@ class Artifacts:
 
     def receipts(self) -> Iterator[ArchivedReceipt]:
         """Those in Git, in the order they were queued."""
-        for project_id, commit_id, seq, created_ts, message_id, agent_id, name, step, at in self._connection.execute(
-            _RECEIPTS
-        ):
+        for row in self._connection.execute(_RECEIPTS):
+            project_id, commit_id, last_seq, seq, created_ts, message_id, agent_id, name, step, at = row
             receipt = Receipt(
                 message_id=MessageId(message_id),
                 agent_id=AgentId(agent_id),
@@ -170,6 +170,7 @@ class Artifacts:
             yield ArchivedReceipt(
                 project_id=ProjectId(project_id),
                 commit_id=commit_id,
+                last_seq=OutboxSeq(last_seq),
                 seq=OutboxSeq(seq),
                 created_ts=Micros(created_ts),
                 receipt=receipt,

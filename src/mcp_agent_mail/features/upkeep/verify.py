@@ -17,8 +17,9 @@ from mcp_agent_mail.core.git import GitFailed
 from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
 from mcp_agent_mail.domain.lease_snapshot import slug_of_snapshot
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER, archive_path
-from mcp_agent_mail.features.upkeep.expected import Expected, ExpectedFiles, Progress
+from mcp_agent_mail.features.upkeep.expected import Expected, ExpectedFiles
 from mcp_agent_mail.store.artifacts import Artifacts, open_artifacts
 
 FINDINGS_SHOWN = 500

@@ -1,0 +1,162 @@
+"""Every file that archives hold, rendered from the database: for whoever compares them, or writes them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
+from mcp_agent_mail.domain.archive_contacts import contact_snapshot
+from mcp_agent_mail.domain.archive_layout import (
+    ARCHIVE_FILE,
+    File,
+    archive_file,
+    contact_file,
+    involved_projects,
+    mail_files,
+    mail_snapshot,
+    profile_file,
+    profile_path,
+    profile_snapshot,
+    project_snapshot,
+    receipt_line,
+    receipt_snapshot,
+    receipts_path,
+)
+from mcp_agent_mail.domain.archive_leases import KIND_OF_EVENT, lease_file, lease_path, lease_snapshot
+from mcp_agent_mail.domain.archive_products import product_file, product_snapshot
+from mcp_agent_mail.domain.leases import LeaseKind
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.store.artifacts import Artifacts
+
+Progress = Callable[[int, int], None]
+"""Called with how many are done and how many there are."""
+
+Put = Callable[[ProjectId, str, bytes | None], None]
+"""Called for every file; without a content for one that is about to be written again: Git may have an older version,
+or none. The copies of one message follow one another and are one object.
+"""
+
+_PROGRESS_EVERY = 200
+
+
+class ArtifactFiles:
+    """Renders them all, or those of the project `only`."""
+
+    def __init__(self, artifacts: Artifacts, put: Put, progress: Progress, *, only: ProjectId | None = None) -> None:
+        self._artifacts = artifacts
+        self._put = put
+        self._progress = progress
+        self._only = only
+
+    def run(self) -> None:
+        self._add_projects()
+        self._add_profiles()
+        self._add_contacts()
+        self._add_products()
+        self._add_receipts()
+        self._add_mail(self._progress)
+
+    def _is_wanted(self, project_id: ProjectId) -> bool:
+        return self._only is None or self._only == project_id
+
+    def _add(self, project_id: ProjectId, files: list[File]) -> None:
+        if self._is_wanted(project_id):
+            for path, content in files:
+                self._put(project_id, path, content)
+
+    def _add_any(self, project_id: ProjectId, path: str) -> None:
+        if self._is_wanted(project_id):
+            self._put(project_id, path, None)
+
+    def _add_projects(self) -> None:
+        pending = self._artifacts.pending_projects()
+        for project in self._artifacts.projects():
+            if not self._is_wanted(project.id):
+                continue
+            if project.id in pending:
+                self._add_any(project.id, ARCHIVE_FILE)
+            else:
+                content = archive_file(
+                    project_snapshot(project, self._artifacts.aliases(project)), self._artifacts.store_id
+                )
+                self._add(project.id, [(ARCHIVE_FILE, content)])
+            for kind in LeaseKind:
+                self._add_leases(project, kind)
+
+    def _add_leases(self, project: Project, kind: LeaseKind) -> None:
+        """Each lies where it belongs, or on its way there may lie in both places."""
+        event = KIND_OF_EVENT[kind]
+        pending = self._artifacts.pending_leases(event)
+        for lease in self._artifacts.leases(project, kind):
+            path = lease_path(event, lease.id, lease.released_ts)
+            if lease.id in pending:
+                ends = (None, *pending[lease.id])
+                for possible in {path, *(lease_path(event, lease.id, end) for end in ends)}:
+                    self._add_any(project.id, possible)
+            else:
+                self._add(project.id, [(path, lease_file(event, lease_snapshot(lease, project)))])
+
+    def _add_profiles(self) -> None:
+        pending = self._artifacts.pending_profiles()
+        for agent in self._artifacts.agents():
+            if agent.id in pending:
+                self._add_any(agent.project_id, profile_path(agent.name))
+            else:
+                self._add(agent.project_id, [(profile_path(agent.name), profile_file(profile_snapshot(agent)))])
+
+    def _add_contacts(self) -> None:
+        pending = self._artifacts.pending_contacts()
+        for contact in self._artifacts.contacts():
+            for project_id in dict.fromkeys((contact.target.project_id, contact.source.project_id)):
+                path, content = contact_file(contact_snapshot(contact, project_id, None))
+                if (project_id, contact.id) in pending:
+                    self._add_any(project_id, path)
+                else:
+                    self._add(project_id, [(path, content)])
+
+    def _add_products(self) -> None:
+        pending = self._artifacts.pending_products()
+        for link in self._artifacts.product_links():
+            path, content = product_file(product_snapshot(link, None))
+            if (link.project_id, link.product.id) in pending:
+                self._add_any(link.project_id, path)
+            else:
+                self._add(link.project_id, [(path, content)])
+
+    def _add_mail(self, progress: Progress) -> None:
+        total, _ = self._artifacts.counts()
+        for done, (message, recipients, pending) in enumerate(self._artifacts.messages(), start=1):
+            for project_id in filter(self._is_wanted, involved_projects(message, recipients)):
+                files = mail_files(mail_snapshot(message, recipients, project_id))
+                if project_id in pending:
+                    for path, _ in files:
+                        self._add_any(project_id, path)
+                else:
+                    self._add(project_id, list(files))
+            if done % _PROGRESS_EVERY == 0 or done == total:
+                progress(done, total)
+
+    def _add_receipts(self) -> None:
+        """The lines of one commit are one file. Of an adopted project's commits and its own, those of both are open."""
+        open_files: dict[tuple[ProjectId, int], _ReceiptsFile] = {}
+        for archived in self._artifacts.receipts():
+            key = (archived.project_id, archived.commit_id)
+            if key not in open_files:
+                for done in [done for done in open_files if open_files[done].last_seq < archived.seq]:
+                    self._close(done[0], open_files.pop(done))
+                path = receipts_path(archived.seq, archived.created_ts)
+                open_files[key] = _ReceiptsFile(path=path, last_seq=archived.last_seq)
+            open_files[key].lines.append(receipt_line(receipt_snapshot(archived.receipt)))
+        for (project_id, _), receipts in open_files.items():
+            self._close(project_id, receipts)
+
+    def _close(self, project_id: ProjectId, receipts: _ReceiptsFile) -> None:
+        self._add(project_id, [(receipts.path, b"".join(receipts.lines))])
+
+
+@dataclass(slots=True, kw_only=True)
+class _ReceiptsFile:
+    path: str
+    last_seq: OutboxSeq
+    lines: list[bytes] = field(default_factory=list)
