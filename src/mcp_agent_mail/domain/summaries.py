@@ -14,6 +14,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.summary_cues import Cue, Kind, is_small_talk, read_piece
+from mcp_agent_mail.domain.summary_patterns import POINT
 from mcp_agent_mail.domain.summary_state import Action, Ledger
 from mcp_agent_mail.domain.summary_text import Piece, Section, pieces_of, quoted_lines
 from mcp_agent_mail.domain.threads import parse_thread_id
@@ -37,7 +38,6 @@ _BARE_CODE = re.compile(
 )
 """A path, a file, a call: what is code without being marked as such."""
 _AROUND_CODE = ".,;:!?\"'[]{}<>*"
-_LOOKS_LIKE_CODE = re.compile(r"[./_():<>=\[\]{}$#\\-]|[a-z][A-Z]|^[A-Z]{2,}|\d")
 _FENCED = re.compile(r"^\s{0,3}(```|~~~).*?(?:^\s{0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
 _MENTION = re.compile(r"(?<![\w.@/`+-])@([A-Za-z][\w-]{0,63})(?!\w*[(.]\w)")
 
@@ -212,7 +212,8 @@ class _Reading:
         if not pieces:
             return
         quotes = quoted_lines(letter.body_md) if ">" in letter.body_md else ()
-        self.ledger.hear_reply(pieces[0].text, letter.sender, quotes=quotes, letter=position)
+        self.ledger.accept(pieces[0].text, letter.sender, position)
+        self.ledger.hear_reply(pieces[0].text, letter.sender, quotes=quotes, letter=position, body_md=letter.body_md)
         is_first = True
         for piece in pieces:
             cue = read_piece(piece, self.names)
@@ -231,7 +232,7 @@ class _Reading:
             self.ledger.ask(cue.text, sender, position)
             return
         if cue.kind is Kind.ACTION:
-            self.ledger.add_action(cue.text, sender if cue.is_mine else cue.owner, position, is_done=False)
+            self.ledger.add_action(cue, sender, position, is_box=piece.box is not None)
             return
         self.ledger.hear(piece.text, sender)
         if cue.kind is Kind.DECISION:
@@ -239,23 +240,27 @@ class _Reading:
         elif cue.kind is Kind.DONE:
             self._enter_done(cue, piece, sender, position)
         elif cue.kind is Kind.POINT:
-            self._points.append(
-                (_LABELLED if piece.section is Section.POINTS or ": " in piece.text else _CUED, cue.text)
-            )
+            self._add_point(cue.text, piece)
+
+    def _add_point(self, text: str, piece: Piece) -> None:
+        if piece.section is Section.POINTS or ": " in text:
+            self._points.append((_LABELLED, text))
+        elif len(text) >= _SHORTEST and not is_small_talk(text):
+            self._points.append((_CUED, text))
 
     def _enter_done(self, cue: Cue, piece: Piece, sender: str, position: int) -> None:
         is_listed = piece.box is not None or piece.section is Section.DONE
         if is_listed:
-            self.ledger.add_action(cue.text, sender if cue.is_mine else cue.owner, position, is_done=True)
-        elif not self.ledger.report_done(cue.text, cue.owner or sender) and not is_small_talk(cue.text):
-            self._points.append((_CUED, cue.text))
+            self.ledger.add_action(cue, sender, position, is_box=piece.box is not None)
+        elif not self.ledger.report_done(cue.text, cue.owner or sender) or POINT.search(cue.text):
+            self._add_point(cue.text, piece)
 
     def _count(self, prose: str) -> None:
         if "@" in prose:
             self.mentions.update(_MENTION.findall(_CODE_SPAN.sub(" ", prose)))
         if "`" in prose:
             spans = (span.strip() for span in _CODE_SPAN.findall(prose))
-            self.references.update(span for span in spans if span and _LOOKS_LIKE_CODE.search(span))
+            self.references.update(span for span in spans if span)
             prose = _CODE_SPAN.sub(" ", prose)
         self.references.update(_bare_code(prose))
 
@@ -276,3 +281,4 @@ class _Reading:
 _OPENING, _CUED, _LABELLED = 1, 2, 3
 _FEW_POINTS = 3
 _WORTH_SAYING = 25
+_SHORTEST = 20

@@ -11,6 +11,7 @@ from mcp_agent_mail.domain.summary_patterns import (
     COURTESY,
     DECIDED,
     DONE_WORK,
+    INTERJECTION,
     MINE,
     NEGATED,
     OPEN_MATTER,
@@ -46,18 +47,22 @@ class Cue:
 
 
 _LABELS = {
-    Kind.DECISION: "decision decided agreed resolution resolved outcome",
+    Kind.DECISION: "decision decided agreed resolution resolved outcome settled verdict conclusion",
     Kind.QUESTION: "q question open-question",
     Kind.ACTION: "todo action ai action-item task next next-step next-steps follow-up followup fixme request ask",
     Kind.DONE: "done completed finished fixed shipped",
     Kind.POINT: "note important fyi finding result status update summary root-cause cause blocker blocked risk warning "
-    "caveat heads-up reason context conclusion problem issue background deadline measured impact constraint tl;dr key",
+    "caveat heads-up reason context problem issue background deadline measured impact constraint tl;dr key",
 }
 _KIND_OF_LABEL = {label: kind for kind, labels in _LABELS.items() for label in labels.split()}
 _LABEL = re.compile(
     r"([A-Za-z][A-Za-z;-]{0,12}(?: [A-Za-z]{1,12})?)(?: ?\d{1,2})?(?: ?[(\[]@?([\w.-]{1,64})[)\]])?: +(?=\S)"
 )
 _NAMED = re.compile(r"@?([A-Za-z][\w-]{0,63})(?:@[\w./-]{1,80})?(?: ?[:,]| -+| —) +(?=\S)")
+_PROMISE = re.compile(
+    r"^(?:(?:so|then|ok|okay|good|sure|yes|and)[, ]+){0,2}I(?:'ll| will| am going to|'m going to|'m taking| can)\s+",
+    re.IGNORECASE,
+)
 _ADDRESSED = re.compile(r"@([A-Za-z][\w-]{0,63}) (?=(?:please|can|could|would|will) )")
 _NAME = r"@?([A-Za-z][\w-]{0,63})"
 _OWNER_VERB = re.compile(
@@ -120,7 +125,7 @@ def _owned(kind: Kind, text: str, names: Collection[str]) -> Cue:
     if (start := _NAMED.match(text)) and _is_name(start[1], start[0], names):
         return Cue(kind=kind, text=text[start.end() :], owner=start[1])
     if (verb := _OWNER_VERB.match(text)) and _is_name(verb[1], verb[0], names):
-        return Cue(kind=kind, text=text, owner=verb[1])
+        return Cue(kind=kind, text=text[verb.end() :].lstrip(), owner=verb[1])
     return Cue(kind=kind, text=text, is_mine=MINE.search(text) is not None)
 
 
@@ -130,10 +135,14 @@ def _is_name(word: str, written: str, names: Collection[str]) -> bool:
 
 
 def _sentence(text: str, names: Collection[str]) -> Cue:
+    if (bare := INTERJECTION.sub("", text)) and SMALL_TALK.match(text) is None:
+        text = bare
     task = _task(text, names)
     if task is not None:
         return task
     kind = _kind_of(text)
+    if kind is Kind.ACTION:
+        text = _PROMISE.sub("", text)
     return Cue(kind=kind, text=text, is_mine=kind in (Kind.ACTION, Kind.DONE))
 
 
@@ -152,7 +161,7 @@ _FITTING: dict[Kind, Callable[[str], bool]] = {
     Kind.QUESTION: lambda text: text.endswith(_QUESTION_ENDS) or OPEN_MATTER.search(text) is not None,
     Kind.DECISION: lambda text: DECIDED.search(text) is not None and UNDECIDED.search(text) is None,
     Kind.DONE: _is_done_work,
-    Kind.ACTION: lambda text: MINE.search(text) is not None,
+    Kind.ACTION: lambda text: ("I" in text or "et me" in text) and MINE.search(text) is not None,
     Kind.POINT: lambda text: POINT.search(text) is not None and SMALL_TALK.match(text) is None,
 }
 _QUESTION_ENDS = ("\uff1f", *(f"?{after}" for after in ("", '"', "'", ")", "*", "_", "`", '")')))
@@ -160,8 +169,6 @@ _QUESTION_ENDS = ("\uff1f", *(f"?{after}" for after in ("", '"', "'", ")", "*", 
 
 def _task(text: str, names: Collection[str]) -> Cue | None:
     """A request, or what the sentence gives a named agent to do."""
-    if COURTESY.search(text):
-        return None
     named = _NAMED.match(text)
     owner, rest = None, text
     if named is None:
@@ -169,9 +176,11 @@ def _task(text: str, names: Collection[str]) -> Cue | None:
     if named is not None and _is_name(named[1], named[0], names):
         owner, rest = named[1], text[named.end() :]
     if REQUEST.search(rest):
+        if COURTESY.search(rest):
+            return None
         return Cue(kind=Kind.ACTION, text=rest, owner=owner)
     if (verb := _OWNER_VERB.match(rest)) and _is_name(verb[1], verb[0], names) and not rest.endswith("?"):
-        return Cue(kind=Kind.ACTION, text=rest, owner=verb[1])
+        return Cue(kind=Kind.ACTION, text=rest[verb.end() :].lstrip(), owner=verb[1])
     return None
 
 

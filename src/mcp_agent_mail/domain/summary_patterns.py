@@ -19,11 +19,12 @@ MINE = _any_of(
 """The sender takes something upon itself."""
 
 REQUEST = _any_of(
-    r"\bplease\b",
-    r"^(?:can|could|would|will) (?:you|someone|somebody|anyone|@[A-Z][\w-]{0,63})\b",
+    r"\bplease\b(?! ?[.,!?]*$)",
+    r"^(?:can|could|would|will) (?:you|someone|somebody|anyone|@[A-Z][\w-]{0,63})\b"
+    r"(?!.{0,200}\bor (?:shall|should|can) I\b)",
     r"\byou (?:need to|have to|must|should)\b",
-    r"\bneeds? to be\b",
-    r"\bwe (?:still )?need to\b",
+    r"(?<!\bwe )\bneeds? to be [a-z]{2,12}(?:ed|en|ne|lt)\b",
+    r"\bwe (?:still )?need to (?!be|know|have)\b",
     r"\bremember to\b",
     r"\bsomeone (?:should|must|needs to|has to)\b",
 )
@@ -61,7 +62,8 @@ _PAST = (
 )
 DONE_WORK = _any_of(
     r"^(?:done|finished|fixed|merged|pushed|landed|completed|shipped|released|deployed)\b",
-    rf"\b(?:i|i've|i have|we|we've|we have)(?: just| already| now)? {_PAST}\b",
+    rf"\b(?:i|i've|i have|we|we've|we have)(?: just| already| now)? (?:{_PAST}|[a-z]{{3,12}}ed)\b",
+    r"^(?!need|indeed|agreed|based|related|decided|proposed|supposed|settled|measured|approved|expected)[a-z]{3,12}ed\b",
     r"\b(?:is|are|was|were|has been|have been|now|all) (?:done|finished|fixed|merged|pushed|landed|complete|completed|"
     r"shipped|deployed|released|in main|on main|in place|published|removed|written)\b",
 )
@@ -89,6 +91,15 @@ SMALL_TALK = _any_of(
 PLEASANT_QUESTION = _any_of(
     r"^(?:ok|okay|right|agreed|thoughts|makes sense|sounds good|fine|(?:any )?objections|ready)\?$",
 )
+UNKNOWING = _any_of(
+    r"\b(?:(?:I )?(?:don't|do not) know|not sure|no idea|unclear|(?:I'll|I will|let me) (?:ask|check|find out|look))\b",
+)
+"""A reply that leaves the question open."""
+
+CHOICE = _any_of(r"\bor\b.{0,200}\?")
+INTERJECTION = _any_of(r"^(?:(?:yes|yep|sure|ok|okay|good|great|thanks|fine|right|then|so)[,:]? )+(?=\S)")
+
+ACCEPTANCE = _any_of(r"^(?:yes|sure|ok|okay|will do|on it|of course|understood|can do|yep|done)\b")
 ANSWER = _any_of(
     r"^(?:yes|no|yep|yeah|nope|sure|correct|right|exactly|agreed|ok|okay|neither|both|not yet|"
     r"it (?:is|does|was|has|should|can))\b",

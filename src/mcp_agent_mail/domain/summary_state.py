@@ -7,16 +7,19 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from mcp_agent_mail.domain.summary_patterns import ANSWER, BARE_DONE
+from mcp_agent_mail.domain.summary_cues import Cue, Kind
+from mcp_agent_mail.domain.summary_patterns import ACCEPTANCE, ANSWER, BARE_DONE, CHOICE, UNKNOWING
 
 MAX_WATCHED = 200
 """Of actions and of questions: beyond, the oldest settled ones are no longer looked at."""
 
+_ANY_WORD = re.compile(r"\w+")
 _WORD = re.compile(r"[^\W_]{3,}")
 _STEM = 5
 _ENOUGH = 0.5
 _ALIKE = 0.6
 _TWO = 2
+_IT = re.compile(r"\b(?:it|that|this|both)\b[.!,]?", re.IGNORECASE)
 _COMMON = frozenset(
     """
     the and for are was were has have had not but you your our with that this these those from they them their what
@@ -37,6 +40,7 @@ def stems_of(text: str) -> frozenset[str]:
 class Action:
     text: str
     owner: str | None
+    asker: str
     is_done: bool
     letter: int
     stems: frozenset[str]
@@ -62,28 +66,34 @@ class Ledger:
     _action_of: dict[str, Action] = field(default_factory=dict)
     _asked: set[str] = field(default_factory=set)
 
-    def add_action(self, text: str, owner: str | None, letter: int, *, is_done: bool) -> None:
-        """The same text again, or nearly the same of the same owner, is the same action: its newest state counts."""
+    def add_action(self, cue: Cue, sender: str, letter: int, *, is_box: bool = False) -> None:
+        """The same text again is the same action: its newest state counts. So is, except of checkboxes, nearly the
+        same text of the same owner.
+        """
+        text, is_done = cue.text, cue.kind is Kind.DONE
+        owner = sender if cue.is_mine else cue.owner
         key, stems = _key(text), stems_of(text)
         known = self._action_of.get(key)
-        if known is None:
-            known = self._open_action(stems, owner)
-            if known is not None and not is_done and len(known.stems & stems) < _ALIKE * len(stems):
-                known = None
+        if known is None and not is_box:
+            near = self._open_action(stems, owner)
+            if near is not None and len(near.stems & stems) >= max(_TWO, _ALIKE * len(stems)):
+                known = near
         if known is not None:
             known.is_done = is_done
             known.owner = known.owner or owner
             return
-        action = Action(text=text, owner=owner, is_done=is_done, letter=letter, stems=stems)
+        action = Action(text=text, owner=owner, asker=sender, is_done=is_done, letter=letter, stems=stems)
         self._action_of[key] = action
         self.actions.append(action)
 
     def report_done(self, text: str, sender: str) -> bool:
         """Tick what the sender says it finished; False when it was no known action."""
         action = self._open_action(stems_of(text), sender)
-        if action is None and BARE_DONE.match(text):
-            own = [one for one in self.actions if not one.is_done and _same(one.owner, sender)]
-            action = own[0] if len(own) == 1 else None
+        if action is None and (BARE_DONE.match(text) or _IT.search(text)):
+            waiting = [one for one in self.actions[-MAX_WATCHED:] if not one.is_done and not _same(one.asker, sender)]
+            own = [one for one in self.actions[-MAX_WATCHED:] if not one.is_done and _same(one.owner, sender)]
+            chosen = own or [one for one in waiting if one.owner is None]
+            action = chosen[0] if len(chosen) == 1 else None
         if action is None:
             return False
         action.is_done = True
@@ -115,8 +125,14 @@ class Ledger:
             if count >= _TWO and count >= _ENOUGH * len(found[key].stems):
                 self._answer(found[key])
 
-    def hear_reply(self, first: str, sender: str, *, quotes: Iterable[str], letter: int) -> None:
-        """A message answers what it quotes, and a lone question of the message before when it begins with yes or no."""
+    def accept(self, first: str, sender: str, letter: int) -> None:
+        """Who says yes to the one request of the message before that named nobody takes it."""
+        asked = [one for one in self.actions[-MAX_WATCHED:] if one.letter == letter - 1 and one.owner is None]
+        if len(asked) == 1 and not asked[0].is_done and not _same(asked[0].asker, sender) and ACCEPTANCE.match(first):
+            asked[0].owner = sender
+
+    def hear_reply(self, first: str, sender: str, *, quotes: Iterable[str], letter: int, body_md: str) -> None:
+        """A message answers what it quotes, and a lone question of the message before unless it says not to know."""
         open_ones = [one for one in self.questions[-MAX_WATCHED:] if not one.is_answered]
         others = [one for one in open_ones if not _same(one.asker, sender)]
         if not others:
@@ -126,9 +142,8 @@ class Ledger:
         for question in others:
             if question.key in quoted or (len(question.key) > _LONG_ENOUGH and question.key in quoted_text):
                 self._answer(question)
-        last = max(one.letter for one in others)
-        lately = [one for one in others if one.letter == last and last < letter]
-        if len(lately) == 1 and ANSWER.match(first):
+        lately = [one for one in others if one.letter == letter - 1]
+        if len(lately) == 1 and _replies_to(lately[0], first, sender) and not UNKNOWING.search(body_md):
             self._answer(lately[0])
 
     def _answer(self, question: Question) -> None:
@@ -153,9 +168,24 @@ class Ledger:
 _LONG_ENOUGH = 12
 
 
+def _replies_to(question: Question, first: str, sender: str) -> bool:
+    """Whether a message that begins so is an answer: a yes or no, one of the ways offered, or the one who was asked."""
+    if ANSWER.match(first):
+        return True
+    if first.rstrip().endswith("?"):
+        return False
+    asked = question.text.lower()
+    if sender.lower() in asked or (asked.startswith("who ") and _SELF.match(first)):
+        return True
+    return bool(stems_of(first) & question.stems) or CHOICE.search(asked) is not None
+
+
+_SELF = re.compile(r"(?:I|me)\b")
+
+
 def _same(left: str | None, right: str | None) -> bool:
     return left is not None and right is not None and left.lower() == right.lower()
 
 
 def _key(text: str) -> str:
-    return " ".join(_WORD.findall(text.lower())) or text.strip().lower()
+    return " ".join(_ANY_WORD.findall(text.lower())) or text.strip().lower()

@@ -16,13 +16,15 @@ MAX_PIECE = 400
 
 _FENCE = re.compile(r"\s{0,3}(```|~~~)")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*)")
-_LABEL_LINE = re.compile(r"\s*(?:\*\*|__)?([A-Za-z][A-Za-z ]{2,30})(?:\*\*|__)?\s*:\s*(?:\*\*|__)?\s*")
+_LABEL_LINE = re.compile(r"\s*(?:\*\*|__)?([A-Za-z][A-Za-z ]{2,30})(?:(?:\*\*|__) ?:?|: ?(?:\*\*|__)?)\s*")
 _BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(.*)")
 _BOX = re.compile(r"\[([ xX])\]\s+(.*)")
 _SENTENCE_END = re.compile(r"[.!?][\"')\]*_`]{0,3}\s+(?=[\"'(\[*_`@]{0,2}[A-Z0-9@`])|[。！？]")  # noqa: RUF001
 _SHORT_FORM = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no)\.|^\d{1,3}\.)$", re.IGNORECASE)
-_MARKS = re.compile(r"\*\*|__|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])")
-_BLANKS = re.compile(r"\s+")
+_STRONG = re.compile(
+    r"(?<![\w/`*])(\*\*|__|\*)(?=[^\s*_/])([^*_`\n]{1,200}(?:`[^`]{1,100}`[^*_`\n]{0,200})?)(?<=[^\s/])\1(?![\w/`*])"
+)
+_LABELLED = re.compile(r"\s{0,3}[A-Z][A-Za-z-]{1,20}(?: [A-Za-z]{1,12})?(?: ?[(\[][^)\]]{1,64}[)\]])?: +\S")
 
 
 class Section(StrEnum):
@@ -70,15 +72,18 @@ def pieces_of(body_md: str) -> Iterator[Piece]:
     """The pieces in their order."""
     section = Section.NONE
     for lines, is_item in _blocks(body_md):
-        text = _BLANKS.sub(" ", _MARKS.sub("", " ".join(lines))).strip()
+        text = " ".join(" ".join(lines).split())
+        if "*" in text or "__" in text:
+            text = _STRONG.sub(r"\2", text)
         announced = None if is_item else _announced(lines[0]) if len(lines) == 1 else None
         if announced is not None:
             section = announced
         elif is_item:
             yield from _item(text, section)
         else:
-            section = Section.NONE
-            yield from (Piece(text=sentence) for sentence in sentences_of(text))
+            sentences = sentences_of(text)
+            section = (_announced(sentences[-1]) if sentences else None) or Section.NONE
+            yield from (Piece(text=sentence) for sentence in sentences)
 
 
 def quoted_lines(body_md: str) -> list[str]:
@@ -106,7 +111,7 @@ def _blocks(body_md: str) -> Iterator[tuple[list[str], bool]]:
     for line in _spoken(body_md):
         bullet = _BULLET.fullmatch(line)
         heading = bullet is None and (_HEADING.match(line) is not None or _announced(line) is not None)
-        ends = bullet is not None or heading or not line.strip()
+        ends = bullet is not None or heading or not line.strip() or _LABELLED.match(line) is not None
         if ends and block:
             yield block, is_item
             block = []
