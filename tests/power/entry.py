@@ -90,8 +90,8 @@ def make_rare_things_frequent() -> None:
 def configure_writing(pragma: str) -> None:
     open_writing: Callable[..., sqlite3.Connection] = import_module("mcp_agent_mail.store.database").open_writing
 
-    def configured(path: Path, *, echo: bool = False) -> sqlite3.Connection:
-        connection = open_writing(path, echo=echo)
+    def configured(path: Path, *, echo: bool = False, counts: bool = False) -> sqlite3.Connection:
+        connection = open_writing(path, echo=echo, counts=counts)
         connection.execute(pragma)
         return connection
 

@@ -47,7 +47,32 @@ class EchoingConnection(sqlite3.Connection):
         return super().executemany(sql, parameters)
 
 
-def open_writing(path: Path, *, echo: bool = False) -> sqlite3.Connection:
+class CountingConnection(sqlite3.Connection):
+    """Counts its statements, those that a trigger adds left out."""
+
+    statements = 0
+
+    # `Any` as in the class it stands in for.
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:  # noqa: ANN401
+        self.statements += 1
+        return super().execute(sql, parameters)
+
+    def executemany(self, sql: str, parameters: Iterable[Any], /) -> sqlite3.Cursor:
+        self.statements += 1
+        return super().executemany(sql, parameters)
+
+
+class CountingEcho(CountingConnection, EchoingConnection):
+    """Both."""
+
+
+def _factory(*, echo: bool, counts: bool) -> type[sqlite3.Connection]:
+    if counts:
+        return CountingEcho if echo else CountingConnection
+    return EchoingConnection if echo else sqlite3.Connection
+
+
+def open_writing(path: Path, *, echo: bool = False, counts: bool = False) -> sqlite3.Connection:
     """The one writing connection. `synchronous=FULL` makes COMMIT wait for the disk; group commit makes that cheap.
 
     Transactions are written out. `isolation_level` is a net below them: SQLite may end a transaction
@@ -60,7 +85,7 @@ def open_writing(path: Path, *, echo: bool = False) -> sqlite3.Connection:
         isolation_level="IMMEDIATE",
         check_same_thread=False,
         cached_statements=_CACHED_STATEMENTS,
-        factory=EchoingConnection if echo else sqlite3.Connection,
+        factory=_factory(echo=echo, counts=counts),
     )
     try:
         connection.execute("PRAGMA journal_mode=WAL")
@@ -77,7 +102,7 @@ def open_writing(path: Path, *, echo: bool = False) -> sqlite3.Connection:
     return connection
 
 
-def open_reading(path: Path, *, echo: bool = False) -> sqlite3.Connection:
+def open_reading(path: Path, *, echo: bool = False, counts: bool = False) -> sqlite3.Connection:
     """A connection that cannot write: SQLite itself refuses."""
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=ro",
@@ -86,7 +111,7 @@ def open_reading(path: Path, *, echo: bool = False) -> sqlite3.Connection:
         isolation_level=None,
         check_same_thread=False,
         cached_statements=_CACHED_STATEMENTS,
-        factory=EchoingConnection if echo else sqlite3.Connection,
+        factory=_factory(echo=echo, counts=counts),
     )
     try:
         connection.execute("PRAGMA query_only=ON")

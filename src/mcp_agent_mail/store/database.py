@@ -16,6 +16,7 @@ from mcp_agent_mail.core.failpoints import Reach, no_fault
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.store.connection import open_reading, open_writing
 from mcp_agent_mail.store.faults import StoreFailed, is_outside_fault
+from mcp_agent_mail.store.instrumentation import QueryFigures
 from mcp_agent_mail.store.long_reads import LongReads
 from mcp_agent_mail.store.migrate import migrate
 from mcp_agent_mail.store.view import Tx, View
@@ -30,6 +31,9 @@ class Store:
     Whoever opens it holds the kernel lock of the store (`store.lock`); this class does not take it.
     """
 
+    queries: QueryFigures | None = None
+    """What reads and units of work cost, where that is counted (`store/instrumented.py`)."""
+
     def __init__(self, path: Path, *, clock: Clock = system_clock, reach: Reach = no_fault, echo: bool = False) -> None:
         self._path = path
         self._clock = clock
@@ -40,14 +44,15 @@ class Store:
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as opened:
             migrate(self._path, reach=self._reach)
-            writing = open_writing(self._path, echo=self._echo)
+            counts = self.queries is not None
+            self._writing = writing = open_writing(self._path, echo=self._echo, counts=counts)
             opened.callback(writing.close)
             self._writer = Writer(writing, Tx(writing, self._clock), self._reach)
             opened.push_async_callback(self._writer.close)
-            self._reading = open_reading(self._path, echo=self._echo)
+            self._reading = open_reading(self._path, echo=self._echo, counts=counts)
             opened.callback(self._reading.close)
             self._view = View(self._reading)
-            self._long_reads = LongReads(self._path, echo=self._echo)
+            self._long_reads = LongReads(self._path, echo=self._echo, counts=counts)
             opened.push_async_callback(self._long_reads.close)
             self._closing = opened.pop_all()
         return self

@@ -43,6 +43,7 @@ class LongReads:
         max_waiting: int = MAX_WAITING,
         time_bound_s: float = TIME_BOUND_S,
         echo: bool = False,
+        counts: bool = False,
     ) -> None:
         self._path = path
         self._idle: list[_Lent] = []
@@ -52,6 +53,7 @@ class LongReads:
         self._waiting = 0
         self._time_bound_s = time_bound_s
         self._echo = echo
+        self._counts = counts
         self._closed = False
 
     @asynccontextmanager
@@ -106,7 +108,7 @@ class LongReads:
 
         def connect() -> sqlite3.Connection:
             nonlocal echoing
-            connection = open_reading(self._path, echo=self._echo)
+            connection = open_reading(self._path, echo=self._echo, counts=self._counts)
             echoing = connection if isinstance(connection, EchoingConnection) else None
             connection.set_progress_handler(bound.is_to_stop, _STEPS_BETWEEN_LOOKS)
             return connection
