@@ -159,7 +159,7 @@ def build_services(
         note_activity=identity.touch,
         keep_pace=archiving.pace.keep,
         clock=clock,
-        desk=Desk(rules=contact_rules(settings), respects_leases=settings.file_reservations_enforcement_enabled),
+        desk=_desk(settings),
     )
     search = SearchService(store)
     leases = _lease_services(settings, store, identity, activity, clock)
@@ -322,6 +322,14 @@ def contact_rules(settings: Settings) -> ContactRules:
         scope=AutoScope(settings.contact_auto_scope),
         recent=Micros(settings.contact_auto_ttl_seconds * SECOND),
         hold=settings.messaging_auto_handshake_on_block,
+    )
+
+
+def _desk(settings: Settings) -> Desk:
+    return Desk(
+        rules=contact_rules(settings),
+        respects_leases=settings.file_reservations_enforcement_enabled,
+        inbox_limit=settings.quota_inbox_limit_count if settings.quota_enabled else 0,
     )
 
 

@@ -1,4 +1,4 @@
-"""The settings of what works beside the requests: acknowledgements, signals. Standard library only."""
+"""The settings of what works beside the requests: limits, acknowledgements, signals. Standard library only."""
 
 from __future__ import annotations
 
@@ -13,6 +13,20 @@ def _signals_folder(values: Values) -> Path:
 
 
 UPKEEP_ROWS = (
+    Row(
+        name="QUOTA_ENABLED",
+        kind=kinds.BOOL,
+        default="false",
+        does="Hold inboxes to the limit below; beyond it a send is QUOTA_EXCEEDED.",
+        group="Limits and retention",
+    ),
+    Row(
+        name="QUOTA_INBOX_LIMIT_COUNT",
+        kind=kinds.whole(0, 10_000_000),
+        default="0",
+        does="How many unread messages an agent may have and still be sent more; 0 is no limit.",
+        group="Limits and retention",
+    ),
     Row(
         name="ACK_TTL_ENABLED",
         kind=kinds.BOOL,

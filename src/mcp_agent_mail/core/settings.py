@@ -77,6 +77,8 @@ class Settings:
     file_reservations_cleanup_enabled: bool
     file_reservations_cleanup_interval_seconds: int
     file_reservations_enforcement_enabled: bool
+    quota_enabled: bool
+    quota_inbox_limit_count: int
     ack_ttl_enabled: bool
     ack_ttl_seconds: int
     ack_ttl_scan_interval_seconds: int

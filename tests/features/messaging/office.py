@@ -95,7 +95,7 @@ class Office:
 
 
 @asynccontextmanager
-async def open_office(directory: Path, *, enforced: bool = False) -> AsyncIterator[Office]:
+async def open_office(directory: Path, *, enforced: bool = False, inbox_limit: int = 0) -> AsyncIterator[Office]:
     """Contact policies are off unless `enforced`: tests of consent switch them on."""
     async with open_mailroom(directory) as room:
         noted: list[str] = []
@@ -106,7 +106,7 @@ async def open_office(directory: Path, *, enforced: bool = False) -> AsyncIterat
             note_activity=lambda agent: noted.append(agent.name),
             keep_pace=Pace().keep,
             clock=room.clock,
-            desk=Desk(rules=ContactRules(enforced=enforced)),
+            desk=Desk(rules=ContactRules(enforced=enforced), inbox_limit=inbox_limit),
         )
         yield Office(
             room,

@@ -36,6 +36,8 @@ class Desk:
     rules: ContactRules
     respects_leases: bool = True
     """A reservation of `.mcp-mail/…` stops mail to the inboxes it covers."""
+    inbox_limit: int = 0
+    """How many unread messages an inbox may hold; 0 is no limit."""
 
 
 _DEFAULT_RULES = ContactRules()

@@ -37,6 +37,7 @@ from mcp_agent_mail.features.contacts.linking import End, lift_denials
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.messaging.holding import ask_for_held, left_out, require_consent
 from mcp_agent_mail.features.messaging.leased import require_open_inboxes, skip_leased
+from mcp_agent_mail.features.messaging.quotas import require_inbox_room, skip_full
 from mcp_agent_mail.features.messaging.recipients import (
     NobodyAddressed,
     Sender,
@@ -165,6 +166,7 @@ def _with_consent(tx: Tx, desk: Desk, of: tuple[Sender, NewMessage], chosen: lis
         held = require_consent(tx, about, weighed, hold=desk.rules.hold)
         codes = {one.recipient.agent.id: one.verdict.value for one in held}
         chosen = [replace(one, held_code=codes.get(one.agent.id)) for one in chosen]
+    require_inbox_room(sender.project, chosen, desk.inbox_limit)
     return Letter(sender=sender, new=new, chosen=chosen, skipped=[], held=held, named=named, concerns=about.concerns)
 
 
@@ -183,9 +185,10 @@ def _broadcast(tx: Tx, desk: Desk, of: tuple[Sender, NewMessage], named: Named, 
     for one in by_name:
         chosen.setdefault(one.agent.id, one)
     leased = skip_leased(tx, sender.agent, chosen, now) if desk.respects_leases else []
+    full = skip_full(sender.project, chosen, desk.inbox_limit)
     about = _about(tx, sender, new, now)
     weighed = weigh(tx, desk, about, list(chosen.values()))
-    refused = [*leased, *(left_out(one) for one in weighed.values())]
+    refused = [*leased, *full, *(left_out(one) for one in weighed.values())]
     return Letter(
         sender=sender,
         new=new,

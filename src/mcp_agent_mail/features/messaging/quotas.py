@@ -1,0 +1,53 @@
+"""How much unread mail an inbox may hold. Off unless the operator sets a limit.
+
+The counter that is asked for is kept in the unit of work that delivers, so no burst slips past it. What a recipient
+lets in itself (held mail that it approves), what asks for its consent, and mail from `System` always arrive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mcp_agent_mail.core.errors import QuotaExceeded, listed
+from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.domain.addresses import shown_name
+from mcp_agent_mail.domain.messages import NewRecipient
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.messaging.recipients import Skipped
+
+_NAMED = 10
+
+
+class InboxFull(QuotaExceeded):
+    """A recipient has QUOTA_INBOX_LIMIT_COUNT unread messages."""
+
+
+def require_inbox_room(home: Project, chosen: Sequence[NewRecipient], limit: int) -> None:
+    """All or nothing: raises InboxFull when one of those who would get the mail now has no room. 0 is no limit."""
+    full = [one for one in chosen if _is_full(one, limit)]
+    if full:
+        names = [_shown(one, home) for one in full]
+        raise InboxFull(
+            f"{listed(names[:_NAMED])} {'has' if len(names) == 1 else 'have'} {limit} or more unread messages; "
+            "nothing was sent.",
+            hint="Wait until they have read some, or leave them out.",
+            data={"full": names, "limit": limit},
+        )
+
+
+def skip_full(home: Project, chosen: dict[AgentId, NewRecipient], limit: int) -> list[Skipped]:
+    """For a broadcast: takes them out of `chosen`."""
+    full = [agent_id for agent_id, one in chosen.items() if _is_full(one, limit)]
+    return [_skipped(_shown(chosen.pop(agent_id), home), limit) for agent_id in full]
+
+
+def _is_full(one: NewRecipient, limit: int) -> bool:
+    return 0 < limit <= one.agent.unread_count and one.held_code is None
+
+
+def _shown(one: NewRecipient, home: Project) -> str:
+    return shown_name(one.agent.name, one.project.id, one.project.slug, home.id)
+
+
+def _skipped(name: str, limit: int) -> Skipped:
+    return Skipped(agent=name, code=InboxFull.code, reason=f"{name} has {limit} or more unread messages")
