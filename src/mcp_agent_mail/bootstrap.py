@@ -47,6 +47,9 @@ from mcp_agent_mail.features.messaging.resources import messaging_resources
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.tools import messaging_tools
 from mcp_agent_mail.features.messaging.visibility import find_mailbox, require_to_read_project
+from mcp_agent_mail.features.products.resources import product_resources
+from mcp_agent_mail.features.products.service import ProductService
+from mcp_agent_mail.features.products.tools import product_tools
 from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.features.projects.resources import project_resources
@@ -102,6 +105,7 @@ class Services:
     messaging: MessagingService
     search: SearchService
     summaries: SummaryService
+    products: ProductService
     archiving: ArchivingService
     upkeep: HealthService
     activity: Activity
@@ -162,6 +166,7 @@ def build_services(
         desk=_desk(settings),
     )
     search = SearchService(store)
+    summaries = SummaryService(store)
     leases = _lease_services(settings, store, identity, activity, clock)
     workers = build_workers(settings, store, clock=clock)
     upkeep = HealthService(
@@ -177,7 +182,8 @@ def build_services(
         contacts=_contact_service(settings, store, identity, clock),
         messaging=messaging,
         search=search,
-        summaries=SummaryService(store),
+        summaries=summaries,
+        products=ProductService(store, summaries),
         archiving=archiving,
         upkeep=upkeep,
         activity=activity,
@@ -245,6 +251,7 @@ def _tools(services: Services) -> list[ToolSpec]:
         *build_slot_tools(services.leases.build_slots, caller),
         *search_tools(services.search, caller),
         *summary_tools(services.summaries, caller),
+        *product_tools(services.products, caller),
     ]
 
 
@@ -256,6 +263,7 @@ def _resources(services: Services) -> list[ResourceSpec]:
         *identity_resources(services.identity, caller),
         *messaging_resources(services.messaging, caller),
         *reservation_resources(services.leases.reservations, caller),
+        *product_resources(services.products, caller),
     ]
 
 

@@ -202,6 +202,16 @@ class Story:
         self.does("unarchive_project", project_key=OTHER_PROJECT)
         self.does("list_agents", project_key=PROJECT)
 
+    def makes_a_product(self) -> None:
+        """Two projects under one."""
+        self.does("ensure_product", name="storefront")
+        for key in (OTHER_PROJECT, PROJECT):
+            self.does("products_link", product_key="storefront", project_key=key)
+        product = {"product_key": "storefront"}
+        self.does("search_messages_product", **product, query="plan")
+        self.does("fetch_inbox_product", **product, agent_name="RedStone", include_bodies=True)
+        self.does("summarize_thread_product", **product, thread_id="plan-1", include_examples=True)
+
     def asks_for_consent(self) -> None:
         """A request that is made and granted, and mail that is held meanwhile."""
         closed = {"project_key": PROJECT, "agent_name": "GreenCastle", "policy": "contacts_only"}
@@ -229,6 +239,7 @@ def story(connection: Connection, tmp_path_factory: pytest.TempPathFactory) -> S
     story.builds()
     story.goes_on()
     story.asks_for_consent()
+    story.makes_a_product()
     story.guards()
     connection.server.await_drained()  # type: ignore[attr-defined]  # set by the fixture
     story.does("whois", project_key=PROJECT, agent_name="BlueLake")
@@ -307,7 +318,7 @@ def _at(items: list[Any], path: str) -> Values:
 
 # --- Every resource once -----------------------------------------------------------------------------------------
 
-ARGUMENTS = {"project_key": "%2Fcode%2Fcontract", "thread_id": "plan-1", "window_seconds": "3600"}
+ARGUMENTS = {"project_key": "%2Fcode%2Fcontract", "thread_id": "plan-1", "window_seconds": "3600", "key": "storefront"}
 
 
 def _uri(template: str, story: Story, *, query: str = "") -> str:

@@ -14,6 +14,7 @@ from tests.served import Answer, Connection
 
 PROJECTS = ("/crash/one", "/crash/two")
 NAMES = ("BlueLake", "RedStone", "GrayFox", "GreenCastle")
+WITHOUT_PROJECT = ("ensure_project", "ensure_product")
 REFUSALS_OF_A_DYING_SERVER = (http.client.SERVICE_UNAVAILABLE,)
 
 
@@ -40,7 +41,7 @@ class Actor:
 
     def ask(self, connection: Connection, tool: str, /, **arguments: Any) -> Any:
         """The result, or None when a stopping server said so; anything else fails the round."""
-        if tool != "ensure_project":
+        if tool not in WITHOUT_PROJECT:
             arguments = {"project_key": self.project, **arguments}
         return self._answer(tool, connection.rpc(tool, arguments))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import threading
 
-from tests.crash import contact_steps, identity_steps, lease_steps, mail_steps, project_steps
+from tests.crash import contact_steps, identity_steps, lease_steps, mail_steps, product_steps, project_steps
 from tests.crash.actor import NAMES, PROJECTS, Actor
 from tests.crash.record import Record
 from tests.served import Connection, Served
@@ -18,10 +18,11 @@ STEPS = (
     *project_steps.STEPS,
     *contact_steps.STEPS,
     *lease_steps.STEPS,
+    *product_steps.STEPS,
 )
 """Everything that clients do. A slice with a new writing tool adds its steps here and its LOOKS below."""
 
-LOOKS = (*identity_steps.LOOKS, *project_steps.LOOKS, *contact_steps.LOOKS, *lease_steps.LOOKS)
+LOOKS = (*identity_steps.LOOKS, *project_steps.LOOKS, *contact_steps.LOOKS, *lease_steps.LOOKS, *product_steps.LOOKS)
 """Where what they were told is looked for after a restart."""
 
 _WEIGHTS = [step.weight for step in STEPS]

@@ -25,6 +25,13 @@ def new_store_id() -> str:
     return str(uuid.uuid4())
 
 
+def new_product_uid() -> str:
+    """128 random bits."""
+    import secrets  # noqa: PLC0415  # hooks start without it
+
+    return secrets.token_hex(16)
+
+
 def new_token(prefix: str) -> str:
     """256 random bits behind a prefix that says what the token is for (and lets scanners find leaks)."""
     import secrets  # noqa: PLC0415  # hooks start without it

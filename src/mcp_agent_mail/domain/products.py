@@ -94,5 +94,5 @@ def require_to_link(caller: Caller, project: Project, *, has_projects: bool) -> 
     if caller.auth is AgentAuth.STRICT and has_projects and not caller.is_operator:
         raise OperatorLinks(
             "The product has projects already: their agents' mail would be opened to yours (AGENT_AUTH=strict).",
-            hint="Ask the operator to run: am products link PRODUCT PROJECT",
+            hint="Ask the operator to link it.",
         )

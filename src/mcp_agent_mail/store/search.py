@@ -59,9 +59,8 @@ WHERE messages_fts MATCH :match AND messages_fts.rowid BETWEEN :low AND :high
 _OF_ONE = "LEFT JOIN message_projects mp ON mp.project_id = :project AND mp.message_id = m.id"
 # Mail of several of the projects is shown as its sender's, else as the oldest project's.
 _OF_MANY = """LEFT JOIN message_projects mp ON mp.message_id = m.id AND mp.project_id = (
-    SELECT x.project_id FROM json_each(:projects) one
-    CROSS JOIN message_projects x ON x.project_id = one.value AND x.message_id = m.id
-    ORDER BY x.project_id <> m.project_id, x.project_id LIMIT 1)"""
+    SELECT coalesce(max(iif(x.project_id = m.project_id, x.project_id, NULL)), min(x.project_id))
+    FROM json_each(:projects) one CROSS JOIN message_projects x ON x.project_id = one.value AND x.message_id = m.id)"""
 _IN_ONE = _CONDITIONS.format(home=_OF_ONE)
 _NEWEST = f"{_COLUMNS} FROM messages_fts {_IN_ONE} ORDER BY messages_fts.rowid DESC LIMIT :limit"
 _NEWEST_IN_MANY = f"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -66,3 +67,35 @@ def _letter(row: Sequence[Any], seen_from: ProjectId) -> Letter:
         is_system=bool(row[7]),
         body_md=row[8],
     )
+
+
+_OF_SEVERAL = """(
+    SELECT message_id FROM message_projects INDEXED BY message_projects_thread
+    WHERE thread_id = :thread AND project_id IN (SELECT value FROM json_each(:projects))
+    UNION SELECT message_id FROM message_projects
+    WHERE message_id = :root AND project_id IN (SELECT value FROM json_each(:projects)))"""
+_THREAD_OF_SEVERAL = f"""
+SELECT {_COLUMNS} FROM (SELECT message_id FROM {_OF_SEVERAL} ORDER BY message_id DESC LIMIT :limit) mp {_JOINS}
+ORDER BY m.id DESC
+"""
+_SIZE_OF_SEVERAL = f"SELECT count(*) FROM {_OF_SEVERAL}"
+
+
+async def read_thread_of_projects(
+    store: LongReader, project_ids: Sequence[ProjectId], thread_id: str, *, limit: int
+) -> ThreadMail:
+    """The same of mail that everybody in one of several projects may read, each message once.
+
+    A sender's project is named where several of them have the same name.
+    """
+    root = root_of_thread(thread_id)
+    key = {"projects": json.dumps(list(project_ids)), "thread": thread_id, "root": root, "limit": limit}
+    async with store.long_read() as connection:
+        rows = list(await connection.execute_fetchall(_THREAD_OF_SEVERAL, key))
+        ((total,),) = await connection.execute_fetchall(_SIZE_OF_SEVERAL, key)
+    homes: dict[str, set[ProjectId]] = {}
+    for row in rows:
+        homes.setdefault(row[3], set()).add(row[1])
+    elsewhere = ProjectId(0)
+    letters = [_letter(row, elsewhere if len(homes[row[3]]) > 1 else row[1]) for row in reversed(rows)]
+    return ThreadMail(thread_id=thread_id, letters=letters, total=total)

@@ -1,0 +1,63 @@
+"""From what a caller calls a product to the product and its projects."""
+
+from __future__ import annotations
+
+from mcp_agent_mail.core.errors import PermissionDenied, suggest_call
+from mcp_agent_mail.domain.caller import Caller, CallerKind, require_to_read_mail
+from mcp_agent_mail.domain.names import did_you_mean, nearest
+from mcp_agent_mail.domain.products import Product, UnknownProduct, uid_of
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.store.view import View
+
+_CANDIDATES = 100
+"""How many of the newest products are compared for "did you mean"."""
+
+
+class ForeignProduct(PermissionDenied):
+    """The token given proves an agent of a project that is no part of the product."""
+
+
+def find_product(view: View, key: str) -> Product | None:
+    """By uid, else by name."""
+    uid = uid_of(key)
+    found = None if uid is None else view.products.find_by_uid(uid)
+    return found or view.products.find_by_name(key)
+
+
+def require_product(view: View, key: str) -> Product:
+    product = find_product(view, key)
+    if product is None:
+        known = view.products.newest(_CANDIDATES)
+        close = nearest(key, [name for one in known for name in (one.name, one.uid)])
+        raise UnknownProduct(
+            f"Unknown product: {key.strip():.300}.",
+            hint=f"{did_you_mean(close)}ensure_product(name={key.strip()!r:.300}) creates it.",
+            data={
+                "parameter": "product_key",
+                "nearest": close,
+                "suggested_tool_calls": [suggest_call("ensure_product", {"name": key.strip()[:255]})],
+            },
+        )
+    return product
+
+
+def projects_of(view: View, product: Product) -> list[Project]:
+    """Oldest first, archived ones too."""
+    found = (view.projects.find(project_id) for project_id in view.products.projects(product))
+    return [project for project in found if project is not None]
+
+
+def open_product(view: View, caller: Caller, key: str) -> tuple[Product, list[Project]]:
+    """The product and those of its projects that are not archived, for whom may read their mail: agents of its projects
+    and the operator; where names are taken at their word, whoever proves no other name.
+    """
+    require_to_read_mail(caller)
+    product = require_product(view, key)
+    projects = projects_of(view, product)
+    if caller.kind is CallerKind.AGENT and caller.project_id not in {project.id for project in projects}:
+        raise ForeignProduct(
+            f"{caller.agent_name} belongs to no project of the product {product.name}.",
+            hint="products_link makes a project part of a product.",
+            data={"product": product.name, "projects": [project.human_key for project in projects]},
+        )
+    return product, [project for project in projects if not project.is_archived]

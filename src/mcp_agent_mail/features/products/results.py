@@ -1,0 +1,40 @@
+"""What the product use cases answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.domain.messages import InboxEntry
+from mcp_agent_mail.domain.products import Product
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.search import Hit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linked:
+    product: Product
+    project: Project
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenProduct:
+    """`projects`: oldest first, archived ones too."""
+
+    product: Product
+    projects: list[Project]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductHits:
+    """Each with the project that it is mail of."""
+
+    hits: list[tuple[Hit, Project]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductInbox:
+    """Each with the project of the agent that got it. `bodies` is None when none were asked for."""
+
+    entries: list[tuple[InboxEntry, Project]]
+    bodies: dict[MessageId, str] | None
