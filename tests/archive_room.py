@@ -214,6 +214,7 @@ class ArchiveRoom:
             interval=Micros(SECOND // 2),
             in_workspace=self.in_workspace,
             max_tracked_files=self.max_tracked_files,
+            database_path=self.database,
         )
         with closing(open_reading(self.database)) as connection:
             drain = Drain(

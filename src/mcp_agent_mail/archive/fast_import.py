@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mcp_agent_mail.archive.repository import BRANCH, Repository, sync
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.git import Conversation, GitFailed
+from mcp_agent_mail.domain.blobs import blob_id
 
 _MODE = "100644"
 _PASSING = "refs/agent-mail/import"
@@ -34,13 +35,20 @@ class Signature:
         return f"{name} <{email}> {when // SECOND} +0000".encode()
 
 
+Put = Callable[[str, bytes | None], None]
+"""Called with a path and what is to lie there; None removes it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCommit:
-    files: Mapping[str, bytes | None]
+    """`files` may be left empty for a commit whose files are put one by one; `joined` is another parent."""
+
     message: str
     author: Signature
     committer: Signature
     at: Micros
+    files: Mapping[str, bytes | None] = field(default_factory=dict)
+    joined: str | None = None
 
 
 def import_commit(repository: Repository, commit: NewCommit, *, onto_tip: bool) -> str:
@@ -53,12 +61,46 @@ def import_commit(repository: Repository, commit: NewCommit, *, onto_tip: bool) 
     stream = b"".join(_stream(commit, onto_tip=onto_tip))
     with repository.talk("fast-import", "--quiet", "--done", config=_CONFIG) as git:
         git.say(stream)
-        hexsha = git.hear().decode("ascii", "replace")
-        is_packed = bool(_HEXSHA.fullmatch(hexsha)) and git.hear() == _PACKED
-        if is_packed:
-            sync(repository.git_path / "objects" / "pack")
-            git.say(b"reset %s\nfrom %s\n\ndone\n" % (BRANCH.encode(), hexsha.encode()))
-    if not is_packed or not _is_on_branch(repository, hexsha):
+        hexsha = _move_branch(repository, git)
+    return _require_on_branch(repository, hexsha)
+
+
+def import_large(
+    repository: Repository, commit: NewCommit, fill: Callable[[Put], None], *, onto_tip: bool, timeout_s: float
+) -> str:
+    """Likewise with any number of files, which `fill` puts: their contents are never all in memory."""
+    marks: dict[str, int] = {}
+    entries: list[bytes] = []
+    with repository.talk("fast-import", "--quiet", "--done", config=_CONFIG, timeout_s=timeout_s) as git:
+
+        def put(path: str, content: bytes | None) -> None:
+            if content is None:
+                entries.append(_entry(path, None))
+                return
+            name = blob_id(content)
+            if name not in marks:
+                marks[name] = len(marks) + 1
+                git.say(b"blob\nmark :%d\n" % marks[name] + _data(content))
+            entries.append(_entry(path, marks[name]))
+
+        fill(put)
+        git.say(b"".join(_commit(commit, entries, len(marks) + 1, onto_tip=onto_tip)))
+        hexsha = _move_branch(repository, git)
+    return _require_on_branch(repository, hexsha)
+
+
+def _move_branch(repository: Repository, git: Conversation) -> str | None:
+    """Once the commit is packed and on disk; None when it is not."""
+    hexsha = git.hear().decode("ascii", "replace")
+    if not _HEXSHA.fullmatch(hexsha) or git.hear() != _PACKED:
+        return None
+    sync(repository.git_path / "objects" / "pack")
+    git.say(b"reset %s\nfrom %s\n\ndone\n" % (BRANCH.encode(), hexsha.encode()))
+    return hexsha
+
+
+def _require_on_branch(repository: Repository, hexsha: str | None) -> str:
+    if hexsha is None or not _is_on_branch(repository, hexsha):
         # Whatever it said: an event counts as archived only when the branch has it.
         raise GitFailed(f"git fast-import ended well, but {BRANCH} of {repository.path} does not have the commit.")
     return hexsha
@@ -82,17 +124,23 @@ def _stream(commit: NewCommit, *, onto_tip: bool) -> Iterator[bytes]:
             marks[content] = len(marks) + 1
             yield b"blob\nmark :%d\n" % marks[content]
             yield _data(content)
-    own_mark = len(marks) + 1
+    entries = [_entry(path, None if content is None else marks[content]) for path, content in commit.files.items()]
+    yield from _commit(commit, entries, len(marks) + 1, onto_tip=onto_tip)
+
+
+def _entry(path: str, mark: int | None) -> bytes:
+    return b"D %s\n" % path.encode() if mark is None else b"M %s :%d %s\n" % (_MODE.encode(), mark, path.encode())
+
+
+def _commit(commit: NewCommit, entries: Iterable[bytes], own_mark: int, *, onto_tip: bool) -> Iterator[bytes]:
     yield b"commit %s\nmark :%d\n" % (_PASSING.encode(), own_mark)
     yield b"author %s\ncommitter %s\n" % (commit.author.at(commit.at), commit.committer.at(commit.at))
     yield _data(commit.message.encode())
     if onto_tip:
         yield b"from %s^0\n" % BRANCH.encode()
-    for path, content in commit.files.items():
-        if content is None:
-            yield b"D %s\n" % path.encode()
-        else:
-            yield b"M %s :%d %s\n" % (_MODE.encode(), marks[content], path.encode())
+    if commit.joined is not None:
+        yield b"merge %s\n" % commit.joined.encode()
+    yield from entries
     # Forgotten before the checkpoint, which writes the pack, the passing branch is never written.
     yield b"\nreset %s\nget-mark :%d\ncheckpoint\nprogress packed\n" % (_PASSING.encode(), own_mark)
 

@@ -106,9 +106,12 @@ class Repository:
         keep_fds = self._lock_fds if is_locked else ()
         return start_git(*self._place, *arguments, stdin=stdin, config=config, keep_fds=keep_fds, index_path=index_path)
 
-    def talk(self, *arguments: str, config: Sequence[str] = ()) -> AbstractContextManager[Conversation]:
+    def talk(
+        self, *arguments: str, config: Sequence[str] = (), timeout_s: float | None = None
+    ) -> AbstractContextManager[Conversation]:
         """A command that is told more once it has answered."""
-        return talk_to_git(*self._place, *arguments, config=config, timeout_s=self._timeout_s, keep_fds=self._lock_fds)
+        limit_s = self._timeout_s if timeout_s is None else timeout_s
+        return talk_to_git(*self._place, *arguments, config=config, timeout_s=limit_s, keep_fds=self._lock_fds)
 
     def exists(self) -> bool:
         return all((self.git_path / name).exists() for name in ("HEAD", "objects", "refs"))

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mcp_agent_mail.archive.fast_import import NewCommit, Signature, import_commit
+from mcp_agent_mail.archive.fast_import import NewCommit, Signature, import_commit, import_large
 from mcp_agent_mail.archive.index import follow_branch
 from mcp_agent_mail.archive.months import (
     EXTRA_MONTHS,
@@ -30,6 +30,8 @@ from mcp_agent_mail.archive.recovery import (
     restore_recent_files,
 )
 from mcp_agent_mail.archive.repository import BRANCH, PLAIN_RUN, TIP, GitRun, Repository, SealedCommit, sync
+from mcp_agent_mail.archive.rewriting import LIMIT_S as REWRITE_LIMIT_S
+from mcp_agent_mail.archive.rewriting import Render, Rewrite, bring_history, forget_joining
 from mcp_agent_mail.archive.steps import InSteps, Steps, Syncing, sync_each
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.clock import SECOND, Micros
@@ -162,6 +164,31 @@ class ArchiveWriter:
         # In the work tree of another branch they would stand in the way of switching back.
         if self._repository.is_checked_out():
             self._tree.write(files)
+        return SealedCommit(
+            hexsha=self._tip,
+            subject=text.subject,
+            committed_ts=Micros(at // SECOND * SECOND),
+            last_seq=text.last_seq,
+        )
+
+    def rewrite(self, render: Render, text: CommitText, at: Micros, *, source: Path | None = None) -> SealedCommit:
+        """One commit that makes our files what `render` puts, and joins the history of the archive at `source`."""
+        self._note_change()
+        self._reach(FailPoint.BEFORE_IMPORT)
+        owner = Signature(name=self._owner.author_name, email=self._owner.author_email)
+        joined = None if source is None else bring_history(self._repository, source)
+        new = NewCommit(message=text.message, author=owner, committer=owner, at=at, joined=joined)
+        changes = Rewrite(self._repository, render, is_empty=self.is_empty)
+        self._tip = import_large(
+            self._repository, new, changes.fill, onto_tip=not self.is_empty, timeout_s=REWRITE_LIMIT_S
+        )
+        self.packs += 1
+        self._reach(FailPoint.AFTER_IMPORT)
+        self._sync_folders()
+        self._thin_again()
+        if self._repository.is_checked_out():
+            changes.show(self._tree)
+        forget_joining(self._repository)
         return SealedCommit(
             hexsha=self._tip,
             subject=text.subject,

@@ -44,6 +44,9 @@ def _subject(events: Sequence[OutboxEvent]) -> str:
     if len(events) > 1:
         return f"archive: {len(events)} events"
     (event,) = events
+    if event.kind is EventKind.ADOPTION:
+        source = event.snapshot["source"]
+        return "archive: names after an adoption" if source is None else f"adopt: {source} into {event.project_slug}"
     if event.kind is not EventKind.MAIL or not _is_shown(event.snapshot):
         return "archive: 1 event"
     subject = _UNPRINTABLE.sub(" ", f"mail: {_route(event.snapshot)} | {event.snapshot['subject']}").strip()

@@ -24,6 +24,7 @@ class EventKind(StrEnum):
     PRODUCT = "product"  # -> products/<uid>.json, in the archive of a project that is part of it
     RESERVATION = "reservation"  # -> file_reservations/…json, moved when it ends
     SLOT = "slot"  # -> build_slots/…json, likewise
+    ADOPTION = "adoption"  # -> everything that says something else now, in a commit of its own that joins the histories
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

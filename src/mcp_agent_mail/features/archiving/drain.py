@@ -34,6 +34,7 @@ from mcp_agent_mail.domain.archive_leases import is_stand_in
 from mcp_agent_mail.domain.blobs import blob_id
 from mcp_agent_mail.domain.commit_text import commit_text
 from mcp_agent_mail.domain.events import ArchiveCommit, EventKind, OutboxEvent
+from mcp_agent_mail.features.archiving.adopting import up_to_adoption, write_adoption
 from mcp_agent_mail.features.archiving.archives import Archive, Troubles
 from mcp_agent_mail.features.archiving.care import Caretaker, Failure
 from mcp_agent_mail.features.archiving.launch import MAX_TRACKED_FILES, CheckOut
@@ -60,6 +61,7 @@ class DrainPlan:
     git_run: GitRun = PLAIN_RUN
     in_workspace: bool = False
     max_tracked_files: int = MAX_TRACKED_FILES
+    database_path: Path | None = None
 
     @property
     def places(self) -> ArchivePlaces:
@@ -217,6 +219,7 @@ class Drain:
             writer = self._open(archive)
             events = self._outbox.pending(archive.project.id, after=archive.reported)
             if events:
+                events = up_to_adoption(events)
                 self._write(archive, writer, events)
         except (AgentMailError, OSError, ValueError, KeyError) as error:
             # The next try looks at the repository afresh.
@@ -259,15 +262,26 @@ class Drain:
         writer.require_same(sealed, what_was_written(batch, self._plan.owner.store_id))
 
     def _write(self, archive: Archive, writer: ArchiveWriter, events: Sequence[OutboxEvent]) -> None:
-        files = batch_files(events, self._plan.owner.store_id)
-        if writer.is_empty and ARCHIVE_FILE not in files:
-            files[ARCHIVE_FILE] = archive_file(project_snapshot(archive.project), self._plan.owner.store_id)
-        sealed = writer.commit(files, commit_text(events), self._clock())
+        if events[0].kind is EventKind.ADOPTION:
+            sealed = self._adopt(archive, writer, events[0])
+        else:
+            sealed = self._commit_files(archive, writer, events)
         self._reach(FailPoint.BEFORE_MARK)
         self._report_commit(archive, sealed, events)
         self._care.note_commit(archive.project.slug, writer)
         if self._snapshots is not None:
             self._snapshots.note(archive.project, events)
+
+    def _adopt(self, archive: Archive, writer: ArchiveWriter, event: OutboxEvent) -> SealedCommit:
+        assert self._plan.database_path is not None, "a drain that can adopt knows the database"
+        places = (self._plan.projects_path, self._plan.database_path)
+        return write_adoption(*places, writer, archive.project, event, self._clock())
+
+    def _commit_files(self, archive: Archive, writer: ArchiveWriter, events: Sequence[OutboxEvent]) -> SealedCommit:
+        files = batch_files(events, self._plan.owner.store_id)
+        if writer.is_empty and ARCHIVE_FILE not in files:
+            files[ARCHIVE_FILE] = archive_file(project_snapshot(archive.project), self._plan.owner.store_id)
+        return writer.commit(files, commit_text(events), self._clock())
 
     def _report_commit(self, archive: Archive, sealed: SealedCommit, events: Sequence[OutboxEvent]) -> None:
         commit = ArchiveCommit(

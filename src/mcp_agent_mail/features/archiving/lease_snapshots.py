@@ -17,7 +17,7 @@ from mcp_agent_mail.features.archiving.retries import Retry
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.leases import Leases
 
-_TELLING = frozenset((EventKind.RESERVATION, EventKind.PROFILE, EventKind.PROJECT))
+_TELLING = frozenset((EventKind.RESERVATION, EventKind.PROFILE, EventKind.PROJECT, EventKind.ADOPTION))
 _PART = "lease snapshot"
 _SHARE = 10
 """A large snapshot is written less often: a tenth of the time at most."""

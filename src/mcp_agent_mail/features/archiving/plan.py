@@ -43,6 +43,7 @@ def open_drain(settings: ArchiverSettings, *, report: Callable[[Report], None], 
             git_run=GitRun(lock_fds=(lock.fd,), timeout_s=settings.git_timeout_s),
             in_workspace=settings.in_workspace,
             max_tracked_files=settings.max_tracked_files,
+            database_path=Path(settings.database_path),
         )
         snapshots = LeaseSnapshots(
             SnapshotPlace(folder=plan.projects_path, store_id=owner.store_id, interval=plan.interval),

@@ -29,6 +29,7 @@ from mcp_agent_mail.domain.leases import LeaseKind
 from mcp_agent_mail.domain.names import HUMAN
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
+from mcp_agent_mail.features.archiving.adopting import adoption_snapshot
 from mcp_agent_mail.features.archiving.launch import ArchiverSettings, archive_path
 from mcp_agent_mail.features.archiving.offline import drain_in_process
 from mcp_agent_mail.features.archiving.reports import Failed
@@ -138,6 +139,8 @@ def _queue_leases(tx: Tx, project: Project, kind: LeaseKind) -> int:
 
 
 def _snapshot(tx: Tx, project: Project, human: Agent, done: DoneEvent) -> Snapshot:
+    if done.kind is EventKind.ADOPTION:
+        return adoption_snapshot(None)
     if done.kind is EventKind.PROJECT:
         return project_snapshot(project, tx.aliases.lasting(project.id))
     if done.kind is EventKind.PROFILE:

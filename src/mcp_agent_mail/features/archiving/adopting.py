@@ -1,0 +1,77 @@
+"""Brings an adoption into Git: the adopted archive's history is joined, and every file says the new names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mcp_agent_mail.archive.fast_import import Put
+from mcp_agent_mail.archive.ownership import ArchiveRefused
+from mcp_agent_mail.archive.repository import Repository, SealedCommit, sync
+from mcp_agent_mail.archive.writer import ArchiveWriter
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.domain.archive_leases import Snapshot, stand_in
+from mcp_agent_mail.domain.commit_text import commit_text
+from mcp_agent_mail.domain.events import EventKind, OutboxEvent
+from mcp_agent_mail.domain.lease_snapshot import snapshot_name
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.artifact_files import ArtifactFiles
+from mcp_agent_mail.store.artifacts import open_artifacts
+
+ADOPTED_FOLDER = "adopted"
+
+
+class AdoptedGone(ArchiveRefused):
+    """The archive of an adopted project is nowhere to be found."""
+
+
+def adoption_snapshot(source: str | None) -> Snapshot:
+    """`source` is the former slug of the project whose archive is joined; None where only names have changed."""
+    return stand_in({"source": source})
+
+
+def up_to_adoption(events: list[OutboxEvent]) -> list[OutboxEvent]:
+    """An adoption is a batch of its own."""
+    for number, event in enumerate(events):
+        if event.kind is EventKind.ADOPTION:
+            return events[: max(1, number)]
+    return events
+
+
+def write_adoption(
+    projects_path: Path, database_path: Path, writer: ArchiveWriter, project: Project, event: OutboxEvent, at: Micros
+) -> SealedCommit:
+    """One commit. Repeated after a crash it finds what was done and goes on."""
+    slug = event.snapshot["source"]
+    source = None if slug is None else _set_aside(projects_path, slug)
+    with open_artifacts(database_path) as artifacts:
+
+        def render(put: Put) -> None:
+            def pass_on(_: ProjectId, path: str, content: bytes | None) -> None:
+                put(path, content)
+
+            ArtifactFiles(artifacts, pass_on, _silent, only=project.id).run()
+
+        return writer.rewrite(render, commit_text([event]), at, source=source)
+
+
+def _set_aside(projects_path: Path, slug: str) -> Path:
+    """Where the adopted archive, or the link to it, lies from now on: whole, and no project's."""
+    place, aside = projects_path / slug, projects_path.parent / ADOPTED_FOLDER / slug
+    if place.is_symlink() or place.exists():
+        aside.parent.mkdir(exist_ok=True, mode=0o700)
+        place.rename(aside)
+        sync(aside.parent)
+        sync(projects_path)
+    (projects_path / snapshot_name(slug)).unlink(missing_ok=True)
+    if not Repository(aside).exists():
+        raise AdoptedGone(
+            f"The archive of the adopted project {slug} is neither at {place} nor at {aside}.",
+            hint=f"Put it back to {aside}: it is then gone on with by itself.",
+            data={"path": str(aside)},
+        )
+    return aside
+
+
+def _silent(done: int, total: int) -> None:
+    """Nobody watches."""
