@@ -40,8 +40,10 @@ from mcp_agent_mail.features.identity.resources import identity_resources
 from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.features.identity.tools import identity_tools
 from mcp_agent_mail.features.introspection.locks import KnownLock
+from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.introspection.resources import introspection_resources
 from mcp_agent_mail.features.introspection.service import IntrospectionService, Rights
+from mcp_agent_mail.features.introspection.tool_log import ToolLog
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.features.messaging.resources import messaging_resources
 from mcp_agent_mail.features.messaging.service import MessagingService
@@ -109,7 +111,7 @@ class Services:
     archiving: ArchivingService
     upkeep: HealthService
     activity: Activity
-    usage: Usage
+    recording: Recording
     leases: LeaseServices
     workers: Workers
     tools: ToolTable = field(init=False)
@@ -125,6 +127,7 @@ class Services:
     def wake(self) -> None:
         """A stop begins: whoever waits is told, so that the last answers can go out."""
         self.leases.reservations.wake()
+        self.recording.start()
 
     async def close(self, *, timeout_s: float) -> None:
         """Write what is only in memory, then let the archiver commit what is pending for at most `timeout_s`."""
@@ -136,6 +139,7 @@ class Services:
         await self.archiving.stop(timeout_s)
 
 
+        await self.recording.stop()
 def build_services(
     settings: Settings,
     store: Store,
@@ -187,14 +191,14 @@ def build_services(
         archiving=archiving,
         upkeep=upkeep,
         activity=activity,
-        usage=Usage(clock=clock),
+        recording=_recording(settings, store, clock),
         leases=leases,
         workers=workers,
     )
     tables = Tables(store, identities)
     services.tools = tables.tools(_tools(services))
     introspection = IntrospectionService(
-        services.usage,
+        services.recording,
         tools=services.tools.specs(),
         rights=_rights(store),
         locks=_locks(settings, archiving),
@@ -286,6 +290,13 @@ def _rights(store: Store) -> Rights:
 def _locks(settings: Settings, archiving: ArchivingService) -> list[KnownLock]:
     store_lock = settings.storage_root / STORE_LOCK
     return [
+def _recording(settings: Settings, store: Store, clock: Clock) -> Recording:
+    usage = Usage(clock=clock)
+    interval_s = settings.tool_metrics_emit_interval_seconds
+    tool_log = ToolLog(usage, interval_s=interval_s) if settings.tool_metrics_emit_enabled else None
+    return Recording(usage=usage, queries=store.queries, tool_log=tool_log)
+
+
         KnownLock(path=store_lock, category="store", owner_pid=lambda: _owner_pid(settings.storage_root)),
         KnownLock(
             path=settings.storage_root / ARCHIVE_LOCK,

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.setting_checks import OTEL_EXPORTER
 from mcp_agent_mail.core.setting_names import FORMER, LATER, WITHOUT_EFFECT
 from mcp_agent_mail.core.settings import Secret, SettingsError
 from tests.core.machine import TOKEN, Machine
@@ -53,9 +55,7 @@ def test_a_name_given_twice_is_a_notice(machine: Machine) -> None:
     assert [(notice.name, notice.place) for notice in loaded.notices] == [("HTTP_PORT", f"{path}:2")]
 
 
-@pytest.mark.parametrize(
-    "name", sorted(LATER - {"HTTP_JWT_ENABLED", "OTEL_SERVICE_NAME", "OTEL_EXPORTER_OTLP_ENDPOINT"})
-)
+@pytest.mark.parametrize("name", sorted(LATER - {"HTTP_JWT_ENABLED"}))
 def test_a_setting_of_a_part_not_built_yet_is_a_notice(name: str, machine: Machine) -> None:
     assert machine.notices(**{name: "1"}) == [("notice", name)]
 
@@ -152,3 +152,32 @@ def test_fixtures_for_testers_are_refused_beyond_loopback(machine: Machine) -> N
     mistakes = machine.mistakes(HTTP_HOST="192.0.2.7", HTTP_BEARER_TOKEN=TOKEN, TEST_FIXTURES_ENABLED="true")
 
     assert [mistake.name for mistake in mistakes] == ["TEST_FIXTURES_ENABLED"]
+
+
+COLLECTOR = "http://127.0.0.1:4318"
+
+
+def test_spans_without_the_extra_are_a_mistake_that_says_how_to_install_it(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, OTEL_EXPORTER.rpartition(".")[0], None)  # type: ignore[arg-type]  # as Python has it
+
+    (mistake,) = machine.mistakes(HTTP_OTEL_ENABLED="true", OTEL_EXPORTER_OTLP_ENDPOINT=COLLECTOR)
+
+    assert (mistake.name, mistake.hint) == (
+        "HTTP_OTEL_ENABLED",
+        "Install what it needs: pip install 'mcp-agent-mail[otel]'.",
+    )
+
+
+def test_spans_without_a_collector_are_a_mistake(machine: Machine) -> None:
+    mistakes = machine.mistakes(HTTP_OTEL_ENABLED="true")
+
+    assert "false, or OTEL_EXPORTER_OTLP_ENDPOINT set" in [mistake.expected for mistake in mistakes]
+
+
+def test_a_collectors_address_of_another_form_is_a_mistake_only_with_spans(machine: Machine) -> None:
+    assert machine.settings(OTEL_EXPORTER_OTLP_ENDPOINT="localhost:4317").http_otel_enabled is False
+    mistakes = machine.mistakes(HTTP_OTEL_ENABLED="true", OTEL_EXPORTER_OTLP_ENDPOINT="localhost:4317")
+
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT" in [mistake.name for mistake in mistakes]

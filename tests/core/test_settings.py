@@ -95,6 +95,13 @@ def test_with_nothing_given_every_setting_has_its_default(machine: Machine) -> N
         agent_name=None,
         agent_mail_guard_mode="block",
         agent_mail_guard_require_name=False,
+        instrumentation_enabled=False,
+        instrumentation_slow_query_ms=250,
+        tool_metrics_emit_enabled=False,
+        tool_metrics_emit_interval_seconds=60,
+        http_otel_enabled=False,
+        otel_service_name="mcp-agent-mail",
+        otel_exporter_otlp_endpoint=None,
         agent_mail_guard_on_error="warn",
         agent_mail_bypass=False,
     )
@@ -173,6 +180,13 @@ _GOOD: dict[str, tuple[str, object]] = {
 
 _BAD = [
     ("APP_ENVIRONMENT", "two words"),
+    "INSTRUMENTATION_ENABLED": ("y", True),
+    "INSTRUMENTATION_SLOW_QUERY_MS": ("1", 1),
+    "TOOL_METRICS_EMIT_ENABLED": ("y", True),
+    "TOOL_METRICS_EMIT_INTERVAL_SECONDS": ("5", 5),
+    "HTTP_OTEL_ENABLED": ("off", False),
+    "OTEL_SERVICE_NAME": ("our mail/eu", "our mail/eu"),
+    "OTEL_EXPORTER_OTLP_ENDPOINT": ("http://[::1]:4318", "http://[::1]:4318"),
     ("STORAGE_ROOT", "~root/x"),
     ("STORAGE_ROOT", "/dev/null"),
     ("DATABASE_URL", "postgresql://u:p@db/mail"),
@@ -273,6 +287,13 @@ def test_the_tables_of_good_and_bad_values_cover_every_row() -> None:
 def test_a_good_value_is_understood(name: str, machine: Machine) -> None:
     text, expected = _GOOD[name]
 
+    ("INSTRUMENTATION_ENABLED", "often"),
+    ("INSTRUMENTATION_SLOW_QUERY_MS", "0"),
+    ("TOOL_METRICS_EMIT_ENABLED", "often"),
+    ("TOOL_METRICS_EMIT_INTERVAL_SECONDS", "4"),
+    ("HTTP_OTEL_ENABLED", "often"),
+    ("OTEL_SERVICE_NAME", "two\nlines"),
+    ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://one\ttwo"),
     settings = machine.settings(**{name: text})
 
     assert getattr(settings, name.lower()) == expected

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from mcp_agent_mail.core import setting_names as names
-from mcp_agent_mail.core.setting_kinds import BOOL, Around, BadValue, Secret, is_loopback
+from mcp_agent_mail.core.setting_kinds import BOOL, URL, Around, BadValue, Secret, is_loopback
 from mcp_agent_mail.core.setting_sources import DEFAULT, ENVIRONMENT, Findings, Given, Sources
 
 SHORTEST_GOOD_TOKEN = 16
@@ -17,6 +17,7 @@ _EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104  # compared with, no
 
 def check_together(values: Mapping[str, object], givens: Mapping[str, Given], findings: Findings) -> None:
     """Cross-checks. A check is left out when one of its settings is a mistake already."""
+    _check_spans(values, givens, findings)
     at_fault = {mistake.name for mistake in findings.mistakes}
     if at_fault & {"HTTP_HOST", "HTTP_BEARER_TOKEN", "AGENT_AUTH", "HTTP_ALLOWED_HOSTS", "HOST"}:
         return
@@ -43,6 +44,37 @@ def check_together(values: Mapping[str, object], givens: Mapping[str, Given], fi
     if host in _EVERY_ADDRESS and "HTTP_ALLOWED_HOSTS" not in givens:
         message = "Requests under this machine's other names are refused until they are listed here."
         findings.warning("HTTP_ALLOWED_HOSTS", message, DEFAULT)
+
+
+OTEL_EXPORTER = "opentelemetry.exporter.otlp.proto.http"
+
+
+def _check_spans(values: Mapping[str, object], givens: Mapping[str, Given], findings: Findings) -> None:
+    """Whoever switches spans on expects to see some: a server that cannot send them does not start."""
+    if not values.get("HTTP_OTEL_ENABLED"):
+        return
+    given = givens["HTTP_OTEL_ENABLED"]
+    if not _is_installed(OTEL_EXPORTER):
+        hint = "Install what it needs: pip install 'mcp-agent-mail[otel]'."
+        findings.mistake(given, "false, or the extra `otel` installed", hint)
+    endpoint = values.get("OTEL_EXPORTER_OTLP_ENDPOINT")
+    if endpoint is None:
+        hint = "Set it to your collector, such as http://127.0.0.1:4318."
+        findings.mistake(given, "false, or OTEL_EXPORTER_OTLP_ENDPOINT set", hint)
+        return
+    try:
+        URL.parse(str(endpoint), Around(folder=given.folder, home=given.folder))
+    except BadValue as bad:
+        findings.mistake(givens["OTEL_EXPORTER_OTLP_ENDPOINT"], URL.expected, str(bad))
+
+
+def _is_installed(module: str) -> bool:
+    from importlib.util import find_spec  # noqa: PLC0415  # only who wants spans pays
+
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def check_names(sources: Sources, findings: Findings) -> None:

@@ -192,6 +192,11 @@ WORD = matching("word", r"[A-Za-z0-9_.-]{1,64}", "a word of letters, digits, `_`
 AGENT_NAME = matching("name", r"[A-Za-z][A-Za-z0-9_-]{0,63}", "a letter, then letters, digits, `_` or `-`, at most 64")
 
 
+LINE = matching("text", r"[^\x00-\x1f\x7f]{1,200}", "one line of text, at most 200 characters")
+
+UUID = matching("UUID", r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}", "a UUID, as `uuidgen` prints it")
+
+
 def _git_identity(text: str, _: Around) -> str:
     _refuse_control_characters(text)
     if "<" in text or ">" in text:
@@ -287,12 +292,27 @@ def _hosts(text: str, _: Around) -> tuple[str, ...]:
 HOSTS = Kind(label="list", expected="host names with commas between them", parse=_hosts)
 
 
+def _globs(text: str, _: Around) -> tuple[str, ...]:
+    _refuse_control_characters(text)
+    return tuple(dict.fromkeys(item.strip() for item in text.split(",") if item.strip()))
+
+
+GLOBS = Kind(label="list", expected="patterns with *, ? and [] with commas between them", parse=_globs)
+
+
 def _http_url(text: str, _: Around) -> str:
     if not re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", text, re.IGNORECASE):
         raise BadValue("Leave out what follows the path.")
     return text
 
 
+def _shared_url(text: str, _: Around) -> str:
+    """Other programs read the name too, and know other forms: whether it is a URL for us is asked where it is used."""
+    _refuse_control_characters(text)
+    return text
+
+
+SHARED_URL = Kind(label="URL", expected="a URL that begins with http:// or https://", parse=_shared_url)
 URL = Kind(label="URL", expected="a URL that begins with http:// or https://", parse=_http_url)
 
 

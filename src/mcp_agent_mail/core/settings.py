@@ -107,6 +107,13 @@ class Settings:
     agent_mail_agent_token: Secret | None
     agent_mail_project: str | None
     agent_name: str | None
+    instrumentation_enabled: bool
+    instrumentation_slow_query_ms: int
+    tool_metrics_emit_enabled: bool
+    tool_metrics_emit_interval_seconds: int
+    http_otel_enabled: bool
+    otel_service_name: str
+    otel_exporter_otlp_endpoint: str | None
     agent_mail_guard_mode: str
     agent_mail_guard_require_name: bool
     agent_mail_guard_on_error: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastmcp import FastMCP
 
@@ -21,9 +21,20 @@ from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.metrics import PATH as METRICS
 from mcp_agent_mail.server.metrics import MetricsPage
 
+if TYPE_CHECKING:
+    from mcp_agent_mail.server.tracing import CallTracer
 
-def build_http_app(settings: Settings, services: Services, *, operator_token: str) -> HttpApp:
-    calls = Calls(services.tools, services.resources, log_calls=settings.tools_log_enabled, usage=services.usage)
+
+def build_http_app(
+    settings: Settings, services: Services, *, operator_token: str, tracer: CallTracer | None = None
+) -> HttpApp:
+    calls = Calls(
+        services.tools,
+        services.resources,
+        log_calls=settings.tools_log_enabled,
+        usage=services.recording.usage,
+        tracer=tracer,
+    )
     guard = GuardDoor(services.guarding, services.identity.caller)
     token = settings.http_bearer_token
     gate = Gate(
@@ -39,9 +50,10 @@ def build_http_app(settings: Settings, services: Services, *, operator_token: st
         HttpOptions(
             http_path=settings.http_path,
             log_requests=settings.http_request_log_enabled,
+            reads_trace=calls.are_traced,
             connections=connections_of(settings),
             routes={
-                METRICS: MetricsPage(services.usage, services.archiving.status).answer,
+                METRICS: MetricsPage(services.recording, services.archiving.status).answer,
                 CHECK: guard.check,
                 EVENTS: guard.record,
             },

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mcp_agent_mail.core.errors import AgentMailError, Internal
 from mcp_agent_mail.core.resources import ResourceTable
@@ -18,16 +19,25 @@ from mcp_agent_mail.core.tools import Credentials, Json, ToolTable
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.server.connection import NO_WISHES, Wishes
 
+if TYPE_CHECKING:
+    from mcp_agent_mail.server.tracing import CallTracer
+
 logger = logging.getLogger("mcp_agent_mail.server")
+
+_UNKNOWN = "(unknown)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestFacts:
-    """What a call needs to know of the HTTP request that brought it."""
+    """What a call needs to know of the HTTP request that brought it.
+
+    `trace` is the caller's span by W3C (`traceparent`, `tracestate`), read where spans are on only.
+    """
 
     credentials: Credentials
     request_id: str
     wishes: Wishes = NO_WISHES
+    trace: Mapping[str, str] | None = None
 
 
 def masked(error: Exception, *, what: str, request_id: str) -> Internal:
@@ -44,15 +54,30 @@ class Calls:
     """Runs the tables. Raises nothing but AgentMailError (and cancellation)."""
 
     def __init__(
-        self, tools: ToolTable, resources: ResourceTable, *, log_calls: bool = False, usage: Usage | None = None
+        self,
+        tools: ToolTable,
+        resources: ResourceTable,
+        *,
+        log_calls: bool = False,
+        usage: Usage | None = None,
+        tracer: CallTracer | None = None,
     ) -> None:
         self.tools = tools
         self.resources = resources
         self._log_calls = log_calls
         self._usage = usage
+        self._tracer = tracer
+
+    @property
+    def are_traced(self) -> bool:
+        return self._tracer is not None
 
     async def run_tool(self, name: str, arguments: Mapping[str, Json], facts: RequestFacts) -> Json:
+        running: Awaitable[Json]
         running = self._guard(self.tools.run(name, arguments, facts.credentials), f"tool {name:.100}", facts)
+        if self._tracer is not None:
+            target = name if name in self.tools else _UNKNOWN
+            running = self._tracer.run("tools/call", target, running, via=facts.credentials.via, trace=facts.trace)
         if self._usage is None or name not in self.tools:
             return await running
         started, failed = time.perf_counter(), True
@@ -64,8 +89,19 @@ class Calls:
             _note(self._usage, name, time.perf_counter() - started, failed=failed, arguments=arguments)
 
     async def read_resource(self, uri: str, facts: RequestFacts) -> Json:
-        running = self.resources.read(uri, facts.credentials)
-        return await self._guard(running, f"resource {uri.partition('?')[0]:.200}", facts)
+        running: Awaitable[Json] = self.resources.read(uri, facts.credentials)
+        running = self._guard(running, f"resource {uri.partition('?')[0]:.200}", facts)
+        if self._tracer is not None:
+            target = self._template_of(uri)
+            running = self._tracer.run("resources/read", target, running, via=facts.credentials.via, trace=facts.trace)
+        return await running
+
+    def _template_of(self, uri: str) -> str:
+        """The resource's URI as it is declared: filled in, it names projects and agents."""
+        try:
+            return self.resources.match(uri)[0].uri
+        except AgentMailError:
+            return _UNKNOWN
 
     async def _guard(self, running: Awaitable[Json], what: str, facts: RequestFacts) -> Json:
         if self._log_calls:

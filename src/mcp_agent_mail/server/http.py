@@ -28,6 +28,7 @@ from mcp_agent_mail.server.mcp import FACTS
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.replies import send_detail, send_value
 from mcp_agent_mail.server.rpc import PREFIX, Rpc
+from mcp_agent_mail.server.trace_context import read_trace
 
 logger = logging.getLogger("mcp_agent_mail.http")
 
@@ -47,10 +48,14 @@ Route = Callable[[Scope, RequestFacts, Receive, Send], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpOptions:
-    """`http_path` is one more path for MCP beside `MCP_PATHS`; `routes` are whole paths, protected as `/rpc` is."""
+    """`http_path` is one more path for MCP beside `MCP_PATHS`; `routes` are whole paths, protected as `/rpc` is.
+
+    `reads_trace` takes over the span that a request names as its parent.
+    """
 
     http_path: str = MCP_PATHS[0]
     log_requests: bool = False
+    reads_trace: bool = False
     connections: Connections = field(default_factory=lambda: Connections(Profiles()))
     routes: Mapping[str, Route] = field(default_factory=dict)
 
@@ -75,6 +80,7 @@ class HttpApp:
         self._mcp_paths = both_forms((*MCP_PATHS, options.http_path))
         self._is_ready = is_ready
         self._log_requests = options.log_requests
+        self._reads_trace = options.reads_trace
         self._id_prefix = secrets.token_hex(3)
         self._ids = itertools.count(1)
 
@@ -126,7 +132,8 @@ class HttpApp:
         except InvalidInput as unknown:
             await send_detail(send, 400, f"{unknown.message} {unknown.hint}")
             return
-        facts = RequestFacts(credentials=credentials, request_id=request_id, wishes=wishes)
+        trace = read_trace(headers) if self._reads_trace else None
+        facts = RequestFacts(credentials=credentials, request_id=request_id, wishes=wishes, trace=trace)
         if path in self._mcp_paths:
             scope[FACTS] = facts
             await self._endpoint.answer(scope, headers, receive, send)

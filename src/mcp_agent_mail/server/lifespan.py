@@ -14,10 +14,11 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.bootstrap import Services, build_services
@@ -28,7 +29,12 @@ from mcp_agent_mail.server.listener import base_url, open_listener
 from mcp_agent_mail.server.log_bound import bounded_log
 from mcp_agent_mail.server.operator_token import operator_token_file
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.instrumentation import QueryFigures
+from mcp_agent_mail.store.instrumented import InstrumentedStore
 from mcp_agent_mail.store.lock import StoreLock
+
+if TYPE_CHECKING:
+    from mcp_agent_mail.server.tracing import CallTracer
 
 logger = logging.getLogger("mcp_agent_mail.server")
 
@@ -65,7 +71,7 @@ async def run_server(settings: Settings, announce: Announce, faults: Faults = NO
         running = _running(settings, listener)
         operator_token = stack.enter_context(operator_token_file(settings.storage_root))
         reach(FailPoint.START)
-        store = await stack.enter_async_context(Store(settings.database_path, reach=reach, echo=settings.database_echo))
+        store = await stack.enter_async_context(_store(settings, reach))
         reach(FailPoint.START)
         services = build_services(
             settings,
@@ -84,6 +90,27 @@ async def run_server(settings: Settings, announce: Announce, faults: Faults = NO
             _start_services(services)
 
         await _serve_http(settings, services, operator_token, listener, started, stopping)
+
+
+def _store(settings: Settings, reach: Reach) -> Store:
+    if not settings.instrumentation_enabled:
+        return Store(settings.database_path, reach=reach, echo=settings.database_echo)
+    queries = QueryFigures(slow_ms=settings.instrumentation_slow_query_ms)
+    return InstrumentedStore(settings.database_path, queries, reach=reach, echo=settings.database_echo)
+
+
+@asynccontextmanager
+async def _spans(settings: Settings) -> AsyncIterator[CallTracer | None]:
+    """What makes spans, while it is open; None where they are off, without importing what would make them."""
+    if not settings.http_otel_enabled:
+        yield None
+        return
+    from mcp_agent_mail.server.tracing import opened_tracer  # noqa: PLC0415  # an extra, and slow to import
+
+    endpoint = settings.otel_exporter_otlp_endpoint
+    assert endpoint is not None, "the settings see to it"
+    async with opened_tracer(service_name=settings.otel_service_name, endpoint=endpoint) as tracer:
+        yield tracer
 
 
 class _Stopping:
@@ -112,13 +139,14 @@ async def _serve_http(
     from mcp_agent_mail.server.assembly import build_http_app  # noqa: PLC0415
     from mcp_agent_mail.server.web_server import WebServer  # noqa: PLC0415
 
-    app = build_http_app(settings, services, operator_token=operator_token)
-
     def on_stopping() -> None:
         stopping.begin()
         services.wake()
 
-    async with app.opened():
+    async with AsyncExitStack() as stack:
+        tracer = await stack.enter_async_context(_spans(settings))
+        app = build_http_app(settings, services, operator_token=operator_token, tracer=tracer)
+        await stack.enter_async_context(app.opened())
         server = WebServer(
             app,
             grace_s=settings.shutdown_timeout_seconds * REQUESTS_SHARE,

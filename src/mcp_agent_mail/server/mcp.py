@@ -30,6 +30,7 @@ from mcp_agent_mail.core.tools import Credentials, ToolSpec, UnknownTool
 from mcp_agent_mail.server.calls import Calls, RequestFacts
 from mcp_agent_mail.server.connection import Wishes
 from mcp_agent_mail.server.formats import of_uri, take_argument
+from mcp_agent_mail.server.trace_context import with_meta
 from mcp_agent_mail.server.wire import (
     error_object,
     resource_error_code,
@@ -202,6 +203,8 @@ async def _call_tool(calls: Calls, ctx: Context, _params: RawParams) -> HandlerR
     params = ctx.params or {}
     name = params["name"]
     facts = _facts(ctx)
+    if calls.are_traced:
+        facts = with_meta(facts, params)
     try:
         _require_shown(name, facts.wishes)
         arguments, output = take_argument(params.get("arguments") or {}, facts.wishes.output)
@@ -224,6 +227,8 @@ async def _read_resource(calls: Calls, ctx: Context, _params: RawParams) -> Hand
     uri = str((ctx.params or {})["uri"])
     try:
         facts = _facts(ctx)
+        if calls.are_traced:
+            facts = with_meta(facts, ctx.params or {})
         output = of_uri(uri, facts.wishes.output)
         return resource_result(uri, await calls.read_resource(uri, facts), output)
     except AgentMailError as error:

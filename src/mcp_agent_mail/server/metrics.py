@@ -1,4 +1,7 @@
-"""`GET /metrics`: the server's figures for Prometheus. Labels are names of tools, never of agents or projects."""
+"""`GET /metrics`: the server's figures for Prometheus.
+
+Labels are names of tools and of our own functions, never of agents or projects.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,11 @@ from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.features.archiving.service import ArchiveStatus
-from mcp_agent_mail.features.introspection.usage import BOUNDS_S, ToolFigures, Usage
+from mcp_agent_mail.features.introspection.recording import Recording
+from mcp_agent_mail.features.introspection.usage import BOUNDS_S, ToolFigures
 from mcp_agent_mail.server.calls import RequestFacts
 from mcp_agent_mail.server.replies import send_text, send_value
+from mcp_agent_mail.store.instrumentation import QueryFigures
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -26,8 +31,8 @@ _EVERY = 2
 
 
 class MetricsPage:
-    def __init__(self, usage: Usage, archive: Callable[[], ArchiveStatus]) -> None:
-        self._usage = usage
+    def __init__(self, recording: Recording, archive: Callable[[], ArchiveStatus]) -> None:
+        self._recording = recording
         self._archive = archive
         self._registry: CollectorRegistry | None = None
 
@@ -46,7 +51,7 @@ class MetricsPage:
         registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
-        registry.register(_Figures(self._usage, self._archive))
+        registry.register(_Figures(self._recording, self._archive))
         return registry
 
     def _render(self, registry: CollectorRegistry) -> str:
@@ -58,8 +63,8 @@ class MetricsPage:
 class _Figures:
     """What Prometheus' library asks for at each scrape."""
 
-    def __init__(self, usage: Usage, archive: Callable[[], ArchiveStatus]) -> None:
-        self._usage = usage
+    def __init__(self, recording: Recording, archive: Callable[[], ArchiveStatus]) -> None:
+        self._recording = recording
         self._archive = archive
 
     def describe(self) -> list[Metric]:
@@ -72,7 +77,9 @@ class _Figures:
         info = InfoMetricFamily(f"{_PREFIX}_build", "The version that runs.")
         info.add_metric([], {"version": __version__})
         yield info
-        yield from _of_tools(self._usage.tools())
+        yield from _of_tools(self._recording.usage.tools())
+        if self._recording.queries is not None:
+            yield from _of_queries(self._recording.queries)
         yield from _of_archive(self._archive())
 
 
@@ -100,6 +107,25 @@ def _buckets(figures: ToolFigures) -> list[tuple[str, float]]:
         if index % _EVERY == 0:
             buckets.append((f"{bound:.6g}", seen))
     return [*buckets, ("+Inf", figures.calls)]
+
+
+def _of_queries(queries: QueryFigures) -> Iterator[Metric]:
+    from prometheus_client.core import CounterMetricFamily  # noqa: PLC0415
+
+    labels = ["kind", "function"]
+    runs = CounterMetricFamily(f"{_PREFIX}_store_runs", "Reads and units of work.", labels=labels)
+    statements = CounterMetricFamily(f"{_PREFIX}_store_statements", "SQL statements that they ran.", labels=labels)
+    seconds = CounterMetricFamily(f"{_PREFIX}_store_seconds", "How long they took in all.", labels=labels)
+    slow = CounterMetricFamily(
+        f"{_PREFIX}_store_slow", "How many took INSTRUMENTATION_SLOW_QUERY_MS or longer.", labels=labels
+    )
+    for figures in queries.functions():
+        of = [figures.kind, figures.function]
+        runs.add_metric(of, figures.runs)
+        statements.add_metric(of, figures.statements)
+        seconds.add_metric(of, figures.total_s)
+        slow.add_metric(of, figures.slow)
+    yield from (runs, statements, seconds, slow)
 
 
 def _of_archive(status: ArchiveStatus) -> Iterator[Metric]:

@@ -32,8 +32,8 @@ def _tooling(service: IntrospectionService) -> list[ResourceSpec]:
         return schemas.show_schemas(service.tools(), service.clock())
 
     async def metrics() -> Json:
-        """Calls, errors and durations per tool since the server's start."""
-        return schemas.show_metrics(service.tools(), service.usage, service.clock())
+        """Calls, errors and durations per tool since the server's start; and what queries cost, where counted."""
+        return schemas.show_metrics(service.tools(), service.recording, service.clock())
 
     async def locks() -> Json:
         """The locks of the store and the archives, and who holds them."""

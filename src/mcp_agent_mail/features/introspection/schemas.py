@@ -13,9 +13,12 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.introspection.catalogue import CLUSTERS, PLAYBOOKS
 from mcp_agent_mail.features.introspection.guidance import capability
 from mcp_agent_mail.features.introspection.locks import LockState
+from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.introspection.usage import RecentCall, Usage
+from mcp_agent_mail.store.instrumentation import FunctionFigures, QueryFigures
 
 METRICS_URI = "resource://tooling/metrics"
+MAX_FUNCTIONS_SHOWN = 100
 OUTPUT_FORMATS: dict[str, Json] = {
     "default": "json",
     "tool_param": "format",
@@ -87,8 +90,33 @@ def _schema(spec: ToolSpec) -> Json:
     }
 
 
-def show_metrics(specs: Sequence[ToolSpec], usage: Usage, now: Micros) -> Json:
-    return {"generated_at": iso(now), "tools": [_metrics(spec, usage) for spec in specs]}
+def show_metrics(specs: Sequence[ToolSpec], recording: Recording, now: Micros) -> Json:
+    return {
+        "generated_at": iso(now),
+        "tools": [_metrics(spec, recording.usage) for spec in specs],
+        "queries": _queries(recording.queries),
+    }
+
+
+def _queries(queries: QueryFigures | None) -> Json:
+    """By function, the costliest first; `enabled` is false where nothing is counted."""
+    if queries is None:
+        return {"enabled": False, "slow_query_ms": None, "functions": []}
+    functions = [_query(figures) for figures in queries.functions()[:MAX_FUNCTIONS_SHOWN]]
+    return {"enabled": True, "slow_query_ms": queries.slow_ms, "functions": functions}
+
+
+def _query(figures: FunctionFigures) -> Json:
+    return {
+        "kind": figures.kind,
+        "function": figures.function,
+        "runs": figures.runs,
+        "statements": figures.statements,
+        "most_statements": figures.most_statements,
+        "total_ms": _ms(figures.total_s),
+        "longest_ms": _ms(figures.longest_s),
+        "slow": figures.slow,
+    }
 
 
 def _metrics(spec: ToolSpec, usage: Usage) -> Json:

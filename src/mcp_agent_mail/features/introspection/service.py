@@ -13,7 +13,8 @@ from mcp_agent_mail.domain.caller import Caller, require_to_read_mail
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.introspection.guidance import capability
 from mcp_agent_mail.features.introspection.locks import KnownLock, LockState, look_at
-from mcp_agent_mail.features.introspection.usage import RecentCall, Usage
+from mcp_agent_mail.features.introspection.recording import Recording
+from mcp_agent_mail.features.introspection.usage import RecentCall
 
 MAX_ENTRIES = 1_000
 
@@ -46,14 +47,14 @@ class IntrospectionService:
 
     def __init__(
         self,
-        usage: Usage,
+        recording: Recording,
         *,
         tools: Sequence[ToolSpec],
         rights: Rights,
         locks: Sequence[KnownLock],
         clock: Clock,
     ) -> None:
-        self.usage = usage
+        self.recording = recording
         self.clock = clock
         self._tools = [spec for spec in tools if not spec.operator_only]
         self._rights = rights
@@ -87,7 +88,7 @@ class IntrospectionService:
         named = agent.strip().lower() if agent is not None else None
         projects: dict[str, Project | None] = {}
         chosen: list[tuple[RecentCall, Project | None]] = []
-        for call in self.usage.recent(since):
+        for call in self.recording.usage.recent(since):
             found = self._project_of(call, projects)
             of_agent = named is None or (call.agent or "").lower() == named
             of_project = project is None or (found is not None and wanted is not None and found.id == wanted.id)

@@ -31,6 +31,15 @@ class ToolFigures:
     total_s: float = 0.0
     counts: list[int] = field(default_factory=lambda: [0] * (BUCKETS + 1))
 
+    def since(self, earlier: ToolFigures) -> ToolFigures:
+        """What has come after `earlier`, a copy of these figures."""
+        return ToolFigures(
+            calls=self.calls - earlier.calls,
+            errors=self.errors - earlier.errors,
+            total_s=self.total_s - earlier.total_s,
+            counts=[now - then for now, then in zip(self.counts, earlier.counts, strict=True)],
+        )
+
     def quantile_s(self, share: float) -> float | None:
         """The duration that `share` of the calls stayed within, within its bucket by the middle; None without calls."""
         if not self.calls:

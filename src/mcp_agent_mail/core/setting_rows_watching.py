@@ -1,0 +1,59 @@
+"""The settings of what a server tells of its own work: counts, lines, spans. Standard library only."""
+
+from __future__ import annotations
+
+from mcp_agent_mail.core import setting_kinds as kinds
+from mcp_agent_mail.core.setting_row import Row
+
+WATCHING_ROWS = (
+    Row(
+        name="INSTRUMENTATION_ENABLED",
+        kind=kinds.BOOL,
+        default="false",
+        does="Count and time the SQL statements of every function that reads or writes, and log the slow ones.",
+        group="Watching",
+    ),
+    Row(
+        name="INSTRUMENTATION_SLOW_QUERY_MS",
+        kind=kinds.whole(1, 60_000),
+        default="250",
+        does="From how many milliseconds on a read or a unit of work is logged as slow, never its values.",
+        group="Watching",
+    ),
+    Row(
+        name="TOOL_METRICS_EMIT_ENABLED",
+        kind=kinds.BOOL,
+        default="false",
+        does="Now and then log a line for each tool called meanwhile: calls, errors, durations.",
+        group="Watching",
+    ),
+    Row(
+        name="TOOL_METRICS_EMIT_INTERVAL_SECONDS",
+        kind=kinds.whole(5, 3_600),
+        default="60",
+        does="How long such an interval is.",
+        group="Watching",
+    ),
+    Row(
+        name="HTTP_OTEL_ENABLED",
+        kind=kinds.BOOL,
+        default="false",
+        does="Send an OpenTelemetry span for every tool call and resource read. Needs the extra `otel` and "
+        "OTEL_EXPORTER_OTLP_ENDPOINT.",
+        group="Watching",
+    ),
+    Row(
+        name="OTEL_SERVICE_NAME",
+        kind=kinds.LINE,
+        default="mcp-agent-mail",
+        does="The service's name in spans.",
+        group="Watching",
+    ),
+    Row(
+        name="OTEL_EXPORTER_OTLP_ENDPOINT",
+        kind=kinds.SHARED_URL,
+        default="",
+        does="The collector: OTLP over HTTP, `/v1/traces` below this URL. Looked at with HTTP_OTEL_ENABLED only.",
+        group="Watching",
+    ),
+)

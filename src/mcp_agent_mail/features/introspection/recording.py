@@ -1,0 +1,26 @@
+"""What a running server records of itself, together: calls, queries where they are counted, and the log of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcp_agent_mail.features.introspection.tool_log import ToolLog
+from mcp_agent_mail.features.introspection.usage import Usage
+from mcp_agent_mail.store.instrumentation import QueryFigures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """None is what the settings leave out."""
+
+    usage: Usage
+    queries: QueryFigures | None
+    tool_log: ToolLog | None
+
+    def start(self) -> None:
+        if self.tool_log is not None:
+            self.tool_log.start()
+
+    async def stop(self) -> None:
+        if self.tool_log is not None:
+            await self.tool_log.stop()
