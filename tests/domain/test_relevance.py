@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mcp_agent_mail.domain.relevance import SNIPPET_CHARACTERS, Text, excerpt, first_match, folded, pattern_of, ranked
 from mcp_agent_mail.domain.search import Phrase, read_query, spaced_out
+from mcp_agent_mail.domain.wider_search import Term, terms_of
 
 
 def phrases_of(query: str) -> tuple[Phrase, ...]:
@@ -18,7 +19,7 @@ def phrases_of(query: str) -> tuple[Phrase, ...]:
 
 
 def order(query: str, *texts: Text) -> list[int]:
-    return ranked(texts, phrases_of(query))
+    return ranked(texts, [Term(phrase) for phrase in phrases_of(query)])
 
 
 def test_a_word_in_the_subject_outweighs_words_in_the_body() -> None:
@@ -111,7 +112,9 @@ def test_the_pattern_for_ascii_finds_in_ascii_what_the_full_one_finds(text: str,
 def test_ranking_takes_every_text(query: str, text: str) -> None:
     read = read_query(query)
     if read is not None:
-        assert sorted(ranked([Text(text, query), Text(query, text)], read.phrases)) == [0, 1]
+        texts, terms = [Text(text, query), Text(query, text)], [Term(phrase) for phrase in read.phrases]
+        assert sorted(ranked(texts, terms)) == [0, 1]
+        assert sorted(ranked(texts, terms_of(read) or terms)) == [0, 1]
         first_match(text, read.phrases)
 
 

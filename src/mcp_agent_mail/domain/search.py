@@ -111,12 +111,13 @@ class Query:
     """A query that can find something.
 
     `expression` finds its hits in the index, `in_subject` those with one of its words in the subject;
-    `phrases` are what hits are ranked by.
+    `phrases` are what hits are ranked by. `bare_words`: words side by side, and nothing else, were asked for.
     """
 
     expression: str
     in_subject: str
     phrases: tuple[Phrase, ...]
+    bare_words: tuple[Phrase, ...] = ()
 
 
 class Order(StrEnum):
@@ -176,14 +177,20 @@ class _NotUnderstood(Exception):
 def read_query(text: str) -> Query | None:
     """None when there is nothing to look for: a blank query, `*`, or signs without a word."""
     try:
-        node = _Parser(_tokens(text)).parse()
+        tokens = _tokens(text)
+        node, is_bare = _Parser(tokens).parse(), all(kind == "word" for kind, _ in tokens)
     except _NotUnderstood:
-        node = _literal_words(text)
+        node, is_bare = _literal_words(text), '"' not in text
     if node is None:
         return None
     expression, phrases = _written(node), tuple(dict.fromkeys(_ranked_by(node)))[:MAX_RANKED]
     in_subject = " OR ".join(f"{SUBJECT} : {_quoted(phrase)}" for phrase in phrases)
-    return Query(expression=expression, in_subject=f"({expression}) AND ({in_subject})", phrases=phrases)
+    return Query(
+        expression=expression,
+        in_subject=f"({expression}) AND ({in_subject})",
+        phrases=phrases,
+        bare_words=tuple(dict.fromkeys(_ranked_by(node))) if is_bare else (),
+    )
 
 
 def _literal_words(text: str) -> Node | None:
@@ -345,7 +352,7 @@ def _written(node: Node) -> str:
     """The expression for the index. Everything a caller wrote stands in quotes."""
     match node:
         case Phrase():
-            return f"{_filter(node.columns)} : {'^ ' if node.is_initial else ''}{_quoted(node)}"
+            return written_phrase(node)
         case Near():
             return f"{_filter(node.columns)} : NEAR({' '.join(map(_quoted, node.phrases))}, {node.distance})"
         case Without():
@@ -353,6 +360,10 @@ def _written(node: Node) -> str:
         case Either() | Both():
             between = " OR " if isinstance(node, Either) else " AND "
             return f"({between.join(map(_written, node.parts))})"
+
+
+def written_phrase(phrase: Phrase) -> str:
+    return f"{_filter(phrase.columns)} : {'^ ' if phrase.is_initial else ''}{_quoted(phrase)}"
 
 
 def _filter(columns: frozenset[str]) -> str:

@@ -21,6 +21,7 @@ from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.relevance import Text, excerpt, first_match, ranked, words_of
 from mcp_agent_mail.domain.search import Filters, Hit, Order, Phrase, Query, Reader
 from mcp_agent_mail.domain.threads import root_of_thread
+from mcp_agent_mail.domain.wider_search import ENOUGH, Term, expressions, shown_phrases, terms_of
 
 CANDIDATES = 100
 """So many of the newest hits are ranked; more when more are asked for."""
@@ -28,6 +29,8 @@ SUBJECT_CANDIDATES = 50
 """So many older hits with a word in the subject are ranked too ..."""
 SUBJECT_REACH = 20_000
 """... as far back as this many ids, which bounds how much of the index is walked for them."""
+OTHER_CANDIDATES = 40
+"""So many of the newest hits of each word are ranked when too little holds all words."""
 RANKED_CHARACTERS = 4_096
 """So much of a body is ranked and searched for a snippet."""
 FEW = 200
@@ -148,17 +151,51 @@ async def search(
         else:
             sql = _NEWEST if order is Order.NEWEST else _OLDEST
             rows = await _rows(connection, sql, match, parameters, limit=limit)
-        rows = _in_order(rows, query.phrases, order)[:limit]
-        snippets = await _snippets(connection, rows, query.phrases)
+        terms, others = [Term(phrase) for phrase in query.phrases], list[_Row]()
+        if order is Order.RELEVANCE and query.bare_words and len(rows) < ENOUGH:
+            terms = terms_of(query)
+            others = await _others(connection, terms, reader, parameters | {"ids": few})
+        rows = _in_order(rows, others, terms, order)[:limit]
+        snippets = await _snippets(connection, rows, shown_phrases(terms))
     return [_hit(row, snippets[row.id]) for row in rows]
 
 
-def _in_order(rows: list[_Row], phrases: Sequence[Phrase], order: Order) -> list[_Row]:
-    """`rows` are newest first when `order` is by relevance."""
-    if order is Order.RELEVANCE:
-        texts = [Text(row.subject, row.beginning) for row in rows]
-        return [rows[position] for position in ranked(texts, phrases)]
-    return sorted(rows, key=lambda row: row.id, reverse=order is Order.NEWEST)
+def _in_order(rows: list[_Row], others: list[_Row], terms: Sequence[Term], order: Order) -> list[_Row]:
+    """`rows` hold what was asked for, `others` something like it; both newest first when `order` is by relevance."""
+    if order is not Order.RELEVANCE:
+        return sorted(rows, key=lambda row: row.id, reverse=order is Order.NEWEST)
+    exact = {row.id for row in rows}
+    candidates = rows + [row for row in others if row.id not in exact]
+    texts = [_text(row, is_exact=row.id in exact) for row in candidates]
+    return [candidates[position] for position in ranked(texts, terms)]
+
+
+def _text(row: _Row, *, is_exact: bool) -> Text:
+    return Text(
+        subject=row.subject,
+        body=row.beginning,
+        created_ts=row.created_ts,
+        importance=Importance(row.importance),
+        thread=row.thread_id or str(row.id),
+        is_exact=is_exact,
+    )
+
+
+async def _others(
+    connection: aiosqlite.Connection, terms: Sequence[Term], reader: Reader, parameters: dict[str, object]
+) -> list[_Row]:
+    """The newest hits of at least two of the terms, and of each term: of rare words all, of common ones some."""
+    asked = expressions(terms)
+    among = parameters["ids"] is not None
+    one = _AMONG if among else _NEWEST_IN_MANY if reader.more_projects else _NEWEST
+    parts = [one.replace(":match", f":match{at}").replace(":limit", f":limit{at}") for at in range(len(asked))]
+    matches = {f"match{at}": _within(reader, expression) for at, expression in enumerate(asked)}
+    limits = {f"limit{at}": FEW if among else OTHER_CANDIDATES for at in range(len(asked))}
+    limits["limit0"] = FEW if among else CANDIDATES
+    sql = " UNION ALL ".join(f"SELECT * FROM ({part})" for part in parts)
+    found = await connection.execute_fetchall(sql, parameters | matches | limits)
+    rows = {row.id: row for row in (_Row(*row) for row in found)}
+    return sorted(rows.values(), key=lambda row: row.id, reverse=True)
 
 
 async def _few(connection: aiosqlite.Connection, filters: Filters, parameters: dict[str, object]) -> str | None:

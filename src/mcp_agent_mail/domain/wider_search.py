@@ -1,0 +1,79 @@
+"""What bare words are looked for when too little holds all of them: other forms, some of the words, parts of names.
+
+Bare words are a wish, operators are an order: a query with quotes, signs or operators is never widened.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mcp_agent_mail.domain.search import Phrase, Query, is_unspaced, written_phrase
+from mcp_agent_mail.domain.word_forms import STOP_WORDS, forms_of, stem_of
+
+ENOUGH = 10
+"""Hits of all the words; with fewer, a search for bare words is widened."""
+MAX_TERMS = 6
+"""So many words are looked for one by one. The expression for two of them names each up to MAX_TERMS times."""
+_RUN = 2
+_SINGLE_WORD = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One word of a query: as it was written, its other `forms` (folded, they begin with `stem`), and `names` that
+    hold it in their inside.
+    """
+
+    phrase: Phrase
+    stem: str = ""
+    forms: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+def terms_of(query: Query, names: Sequence[Sequence[str]] = ()) -> list[Term]:
+    """What to look for besides the whole query; nothing when it is not to be widened.
+
+    `names` belong to the bare words in their order. Words that say nothing by themselves are left out.
+    """
+    by_word = dict(zip(query.bare_words, names, strict=False))
+    said = [word for word in query.bare_words if word.text.lower() not in STOP_WORDS] or query.bare_words
+    terms = [_term(word, tuple(by_word.get(word, ()))) for word in said[:MAX_TERMS]]
+    if len(terms) == 1 and not terms[0].names:
+        terms += _runs(terms[0].phrase)
+    return terms
+
+
+def _term(word: Phrase, names: tuple[str, ...]) -> Term:
+    if not _SINGLE_WORD.fullmatch(word.text):
+        return Term(word, names=names)
+    folded = word.text.lower()
+    return Term(word, stem_of(folded), forms_of(folded)[1:], names)
+
+
+def _runs(word: Phrase) -> list[Term]:
+    """The neighbouring pairs of a long run of characters that are written without blanks."""
+    if len(word.text) <= _RUN or not all(is_unspaced(character) for character in word.text):
+        return []
+    pairs = [word.text[at : at + _RUN] for at in range(len(word.text) - 1)]
+    return [Term(Phrase(pair)) for pair in dict.fromkeys(pairs)][: MAX_TERMS - 1]
+
+
+def expressions(terms: Sequence[Term]) -> list[str]:
+    """For the index: at least two of the terms, if there are as many, then each term by itself."""
+    each = [_any_of(term) for term in terms]
+    two = [f"({one} AND ({' OR '.join(each[at:])}))" for at, one in enumerate(each[:-1], start=1)]
+    return [" OR ".join(two), *each] if two else each
+
+
+def _any_of(term: Term) -> str:
+    texts = (*term.forms, *term.names)
+    return f"({' OR '.join(map(written_phrase, (term.phrase, *map(Phrase, texts))))})"
+
+
+def shown_phrases(terms: Sequence[Term]) -> list[Phrase]:
+    """What a snippet is to show: the words as they were asked for, else what stands for them."""
+    names = [Phrase(name) for term in terms for name in term.names]
+    stems = [Phrase(term.stem, is_prefix=True) for term in terms if term.stem]
+    return [*(term.phrase for term in terms), *names, *stems]
