@@ -123,11 +123,11 @@ class Services:
         self.guard_spool.start()
         self.leases.sweeper.start()
         self.workers.start()
+        self.recording.start()
 
     def wake(self) -> None:
         """A stop begins: whoever waits is told, so that the last answers can go out."""
         self.leases.reservations.wake()
-        self.recording.start()
 
     async def close(self, *, timeout_s: float) -> None:
         """Write what is only in memory, then let the archiver commit what is pending for at most `timeout_s`."""
@@ -135,11 +135,11 @@ class Services:
         await self.leases.sweeper.stop()
         await self.workers.stop()
         await self.guard_spool.close()
+        await self.recording.stop()
         await self.activity.close()
         await self.archiving.stop(timeout_s)
 
 
-        await self.recording.stop()
 def build_services(
     settings: Settings,
     store: Store,
@@ -271,6 +271,13 @@ def _resources(services: Services) -> list[ResourceSpec]:
     ]
 
 
+def _recording(settings: Settings, store: Store, clock: Clock) -> Recording:
+    usage = Usage(clock=clock)
+    interval_s = settings.tool_metrics_emit_interval_seconds
+    tool_log = ToolLog(usage, interval_s=interval_s) if settings.tool_metrics_emit_enabled else None
+    return Recording(usage=usage, queries=store.queries, tool_log=tool_log)
+
+
 def _rights(store: Store) -> Rights:
     """What introspection asks of the slices above it."""
 
@@ -290,13 +297,6 @@ def _rights(store: Store) -> Rights:
 def _locks(settings: Settings, archiving: ArchivingService) -> list[KnownLock]:
     store_lock = settings.storage_root / STORE_LOCK
     return [
-def _recording(settings: Settings, store: Store, clock: Clock) -> Recording:
-    usage = Usage(clock=clock)
-    interval_s = settings.tool_metrics_emit_interval_seconds
-    tool_log = ToolLog(usage, interval_s=interval_s) if settings.tool_metrics_emit_enabled else None
-    return Recording(usage=usage, queries=store.queries, tool_log=tool_log)
-
-
         KnownLock(path=store_lock, category="store", owner_pid=lambda: _owner_pid(settings.storage_root)),
         KnownLock(
             path=settings.storage_root / ARCHIVE_LOCK,

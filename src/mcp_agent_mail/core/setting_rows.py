@@ -14,7 +14,6 @@ from mcp_agent_mail.core.setting_rows_projects import PROJECT_ROWS
 from mcp_agent_mail.core.setting_rows_surface import SURFACE_ROWS
 from mcp_agent_mail.core.setting_rows_upkeep import UPKEEP_ROWS
 from mcp_agent_mail.core.setting_rows_watching import WATCHING_ROWS
-from mcp_agent_mail.core.setting_rows_windows import WINDOW_CLIENT_ROWS, WINDOW_ROWS
 
 
 def _allowed_hosts(values: Values) -> tuple[str, ...]:
@@ -357,7 +356,7 @@ ROWS: tuple[Row, ...] = (
     *UPKEEP_ROWS,
     *SURFACE_ROWS,
     *_LOGS,
-    *_CLIENT,
     *WATCHING_ROWS,
+    *_CLIENT,
 )
 CLIENT_ROWS: tuple[Row, ...] = tuple(row for row in ROWS if row.client)

@@ -101,12 +101,6 @@ class Settings:
     log_rich_enabled: bool
     log_json_enabled: bool
     tools_log_enabled: bool
-    agent_mail_env_file: Path | None
-    agent_mail_url: str | None
-    agent_mail_token: Secret | None
-    agent_mail_agent_token: Secret | None
-    agent_mail_project: str | None
-    agent_name: str | None
     instrumentation_enabled: bool
     instrumentation_slow_query_ms: int
     tool_metrics_emit_enabled: bool
@@ -114,6 +108,12 @@ class Settings:
     http_otel_enabled: bool
     otel_service_name: str
     otel_exporter_otlp_endpoint: str | None
+    agent_mail_env_file: Path | None
+    agent_mail_url: str | None
+    agent_mail_token: Secret | None
+    agent_mail_agent_token: Secret | None
+    agent_mail_project: str | None
+    agent_name: str | None
     agent_mail_guard_mode: str
     agent_mail_guard_require_name: bool
     agent_mail_guard_on_error: str
