@@ -1,0 +1,83 @@
+"""The one place where services are made and given to each other: a module for each group of them."""
+
+from __future__ import annotations
+
+from mcp_agent_mail.bootstrap.archives import archiver_settings
+from mcp_agent_mail.bootstrap.identity import identity_service
+from mcp_agent_mail.bootstrap.leases import lease_services
+from mcp_agent_mail.bootstrap.mail import contact_service, messaging_service
+from mcp_agent_mail.bootstrap.projects import archive_places, project_identities
+from mcp_agent_mail.bootstrap.services import Services
+from mcp_agent_mail.bootstrap.tables import resource_table, tool_table
+from mcp_agent_mail.bootstrap.watching import introspection_service, recording
+from mcp_agent_mail.core.clock import Clock, Micros, system_clock
+from mcp_agent_mail.core.failpoints import NO_FAULTS, Faults
+from mcp_agent_mail.core.settings import Settings
+from mcp_agent_mail.domain.windows import DAY
+from mcp_agent_mail.features.archiving.service import ArchivingService
+from mcp_agent_mail.features.guarding.installing import GuardInstallation
+from mcp_agent_mail.features.guarding.service import GuardingService
+from mcp_agent_mail.features.guarding.spool import SpoolDrain
+from mcp_agent_mail.features.identity.activity import Activity
+from mcp_agent_mail.features.identity.windows import WindowService
+from mcp_agent_mail.features.products.service import ProductService
+from mcp_agent_mail.features.projects.service import ProjectService
+from mcp_agent_mail.features.projects.ties import Tables
+from mcp_agent_mail.features.search.service import SearchService
+from mcp_agent_mail.features.summaries.service import SummaryService
+from mcp_agent_mail.features.upkeep.results import ServerPlace
+from mcp_agent_mail.features.upkeep.service import HealthService
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.workers import build_workers
+
+__all__ = ["Services", "archiver_settings", "build_services"]
+
+
+def build_services(
+    settings: Settings,
+    store: Store,
+    *,
+    place: ServerPlace,
+    operator_token: str,
+    clock: Clock = system_clock,
+    faults: Faults = NO_FAULTS,
+) -> Services:
+    """Wire the services over an open store. Starts nothing and imports neither FastMCP nor Git's library."""
+    activity = Activity(store, clock=clock, window_ttl=Micros(settings.mcp_agent_mail_window_ttl_days * DAY))
+    identity = identity_service(settings, store, activity, operator_token=operator_token, clock=clock)
+    identities = project_identities(settings)
+    projects = ProjectService(store, places=archive_places(settings), identities=identities)
+    archiving = ArchivingService(store, archiver_settings(settings, failpoint=faults.archiver), clock=clock)
+    messaging = messaging_service(settings, store, identity, keep_pace=archiving.pace.keep, clock=clock)
+    search = SearchService(store)
+    summaries = SummaryService(store)
+    leases = lease_services(settings, store, identity, activity, clock)
+    workers = build_workers(settings, store, clock=clock)
+    upkeep = HealthService(
+        store, place, clock=clock, archive=archiving, sweep=leases.sweeper.figures, workers=workers.show
+    )
+    guarding = GuardingService(store, clock=clock)
+    services = Services(
+        projects=projects,
+        identity=identity,
+        windows=WindowService(store, activity, clock=clock),
+        guard_installation=GuardInstallation(store),
+        guarding=guarding,
+        guard_spool=SpoolDrain(guarding, settings.storage_root, clock=clock),
+        contacts=contact_service(settings, store, identity, clock),
+        messaging=messaging,
+        search=search,
+        summaries=summaries,
+        products=ProductService(store, summaries),
+        archiving=archiving,
+        upkeep=upkeep,
+        activity=activity,
+        recording=recording(settings, store, clock),
+        leases=leases,
+        workers=workers,
+    )
+    tables = Tables(store, identities)
+    services.tools = tool_table(services, tables)
+    introspection = introspection_service(settings, store, services, clock)
+    services.resources = resource_table(services, tables, introspection)
+    return services

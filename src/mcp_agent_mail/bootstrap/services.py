@@ -1,0 +1,92 @@
+"""All services of a server together: started, woken and closed as one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mcp_agent_mail.core.resources import ResourceTable
+from mcp_agent_mail.core.tools import ToolTable
+from mcp_agent_mail.features.archiving.service import ArchivingService
+from mcp_agent_mail.features.build_slots.service import BuildSlotService
+from mcp_agent_mail.features.contacts.service import ContactService
+from mcp_agent_mail.features.guarding.installing import GuardInstallation
+from mcp_agent_mail.features.guarding.service import GuardingService
+from mcp_agent_mail.features.guarding.spool import SpoolDrain
+from mcp_agent_mail.features.identity.activity import Activity
+from mcp_agent_mail.features.identity.service import IdentityService
+from mcp_agent_mail.features.identity.windows import WindowService
+from mcp_agent_mail.features.introspection.recording import Recording
+from mcp_agent_mail.features.messaging.service import MessagingService
+from mcp_agent_mail.features.products.service import ProductService
+from mcp_agent_mail.features.projects.service import ProjectService
+from mcp_agent_mail.features.reservations.forcing import ForceService
+from mcp_agent_mail.features.reservations.service import ReservationService
+from mcp_agent_mail.features.reservations.staleness import Staleness
+from mcp_agent_mail.features.reservations.sweeping import Sweeper
+from mcp_agent_mail.features.search.service import SearchService
+from mcp_agent_mail.features.summaries.service import SummaryService
+from mcp_agent_mail.features.upkeep.service import HealthService
+from mcp_agent_mail.workers import Workers
+from mcp_agent_mail.workspace.facts import Workspaces
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseServices:
+    """What file reservations and build slots share, and what works with both."""
+
+    workspaces: Workspaces
+    staleness: Staleness
+    reservations: ReservationService
+    sweeper: Sweeper
+    force: ForceService
+    build_slots: BuildSlotService
+
+
+@dataclass(slots=True, kw_only=True)
+class Services:
+    """Everything a server, or a command in its place, works with. `close` comes before the store's.
+
+    The tables come last: they are made of the services.
+    """
+
+    projects: ProjectService
+    identity: IdentityService
+    windows: WindowService
+    guard_installation: GuardInstallation
+    guarding: GuardingService
+    guard_spool: SpoolDrain
+    contacts: ContactService
+    messaging: MessagingService
+    search: SearchService
+    summaries: SummaryService
+    products: ProductService
+    archiving: ArchivingService
+    upkeep: HealthService
+    activity: Activity
+    recording: Recording
+    leases: LeaseServices
+    workers: Workers
+    tools: ToolTable = field(init=False)
+    resources: ResourceTable = field(init=False)
+
+    def start(self) -> None:
+        """Start what works beside the requests: archiver and sweeper. Commands without a server leave it out."""
+        self.archiving.start()
+        self.guard_spool.start()
+        self.leases.sweeper.start()
+        self.workers.start()
+        self.recording.start()
+
+    def wake(self) -> None:
+        """A stop begins: whoever waits is told, so that the last answers can go out."""
+        self.leases.reservations.wake()
+
+    async def close(self, *, timeout_s: float) -> None:
+        """Write what is only in memory, then let the archiver commit what is pending for at most `timeout_s`."""
+        await self.leases.reservations.close()
+        await self.leases.sweeper.stop()
+        await self.workers.stop()
+        await self.guard_spool.close()
+        await self.recording.stop()
+        await self.activity.close()
+        await self.archiving.stop(timeout_s)

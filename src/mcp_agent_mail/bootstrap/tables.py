@@ -1,0 +1,74 @@
+"""Every tool and every resource, in the order in which clients see them."""
+
+from __future__ import annotations
+
+from mcp_agent_mail.bootstrap.services import Services
+from mcp_agent_mail.core.resources import ResourceSpec, ResourceTable
+from mcp_agent_mail.core.tools import ToolSpec, ToolTable
+from mcp_agent_mail.features.archiving.tools import archiving_tools
+from mcp_agent_mail.features.build_slots.tools import build_slot_tools
+from mcp_agent_mail.features.contacts.tools import contact_tools
+from mcp_agent_mail.features.guarding.log_tools import guard_log_tools
+from mcp_agent_mail.features.guarding.tools import guard_tools
+from mcp_agent_mail.features.identity.resources import identity_resources
+from mcp_agent_mail.features.identity.tools import identity_tools
+from mcp_agent_mail.features.identity.window_tools import window_tools
+from mcp_agent_mail.features.introspection.resources import introspection_resources
+from mcp_agent_mail.features.introspection.service import IntrospectionService
+from mcp_agent_mail.features.messaging.resources import messaging_resources
+from mcp_agent_mail.features.messaging.tools import messaging_tools
+from mcp_agent_mail.features.products.resources import product_resources
+from mcp_agent_mail.features.products.tools import product_tools
+from mcp_agent_mail.features.projects.resources import project_resources
+from mcp_agent_mail.features.projects.ties import Tables
+from mcp_agent_mail.features.projects.tools import project_tools
+from mcp_agent_mail.features.reservations.force_tools import force_tools
+from mcp_agent_mail.features.reservations.resources import reservation_resources
+from mcp_agent_mail.features.reservations.tools import reservation_tools
+from mcp_agent_mail.features.search.tools import search_tools
+from mcp_agent_mail.features.summaries.tools import summary_tools
+from mcp_agent_mail.features.upkeep.resources import upkeep_resources
+from mcp_agent_mail.features.upkeep.tools import upkeep_tools
+
+
+def tool_table(services: Services, tables: Tables) -> ToolTable:
+    return tables.tools(_tools(services))
+
+
+def resource_table(services: Services, tables: Tables, introspection: IntrospectionService) -> ResourceTable:
+    ours = introspection_resources(introspection, services.identity.caller)
+    return tables.resources([*_resources(services), *ours])
+
+
+def _tools(services: Services) -> list[ToolSpec]:
+    """Every tool, in the order in which clients see them."""
+    caller = services.identity.caller
+    return [
+        *upkeep_tools(services.upkeep),
+        *archiving_tools(services.archiving, caller),
+        *project_tools(services.projects, caller),
+        *guard_tools(services.guard_installation, caller),
+        *guard_log_tools(services.guarding, caller),
+        *identity_tools(services.identity, caller),
+        *window_tools(services.windows, caller),
+        *contact_tools(services.contacts, caller),
+        *messaging_tools(services.messaging, caller),
+        *reservation_tools(services.leases.reservations, caller),
+        *force_tools(services.leases.force, caller),
+        *build_slot_tools(services.leases.build_slots, caller),
+        *search_tools(services.search, caller),
+        *summary_tools(services.summaries, caller),
+        *product_tools(services.products, caller),
+    ]
+
+
+def _resources(services: Services) -> list[ResourceSpec]:
+    caller = services.identity.caller
+    return [
+        *upkeep_resources(services.upkeep),
+        *project_resources(services.projects, caller),
+        *identity_resources(services.identity, caller),
+        *messaging_resources(services.messaging, caller),
+        *reservation_resources(services.leases.reservations, caller),
+        *product_resources(services.products, caller),
+    ]
