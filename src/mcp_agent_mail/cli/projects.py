@@ -8,7 +8,8 @@ import typer
 
 from mcp_agent_mail.cli.gateway import open_gateway
 from mcp_agent_mail.cli.lean import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.present import Column, JsonFlag, at, print_fields, print_json, print_rows
+from mcp_agent_mail.cli.outcome import ExitCode, NoServer
+from mcp_agent_mail.cli.present import Column, JsonFlag, at, print_fields, print_json, print_rows, print_text
 from mcp_agent_mail.cli.surroundings import look_around
 from mcp_agent_mail.cli.where import absolute_key, list_uri, resource_uri
 
@@ -113,11 +114,41 @@ def mark_identity(
 def discovery_init(path: PathArgument = None, json: JsonFlag = False) -> None:
     """Write `.agent-mail.yaml`, the readable marker.
 
-    It names the repository's project for people and programs, and counts like the marker file, after it. A file that is there already is kept.
+    It names the repository's project for people and programs, and counts like the marker file, after it. A file that is
+    there already is kept.
     """
     from mcp_agent_mail.cli.marking import init_discovery
 
     _show_mark(init_discovery(look_around(), path), json=json)
+
+
+@app.command("adopt", cls=LeanCommand)
+def adopt(
+    source: Annotated[str, typer.Argument(metavar="SRC", help="The project that goes, by path or slug.")],
+    target: Annotated[str, typer.Argument(metavar="DST", help="The project that takes it in.")],
+    apply: Annotated[bool, typer.Option("--apply", help="Do it; else only the plan is shown.")] = False,
+    json: JsonFlag = False,
+) -> int:
+    """Make one project part of another, with its history.
+
+    Agents, mail, links, reservations and the archive move; the old path, slug and uid lead to DST. Refused where both
+    have an agent or a thread of one name. With --apply the server must be stopped; cut off, it is finished by the
+    next start or by running it again. Exit codes: 0 done, 1 refused, or some is not in Git yet.
+    """
+    from mcp_agent_mail.cli.adopting import adopt_offline, plan_offline
+
+    around = look_around()
+    if not around.store_exists():
+        raise NoServer(f"There is no store in {around.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
+    work = adopt_offline if apply else plan_offline
+    answer = work(around.settings, absolute_key(source), absolute_key(target))
+    if json:
+        print_json(answer)
+    else:
+        print_fields(list(answer.items()))
+        if not apply:
+            print_text("\nNothing was changed. With the server stopped, --apply does it.\n")
+    return ExitCode.REFUSED if answer["problem"] else ExitCode.DONE
 
 
 # Plain JSON, as `--json` prints it.

@@ -28,6 +28,7 @@ _LASTING = """
     SELECT alias, kind FROM project_aliases WHERE project_id = ? AND kind IN ('former', 'tie')
     ORDER BY kind, created_ts, alias
 """
+_RETIRE = "UPDATE project_aliases SET kind = 'former' WHERE project_id = ? AND kind = 'tie'"
 _UID = """
     SELECT alias FROM project_aliases WHERE project_id = ? AND kind = 'tie' AND alias GLOB 'uid:*'
     ORDER BY created_ts, alias LIMIT 1
@@ -50,6 +51,10 @@ class Aliases:
             outdated = self._connection.execute(_OLDEST_PATHS, (project_id, MAX_PATHS)).fetchall()
             self._connection.executemany(_REMOVE, outdated)
         return added
+
+    def retire(self, project_id: ProjectId) -> None:
+        """What tied directories to the project still leads there, but is not its own any more."""
+        self._connection.execute(_RETIRE, (project_id,))
 
     def list_(self, project_id: ProjectId, limit: int) -> list[Alias]:
         return _aliases(self._connection.execute(_LIST, (project_id, limit)).fetchall())

@@ -6,6 +6,7 @@ import sqlite3
 
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.store.acquaintance import Acquaintance
+from mcp_agent_mail.store.adoption import Adoption
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.aliases import Aliases
 from mcp_agent_mail.store.contacts import Contacts
@@ -31,6 +32,7 @@ class View:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.projects = Projects(connection)
         self.aliases = Aliases(connection)
+        self.adoption = Adoption(connection)
         self.products = Products(connection)
         self.agents = Agents(connection)
         self.windows = Windows(connection)

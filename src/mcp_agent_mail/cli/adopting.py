@@ -1,0 +1,64 @@
+"""Makes one project part of another without a server: the store's lock first, then the archive's."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import closing
+from typing import Any
+
+from mcp_agent_mail.bootstrap import archiver_settings
+from mcp_agent_mail.core.clock import system_clock
+from mcp_agent_mail.core.settings import Settings
+from mcp_agent_mail.domain.adoption import AdoptionPlan
+from mcp_agent_mail.features.archiving.launch import archive_path
+from mcp_agent_mail.features.projects.adopting import Adopted, adopt, plan_adoption
+from mcp_agent_mail.store.connection import open_reading
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.lock import StoreLock
+from mcp_agent_mail.store.view import View
+
+
+# Plain JSON, as `--json` prints it.
+def plan_offline(settings: Settings, source: str, target: str) -> dict[str, Any]:
+    """What would move; beside a running server too. Raises NotFound, AdoptionRefused."""
+    with closing(open_reading(settings.database_path)) as connection:
+        planned = plan_adoption(View(connection), source, target, system_clock())
+    return {
+        "source": planned.source.slug,
+        "target": planned.target.slug,
+        "applied": False,
+        **_counts(planned.plan),
+        "path": str(archive_path(settings.storage_root, planned.target.slug)),
+        "problem": None,
+    }
+
+
+# Likewise.
+def adopt_offline(settings: Settings, source: str, target: str) -> dict[str, Any]:
+    """Raises StoreInUse while a server runs, NotFound, AdoptionRefused."""
+    with StoreLock(settings.storage_root, settings.database_path):
+        adopted = asyncio.run(_adopt(settings, source, target))
+    failed = adopted.failed[0] if adopted.failed else None
+    return {
+        "source": source,
+        "target": adopted.target.slug,
+        "applied": True,
+        **({} if adopted.plan is None else _counts(adopted.plan)),
+        "path": str(archive_path(settings.storage_root, adopted.target.slug)),
+        "problem": None if failed is None else f"{failed.message} {failed.hint}".strip(),
+    }
+
+
+async def _adopt(settings: Settings, source: str, target: str) -> Adopted:
+    async with Store(settings.database_path, echo=settings.database_echo) as store:
+        return await adopt(store, archiver_settings(settings), source, target)
+
+
+def _counts(plan: AdoptionPlan) -> dict[str, int]:
+    return {
+        "agents": plan.agents,
+        "messages": plan.messages,
+        "live_leases": plan.live_leases,
+        "contacts": plan.contacts,
+        "neighbours": len(plan.neighbours),
+    }
