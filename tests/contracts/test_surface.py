@@ -224,6 +224,19 @@ class Story:
         self.does("respond_contact", **pair, accept=True)
         self.does("list_contacts", project_key=PROJECT, agent_name="GreenCastle")
 
+    def uses_macros(self) -> None:
+        """A session that comes back, a look at the thread, a moment's reservation, a handshake with a welcome."""
+        red = {"agent_name": "RedStone", "program": "tests", "model": "none"}
+        wanted = {"file_reservation_paths": ["lib/**", "src/app.py"]}
+        begun = self.does("macro_start_session", human_key=PROJECT, **red, **wanted)
+        assert [len(begun["file_reservations"][key]) for key in ("granted", "conflicts")] == [1, 1]
+        self.does("macro_prepare_thread", project_key=PROJECT, thread_id="plan-1", **red)
+        of_blue = {"project_key": PROJECT, "agent_name": "BlueLake"}
+        self.does("macro_file_reservation_cycle", **of_blue, paths=["tools/**", "lib/a.py"], auto_release=True)
+        welcome = {"welcome_subject": "Parser", "welcome_body": "Hello!"}
+        pair = {"requester": "BlueLake", "target": "RedStone"}
+        self.does("macro_contact_handshake", project_key=PROJECT, **pair, **welcome, auto_accept=True)
+
     def guards(self) -> None:
         """A code repository, and lets it go again."""
         git(self._code, "init", "--quiet")
@@ -239,6 +252,7 @@ def story(connection: Connection, tmp_path_factory: pytest.TempPathFactory) -> S
     story.builds()
     story.goes_on()
     story.asks_for_consent()
+    story.uses_macros()
     story.makes_a_product()
     story.guards()
     connection.server.await_drained()  # type: ignore[attr-defined]  # set by the fixture

@@ -14,7 +14,7 @@ from tests.served import Answer, Connection
 
 PROJECTS = ("/crash/one", "/crash/two")
 NAMES = ("BlueLake", "RedStone", "GrayFox", "GreenCastle")
-WITHOUT_PROJECT = ("ensure_project", "ensure_product")
+WITHOUT_PROJECT = ("ensure_project", "ensure_product", "macro_start_session")
 REFUSALS_OF_A_DYING_SERVER = (http.client.SERVICE_UNAVAILABLE,)
 
 

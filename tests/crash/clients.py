@@ -5,7 +5,15 @@ from __future__ import annotations
 import http.client
 import threading
 
-from tests.crash import contact_steps, identity_steps, lease_steps, mail_steps, product_steps, project_steps
+from tests.crash import (
+    contact_steps,
+    identity_steps,
+    lease_steps,
+    macro_steps,
+    mail_steps,
+    product_steps,
+    project_steps,
+)
 from tests.crash.actor import NAMES, PROJECTS, Actor
 from tests.crash.record import Record
 from tests.served import Connection, Served
@@ -19,6 +27,7 @@ STEPS = (
     *contact_steps.STEPS,
     *lease_steps.STEPS,
     *product_steps.STEPS,
+    *macro_steps.STEPS,
 )
 """Everything that clients do. A slice with a new writing tool adds its steps here and its LOOKS below."""
 

@@ -20,7 +20,7 @@ def set_policy(actor: Actor, connection: Connection) -> None:
 
 
 def request(actor: Actor, connection: Connection) -> None:
-    cell, other = _link(actor)
+    cell, other = link_of(actor)
     actor.record.begin(cell, ANYTHING)
     result = actor.ask(connection, "request_contact", from_agent=actor.me, to_agent=other)
     if result is not None:
@@ -28,7 +28,7 @@ def request(actor: Actor, connection: Connection) -> None:
 
 
 def approve(actor: Actor, connection: Connection) -> None:
-    cell, other = _link(actor)
+    cell, other = link_of(actor)
     actor.change(connection, "respond_contact", cell, "approved", to_agent=other, from_agent=actor.me, accept=True)
 
 
@@ -39,7 +39,7 @@ STEPS = (
 )
 
 
-def _link(actor: Actor) -> tuple[Cell, str]:
+def link_of(actor: Actor) -> tuple[Cell, str]:
     other = NAMES[(NAMES.index(actor.me) + 1) % len(NAMES)]
     return ("contact", actor.project, actor.me, other), other
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mcp_agent_mail.bootstrap.archives import archiver_settings
 from mcp_agent_mail.bootstrap.identity import identity_service
 from mcp_agent_mail.bootstrap.leases import lease_services
+from mcp_agent_mail.bootstrap.macros import macro_service
 from mcp_agent_mail.bootstrap.mail import contact_service, messaging_service
 from mcp_agent_mail.bootstrap.projects import archive_places, project_identities
 from mcp_agent_mail.bootstrap.services import Services
@@ -76,6 +77,7 @@ def build_services(
         leases=leases,
         workers=workers,
     )
+    services.macros = macro_service(store, services)
     tables = Tables(store, identities)
     services.tools = tool_table(services, tables)
     introspection = introspection_service(settings, store, services, clock)

@@ -16,6 +16,7 @@ from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.features.identity.windows import WindowService
 from mcp_agent_mail.features.introspection.recording import Recording
+from mcp_agent_mail.features.macros.service import MacroService
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.products.service import ProductService
 from mcp_agent_mail.features.projects.service import ProjectService
@@ -66,6 +67,7 @@ class Services:
     recording: Recording
     leases: LeaseServices
     workers: Workers
+    macros: MacroService = field(init=False)
     tools: ToolTable = field(init=False)
     resources: ResourceTable = field(init=False)
 

@@ -15,6 +15,7 @@ from mcp_agent_mail.features.identity.tools import identity_tools
 from mcp_agent_mail.features.identity.window_tools import window_tools
 from mcp_agent_mail.features.introspection.resources import introspection_resources
 from mcp_agent_mail.features.introspection.service import IntrospectionService
+from mcp_agent_mail.features.macros.tools import macro_tools
 from mcp_agent_mail.features.messaging.resources import messaging_resources
 from mcp_agent_mail.features.messaging.tools import messaging_tools
 from mcp_agent_mail.features.products.resources import product_resources
@@ -59,6 +60,7 @@ def _tools(services: Services) -> list[ToolSpec]:
         *search_tools(services.search, caller),
         *summary_tools(services.summaries, caller),
         *product_tools(services.products, caller),
+        *macro_tools(services.macros, caller),
     ]
 
 

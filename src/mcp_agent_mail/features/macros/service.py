@@ -1,0 +1,237 @@
+"""Macros: what agents do together anyway, as one use case each.
+
+A macro writes in one unit of work, made of the parts of units that the slices below offer, and reads
+around it. So it has happened as a whole or not at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from mcp_agent_mail.domain.addresses import shown_name
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.contacts.addressing import Wanted
+from mcp_agent_mail.features.contacts.results import Asked
+from mcp_agent_mail.features.contacts.service import ContactService
+from mcp_agent_mail.features.identity.registering import Registered, register
+from mcp_agent_mail.features.identity.service import IdentityService
+from mcp_agent_mail.features.macros.entering import find_foreseen, registration, who_begins, who_joins
+from mcp_agent_mail.features.macros.giving_back import give_back, held_before
+from mcp_agent_mail.features.macros.meaning import acting_as, require_pair
+from mcp_agent_mail.features.macros.requests import HandshakeRequest, JoinRequest, StartRequest, Welcome
+from mcp_agent_mail.features.macros.results import Cycled, Handshake, Joined, Reserved, Started
+from mcp_agent_mail.features.messaging.reading import InboxListing
+from mcp_agent_mail.features.messaging.requests import InboxRequest, Named, SendRequest
+from mcp_agent_mail.features.messaging.service import MessagingService
+from mcp_agent_mail.features.projects.ensuring import Wish, ensure
+from mcp_agent_mail.features.projects.lookup import require_project, require_writable
+from mcp_agent_mail.features.projects.service import ProjectService
+from mcp_agent_mail.features.reservations.deciding import Decided, Holder, require_holder
+from mcp_agent_mail.features.reservations.releasing import Released
+from mcp_agent_mail.features.reservations.requests import ReserveRequest
+from mcp_agent_mail.features.reservations.reserving import Reserve
+from mcp_agent_mail.features.reservations.service import ReservationService
+from mcp_agent_mail.features.summaries.service import SummaryService
+from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.view import Tx
+
+MAX_PEERS = 20
+MESSAGES_OF_THREAD = 50
+"""The newest that a thread's summary is made of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The services that macros are made of."""
+
+    projects: ProjectService
+    identity: IdentityService
+    contacts: ContactService
+    messaging: MessagingService
+    reservations: ReservationService
+    summaries: SummaryService
+
+
+class _OtherDirectory(Exception):  # Not an error of the caller's: the paths are read again.
+    """The directory has become one of another project's since the paths were read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Begun:
+    project: Project
+    registered: Registered
+    decided: Decided | None = None
+
+
+class MacroService:
+    def __init__(self, store: Store, parts: Parts) -> None:
+        self._store = store
+        self._parts = parts
+
+    async def start_session(self, caller: Caller, request: StartRequest) -> Started:
+        """Project ensured, agent registered or back, files reserved, in one unit of work; then inbox and peers."""
+        wish = await self._parts.projects.wish(request.human_key)
+        try:
+            begun = await self._begin(caller, request, wish)
+        except _OtherDirectory:
+            begun = await self._begin(caller, request, wish)
+        project, agent = begun.project, begun.registered.agent
+        self._acted(caller, agent)
+        peers = self._parts.identity.list_(project.human_key, limit=MAX_PEERS + 1).agents
+        return Started(
+            project=project,
+            registered=self._newest(project, begun.registered),
+            reserved=self._with_stale(begun.decided),
+            inbox=self._inbox(caller, project, begun.registered, request.inbox_limit),
+            peers=[peer for peer in peers if peer.id != agent.id][:MAX_PEERS],
+        )
+
+    async def _begin(self, caller: Caller, request: StartRequest, wish: Wish) -> _Begun:
+        supplies = self._parts.identity.supplies()
+        foreseen = self._store.read(lambda view: find_foreseen(view, wish))
+        root = wish.path if foreseen is None else foreseen.human_key
+
+        def begin(tx: Tx) -> _Begun:
+            project = ensure(tx, wish)
+            if project.human_key != root:
+                raise _OtherDirectory
+            wanted = registration(tx, caller, project, request.newcomer)
+            return _Begun(project=project, registered=register(tx, caller, wanted, supplies))
+
+        def begin_and_reserve(tx: Tx, reserve: Reserve) -> _Begun:
+            begun = begin(tx)
+            agent, verified = begun.registered.agent, begun.registered.is_verified
+            return replace(begun, decided=reserve(tx, Holder(project=begun.project, agent=agent, verified=verified)))
+
+        if not request.paths:
+            return await self._store.write(begin)
+        claim = await self._parts.reservations.claim(root, _reservation(root, request))
+        return await self._parts.reservations.within(
+            claim, lambda view: who_begins(view, caller, wish, request.newcomer), begin_and_reserve
+        )
+
+    async def prepare_thread(self, caller: Caller, request: JoinRequest) -> Joined:
+        """What a thread says, for whoever joins it. All that may fail comes before the one write."""
+        project, known = self._store.read(lambda view: who_joins(view, caller, request))
+        reader = acting_as(caller, project) if known is None else caller
+        (thread,) = await self._parts.summaries.summarize_threads(
+            reader, project.human_key, [request.thread_id], request.wishes, per_thread_limit=MESSAGES_OF_THREAD
+        )
+        registered = await self._join(caller, request)
+        self._acted(caller, registered.agent)
+        return Joined(
+            project=project,
+            registered=self._newest(project, registered),
+            thread=thread,
+            inbox=self._inbox(
+                caller, project, registered, request.inbox_limit, with_bodies=request.include_inbox_bodies
+            ),
+        )
+
+    async def _join(self, caller: Caller, request: JoinRequest) -> Registered:
+        if not request.register:
+            known = self._store.read(lambda view: who_joins(view, caller, request))[1]
+            assert known is not None, request
+            return Registered(agent=known, is_verified=caller.is_verified)
+        supplies = self._parts.identity.supplies()
+
+        def unit(tx: Tx) -> Registered:
+            project = require_project(tx, request.project_key)
+            return register(tx, caller, registration(tx, caller, project, request.newcomer), supplies)
+
+        return await self._store.write(unit)
+
+    async def reservation_cycle(self, caller: Caller, request: ReserveRequest, *, auto_release: bool) -> Cycled:
+        """Reserve, and with `auto_release` give back at once what was not held before."""
+        holder = self._store.read(lambda view: require_holder(view, caller, request.project_key, request.agent_name))
+        claim = await self._parts.reservations.claim(holder.project.human_key, request)
+
+        def unit(tx: Tx, reserve: Reserve) -> tuple[Decided, Released | None]:
+            asking = require_holder(tx, caller, request.project_key, request.agent_name)
+            before = held_before(tx, asking, claim)
+            decided = reserve(tx, asking)
+            return decided, give_back(tx, decided, before) if auto_release else None
+
+        decided, released = await self._parts.reservations.within(
+            claim, lambda _: (holder.project.id, holder.agent.id), unit
+        )
+        self._acted(caller, holder.agent)
+        return Cycled(reserved=self._with_stale(decided), released=released)
+
+    async def handshake(self, caller: Caller, request: HandshakeRequest) -> Handshake:
+        """Ask for contact, approve where nobody has to be asked, and send the welcome: all of it or nothing."""
+        if request.welcome.is_wanted:
+            await self._parts.messaging.before_sending(request.welcome.body_md or "")
+        shaken = await self._store.write(lambda tx: self._shake(tx, caller, request))
+        self._acted(caller, shaken.asked.source.agent)
+        return shaken
+
+    def _shake(self, tx: Tx, caller: Caller, request: HandshakeRequest) -> Handshake:
+        contacts = self._parts.contacts
+        project = require_writable(require_project(tx, request.project_key))
+        pair = require_pair(tx, caller, project, (request.requester, request.target, request.to_project))
+        wanted = Wanted(
+            project_key=project.human_key,
+            from_agent=pair.requester,
+            to_agent=pair.target,
+            to_project=request.to_project,
+            register=request.register,
+        )
+        asked = contacts.request_within(tx, caller, wanted, reason=request.reason, ttl_s=request.ttl_s)
+        response = contacts.accept_within(tx, asked, request.ttl_s) if request.auto_accept else None
+        welcome = None
+        if request.welcome.is_wanted:
+            welcome = self._parts.messaging.send_within(tx, caller, _letter(asked, request.welcome))
+        return Handshake(asked=asked, response=response, welcome=welcome)
+
+    def _acted(self, caller: Caller, agent: Agent) -> None:
+        if not caller.is_operator:
+            self._parts.identity.touch(agent)
+
+    def _newest(self, project: Project, registered: Registered) -> Registered:
+        known = self._parts.identity.whois(project.human_key, registered.agent.name, commit_limit=0)
+        return replace(registered, agent=known.agent)
+
+    def _with_stale(self, decided: Decided | None) -> Reserved:
+        stale = set() if decided is None else self._parts.reservations.stale_among(decided.conflicts)
+        return Reserved(decided=decided, stale=stale)
+
+    def _inbox(
+        self, caller: Caller, project: Project, registered: Registered, limit: int, *, with_bodies: bool = False
+    ) -> InboxListing | None:
+        if not limit:
+            return None
+        agent = registered.agent
+        reader = caller if registered.token is None else acting_as(caller, project, agent)
+        request = InboxRequest(
+            project_key=project.human_key, agent_name=agent.name, limit=limit, include_bodies=with_bodies
+        )
+        return self._parts.messaging.inbox(reader, request)
+
+
+def _reservation(root: str, request: StartRequest) -> ReserveRequest:
+    return ReserveRequest(
+        project_key=root,
+        agent_name=request.newcomer.name or "",
+        paths=request.paths,
+        ttl_seconds=request.ttl_seconds,
+        exclusive=True,
+        reason=request.reason,
+    )
+
+
+def _letter(asked: Asked, welcome: Welcome) -> SendRequest:
+    """Held where the target has to approve the requester first."""
+    source, target = asked.source, asked.target
+    address = shown_name(target.agent.name, target.project.id, target.project.slug, source.project.id)
+    return SendRequest(
+        project_key=source.project.human_key,
+        sender_name=source.agent.name,
+        recipients=Named(to=(address,)),
+        subject=welcome.subject or f"Hello from {source.agent.name}",
+        body_md=welcome.body_md or "",
+        thread_id=welcome.thread_id,
+        auto_contact_if_blocked=True,
+    )

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from mcp_agent_mail.core.tools import Credentials
+from tests.features.macros.team_room import APP, LIB, TeamRoom, open_team_room, refused
+
+PROFILE = {"human_key": APP, "program": "tests", "model": "none"}
+
+
+async def test_one_call_makes_the_project_the_agent_and_its_reservations(team: TeamRoom) -> None:
+    started = await team.start("BlueLake", file_reservation_paths=["src/**"], task_description="The lexer")
+
+    (grant,) = started["file_reservations"]["granted"]
+    assert started["project"]["human_key"] == APP
+    assert (started["agent"]["name"], started["agent"]["task_description"]) == ("BlueLake", "The lexer")
+    assert started["agent"]["registration_token"].startswith("amt_")
+    assert (grant["path_pattern"], grant["exclusive"], grant["reason"]) == ("src/**", True, "macro-session")
+    assert (started["inbox"], started["peers"]) == ([], [])
+
+
+async def test_who_comes_back_finds_its_mail_and_its_peers(team: TeamRoom) -> None:
+    first = await team.start("BlueLake", task_description="The lexer")
+    await team.start("RedStone")
+    await team.send("RedStone", "BlueLake", subject="Hello")
+
+    again = await team.start("bluelake")
+
+    assert again["agent"]["id"] == first["agent"]["id"]
+    assert again["agent"]["task_description"] == "The lexer"
+    assert "registration_token" not in again["agent"]
+    assert [item["subject"] for item in again["inbox"]] == ["Hello"]
+    assert "body_md" not in again["inbox"][0]
+    assert [peer["name"] for peer in again["peers"]] == ["RedStone"]
+
+
+async def test_a_session_without_a_name_gets_one(team: TeamRoom) -> None:
+    one = await team.start()
+    other = await team.start()
+
+    assert one["agent"]["name"] != other["agent"]["name"]
+    assert [peer["name"] for peer in other["peers"]] == [one["agent"]["name"]]
+
+
+async def test_who_shows_its_token_and_no_name_comes_back_as_itself(team: TeamRoom) -> None:
+    await team.start("BlueLake")
+
+    again = await team.call("macro_start_session", **PROFILE, registration_token=team.tokens[APP, "BlueLake"])
+    elsewhere = await team.call("macro_start_session", team.proof("BlueLake"), **{**PROFILE, "human_key": LIB})
+
+    assert again["agent"]["name"] == "BlueLake"
+    assert elsewhere["agent"]["name"] != "BlueLake"
+
+
+async def test_what_others_hold_comes_back_as_a_conflict_and_the_session_begins_all_the_same(team: TeamRoom) -> None:
+    await team.start("BlueLake", file_reservation_paths=["src/**"])
+
+    started = await team.start("RedStone", file_reservation_paths=["src/app.py", "docs/a.md"])
+
+    (conflict,) = started["file_reservations"]["conflicts"]
+    assert conflict["path"] == "src/app.py"
+    assert [holder["agent"] for holder in conflict["holders"]] == ["BlueLake"]
+    assert [grant["path_pattern"] for grant in started["file_reservations"]["granted"]] == ["docs/a.md"]
+
+
+async def test_a_session_that_fails_leaves_nothing_behind(team: TeamRoom) -> None:
+    before = team.everything()
+
+    error = await refused(team.start("Human", file_reservation_paths=["src/**"]))
+    outside = await refused(team.start("BlueLake", file_reservation_paths=["/elsewhere/x.py"]))
+
+    assert (error.code, outside.code) == ("INVALID_INPUT", "INVALID_INPUT")
+    assert team.everything() == before
+
+
+async def test_a_reservation_too_many_takes_the_new_profile_back_with_it(team: TeamRoom) -> None:
+    for folder in ("src", "lib"):
+        await team.start("BlueLake", file_reservation_paths=[f"{folder}/{number}.py" for number in range(500)])
+    full = team.everything()
+
+    error = await refused(
+        team.start("BlueLake", file_reservation_paths=["one/more.py"], task_description="Something else")
+    )
+
+    assert error.code == "QUOTA_EXCEEDED"
+    assert team.everything() == full
+
+
+async def test_an_archived_project_begins_no_session(team: TeamRoom) -> None:
+    await team.start("BlueLake")
+    await team.call("archive_project", project_key=APP)
+    before = team.everything()
+
+    error = await refused(team.start("RedStone", file_reservation_paths=["src/**"]))
+
+    assert error.code == "CONFLICT"
+    assert team.everything() == before
+
+
+async def test_a_large_claim_in_a_new_project_is_compared_before_the_unit_of_work(team: TeamRoom) -> None:
+    started = await team.start("BlueLake", file_reservation_paths=[f"src/{number}.py" for number in range(120)])
+
+    assert len(started["file_reservations"]["granted"]) == 120
+
+
+async def test_a_large_claim_sees_what_others_hold_and_not_ones_own(team: TeamRoom) -> None:
+    mine = [f"src/{number}.py" for number in range(120)]
+    await team.start("BlueLake", file_reservation_paths=mine)
+
+    again = await team.start("BlueLake", file_reservation_paths=mine)
+    other = await team.start("RedStone", file_reservation_paths=[*mine[:70], "free.py"])
+
+    assert len(again["file_reservations"]["granted"]) == 120
+    assert len(other["file_reservations"]["conflicts"]) == 70
+    assert [grant["path_pattern"] for grant in other["file_reservations"]["granted"]] == ["free.py"]
+
+
+async def test_eight_that_begin_at_once_want_the_same_file_and_one_gets_it(team: TeamRoom) -> None:
+    names = [f"Agent{number}" for number in range(8)]
+
+    started = await asyncio.gather(*(team.start(name, file_reservation_paths=["src/app.py"]) for name in names))
+
+    assert sum(len(one["file_reservations"]["granted"]) for one in started) == 1
+    assert len({one["project"]["id"] for one in started}) == 1
+
+
+async def test_nobody_overtakes_who_waits_in_line_by_beginning_a_session(team: TeamRoom) -> None:
+    await team.start("BlueLake", file_reservation_paths=["src/app.py"])
+    await team.start("RedStone")
+    waiting = asyncio.ensure_future(
+        team.call("file_reservation_paths", project_key=APP, agent_name="RedStone", paths=["src/**"], wait_seconds=30)
+    )
+    while not team.waiting():
+        await team.store.write(lambda tx: tx.now())
+
+    late = await team.start("GreenField", file_reservation_paths=["src/new.py"])
+    await team.call("release_file_reservations", project_key=APP, agent_name="BlueLake")
+
+    assert [one["path"] for one in late["file_reservations"]["conflicts"]] == ["src/new.py"]
+    assert [one["path_pattern"] for one in (await waiting)["granted"]] == ["src/**"]
+
+
+async def test_the_inbox_may_be_left_out(team: TeamRoom) -> None:
+    await team.start("BlueLake")
+    await team.start("RedStone")
+    await team.send("RedStone", "BlueLake")
+
+    assert (await team.start("BlueLake", inbox_limit=0))["inbox"] == []
+
+
+async def test_at_most_twenty_peers_are_shown(team: TeamRoom) -> None:
+    for number in range(23):
+        await team.start(f"Agent{number}")
+
+    started = await team.start("BlueLake")
+
+    assert [peer["name"] for peer in started["peers"]] == [f"Agent{number}" for number in range(22, 2, -1)]
+
+
+async def test_coming_back_keeps_what_one_has_said_about_attachments(team: TeamRoom) -> None:
+    await team.start("BlueLake")
+    of_blue = {"project_key": APP, "program": "tests", "model": "none", "name": "BlueLake"}
+    await team.call("register_agent", **of_blue, attachments_policy="file")
+
+    assert (await team.start("BlueLake"))["agent"]["attachments_policy"] == "file"
+
+
+async def test_strict_a_name_that_is_taken_needs_its_token(strict_team: TeamRoom) -> None:
+    started = await strict_team.start("BlueLake", file_reservation_paths=["src/**"])
+    before = strict_team.everything()
+
+    error = await refused(strict_team.start("BlueLake", file_reservation_paths=["docs/**"]))
+    after = strict_team.everything()
+    again = await strict_team.call(
+        "macro_start_session", **PROFILE, agent_name="BlueLake", registration_token=strict_team.tokens[APP, "BlueLake"]
+    )
+
+    assert started["inbox"] == []
+    assert error.code == "AUTHENTICATION_REQUIRED"
+    assert after == before
+    assert again["agent"]["id"] == started["agent"]["id"]
+
+
+async def test_a_wrong_token_is_denied_and_leaves_nothing(team: TeamRoom) -> None:
+    before = team.everything()
+
+    error = await refused(team.call("macro_start_session", Credentials(via="mcp", agent_token="amt_wrong"), **PROFILE))
+
+    assert error.code == "PERMISSION_DENIED"
+    assert team.everything() == before
+
+
+async def test_a_work_tree_of_a_known_project_reads_paths_from_that_projects_root(tmp_path: Path) -> None:
+    main = tmp_path / "main"
+    (main / "src").mkdir(parents=True)
+    link = tmp_path / "link"
+    link.symlink_to(main)
+    async with open_team_room(tmp_path) as team:
+        await team.start("BlueLake", str(main))
+
+        started = await team.start("RedStone", str(link), file_reservation_paths=[str(main / "src")])
+
+    assert started["project"]["human_key"] == str(main)
+    assert [grant["path_pattern"] for grant in started["file_reservations"]["granted"]] == ["src"]

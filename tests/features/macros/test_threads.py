@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.features.macros.team_room import APP, LIB, TeamRoom, refused
+
+
+@pytest.fixture
+async def talk(team: TeamRoom) -> TeamRoom:
+    """A thread between BlueLake and RedStone."""
+    await team.start("BlueLake")
+    await team.start("RedStone")
+    await team.send(
+        "BlueLake", "RedStone", thread_id="plan-1", body_md="Decision: one parser.\n\n- [ ] RedStone: tests"
+    )
+    await team.send("RedStone", "BlueLake", thread_id="plan-1", body_md="Which grammar do we take?")
+    return team
+
+
+async def test_a_newcomer_is_registered_and_told_what_the_thread_says(talk: TeamRoom) -> None:
+    joined = await talk.join("GreenField", task_description="Docs")
+
+    assert joined["project"]["human_key"] == APP
+    assert joined["agent"]["registration_token"].startswith("amt_")
+    assert (joined["thread"]["thread_id"], joined["thread"]["total_messages"]) == ("plan-1", 2)
+    assert sorted(joined["thread"]["summary"]["participants"]) == ["BlueLake", "RedStone"]
+    assert len(joined["thread"]["examples"]) > 0
+    assert joined["inbox"] == []
+
+
+async def test_who_is_known_comes_back_with_its_inbox(talk: TeamRoom) -> None:
+    joined = await talk.join("RedStone", include_inbox_bodies=True, include_examples=False)
+
+    assert "registration_token" not in joined["agent"]
+    assert [item["subject"] for item in joined["inbox"]] == ["Plan"]
+    assert joined["inbox"][0]["body_md"].startswith("Decision:")
+    assert joined["thread"]["examples"] == []
+
+
+async def test_a_thread_without_mail_is_an_empty_summary(talk: TeamRoom) -> None:
+    joined = await talk.join("RedStone", thread_id="no-such-thread")
+
+    assert (joined["thread"]["total_messages"], joined["thread"]["summary"]["participants"]) == (0, [])
+
+
+async def test_without_leave_to_register_the_agent_must_be_there_and_stays_as_it_is(talk: TeamRoom) -> None:
+    before = talk.everything()
+
+    unknown = await refused(talk.join("GreenField", register_if_missing=False))
+    unsaid = await refused(talk.join(register_if_missing=False))
+    known = await talk.join("RedStone", register_if_missing=False, program="another")
+
+    assert (unknown.code, unsaid.code) == ("NOT_FOUND", "INVALID_INPUT")
+    assert (known["agent"]["name"], known["agent"]["program"]) == ("RedStone", "tests")
+    assert talk.everything() == before
+
+
+async def test_an_unknown_project_is_not_made(talk: TeamRoom) -> None:
+    before = talk.everything()
+
+    error = await refused(talk.join("GreenField", project_key=LIB))
+
+    assert error.code == "NOT_FOUND"
+    assert talk.everything() == before
+
+
+async def test_strict_a_newcomer_reads_the_thread_and_nobody_reads_in_anothers_name(strict_team: TeamRoom) -> None:
+    await strict_team.start("BlueLake")
+    before = strict_team.everything()
+
+    error = await refused(strict_team.join("BlueLake"))
+    after = strict_team.everything()
+    joined = await strict_team.join("GreenField")
+
+    assert error.code == "AUTHENTICATION_REQUIRED"
+    assert after == before
+    assert (joined["thread"]["total_messages"], joined["inbox"]) == (0, [])
+
+
+async def test_strict_an_agent_of_another_project_joins_as_a_new_one(strict_team: TeamRoom) -> None:
+    await strict_team.start("BlueLake")
+    await strict_team.start("QuietFox", LIB)
+
+    arguments = {"project_key": APP, "thread_id": "plan-1", "program": "tests", "model": "none"}
+    joined = await strict_team.call("macro_prepare_thread", strict_team.proof("QuietFox", LIB), **arguments)
+
+    assert joined["agent"]["name"] not in ("QuietFox", "BlueLake")
+    assert joined["inbox"] == []
+
+
+async def test_a_name_that_nobody_may_have_is_refused_and_nothing_is_left(talk: TeamRoom) -> None:
+    before = talk.everything()
+
+    error = await refused(talk.join("Human"))
+
+    assert error.code == "INVALID_INPUT"
+    assert talk.everything() == before
