@@ -22,6 +22,7 @@ DEV := $(VENV)/.installed-dev
 TESTERS := $(VENV)/.installed-testers
 NPM := $(VENV)/.installed-npm
 TOKENS := $(VENV)/.installed-tokens
+EXTRAS := $(VENV)/.installed-extras
 HOOKS := $(VENV)/.installed-hooks
 
 .PHONY: help
@@ -36,7 +37,7 @@ serve: $(MAIN) ## Install what is locked, then serve on 127.0.0.1:8765
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test testers hooks faults patterns contest crash ## `make test`, the protocol testers, the guard beside real hook programs, the slow faults, and the crash rounds
+check-all: test testers hooks extras faults patterns contest crash ## `make test`, the protocol testers, the guard beside real hook programs, the extras, the slow faults, and the crash rounds
 
 .PHONY: lint
 lint: $(DEV)
@@ -65,6 +66,10 @@ conformance: $(NPM) ## The MCP conformance suite against a running server, both 
 .PHONY: hooks
 hooks: $(HOOKS) $(NPM) ## The guard beside the real husky, pre-commit framework and lefthook
 	@$(BIN)/pytest -n 0 -m hooks tests/hooks $(ARGS)
+
+.PHONY: extras
+extras: $(EXTRAS) ## What optional extras do, with their real libraries
+	@$(BIN)/pytest -n 0 -m extras tests/extras $(ARGS)
 
 .PHONY: faults
 faults: $(DEV) ## Every fault of store, archive and server, the slow ones too
@@ -124,6 +129,7 @@ lock: ## Lock the dependencies of pyproject.toml anew (needs uv; UPGRADE=--upgra
 	@$(LOCK) $(UPGRADE) --group build --group dev -c requirements/main.txt -o requirements/dev.txt pyproject.toml
 	@$(LOCK) $(UPGRADE) --group testers -o requirements/testers.txt
 	@$(LOCK) $(UPGRADE) --group hooks -c requirements/dev.txt -o requirements/hooks.txt
+	@$(LOCK) $(UPGRADE) --extra otel -c requirements/dev.txt -o requirements/extras.txt pyproject.toml
 	@$(LOCK) $(UPGRADE) --group tokens -c requirements/dev.txt -o requirements/tokens.txt pyproject.toml
 
 .PHONY: lock-npm
@@ -176,6 +182,10 @@ $(TESTERS): requirements/testers.txt $(DEV)
 
 $(HOOKS): requirements/hooks.txt $(DEV)
 	$(call install,requirements/hooks.txt)
+	@touch $@
+
+$(EXTRAS): requirements/extras.txt $(DEV)
+	$(call install,requirements/extras.txt)
 	@touch $@
 
 $(TOKENS): requirements/tokens.txt $(DEV)

@@ -50,6 +50,7 @@ _BREAKS = [
     ("web", "features/messaging/tools.py", "from fastmcp import FastMCP", "messaging.tools -> fastmcp"),
     ("web", "features/messaging/resources.py", "import starlette.requests", "messaging.resources -> starlette"),
     ("web", "cli/app.py", "import uvicorn", "cli.app -> uvicorn"),
+    ("web", "server/mcp.py", "import opentelemetry.trace", "server.mcp -> opentelemetry"),
     ("web", "bootstrap/tables.py", "import mcp", "bootstrap.tables -> mcp"),
     ("typer", "server/mcp.py", "import typer", "server.mcp -> typer"),
     ("typer", "cli/app.py", "import click", "cli.app -> click"),

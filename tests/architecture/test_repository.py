@@ -88,17 +88,19 @@ def _locked(group: str) -> dict[str, str]:
 
 def _wanted(group: str) -> set[str]:
     groups, dependencies = PROJECT["dependency-groups"], PROJECT["project"]["dependencies"]
+    extras = PROJECT["project"]["optional-dependencies"]
     wanted = {
         "main": [*dependencies, *groups["build"]],
         "dev": [*dependencies, *groups["build"], *groups["dev"]],
         "testers": groups["testers"],
         "hooks": groups["hooks"],
         "tokens": groups["tokens"],
+        "extras": [*dependencies, *extras["otel"]],
     }
     return {_name_of(requirement) for requirement in wanted[group]}
 
 
-@pytest.mark.parametrize("group", ["main", "dev", "testers", "hooks", "tokens"])
+@pytest.mark.parametrize("group", ["main", "dev", "testers", "hooks", "tokens", "extras"])
 def test_every_dependency_is_locked_with_hashes(group: str) -> None:
     assert _wanted(group) - _locked(group).keys() == set(), "run `make lock`"
 
