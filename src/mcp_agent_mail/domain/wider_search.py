@@ -6,7 +6,7 @@ Bare words are a wish, operators are an order: a query with quotes, signs or ope
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.domain.search import Phrase, Query, is_unspaced, written_phrase
@@ -60,15 +60,18 @@ def _runs(word: Phrase) -> list[Term]:
     return [Term(Phrase(pair)) for pair in dict.fromkeys(pairs)][: MAX_TERMS - 1]
 
 
-def expressions(terms: Sequence[Term]) -> list[str]:
-    """For the index: at least two of the terms, if there are as many, then each term by itself."""
-    each = [_any_of(term) for term in terms]
+def expressions(terms: Sequence[Term], known: Collection[str]) -> list[str]:
+    """For the index: at least two of the terms, if there are as many, then each term by itself.
+
+    Only `known` forms are named, which are in the index.
+    """
+    each = [_any_of(term, known) for term in terms]
     two = [f"({one} AND ({' OR '.join(each[at:])}))" for at, one in enumerate(each[:-1], start=1)]
     return [" OR ".join(two), *each] if two else each
 
 
-def _any_of(term: Term) -> str:
-    texts = (*term.forms, *term.names)
+def _any_of(term: Term, known: Collection[str]) -> str:
+    texts = [form for form in term.forms if form in known] + list(term.names)
     return f"({' OR '.join(map(written_phrase, (term.phrase, *map(Phrase, texts))))})"
 
 

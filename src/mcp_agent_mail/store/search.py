@@ -19,7 +19,7 @@ from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.core.params import MAX_ID
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.relevance import Text, excerpt, first_match, ranked, words_of
-from mcp_agent_mail.domain.search import Filters, Hit, Order, Phrase, Query, Reader
+from mcp_agent_mail.domain.search import Filters, Hit, Order, Phrase, Query, Reader, written_phrase
 from mcp_agent_mail.domain.threads import root_of_thread
 from mcp_agent_mail.domain.wider_search import ENOUGH, Term, expressions, shown_phrases, terms_of
 
@@ -31,6 +31,10 @@ SUBJECT_REACH = 20_000
 """... as far back as this many ids, which bounds how much of the index is walked for them."""
 OTHER_CANDIDATES = 40
 """So many of the newest hits of each word are ranked when too little holds all words."""
+OTHER_REACH = 10_000
+"""Two of the words are looked for as far back as this many ids: of common words that are seldom together all must be
+walked through.
+"""
 RANKED_CHARACTERS = 4_096
 """So much of a body is ranked and searched for a snippet."""
 FEW = 200
@@ -99,6 +103,10 @@ SELECT min(max(low), coalesce((SELECT min(message_id) FROM message_projects INDE
                                WHERE project_id = :project AND is_late = 1 AND delivered_ts > :since) - 1, max(low)))
 FROM half
 """
+# Most forms stand nowhere, and each costs every expression it is named in.
+_KNOWN = """SELECT key FROM json_each(:forms)
+    WHERE EXISTS (SELECT 1 FROM messages_fts WHERE messages_fts MATCH value) LIMIT 1000"""
+_BETWEEN_LATE = f"BETWEEN max(:low, (SELECT max(id) FROM messages) - {OTHER_REACH})"
 _DEEP = """
 SELECT id, substr(body_md, max(1, at - :before), :length)
 FROM (SELECT id, body_md, instr(lower(body_md), :word) AS at FROM messages
@@ -184,14 +192,20 @@ def _text(row: _Row, *, is_exact: bool) -> Text:
 async def _others(
     connection: aiosqlite.Connection, terms: Sequence[Term], reader: Reader, parameters: dict[str, object]
 ) -> list[_Row]:
-    """The newest hits of at least two of the terms, and of each term: of rare words all, of common ones some."""
-    asked = expressions(terms)
+    """The newest hits of at least two of the terms, as far back as OTHER_REACH, and of each term: of rare words all, of
+    common ones some.
+    """
+    forms = {form: written_phrase(Phrase(form)) for term in terms for form in term.forms}
+    known = await connection.execute_fetchall(_KNOWN, {"forms": json.dumps(forms)})
+    asked = expressions(terms, {form for (form,) in known})
     among = parameters["ids"] is not None
     one = _AMONG if among else _NEWEST_IN_MANY if reader.more_projects else _NEWEST
     parts = [one.replace(":match", f":match{at}").replace(":limit", f":limit{at}") for at in range(len(asked))]
     matches = {f"match{at}": _within(reader, expression) for at, expression in enumerate(asked)}
     limits = {f"limit{at}": FEW if among else OTHER_CANDIDATES for at in range(len(asked))}
     limits["limit0"] = FEW if among else CANDIDATES
+    if len(asked) > 1:
+        parts[0] = parts[0].replace("BETWEEN :low", _BETWEEN_LATE)
     sql = " UNION ALL ".join(f"SELECT * FROM ({part})" for part in parts)
     found = await connection.execute_fetchall(sql, parameters | matches | limits)
     rows = {row.id: row for row in (_Row(*row) for row in found)}

@@ -324,3 +324,57 @@ async def test_an_archived_project_can_still_be_searched(desk: Desk) -> None:
     await desk.room.store.write(lambda tx: tx.projects.set_archived(desk.room.app.id, tx.now()))
 
     assert await desk.ids("plan") == [message_id]
+
+
+async def test_bare_words_find_other_forms_and_some_of_them_below_what_holds_all(desk: Desk) -> None:
+    exact = await desk.post("Keys", "we rotate the signing key")
+    other_form = await desk.post("Keys", "rotation of the signing keys")
+    some = await desk.post("News", "signing off for today")
+    await desk.post("News", "nothing of that")
+
+    assert await desk.ids("rotate signing key") == [exact, other_form, some]
+    assert await desk.ids('rotate "signing key"') == [exact]
+    assert await desk.ids("rotate AND signing AND key") == [exact]
+    assert await desk.ids("rotate signing key", order="newest") == [exact]
+
+
+async def test_a_search_that_finds_enough_is_not_widened(desk: Desk) -> None:
+    await desk.post("News", "we planned it")
+    exact = [await desk.post("News", "a plan") for _ in range(10)]
+
+    assert sorted(await desk.ids("plan")) == exact
+
+
+async def test_a_wider_search_shows_no_more_than_the_caller_may_see(desk: Desk) -> None:
+    room = desk.room
+    await desk.post("News", "rotation of keys", sender=room.fox, to=[room.lib_blue])
+
+    assert await desk.ids("rotate keys") == []
+    assert await desk.ids("rotate keys", project_key="/code/lib") != []
+
+
+@pytest.mark.parametrize("few", [0, 200])
+async def test_filters_hold_for_a_wider_search(desk: Desk, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    monkeypatch.setattr(store_search, "FEW", few)
+    room = desk.room
+    mine = await desk.post("News", "rotation of keys", thread_id="TKT-7")
+    await desk.post("News", "rotation of keys", sender=room.green)
+
+    assert await desk.ids("rotate keys", thread_id="TKT-7") == [mine]
+    assert await desk.ids("rotate keys", from_agent="BlueLake") == [mine]
+
+
+async def test_the_newest_of_equals_comes_first_and_a_quotation_counts_less(desk: Desk) -> None:
+    own = await desk.post("News", "the plan is good")
+    quoted = await desk.post("News", "> the plan is good\n\nyes")
+    newest = await desk.post("News", "the plan is good")
+
+    assert await desk.ids("plan") == [newest, own, quoted]
+
+
+async def test_a_snippet_shows_the_form_that_was_found(desk: Desk) -> None:
+    await desk.post("News", "word " * 100 + "the rotation of keys " + "word " * 100)
+
+    (hit,) = await desk.search("rotate")
+
+    assert "rotation of keys" in hit["snippet"]
