@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
-from mcp_agent_mail.core.failpoints import no_fault
+from mcp_agent_mail.core.failpoints import Reach, no_fault
 from mcp_agent_mail.domain.events import ArchiveCommit
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.launch import ArchiverSettings, CheckOut
@@ -19,12 +19,14 @@ from mcp_agent_mail.store.database import Store
 _CHECK_OUT_S = 3_600.0
 
 
-async def drain_in_process(store: Store, settings: ArchiverSettings, *, timeout_s: float) -> list[Failed]:
+async def drain_in_process(
+    store: Store, settings: ArchiverSettings, *, timeout_s: float, reach: Reach = no_fault
+) -> list[Failed]:
     """Bring everything pending into Git, in a worker thread; what could not be, and why.
 
     The caller holds the store lock; the archive lock is taken here, after it.
     """
-    reports = await _run(store, settings, lambda drain: _flush(drain, timeout_s))
+    reports = await _run(store, settings, lambda drain: _flush(drain, timeout_s), reach)
     return [report for report in reports if isinstance(report, Failed)]
 
 
@@ -39,7 +41,9 @@ async def check_out_in_process(store: Store, settings: ArchiverSettings, request
     return require_done(next(report for report in reports if isinstance(report, CheckedOut)))
 
 
-async def _run(store: Store, settings: ArchiverSettings, work: Callable[[Drain], None]) -> list[Report]:
+async def _run(
+    store: Store, settings: ArchiverSettings, work: Callable[[Drain], None], reach: Reach = no_fault
+) -> list[Report]:
     """All that the drain reports while it does `work`; commits are marked at once."""
     loop = asyncio.get_running_loop()
     reports: list[Report] = []
@@ -55,7 +59,7 @@ async def _run(store: Store, settings: ArchiverSettings, work: Callable[[Drain],
             reports.append(report)
 
     def run() -> None:
-        with open_drain(settings, report=report, reach=no_fault) as opened:
+        with open_drain(settings, report=report, reach=reach) as opened:
             opened.resume()
             work(opened)
 

@@ -8,6 +8,7 @@ unit on, one event in the outbox stands for what is left to do: whoever drains i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId
@@ -25,6 +26,12 @@ from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.view import Tx, View
 
 TIMEOUT_S = 3_600.0
+
+
+class Draining(Protocol):
+    """Brings all that is pending into Git; what it could not."""
+
+    async def __call__(self, store: Store, settings: ArchiverSettings, *, timeout_s: float) -> list[Failed]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,16 +59,18 @@ def plan_adoption(view: View, source_key: str, target_key: str, now: Micros) -> 
     return Planned(source=source, target=target, plan=plan)
 
 
-async def adopt(store: Store, settings: ArchiverSettings, source_key: str, target_key: str) -> Adopted:
+async def adopt(
+    store: Store, settings: ArchiverSettings, source_key: str, target_key: str, *, drain: Draining = drain_in_process
+) -> Adopted:
     """Safe to repeat: what a crash left is finished first."""
-    failed = await drain_in_process(store, settings, timeout_s=TIMEOUT_S)
+    failed = await drain(store, settings, timeout_s=TIMEOUT_S)
     done = store.read(lambda view: _adopted_before(view, source_key, target_key))
     if done is not None:
         return Adopted(target=done, plan=None, failed=failed)
     await store.write(lambda tx: _prepare(tx, source_key, target_key))
-    await drain_in_process(store, settings, timeout_s=TIMEOUT_S)
+    await drain(store, settings, timeout_s=TIMEOUT_S)
     planned = await store.write(lambda tx: _adopt(tx, source_key, target_key))
-    failed = await drain_in_process(store, settings, timeout_s=TIMEOUT_S)
+    failed = await drain(store, settings, timeout_s=TIMEOUT_S)
     return Adopted(target=planned.target, plan=planned.plan, failed=failed)
 
 
