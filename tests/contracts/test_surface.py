@@ -16,6 +16,7 @@ TOOLS: dict[str, Any] = SURFACE["tools"]
 RESOURCES: dict[str, Any] = SURFACE["resources"]
 PROJECT = "/code/contract"
 OTHER_PROJECT = "/code/neighbour"
+WINDOW = "3f0c1f52-58a6-4c8e-9a0a-5d1b6f2a7c11"
 
 TYPES: dict[str, dict[str, Any]] = {
     "str": {"type": "string"},
@@ -202,6 +203,19 @@ class Story:
         self.does("unarchive_project", project_key=OTHER_PROJECT)
         self.does("list_agents", project_key=PROJECT)
 
+    def works_in_a_window(self) -> None:
+        """An agent that comes back in its window, which then is renamed and forgotten."""
+        window = {"project_key": PROJECT, "window_uuid": WINDOW}
+        profile = {"project_key": PROJECT, "program": "tests", "model": "none"}
+        (first, again) = (
+            self._connection.rpc("register_agent", profile, **{"X-Agent-Window": WINDOW}).value for _ in range(2)
+        )
+        assert again["id"] == first["id"]
+        assert (again["window_id"], again["window_display_name"]) == (WINDOW, first["name"])
+        self.does("list_window_identities", project_key=PROJECT)
+        self.does("rename_window", **window, new_display_name="Reviews")
+        self.does("expire_window", **window)
+
     def makes_a_product(self) -> None:
         """Two projects under one."""
         self.does("ensure_product", name="storefront")
@@ -254,6 +268,7 @@ def story(connection: Connection, tmp_path_factory: pytest.TempPathFactory) -> S
     story.asks_for_consent()
     story.uses_macros()
     story.makes_a_product()
+    story.works_in_a_window()
     story.guards()
     connection.server.await_drained()  # type: ignore[attr-defined]  # set by the fixture
     story.does("whois", project_key=PROJECT, agent_name="BlueLake")

@@ -11,6 +11,8 @@ from mcp_agent_mail.core.setting_rows import ROWS
 from mcp_agent_mail.core.settings import Secret, Settings, SettingsError
 from tests.core.machine import TOKEN, Machine
 
+WINDOW = "3f0c1f52-58a6-4c8e-9a0a-5d1b6f2a7c11"
+
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
@@ -51,6 +53,7 @@ def test_with_nothing_given_every_setting_has_its_default(machine: Machine) -> N
         http_allow_localhost_unauthenticated=False,
         project_identity_mode="dir",
         project_identity_remote="origin",
+        mcp_agent_mail_window_ttl_days=30,
         git_author_name="mcp-agent",
         git_author_email="mcp-agent@example.com",
         archive_commit_interval_ms=500,
@@ -104,6 +107,7 @@ def test_with_nothing_given_every_setting_has_its_default(machine: Machine) -> N
         agent_mail_guard_require_name=False,
         agent_mail_guard_on_error="warn",
         agent_mail_bypass=False,
+        mcp_agent_mail_window_id=None,
     )
     assert loaded.notices == ()
     assert {source.place for source in loaded.sources.values()} == {"default"}
@@ -183,9 +187,13 @@ _GOOD: dict[str, tuple[str, object]] = {
     "AGENT_MAIL_GUARD_REQUIRE_NAME": ("1", True),
     "AGENT_MAIL_GUARD_ON_ERROR": ("BLOCK", "block"),
     "AGENT_MAIL_BYPASS": ("1", True),
+    "MCP_AGENT_MAIL_WINDOW_TTL_DAYS": ("7", 7),
+    "MCP_AGENT_MAIL_WINDOW_ID": (WINDOW, WINDOW),
 }
 
 _BAD = [
+    ("MCP_AGENT_MAIL_WINDOW_TTL_DAYS", "0"),
+    ("MCP_AGENT_MAIL_WINDOW_ID", "window-1"),
     ("APP_ENVIRONMENT", "two words"),
     ("STORAGE_ROOT", "~root/x"),
     ("STORAGE_ROOT", "/dev/null"),

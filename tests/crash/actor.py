@@ -45,6 +45,11 @@ class Actor:
             arguments = {"project_key": self.project, **arguments}
         return self._answer(tool, connection.rpc(tool, arguments))
 
+    def ask_from(self, window: str, connection: Connection, tool: str, /, **arguments: Any) -> Any:
+        """As `ask`, from a window."""
+        arguments = {"project_key": self.project, **arguments}
+        return self._answer(tool, connection.rpc(tool, arguments, **{"X-Agent-Window": window}))
+
     def ask_as_operator(self, connection: Connection, tool: str, /, **arguments: Any) -> Any:
         token = (self._root / "operator.token").read_text().strip()
         arguments = {"project_key": self.project, **arguments}

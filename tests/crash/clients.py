@@ -13,6 +13,7 @@ from tests.crash import (
     mail_steps,
     product_steps,
     project_steps,
+    window_steps,
 )
 from tests.crash.actor import NAMES, PROJECTS, Actor
 from tests.crash.record import Record
@@ -27,11 +28,19 @@ STEPS = (
     *contact_steps.STEPS,
     *lease_steps.STEPS,
     *product_steps.STEPS,
+    *window_steps.STEPS,
     *macro_steps.STEPS,
 )
 """Everything that clients do. A slice with a new writing tool adds its steps here and its LOOKS below."""
 
-LOOKS = (*identity_steps.LOOKS, *project_steps.LOOKS, *contact_steps.LOOKS, *lease_steps.LOOKS, *product_steps.LOOKS)
+LOOKS = (
+    *identity_steps.LOOKS,
+    *project_steps.LOOKS,
+    *contact_steps.LOOKS,
+    *lease_steps.LOOKS,
+    *product_steps.LOOKS,
+    *window_steps.LOOKS,
+)
 """Where what they were told is looked for after a restart."""
 
 _WEIGHTS = [step.weight for step in STEPS]

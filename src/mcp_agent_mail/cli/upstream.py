@@ -87,6 +87,8 @@ class Upstream:
             headers["Authorization"] = f"Bearer {token.reveal()}"
         if agent_token is not None:
             headers["X-Agent-Token"] = agent_token.reveal()
+        if self._settings.mcp_agent_mail_window_id is not None:
+            headers["X-Agent-Window"] = self._settings.mcp_agent_mail_window_id
         return headers
 
     def _take_idle(self) -> http.client.HTTPConnection | None:

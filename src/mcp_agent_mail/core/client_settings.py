@@ -35,6 +35,7 @@ class ClientSettings:
     agent_mail_guard_require_name: bool
     agent_mail_guard_on_error: str
     agent_mail_bypass: bool
+    mcp_agent_mail_window_id: str | None
 
 
 def load_client_settings(environ: Mapping[str, str], *, env_file: Path | None = None) -> ClientSettings:

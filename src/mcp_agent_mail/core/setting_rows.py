@@ -14,6 +14,7 @@ from mcp_agent_mail.core.setting_rows_projects import PROJECT_ROWS
 from mcp_agent_mail.core.setting_rows_surface import SURFACE_ROWS
 from mcp_agent_mail.core.setting_rows_upkeep import UPKEEP_ROWS
 from mcp_agent_mail.core.setting_rows_watching import WATCHING_ROWS
+from mcp_agent_mail.core.setting_rows_windows import WINDOW_CLIENT_ROWS, WINDOW_ROWS
 
 
 def _allowed_hosts(values: Values) -> tuple[str, ...]:
@@ -350,6 +351,7 @@ ROWS: tuple[Row, ...] = (
     *_HTTP,
     *_CALLERS,
     *PROJECT_ROWS,
+    *WINDOW_ROWS,
     *_ARCHIVE,
     *_MAIL,
     *LEASE_ROWS,
@@ -358,5 +360,6 @@ ROWS: tuple[Row, ...] = (
     *_LOGS,
     *WATCHING_ROWS,
     *_CLIENT,
+    *WINDOW_CLIENT_ROWS,
 )
 CLIENT_ROWS: tuple[Row, ...] = tuple(row for row in ROWS if row.client)

@@ -61,6 +61,7 @@ class Settings:
     http_allow_localhost_unauthenticated: bool
     project_identity_mode: str
     project_identity_remote: str
+    mcp_agent_mail_window_ttl_days: int
     git_author_name: str
     git_author_email: str
     archive_commit_interval_ms: int
@@ -118,6 +119,7 @@ class Settings:
     agent_mail_guard_require_name: bool
     agent_mail_guard_on_error: str
     agent_mail_bypass: bool
+    mcp_agent_mail_window_id: str | None
 
     @property
     def database_path(self) -> Path:

@@ -11,7 +11,7 @@ import difflib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_type_hints
 
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, listed
@@ -31,12 +31,14 @@ class Credentials:
     """What a request brought to say who is calling, read by the server, judged by `features/identity`.
 
     `via` keeps the operator's rights off MCP: only `rpc` (and the CLI in process, `local`) can be the operator.
+    `window_id` proves nothing: it is which of its windows the client says the call comes from.
     """
 
     via: Literal["mcp", "rpc", "local"]
     bearer_token: str | None = None
     agent_token: str | None = None
     token_argument: str | None = None
+    window_id: str | None = None
 
 
 _credentials: ContextVar[Credentials] = ContextVar("credentials")
@@ -182,12 +184,7 @@ async def call_as(credentials: Credentials, handler: Handler, arguments: Mapping
 
 
 def _with_token(credentials: Credentials, token: str) -> Credentials:
-    return Credentials(
-        via=credentials.via,
-        bearer_token=credentials.bearer_token,
-        agent_token=credentials.agent_token,
-        token_argument=token,
-    )
+    return replace(credentials, token_argument=token)
 
 
 def bind(

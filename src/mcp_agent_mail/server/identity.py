@@ -22,9 +22,13 @@ def bearer_token(headers: Headers) -> str | None:
 
 def read_credentials(headers: Headers, *, via: Literal["mcp", "rpc"], bearer_is_servers: bool) -> Credentials:
     """`bearer_is_servers`: the Authorization header held the server's own token, so it names no agent."""
-    agent_token = headers.get(b"x-agent-token")
     return Credentials(
         via=via,
         bearer_token=None if bearer_is_servers else bearer_token(headers),
-        agent_token=agent_token.strip().decode("latin-1") or None if agent_token is not None else None,
+        agent_token=_text(headers, b"x-agent-token"),
+        window_id=_text(headers, b"x-agent-window"),
     )
+
+
+def _text(headers: Headers, name: bytes) -> str | None:
+    return headers.get(name, b"").strip().decode("latin-1") or None

@@ -30,9 +30,7 @@ _ADD = f"""
     INSERT INTO windows (project_id, window_uuid, display_name, name_key, created_ts, last_active_ts)
     VALUES (?, ?, ?, ?, ?, ?) RETURNING {_COLUMNS}
 """
-_RENAME = f"""
-    UPDATE windows SET display_name = ?, name_key = ?, last_active_ts = ? WHERE id = ? RETURNING {_COLUMNS}
-"""
+_RENAME = f"UPDATE windows SET display_name = ?, name_key = ? WHERE id = ? RETURNING {_COLUMNS}"
 _EXPIRE = f"UPDATE windows SET expired_ts = ? WHERE id = ? RETURNING {_COLUMNS}"
 _TOUCH = """
     UPDATE windows SET last_active_ts = ?
@@ -83,8 +81,8 @@ class Windows:
         """Some of those last used at `until` or before: a call per new window keeps the table bounded."""
         self._connection.execute(_FORGET, (project_id, until, _FORGOTTEN_AT_ONCE))
 
-    def rename(self, window_id: WindowId, name: str, now: Micros) -> Window:
-        return _window(self._connection.execute(_RENAME, (name, name_key(name), now, window_id)).fetchone())
+    def rename(self, window_id: WindowId, name: str) -> Window:
+        return _window(self._connection.execute(_RENAME, (name, name_key(name), window_id)).fetchone())
 
     def expire(self, window_id: WindowId, at: Micros) -> Window:
         return _window(self._connection.execute(_EXPIRE, (at, window_id)).fetchone())

@@ -21,6 +21,8 @@ from mcp_agent_mail.features.identity.callers import AuthRules
 from mcp_agent_mail.features.identity.resources import identity_resources
 from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.features.identity.tools import identity_tools
+from mcp_agent_mail.features.identity.window_tools import window_tools
+from mcp_agent_mail.features.identity.windows import WindowService
 from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.features.projects.resources import project_resources
 from mcp_agent_mail.features.projects.service import ProjectService
@@ -95,7 +97,13 @@ async def open_desk(
             path=path,
             activity=activity,
             identity=identity,
-            tools=tables.tools([*project_tools(projects, identity.caller), *identity_tools(identity, identity.caller)]),
+            tools=tables.tools(
+                [
+                    *project_tools(projects, identity.caller),
+                    *identity_tools(identity, identity.caller),
+                    *window_tools(WindowService(store, activity, clock=clock), identity.caller),
+                ]
+            ),
             resources=tables.resources(
                 [*project_resources(projects, identity.caller), *identity_resources(identity, identity.caller)]
             ),

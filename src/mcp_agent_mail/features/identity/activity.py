@@ -1,4 +1,5 @@
-"""When agents were last active: noted in memory, written every few seconds, laid over what reads show.
+"""When agents were last active, and windows last used: noted in memory, written every few seconds, laid over what reads
+show.
 
 A write per call would turn every read into a write. What a crash loses is a few seconds of
 `last_active_ts` and nothing else (docs/adr).
@@ -16,10 +17,15 @@ from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.windows import DEFAULT_TTL, Window
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.view import Tx
 
 MAX_NOTED = 10_000
 """Agents noted between two writes. Full: further agents wait for their next call, a few seconds later."""
+
+MAX_WINDOWS_NOTED = 2_000
+"""The same of windows. Any client can make them up."""
 
 FLUSH_INTERVAL_S = 5.0
 
@@ -37,7 +43,13 @@ class Activity:
     """
 
     def __init__(
-        self, store: Store, *, clock: Clock, interval_s: float = FLUSH_INTERVAL_S, max_noted: int = MAX_NOTED
+        self,
+        store: Store,
+        *,
+        clock: Clock,
+        interval_s: float = FLUSH_INTERVAL_S,
+        max_noted: int = MAX_NOTED,
+        window_ttl: Micros = DEFAULT_TTL,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -45,6 +57,9 @@ class Activity:
         self._max_noted = max_noted
         self._noted: dict[AgentId, _Note] = {}
         self._writing: dict[AgentId, _Note] = {}
+        self.window_ttl = window_ttl
+        self._windows: dict[str, Micros] = {}
+        self._writing_windows: dict[str, Micros] = {}
         self._stopping = asyncio.Event()
         self._flusher: asyncio.Task[None] | None = None
 
@@ -61,12 +76,32 @@ class Activity:
         if agent.id not in self._noted and len(self._noted) >= self._max_noted:
             return
         self._noted[agent.id] = _Note(agent.project_id, self._clock())
+        self._flush_later()
+
+    def note_window(self, uuid: str) -> None:
+        """A call has just come from this window, which may be none that any project knows."""
+        if uuid not in self._windows and len(self._windows) >= MAX_WINDOWS_NOTED:
+            return
+        self._windows[uuid] = self._clock()
+        self._flush_later()
+
+    def _flush_later(self) -> None:
         if self._flusher is None and not self._stopping.is_set():
             self._flusher = asyncio.create_task(self._flush_at_intervals(), name="activity-flush")
 
     def laid_over(self, agents: Iterable[Agent]) -> list[Agent]:
         """The agents with what is not written yet, in the order given."""
         return [self._newest(agent) for agent in agents]
+
+    def windows_laid_over(self, windows: Iterable[Window]) -> list[Window]:
+        """Likewise. What has ended stays ended."""
+        return [self._newest_of_window(window) for window in windows]
+
+    def _newest_of_window(self, window: Window) -> Window:
+        at = self._windows.get(window.uuid) or self._writing_windows.get(window.uuid)
+        if at is None or at <= window.last_active_ts or not window.is_live(at, self.window_ttl):
+            return window
+        return replace(window, last_active_ts=at)
 
     def noted_in(self, project_id: ProjectId) -> list[AgentId]:
         """The agents of the project whose last activity the store may not know yet."""
@@ -82,13 +117,22 @@ class Activity:
     async def flush(self) -> None:
         """Write all that is noted. What cannot be written now is kept for the next time."""
         self._writing, self._noted = self._noted, {}
-        rows = [(agent_id, note.at) for agent_id, note in self._writing.items()]
+        self._writing_windows, self._windows = self._windows, {}
+        agents = [(agent_id, note.at) for agent_id, note in self._writing.items()]
+        windows = list(self._writing_windows.items())
+
+        def unit(tx: Tx) -> None:
+            tx.agents.touch_many(agents)
+            tx.windows.touch_many(windows, self.window_ttl)
+
         try:
-            await self._store.write(lambda tx: tx.agents.touch_many(rows))
+            await self._store.write(unit)
         except Unavailable:
             self._noted = {**self._writing, **self._noted}
+            self._windows = {**self._writing_windows, **self._windows}
         finally:
             self._writing = {}
+            self._writing_windows = {}
 
     async def close(self) -> None:
         """Write what is noted and stop noting. Safe to call twice."""
@@ -96,11 +140,11 @@ class Activity:
         if self._flusher is not None:
             await self._flusher
             self._flusher = None
-        if self._noted:
+        if self._noted or self._windows:
             await self.flush()
 
     async def _flush_at_intervals(self) -> None:
-        while self._noted and not self._stopping.is_set():
+        while (self._noted or self._windows) and not self._stopping.is_set():
             try:
                 await asyncio.wait_for(self._stopping.wait(), self._interval_s)
             except TimeoutError:

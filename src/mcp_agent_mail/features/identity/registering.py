@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, token_hash
@@ -11,8 +11,17 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, Ne
 from mcp_agent_mail.domain.archive_layout import profile_snapshot
 from mcp_agent_mail.domain.caller import Caller, require_to_act
 from mcp_agent_mail.domain.events import EventKind, NewEvent
-from mcp_agent_mail.domain.names import NameEnforcement, first_free, name_from_hint, name_to_register
+from mcp_agent_mail.domain.names import (
+    NameEnforcement,
+    first_free,
+    flaw_of,
+    is_generated_form,
+    name_from_hint,
+    name_to_register,
+)
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.windows import Window
+from mcp_agent_mail.features.identity.windows import WindowUse, find_live, keep_window
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.view import Tx
 
@@ -31,11 +40,14 @@ class Registration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supplies:
-    """What a unit may not make itself, since it may run in a transaction that is rolled back: chance."""
+    """What a unit may not make itself, since it may run in a transaction that is rolled back: chance. And the window
+    that the call comes from, if it says so.
+    """
 
     enforcement: NameEnforcement
     candidates: Sequence[str]
     token: str
+    window: WindowUse | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,17 +58,32 @@ class Registered:
     is_verified: bool
     token: str | None = None
     requested_name: str | None = None
+    window: Window | None = None
 
 
 def register(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -> Registered:
-    """The agent of this name, back with its new profile; else a new one."""
+    """The agent of this name, back with its new profile; else a new one. No name is the window's."""
     project = require_writable(require_project(tx, wanted.project_key))
-    known = None if wanted.name is None else tx.agents.find_by_name(project.id, wanted.name)
+    asked = wanted.name
+    if asked is None and supplies.window is not None:
+        window = find_live(tx, project.id, supplies.window, tx.now())
+        asked = None if window is None else window.display_name
+    known = None if asked is None else tx.agents.find_by_name(project.id, asked)
     if known is not None and known.kind is AgentKind.AGENT:
         is_verified = require_to_act(caller, known)
-        return Registered(agent=_come_back(tx, known, wanted), is_verified=is_verified)
-    name = name_to_register(wanted.name, supplies.enforcement, program=wanted.program, model=wanted.model)
-    return _create(tx, project, name, wanted, supplies)
+        registered = Registered(agent=_come_back(tx, known, wanted), is_verified=is_verified)
+    else:
+        name = _name_for(asked, wanted, supplies.enforcement)
+        registered = _create(tx, project, name, wanted, supplies)
+    return _in_window(tx, registered, supplies, was_named=wanted.name is not None)
+
+
+def _name_for(asked: str | None, wanted: Registration, enforcement: NameEnforcement) -> str | None:
+    """None: one is generated. A window's name is not this agent's wish: where it is unfit, that is no one's mistake."""
+    if asked is None or wanted.name is not None:
+        return name_to_register(asked, enforcement, program=wanted.program, model=wanted.model)
+    is_fit = flaw_of(asked, program=wanted.program, model=wanted.model) is None
+    return asked if is_fit and (enforcement is NameEnforcement.FREE or is_generated_form(asked)) else None
 
 
 def create_identity(tx: Tx, wanted: Registration, supplies: Supplies) -> Registered:
@@ -69,7 +96,13 @@ def create_identity(tx: Tx, wanted: Registration, supplies: Supplies) -> Registe
     name = name_from_hint(
         wanted.name, supplies.enforcement, program=wanted.program, model=wanted.model, is_taken=is_taken
     )
-    return _create(tx, project, name, wanted, supplies)
+    return _in_window(tx, _create(tx, project, name, wanted, supplies), supplies, was_named=True)
+
+
+def _in_window(tx: Tx, registered: Registered, supplies: Supplies, *, was_named: bool) -> Registered:
+    if supplies.window is None:
+        return registered
+    return replace(registered, window=keep_window(tx, registered.agent, supplies.window, was_named=was_named))
 
 
 def tell_archive(tx: Tx, agent: Agent, by: AgentId | None, now: Micros) -> None:

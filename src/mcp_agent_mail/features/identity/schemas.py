@@ -65,6 +65,9 @@ def show_registered(registered: Registered, caller: Caller) -> Wire:
     if registered.requested_name is not None:
         wire["requested_name"] = registered.requested_name
         wire["name_coerced"] = True
+    if registered.window is not None:
+        wire["window_id"] = registered.window.uuid
+        wire["window_display_name"] = registered.window.display_name
     return _with_proof(wire, caller, is_verified=registered.is_verified)
 
 

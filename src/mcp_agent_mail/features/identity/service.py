@@ -14,6 +14,7 @@ from mcp_agent_mail.domain.caller import Caller, ReservedIdentity, require_opera
 from mcp_agent_mail.domain.leases import EndedBy, Lease
 from mcp_agent_mail.domain.names import NameEnforcement, candidate_names
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.windows import find_window_uuid, parse_window_uuid
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.callers import AuthRules, resolve_caller
 from mcp_agent_mail.features.identity.lookup import require_agent
@@ -26,6 +27,7 @@ from mcp_agent_mail.features.identity.registering import (
     tell_archive,
 )
 from mcp_agent_mail.features.identity.results import Acted, Known, Listing
+from mcp_agent_mail.features.identity.windows import WindowUse
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.ending import end_leases
@@ -60,7 +62,10 @@ class IdentityService:
 
     def caller(self) -> Caller:
         """Who runs the current call. A proven agent is active by calling at all."""
-        caller, agent = resolve_caller(current_credentials(), self._rules, self._find_by_token_hash)
+        credentials = current_credentials()
+        caller, agent = resolve_caller(credentials, self._rules, self._find_by_token_hash)
+        if (window := find_window_uuid(credentials.window_id)) is not None:
+            self._activity.note_window(window)
         if agent is None:
             return caller
         self.touch(agent)
@@ -81,7 +86,12 @@ class IdentityService:
             enforcement=self._enforcement,
             candidates=candidate_names(self._choose),
             token=new_token(AGENT_TOKEN_PREFIX),
+            window=self._window(),
         )
+
+    def _window(self) -> WindowUse | None:
+        given = current_credentials().window_id
+        return None if given is None else WindowUse(uuid=parse_window_uuid(given), ttl=self._activity.window_ttl)
 
     async def register(self, caller: Caller, wanted: Registration) -> Registered:
         """Come back as the agent of this name, or become a new one. Eight at once are one identity."""

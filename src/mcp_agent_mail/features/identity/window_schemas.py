@@ -1,0 +1,48 @@
+"""What callers get to see of windows. Keys are a wire contract."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp_agent_mail.core.clock import iso
+from mcp_agent_mail.domain.windows import DAY
+from mcp_agent_mail.features.identity.windows import Expired, Renamed, WindowListing
+
+Wire = dict[str, Any]
+"""A JSON object."""
+
+
+def show_windows(listing: WindowListing) -> Wire:
+    identities = [
+        {
+            "id": window.id,
+            "window_uuid": window.uuid,
+            "display_name": window.display_name,
+            "created_ts": iso(window.created_ts),
+            "last_active_ts": iso(window.last_active_ts),
+            "expires_ts": iso(window.ends(listing.ttl)),
+            "age_days": max(0, listing.at - window.created_ts) // DAY,
+        }
+        for window in listing.windows
+    ]
+    return {"identities": identities, "count": len(identities)}
+
+
+def show_renamed(renamed: Renamed) -> Wire:
+    window = renamed.window
+    return {
+        "id": window.id,
+        "window_uuid": window.uuid,
+        "display_name": window.display_name,
+        "old_display_name": renamed.old_name,
+        "last_active_ts": iso(window.last_active_ts),
+    }
+
+
+def show_expired(expired: Expired) -> Wire:
+    return {
+        "window_uuid": expired.window.uuid,
+        "display_name": expired.window.display_name,
+        "expired": True,
+        "expired_at": iso(expired.at),
+    }

@@ -1,0 +1,50 @@
+"""The tools of windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from mcp_agent_mail.core.params import Matching, Text
+from mcp_agent_mail.core.tools import Json, ToolSpec, tool
+from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.windows import parse_window_uuid
+from mcp_agent_mail.features.identity import window_schemas as schemas
+from mcp_agent_mail.features.identity.windows import WindowService
+from mcp_agent_mail.features.projects.tools import PROJECT_KEY
+
+WINDOW = Matching(parse_window_uuid)
+NAME = Text(max_length=1_000)
+"""The rule of names itself is `domain.names`, which says what is wrong with one."""
+
+
+def window_tools(service: WindowService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+    async def list_window_identities(project_key: Annotated[str, PROJECT_KEY]) -> Json:
+        """The live windows of a project's clients: who registers from one without a name goes by its display_name."""
+        current_caller()
+        return schemas.show_windows(service.list_(project_key))
+
+    async def rename_window(
+        project_key: Annotated[str, PROJECT_KEY],
+        window_uuid: Annotated[str, WINDOW],
+        new_display_name: Annotated[str, NAME],
+    ) -> Json:
+        """Change the name that a window gives. Agents keep theirs."""
+        renamed = await service.rename(current_caller(), project_key, window_uuid, new_display_name)
+        return schemas.show_renamed(renamed)
+
+    async def expire_window(project_key: Annotated[str, PROJECT_KEY], window_uuid: Annotated[str, WINDOW]) -> Json:
+        """Forget a window; registering from it begins anew."""
+        return schemas.show_expired(await service.expire(current_caller(), project_key, window_uuid))
+
+    return [
+        tool(
+            list_window_identities,
+            cluster="identity",
+            title="List windows",
+            read_only=True,
+            idempotent=True,
+        ),
+        tool(rename_window, cluster="identity", title="Rename a window", idempotent=True),
+        tool(expire_window, cluster="identity", title="Forget a window", destructive=True, idempotent=True),
+    ]
