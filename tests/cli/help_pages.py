@@ -35,6 +35,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("projects", "unarchive"),
     ("projects", "mark-identity"),
     ("projects", "discovery-init"),
+    ("projects", "adopt"),
     ("reservations",),
     ("reservations", "list"),
     ("reservations", "active"),
