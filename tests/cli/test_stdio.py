@@ -168,6 +168,33 @@ def test_a_named_server_is_used_with_its_token_and_none_is_started(tmp_path: Pat
     assert not household.root.exists()
 
 
+def test_it_says_which_window_it_is_in_and_a_servers_own_window_counts_for_nothing(tmp_path: Path) -> None:
+    windows = [f"00000000-0000-4000-8000-00000000000{number}" for number in range(3)]
+    profile = {"project_key": PROJECT, "program": "tests", "model": "none"}
+    with (
+        Served(tmp_path / "store", MCP_AGENT_MAIL_WINDOW_ID=windows[0]) as server,
+        Household(tmp_path) as household,
+    ):
+        url = f"http://127.0.0.1:{server.port}"
+        came = []
+        for settings in (
+            {"MCP_AGENT_MAIL_WINDOW_ID": windows[1]},
+            {"MCP_AGENT_MAIL_WINDOW_ID": windows[1].upper()},
+            {},
+        ):
+            with household.client(AGENT_MAIL_URL=url, **settings) as client:
+                client.open()
+                client.tool("ensure_project", human_key=PROJECT)
+                came.append(client.tool("register_agent", **profile))
+        with household.client(AGENT_MAIL_URL=url) as client:
+            client.open()
+            known = client.tool("list_window_identities", project_key=PROJECT)["identities"]
+
+    assert [agent.get("window_id") for agent in came] == [windows[1], windows[1], None]
+    assert came[0]["id"] == came[1]["id"] != came[2]["id"]
+    assert [window["window_uuid"] for window in known] == [windows[1]]
+
+
 def test_the_env_file_of_the_repository_it_stands_in_is_not_read(household: Household, tmp_path: Path) -> None:
     repository = tmp_path / "repository"
     repository.mkdir()
