@@ -154,12 +154,13 @@ def start_floor(scratch: Path, cores: set[int], dialect: Dialect) -> Server:
     return await_answer("floor", process, port, began, lambda: _ask(port, dialect, "echo", {"text": "first"}), log)
 
 
-def start_ours(root: Path, cores: set[int], dialect: Dialect, **env: str) -> Server:
-    """Our server over the store at `root`, with default settings but for `env`."""
+def start_ours(root: Path, cores: set[int], dialect: Dialect, *, launcher: str | None = None, **env: str) -> Server:
+    """Our server over the store at `root`, with default settings but for `env`. `launcher` is a module run instead."""
     port = free_port()
     root.mkdir(parents=True, exist_ok=True)
     log = root.parent / f"{root.name}.log"
-    command = [sys.executable, "-m", "mcp_agent_mail", "serve", "--host", "127.0.0.1", "--port", str(port)]
+    ours = ["mcp_agent_mail", "serve", "--host", "127.0.0.1", "--port", str(port)]
+    command = [sys.executable, "-m", *(ours if launcher is None else [launcher, str(port)])]
     settings = {"STORAGE_ROOT": str(root), "LOG_LEVEL": "WARNING", **env}
     began = time.perf_counter()
     process = start(command, cores, log, **settings)

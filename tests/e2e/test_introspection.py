@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.served import Connection, Served
+from tests.served import Answer, Connection, Served
 
 HERE = "/code/introspected"
 THERE = "/code/elsewhere"
@@ -99,3 +99,41 @@ def test_under_strict_only_the_proven_see_recent_calls(tmp_path: Path) -> None:
 
     assert unproven.error_type == "AUTHENTICATION_REQUIRED"
     assert {entry["project"] for entry in proven.value["entries"]} == {HERE}
+
+
+def test_under_strict_a_foreign_project_is_closed_by_name_too(tmp_path: Path) -> None:
+    with Served(tmp_path / "store", AGENT_AUTH="strict") as server, server.connect() as connection:
+        for project, name in ((HERE, "BlueLake"), (THERE, "RedStone")):
+            connection.call("ensure_project", human_key=project)
+            made = connection.call("register_agent", project_key=project, program="t", model="m", name=name)
+            token = {"X-Agent-Token": made["registration_token"]}
+
+        def read(uri: str) -> Answer:
+            """As RedStone, who lives in the other project."""
+            return connection.rpc("read_resource", {"uri": uri}, **token)
+
+        foreign = read(f"resource://tooling/recent/60?project={HERE}")
+        by_name = read("resource://tooling/recent/60?agent=BlueLake")
+        capabilities = read(f"resource://tooling/capabilities/BlueLake?project={HERE}")
+        own = read(f"resource://tooling/capabilities/RedStone?project={THERE}")
+        nobody = connection.rpc("read_resource", {"uri": f"resource://tooling/capabilities/RedStone?project={THERE}"})
+        figures = read("resource://tooling/metrics").value
+
+    assert (foreign.value["entries"], by_name.value["entries"]) == ([], [])
+    assert (capabilities.error_type, own.error_type) == ("PERMISSION_DENIED", "OK")
+    assert nobody.error_type == "AUTHENTICATION_REQUIRED"
+    assert HERE not in str(figures)
+
+
+def test_the_ring_of_recent_calls_and_its_answer_are_bounded(tmp_path: Path) -> None:
+    with Served(tmp_path / "store") as server, server.connect() as connection:
+        connection.call("ensure_project", human_key=HERE)
+        for _ in range(1_100):
+            connection.rpc("whois", {"project_key": HERE, "agent_name": "Nobody"})
+
+        found = connection.call("read_resource", uri="resource://tooling/recent/3600")
+        widest = connection.call("read_resource", uri="resource://tooling/recent/604801")
+
+    assert (found["count"], len(found["entries"])) == (1_000, 1_000)
+    assert {entry["tool"] for entry in found["entries"]} == {"whois"}, "the newest first, the oldest left out"
+    assert widest["window_seconds"] == 604_800

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.features.introspection.usage import BOUNDS_S, MAX_TOOLS, Usage
+from mcp_agent_mail.features.introspection.usage import BOUNDS_S, MAX_TOOLS, ToolFigures, Usage
 
 
 class Clock:
@@ -73,3 +73,16 @@ def test_what_is_kept_is_bounded() -> None:
     assert len(usage.tools()) == MAX_TOOLS
     assert len(recent) == 10
     assert {(len(call.project or ""), call.agent) for call in recent} == {(200, None)}
+
+
+def test_figures_since_an_earlier_time_are_those_of_the_calls_after_it() -> None:
+    usage = usage_of(0.001, 0.001)
+    earlier = usage.of("send_message").since(ToolFigures())
+    usage.note("send_message", 4.0, failed=True, project=None, agent=None)
+
+    since = usage.of("send_message").since(earlier)
+
+    assert (since.calls, since.errors) == (1, 1)
+    assert since.total_s == pytest.approx(4.0)
+    assert since.quantile_s(0.5) == pytest.approx(4.0, rel=0.21)
+    assert earlier.calls == 2
