@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Clock, iso_or_none
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.features.messaging.overdue import Claim, Escalation, OverdueRules, OverdueWorker
+from mcp_agent_mail.features.projects.lookup import require_project
+from mcp_agent_mail.features.upkeep.retention import RetentionRules, RetentionService
+from mcp_agent_mail.features.upkeep.retention_worker import RetentionPace, RetentionWorker
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.notify.signal_files import SignalFiles
 from mcp_agent_mail.notify.signals import Mail, Signals
@@ -21,30 +25,60 @@ class Workers:
     mail_bus: MailBus
     signals: Signals | None
     overdue: OverdueWorker | None
+    retention: RetentionService
+    retention_worker: RetentionWorker | None
 
     def start(self) -> None:
-        for worker in (self.signals, self.overdue):
+        for worker in (self.signals, self.overdue, self.retention_worker):
             if worker is not None:
                 worker.start()
 
     async def stop(self) -> None:
         """Signals last: the others may still have sent mail."""
-        for worker in (self.overdue, self.signals):
+        for worker in (self.retention_worker, self.overdue, self.signals):
             if worker is not None:
                 await worker.stop()
 
     def show(self) -> dict[str, Json]:
         """For health, by worker."""
-        return {"acknowledgements": _show_overdue(self.overdue), "signals": _show_signals(self.signals)}
+        return {
+            "acknowledgements": _show_overdue(self.overdue),
+            "retention": _show_retention(self.retention_worker),
+            "signals": _show_signals(self.signals),
+        }
 
 
-def build_workers(settings: Settings, store: Store, *, clock: Clock) -> Workers:
+def build_workers(
+    settings: Settings, store: Store, *, keep_pace: Callable[[], Awaitable[None]], clock: Clock
+) -> Workers:
     bus = MailBus(store.on_mail_change)
+    retention = RetentionService(
+        store,
+        RetentionRules(
+            max_age_days=settings.retention_max_age_days, ignored=settings.retention_ignore_project_patterns or ()
+        ),
+        find_project=require_project,
+        keep_pace=keep_pace,
+        clock=clock,
+    )
     return Workers(
         mail_bus=bus,
         signals=_signals(settings, store, bus, clock),
         overdue=_overdue(settings, store, clock),
+        retention=retention,
+        retention_worker=_retention_worker(settings, retention, clock),
     )
+
+
+def _retention_worker(settings: Settings, retention: RetentionService, clock: Clock) -> RetentionWorker | None:
+    if not (settings.retention_report_enabled or settings.retention_purge_enabled):
+        return None
+    pace = RetentionPace(
+        interval_s=settings.retention_report_interval_seconds,
+        reports=settings.retention_report_enabled,
+        purges=settings.retention_purge_enabled,
+    )
+    return RetentionWorker(retention, pace, clock=clock)
 
 
 def _overdue(settings: Settings, store: Store, clock: Clock) -> OverdueWorker | None:
@@ -88,6 +122,20 @@ def _show_overdue(worker: OverdueWorker | None) -> Json:
         "looked_at": iso_or_none(figures.looked_at),
         "told": figures.told,
         "escalated": figures.escalated,
+        "last_error": figures.last_error,
+    }
+
+
+def _show_retention(worker: RetentionWorker | None) -> Json:
+    if worker is None:
+        return {"enabled": False, "last_error": None}
+    figures = worker.figures()
+    return {
+        "enabled": True,
+        "looked_at": iso_or_none(figures.looked_at),
+        "old": figures.old,
+        "may_go": figures.may_go,
+        "purged": figures.purged,
         "last_error": figures.last_error,
     }
 

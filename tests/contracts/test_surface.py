@@ -251,6 +251,16 @@ class Story:
         pair = {"requester": "BlueLake", "target": "RedStone"}
         self.does("macro_contact_handshake", project_key=PROJECT, **pair, **welcome, auto_accept=True)
 
+    def keeps_house(self) -> None:
+        """What only the operator may do, who comes over `/rpc`."""
+        token = (self._connection.server.root / "operator.token").read_text().strip()  # type: ignore[attr-defined]
+        answer = self._connection.rpc(
+            "purge_old_messages", {"project_key": PROJECT, "max_age_days": 1}, Authorization=f"Bearer {token}"
+        )
+        assert answer.status == 200, answer
+        text = json.dumps(answer.value, separators=(",", ":"), ensure_ascii=False)
+        self.results["purge_old_messages"] = {"structuredContent": answer.value, "content": [{"text": text}]}
+
     def guards(self) -> None:
         """A code repository, and lets it go again."""
         git(self._code, "init", "--quiet")
@@ -270,6 +280,7 @@ def story(connection: Connection, tmp_path_factory: pytest.TempPathFactory) -> S
     story.makes_a_product()
     story.works_in_a_window()
     story.guards()
+    story.keeps_house()
     connection.server.await_drained()  # type: ignore[attr-defined]  # set by the fixture
     story.does("whois", project_key=PROJECT, agent_name="BlueLake")
     return story

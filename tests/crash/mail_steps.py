@@ -56,12 +56,18 @@ def acknowledge(actor: Actor, connection: Connection) -> None:
             actor.record.add_acknowledged(actor.project, actor.me, message_id, result["acknowledged_at"])
 
 
+def purge(actor: Actor, connection: Connection) -> None:
+    """Nothing here is a day old, so all must stay: rounds compare every body."""
+    actor.ask_as_operator(connection, "purge_old_messages", max_age_days=1, dry_run=False)
+
+
 STEPS = (
     Step(("send_message",), 30, send),
     Step(("send_message",), 1, broadcast),
     Step(("reply_message",), 10, reply),
     Step(("mark_message_read",), 10, read),
     Step(("acknowledge_message",), 10, acknowledge),
+    Step(("purge_old_messages",), 1, purge),
 )
 
 

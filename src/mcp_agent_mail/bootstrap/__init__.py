@@ -53,7 +53,7 @@ def build_services(
     search = SearchService(store)
     summaries = SummaryService(store)
     leases = lease_services(settings, store, identity, activity, clock)
-    workers = build_workers(settings, store, clock=clock)
+    workers = build_workers(settings, store, keep_pace=archiving.pace.keep, clock=clock)
     upkeep = HealthService(
         store, place, clock=clock, archive=archiving, sweep=leases.sweeper.figures, workers=workers.show
     )

@@ -29,6 +29,7 @@ from mcp_agent_mail.features.reservations.tools import reservation_tools
 from mcp_agent_mail.features.search.tools import search_tools
 from mcp_agent_mail.features.summaries.tools import summary_tools
 from mcp_agent_mail.features.upkeep.resources import upkeep_resources
+from mcp_agent_mail.features.upkeep.retention_tools import retention_tools
 from mcp_agent_mail.features.upkeep.tools import upkeep_tools
 
 
@@ -54,6 +55,7 @@ def _tools(services: Services) -> list[ToolSpec]:
         *window_tools(services.windows, caller),
         *contact_tools(services.contacts, caller),
         *messaging_tools(services.messaging, caller),
+        *retention_tools(services.workers.retention, caller),
         *reservation_tools(services.leases.reservations, caller),
         *force_tools(services.leases.force, caller),
         *build_slot_tools(services.leases.build_slots, caller),

@@ -300,6 +300,14 @@ def _globs(text: str, _: Around) -> tuple[str, ...]:
 GLOBS = Kind(label="list", expected="patterns with *, ? and [] with commas between them", parse=_globs)
 
 
+def _globs(text: str, _: Around) -> tuple[str, ...]:
+    _refuse_control_characters(text)
+    return tuple(dict.fromkeys(item.strip() for item in text.split(",") if item.strip()))
+
+
+GLOBS = Kind(label="list", expected="patterns with *, ? and [] with commas between them", parse=_globs)
+
+
 def _http_url(text: str, _: Around) -> str:
     if not re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", text, re.IGNORECASE):
         raise BadValue("Leave out what follows the path.")

@@ -1,4 +1,4 @@
-"""The settings of what works beside the requests: limits, acknowledgements, signals. Standard library only."""
+"""The settings of limits, retention, acknowledgements and signals. Standard library only."""
 
 from __future__ import annotations
 
@@ -25,6 +25,41 @@ UPKEEP_ROWS = (
         kind=kinds.whole(0, 10_000_000),
         default="0",
         does="How many unread messages an agent may have and still be sent more; 0 is no limit.",
+        group="Limits and retention",
+    ),
+    Row(
+        name="RETENTION_REPORT_ENABLED",
+        kind=kinds.BOOL,
+        default="false",
+        does="Log how much mail of each project is old, and how much of it a purge would take.",
+        group="Limits and retention",
+    ),
+    Row(
+        name="RETENTION_REPORT_INTERVAL_SECONDS",
+        kind=kinds.whole(60, 604_800),
+        default="3600",
+        does="How often that is looked at, and purged if it is to be.",
+        group="Limits and retention",
+    ),
+    Row(
+        name="RETENTION_PURGE_ENABLED",
+        kind=kinds.BOOL,
+        default="false",
+        does="Replace old mail that everyone has read by tombstones. Git keeps the text.",
+        group="Limits and retention",
+    ),
+    Row(
+        name="RETENTION_MAX_AGE_DAYS",
+        kind=kinds.whole(1, 36_500),
+        default="180",
+        does="Mail of so many days is old.",
+        group="Limits and retention",
+    ),
+    Row(
+        name="RETENTION_IGNORE_PROJECT_PATTERNS",
+        kind=kinds.GLOBS,
+        default="",
+        does="Projects whose slug or path one of these globs matches are left out.",
         group="Limits and retention",
     ),
     Row(

@@ -80,6 +80,11 @@ class Settings:
     file_reservations_enforcement_enabled: bool
     quota_enabled: bool
     quota_inbox_limit_count: int
+    retention_report_enabled: bool
+    retention_report_interval_seconds: int
+    retention_purge_enabled: bool
+    retention_max_age_days: int
+    retention_ignore_project_patterns: tuple[str, ...] | None
     ack_ttl_enabled: bool
     ack_ttl_seconds: int
     ack_ttl_scan_interval_seconds: int

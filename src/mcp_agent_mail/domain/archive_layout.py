@@ -119,6 +119,7 @@ def mail_snapshot(message: Message, recipients: Sequence[Recipient], project_id:
         "reply_to": message.reply_to,
         "is_system": message.is_system,
         **({"is_private": True} if message.is_private else {}),
+        **({} if message.purged_ts is None else {"purged_ts": message.purged_ts}),
         "recipients": [
             {
                 "agent_id": recipient.agent_id,
@@ -253,6 +254,11 @@ def mail_files(snapshot: Snapshot) -> Iterator[File]:
             yield f"agents/{_safe(recipient['name'])}/inbox/{tail}", shown
 
 
+def is_tombstone(snapshot: Snapshot) -> bool:
+    """Of a message whose text is gone from the live store: only the history has it."""
+    return "purged_ts" in snapshot
+
+
 def held_copies(snapshot: Snapshot) -> list[str]:
     """Where the copies lie, or will, of those who were held at first: in this archive, and whether delivered or not."""
     home, tail = snapshot["archive_project_id"], _mail_tail(snapshot)
@@ -334,6 +340,8 @@ def _mail_file(snapshot: Snapshot, *, with_blind: bool) -> bytes:
     }
     if snapshot.get("is_private"):
         front["private"] = True
+    if is_tombstone(snapshot):
+        front["purged"] = iso(snapshot["purged_ts"])
     body: str = snapshot["body_md"]
     return b"---json\n" + document(front) + b"---\n" + body.encode()
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import OutboxSeq
-from mcp_agent_mail.domain.archive_layout import Snapshot, name_in
+from mcp_agent_mail.domain.archive_layout import Snapshot, is_tombstone, name_in
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 
 SEQ_TRAILER = "Outbox-Seq"
@@ -54,10 +54,10 @@ def _subject(events: Sequence[OutboxEvent]) -> str:
 
 
 def _is_shown(snapshot: Snapshot) -> bool:
-    """Commits are shown to everybody: what nobody has got yet, or is for few eyes, is not spoken of there."""
+    """Commits are shown to everybody: what nobody has got yet, is for few eyes or is gone is not spoken of there."""
     recipients = snapshot["recipients"]
     is_held = bool(recipients) and all(entry.get("status") in ("held", "refused") for entry in recipients)
-    return not is_held and not snapshot.get("is_private", False)
+    return not is_held and not snapshot.get("is_private", False) and not is_tombstone(snapshot)
 
 
 def _route(snapshot: Snapshot) -> str:
@@ -80,7 +80,7 @@ def _sender(snapshot: Snapshot) -> str:
 def _acting(event: OutboxEvent) -> str | None:
     """The name of the agent whose act the event tells of; None for the server's own."""
     if event.kind is EventKind.MAIL:
-        return _sender(event.snapshot)
+        return None if is_tombstone(event.snapshot) else _sender(event.snapshot)
     if event.kind is EventKind.PROFILE:
         return str(event.snapshot["name"])
     if event.kind is EventKind.RECEIPT:

@@ -46,6 +46,8 @@ class RecipientKind(StrEnum):
 class Message:
     """A stored message. Its sender's and projects' names are resolved, so that it can be shown as it is.
 
+    With a `purged_ts` it is a tombstone, and `body_md` says so.
+
     A private one is no project's mail: only its sender and its recipients see it. `thread_id` and `topic` are
     None when it has none. `project_*` is the sender's project.
     """
@@ -66,6 +68,7 @@ class Message:
     reply_to: MessageId | None
     is_system: bool
     is_private: bool = False
+    purged_ts: Micros | None = None
 
 
 # Lists make these by the thousand on the event loop, and a tuple costs a fifth of a frozen dataclass.

@@ -41,7 +41,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 _COUNT_UNREAD = "UPDATE agents SET unread_count = unread_count + 1 WHERE id IN (SELECT value FROM json_each(?))"
 _FIND = """
 SELECT m.id, m.project_id, p.slug, p.human_key, m.sender_id, a.name, m.thread_id, m.topic, m.subject, m.importance,
-       m.ack_required, m.created_ts, m.reply_to, m.is_system, m.body_md, m.scope
+       m.ack_required, m.created_ts, m.reply_to, m.is_system, m.body_md, m.scope, m.purged_ts
 FROM messages m JOIN agents a ON a.id = m.sender_id JOIN projects p ON p.id = m.project_id
 WHERE m.id = ?
 """
@@ -276,6 +276,7 @@ class Messages:
             is_system=bool(row[13]),
             body_md=row[14],
             is_private=f"p{row[1]}" not in row[15].split(),
+            purged_ts=row[16],
         )
 
     def find_head(self, message_id: MessageId) -> MessageHead | None:

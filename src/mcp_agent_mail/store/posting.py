@@ -19,15 +19,15 @@ def post(tx: Tx, new: NewMessage, chosen: Sequence[NewRecipient], now: Micros) -
     return message, recipients
 
 
-def tell_archives(tx: Tx, message_ids: Iterable[MessageId], by: AgentId, now: Micros) -> None:
-    """These messages have changed: a copy that was held is delivered or returned, by this agent's word."""
+def tell_archives(tx: Tx, message_ids: Iterable[MessageId], by: AgentId | None, now: Micros) -> None:
+    """These have changed: a held copy is delivered or returned by an agent's word, or the server has purged them."""
     for message_id in message_ids:
         message = tx.messages.find(message_id)
         assert message is not None, message_id
         _tell(tx, message, tx.messages.recipients(message_id), by, now)
 
 
-def _tell(tx: Tx, message: Message, recipients: Sequence[Recipient], by: AgentId, now: Micros) -> None:
+def _tell(tx: Tx, message: Message, recipients: Sequence[Recipient], by: AgentId | None, now: Micros) -> None:
     for project_id in involved_projects(message, recipients):
         tx.outbox.add(
             NewEvent(

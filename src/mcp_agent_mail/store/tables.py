@@ -95,6 +95,7 @@ class MessageRow(SQLModel, table=True):
         CheckConstraint("ack_required IN (0, 1)"),
         CheckConstraint("is_system IN (0, 1)"),
         Index("messages_sender", "sender_id", "id"),
+        Index("messages_unpurged", "project_id", "created_ts", "id", **_where("purged_ts IS NULL")),
         Index("messages_reply_to", "reply_to", **_where("reply_to IS NOT NULL")),
     )
 
@@ -112,6 +113,7 @@ class MessageRow(SQLModel, table=True):
     scope: str = Field(sa_type=Text)
     body_bytes: int
     body_md: str = Field(sa_type=Text)
+    purged_ts: int | None
 
 
 class MessageProjectRow(SQLModel, table=True):

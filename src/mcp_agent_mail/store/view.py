@@ -22,6 +22,7 @@ from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.overdue import Overdue
 from mcp_agent_mail.store.products import Products
 from mcp_agent_mail.store.projects import Projects
+from mcp_agent_mail.store.retention import Retention
 from mcp_agent_mail.store.unread import Unread
 from mcp_agent_mail.store.windows import Windows
 
@@ -40,6 +41,7 @@ class View:
         self.inboxes = Inboxes(connection)
         self.unread = Unread(connection)
         self.overdue = Overdue(connection)
+        self.retention = Retention(connection)
         self.contacts = Contacts(connection)
         self.held = Held(connection)
         self.acquaintance = Acquaintance(connection)

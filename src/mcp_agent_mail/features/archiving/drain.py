@@ -28,6 +28,7 @@ from mcp_agent_mail.domain.archive_layout import (
     batch_files,
     event_files,
     held_copies,
+    is_tombstone,
     project_snapshot,
 )
 from mcp_agent_mail.domain.archive_leases import is_stand_in
@@ -80,6 +81,8 @@ def what_was_written(batch: Sequence[OutboxEvent], store_id: str) -> Written:
         elif event.kind is EventKind.MAIL and (held := held_copies(event.snapshot)):
             mutable.update(path for path, _ in event_files(event.kind, event.snapshot, store_id))
             later.update(held)
+        elif event.kind is EventKind.MAIL and is_tombstone(event.snapshot):
+            mutable.update(path for path, _ in event_files(event.kind, event.snapshot, store_id))
     clear = [event for event in batch if not is_stand_in(event.snapshot)]
     files = batch_files(clear, store_id)
     blobs = {
