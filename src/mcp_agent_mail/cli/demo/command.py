@@ -27,6 +27,7 @@ _PAUSE_S = 1.2
 def demo(
     keep: Annotated[bool, typer.Option("--keep/--no-keep", help="Leave the mail behind to be read.")] = True,
     fast: Annotated[bool, typer.Option("--fast", help="Without pauses to read along.")] = False,
+    macros: Annotated[bool, typer.Option("--macros", help="Eight agents in three projects, by macros alone.")] = False,
 ) -> None:
     """Watch two scripted agents work a task by mail on a scratch server.
 
@@ -34,20 +35,48 @@ def demo(
     touched: store and archive are in a new folder, which is named at the end.
     """
     folder = Path(tempfile.mkdtemp(prefix="am-demo-"))
-    workspace = folder / "shop"
-    workspace.mkdir()
+    pause_s = 0.0 if fast else _PAUSE_S
     try:
         print_text("Starting a scratch server ...")
         with scratch_server(folder) as url:
-            print_text(f"It serves at {url}/mcp. Two agents connect.\n")
-            whois = _play(url, str(workspace), pause_s=0.0 if fast else _PAUSE_S)
-        _say_where_to_read(folder, whois)
+            (_watch_team if macros else _watch_two)(folder, url, pause_s)
     finally:
         if keep:
             print_text(f"\nThe server has stopped. All it wrote is in {folder}; when done: rm -r {_quoted(folder)}")
         else:
             shutil.rmtree(folder)
             print_text(f"\nThe server has stopped. {folder} is removed.")
+
+
+def _watch_two(folder: Path, url: str, pause_s: float) -> None:
+    workspace = folder / "shop"
+    workspace.mkdir()
+    print_text(f"It serves at {url}/mcp. Two agents connect.\n")
+    _say_where_to_read(folder, _play(url, str(workspace), pause_s=pause_s))
+
+
+def _watch_team(folder: Path, url: str, pause_s: float) -> None:
+    import asyncio
+
+    from mcp_agent_mail.cli.demo.team import TEAM, play_team
+
+    print_text(f"It serves at {url}/mcp. Eight agents connect, and call nothing but macros.\n")
+    for project in dict.fromkeys(project for project, _ in TEAM.values()):
+        (folder / project).mkdir()
+
+    async def bounded() -> list[str]:
+        async with asyncio.timeout(_TIMEOUT_S):
+            return await play_team(url, folder, _say, pause_s=pause_s)
+
+    calls = asyncio.run(bounded())
+    print_text(f"\n{len(calls)} calls of {len(TEAM)} agents, of {len(set(calls))} macros. Read it in Git:\n")
+    for archive in sorted(path for path in (folder / "store" / "projects").iterdir() if path.is_dir()):
+        print_text(f"  git -C {_quoted(archive)} log --stat")
+
+
+def _say(line: str) -> None:
+    print_text(line)
+    sys.stdout.flush()
 
 
 def _play(url: str, project_key: str, *, pause_s: float) -> dict[str, Any]:

@@ -41,7 +41,7 @@ async def play(url: str, project_key: str, told: Told, *, pause_s: float) -> dic
             ),
         )
         await asyncio.gather(_plan(planner), _make(maker))
-        await _wait_for_archive(planners)
+        await wait_for_archive(planners)
         about_maker = {"project_key": project_key, "agent_name": MAKER, "commit_limit": 10}
         whois: dict[str, Any] = await makers("whois", about_maker)
         return whois
@@ -76,7 +76,7 @@ async def _make(agent: ScriptedAgent) -> None:
     await agent.next_mail()
 
 
-async def _wait_for_archive(call: CallTool) -> None:
+async def wait_for_archive(call: CallTool) -> None:
     """Git follows within a second; a demo that ends before would point at files that are not there yet."""
     give_up_at = time.monotonic() + _ARCHIVE_TIMEOUT_S
     while time.monotonic() < give_up_at:
