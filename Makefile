@@ -37,7 +37,7 @@ serve: $(MAIN) ## Install what is locked, then serve on 127.0.0.1:8765
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test testers hooks extras faults patterns contest crash ## `make test`, the protocol testers, the guard beside real hook programs, the extras, the slow faults, and the crash rounds
+check-all: test testers llm hooks extras faults patterns contest crash ## `make test`, the protocol testers, the guard beside real hook programs, the extras, the slow faults, and the crash rounds
 
 .PHONY: lint
 lint: $(DEV)
@@ -70,6 +70,10 @@ hooks: $(HOOKS) $(NPM) ## The guard beside the real husky, pre-commit framework 
 .PHONY: extras
 extras: $(EXTRAS) ## What optional extras do, with their real libraries
 	@$(BIN)/pytest -n 0 -m extras tests/extras $(ARGS)
+
+.PHONY: llm
+llm: $(TOKENS) ## Summaries refined through the real LiteLLM, against a model server of the tests' own
+	@$(BIN)/pytest -n 0 -m llm tests/llm $(ARGS)
 
 .PHONY: faults
 faults: $(DEV) ## Every fault of store, archive and server, the slow ones too

@@ -21,6 +21,7 @@ WINDOW = "3f0c1f52-58a6-4c8e-9a0a-5d1b6f2a7c11"
 TYPES: dict[str, dict[str, Any]] = {
     "str": {"type": "string"},
     "int": {"type": "integer"},
+    "float": {"type": "number"},
     "bool": {"type": "boolean"},
     "list[str]": {"type": "array", "items": {"type": "string"}},
     "list[int]": {"type": "array", "items": {"type": "integer"}},
@@ -193,6 +194,8 @@ class Story:
         self.does("search_messages", project_key=PROJECT, query="plan")
         of_plan = {"project_key": PROJECT, "thread_id": "plan-1"}
         self.does("summarize_thread", **of_plan, include_examples=True)
+        self.does("summarize_recent", project_key=PROJECT)
+        self.does("fetch_summary", project_key=PROJECT)
         of_mine = {"project_key": PROJECT, "agent_name": "RedStone", "message_id": self.message_id}
         self.does("mark_message_read", **of_mine)
         self.does("acknowledge_message", **of_mine)

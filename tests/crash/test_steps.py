@@ -13,6 +13,7 @@ WITHOUT_A_STEP = {
     "force_release_file_reservation": "wants an idle holder; the same unit of work as a release",
     "install_precommit_guard": "changes a code repository, not the store",
     "uninstall_precommit_guard": "likewise",
+    "summarize_recent": "stores what can be made again out of the mail",
 }
 """Why they need none, or do not have one yet."""
 

@@ -9,6 +9,7 @@ from mcp_agent_mail.bootstrap.macros import macro_service
 from mcp_agent_mail.bootstrap.mail import contact_service, messaging_service
 from mcp_agent_mail.bootstrap.projects import archive_places, project_identities
 from mcp_agent_mail.bootstrap.services import Services
+from mcp_agent_mail.bootstrap.summaries import summary_service
 from mcp_agent_mail.bootstrap.tables import resource_table, tool_table
 from mcp_agent_mail.bootstrap.watching import introspection_service, recording
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
@@ -25,7 +26,6 @@ from mcp_agent_mail.features.products.service import ProductService
 from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.features.projects.ties import Tables
 from mcp_agent_mail.features.search.service import SearchService
-from mcp_agent_mail.features.summaries.service import SummaryService
 from mcp_agent_mail.features.upkeep.results import ServerPlace
 from mcp_agent_mail.features.upkeep.service import HealthService
 from mcp_agent_mail.store.database import Store
@@ -51,7 +51,7 @@ def build_services(
     archiving = ArchivingService(store, archiver_settings(settings, failpoint=faults.archiver), clock=clock)
     messaging = messaging_service(settings, store, identity, keep_pace=archiving.pace.keep, clock=clock)
     search = SearchService(store)
-    summaries = SummaryService(store)
+    summaries = summary_service(settings, store, clock)
     leases = lease_services(settings, store, identity, activity, clock)
     workers = build_workers(settings, store, keep_pace=archiving.pace.keep, clock=clock)
     upkeep = HealthService(

@@ -9,6 +9,7 @@ string holding a JSON array is that array). What it cannot convert is INVALID_IN
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -147,6 +148,25 @@ class Duration:
             fact = f"is {seconds!s:.50}; accepted are 1 to {self.high} seconds"
             raise _refuse(name, fact, hint=f"Send at most {self.high}, and renew in time.", min=1, max=self.high)
         return max(self.floor, seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number over zero. More than `high` counts as `high`."""
+
+    high: float
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "number"}
+
+    def convert(self, name: str, value: object) -> float:
+        try:
+            number = math.nan if isinstance(value, bool) else float(_as_text(name, value))
+        except ValueError:
+            number = math.nan
+        if not number > 0:
+            raise _refuse(name, f"must be a number over zero, not {_shown(value)}", expected="number", max=self.high)
+        return min(number, self.high)
 
 
 @dataclass(frozen=True, slots=True)

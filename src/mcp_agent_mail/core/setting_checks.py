@@ -19,6 +19,7 @@ def check_together(values: Mapping[str, object], givens: Mapping[str, Given], fi
     """Cross-checks. A check is left out when one of its settings is a mistake already."""
     _check_spans(values, givens, findings)
     at_fault = {mistake.name for mistake in findings.mistakes}
+    _check_llm(values, givens, findings)
     if at_fault & {"HTTP_HOST", "HTTP_BEARER_TOKEN", "AGENT_AUTH", "HTTP_ALLOWED_HOSTS", "HOST"}:
         return
     host, token = str(values["HTTP_HOST"]), values["HTTP_BEARER_TOKEN"]
@@ -75,6 +76,16 @@ def _is_installed(module: str) -> bool:
         return find_spec(module) is not None
     except ModuleNotFoundError:
         return False
+
+
+def _check_llm(values: Mapping[str, object], givens: Mapping[str, Given], findings: Findings) -> None:
+    if not values.get("LLM_ENABLED"):
+        return
+    if values.get("LLM_DEFAULT_MODEL") is None and "LLM_DEFAULT_MODEL" not in givens:
+        message = "It is not set, so no language model is used: name one as LiteLLM names it."
+        findings.warning("LLM_DEFAULT_MODEL", message, givens["LLM_ENABLED"].place)
+    if values.get("LLM_CACHE_BACKEND") == "redis" and "LLM_CACHE_REDIS_URL" not in givens:
+        findings.mistake(givens["LLM_CACHE_BACKEND"], "memory, or LLM_CACHE_REDIS_URL set")
 
 
 def check_names(sources: Sources, findings: Findings) -> None:

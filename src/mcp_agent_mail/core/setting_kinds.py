@@ -126,6 +126,19 @@ def whole(low: int, high: int) -> Kind:
     return Kind(label=f"{low}-{high}", expected=f"a whole number from {low} to {high}", parse=parse)
 
 
+def decimal(low: int, high: int) -> Kind:
+    """A number from `low` to `high`, in plain digits."""
+
+    def parse(text: str, _: Around) -> float:
+        if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
+            raise BadValue("Write digits, with a point if need be.")
+        if not low <= (number := float(text)) <= high:
+            raise BadValue("")
+        return number
+
+    return Kind(label=f"{low}-{high}", expected=f"a number from {low} to {high}", parse=parse)
+
+
 def size(low: str, high: str) -> Kind:
     """A number of bytes, plain or with KiB, MiB or GiB."""
     least, most = _bytes(low), _bytes(high)
@@ -300,14 +313,6 @@ def _globs(text: str, _: Around) -> tuple[str, ...]:
 GLOBS = Kind(label="list", expected="patterns with *, ? and [] with commas between them", parse=_globs)
 
 
-def _globs(text: str, _: Around) -> tuple[str, ...]:
-    _refuse_control_characters(text)
-    return tuple(dict.fromkeys(item.strip() for item in text.split(",") if item.strip()))
-
-
-GLOBS = Kind(label="list", expected="patterns with *, ? and [] with commas between them", parse=_globs)
-
-
 def _http_url(text: str, _: Around) -> str:
     if not re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", text, re.IGNORECASE):
         raise BadValue("Leave out what follows the path.")
@@ -333,6 +338,18 @@ def _secret(text: str, _: Around) -> Secret:
 SECRET = Kind(
     label="secret", expected="visible ASCII characters without blanks, at most 4096", parse=_secret, secret=True
 )
+
+
+def parse_key(text: str, _: Around) -> Secret:
+    """A provider's key: its form is the provider's own business."""
+    _refuse_control_characters(text)
+    return Secret(text)
+
+
+def parse_redis_url(text: str, _: Around) -> Secret:
+    if not re.fullmatch(r"rediss?://[!-~]{1,1000}", text):
+        raise BadValue("")
+    return Secret(text)
 
 
 def _path_or_slug(text: str, around: Around) -> str:

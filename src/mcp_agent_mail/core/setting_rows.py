@@ -10,6 +10,7 @@ from __future__ import annotations
 from mcp_agent_mail.core import setting_kinds as kinds
 from mcp_agent_mail.core.setting_row import Row, Values
 from mcp_agent_mail.core.setting_rows_leases import LEASE_ROWS
+from mcp_agent_mail.core.setting_rows_llm import LLM_ROWS
 from mcp_agent_mail.core.setting_rows_projects import PROJECT_ROWS
 from mcp_agent_mail.core.setting_rows_surface import SURFACE_ROWS
 from mcp_agent_mail.core.setting_rows_upkeep import UPKEEP_ROWS
@@ -357,6 +358,7 @@ ROWS: tuple[Row, ...] = (
     *LEASE_ROWS,
     *UPKEEP_ROWS,
     *SURFACE_ROWS,
+    *LLM_ROWS,
     *_LOGS,
     *WATCHING_ROWS,
     *_CLIENT,

@@ -103,6 +103,26 @@ class Settings:
     tools_filter_clusters: tuple[str, ...] | None
     tools_filter_tools: tuple[str, ...] | None
     mcp_agent_mail_output_format: str
+    llm_enabled: bool
+    llm_default_model: str | None
+    llm_api_base: str | None
+    llm_temperature: float
+    llm_max_tokens: int
+    llm_timeout_seconds: int
+    llm_daily_budget_usd: float
+    llm_cache_enabled: bool
+    llm_cache_backend: str
+    llm_cache_redis_url: Secret | None
+    llm_cost_logging_enabled: bool
+    openai_api_key: Secret | None
+    anthropic_api_key: Secret | None
+    groq_api_key: Secret | None
+    xai_api_key: Secret | None
+    grok_api_key: Secret | None
+    google_api_key: Secret | None
+    gemini_api_key: Secret | None
+    openrouter_api_key: Secret | None
+    deepseek_api_key: Secret | None
     log_level: str
     log_rich_enabled: bool
     log_json_enabled: bool

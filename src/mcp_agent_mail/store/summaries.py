@@ -1,15 +1,18 @@
-"""What summaries read: the newest mail of a thread, off the event loop."""
+"""What summaries read: the newest mail of a thread or of a project, off the event loop."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import aiosqlite
 
-from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.addresses import shown_name
+from mcp_agent_mail.domain.digests import Newest
 from mcp_agent_mail.domain.summaries import Letter, ThreadMail
 from mcp_agent_mail.domain.threads import root_of_thread
 from mcp_agent_mail.store.search import LongReader
@@ -99,3 +102,40 @@ async def read_thread_of_projects(
     elsewhere = ProjectId(0)
     letters = [_letter(row, elsewhere if len(homes[row[3]]) > 1 else row[1]) for row in reversed(rows)]
     return ThreadMail(thread_id=thread_id, letters=letters, total=total)
+
+
+_RECENT = """
+SELECT message_id, delivered_ts FROM message_projects WHERE project_id = :project AND is_late = 0
+ORDER BY message_id DESC LIMIT :limit
+"""
+_RECENT_LATE = """
+SELECT message_id, delivered_ts FROM message_projects INDEXED BY message_projects_late
+WHERE project_id = :project AND is_late = 1 AND delivered_ts > :since ORDER BY delivered_ts DESC, message_id DESC
+LIMIT :limit
+"""
+_CHOSEN = f"""
+SELECT {_COLUMNS} FROM message_projects mp {_JOINS}
+WHERE mp.project_id = :project AND mp.message_id IN (SELECT value FROM json_each(:ids)) ORDER BY mp.message_id
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecentMail:
+    """The newest mail of a project, oldest first."""
+
+    newest: Newest
+    letters: Sequence[Letter]
+
+
+async def read_recent(store: LongReader, project_id: ProjectId, since: Micros, *, limit: int) -> RecentMail | None:
+    """At most `limit` messages that came to everybody in the project after `since`; None when none did."""
+    async with store.long_read() as connection:
+        key = {"project": project_id, "since": since, "limit": limit}
+        rows = [*await connection.execute_fetchall(_RECENT, key), *await connection.execute_fetchall(_RECENT_LATE, key)]
+        came = sorted((delivered_ts, message_id) for message_id, delivered_ts in rows if delivered_ts > since)[-limit:]
+        if not came:
+            return None
+        key["ids"] = json.dumps([message_id for _, message_id in came])
+        letters = [_letter(row, project_id) for row in await connection.execute_fetchall(_CHOSEN, key)]
+    newest = Newest(message_id=MessageId(came[-1][1]), delivered_ts=Micros(came[-1][0]))
+    return RecentMail(newest=newest, letters=letters)

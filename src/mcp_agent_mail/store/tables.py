@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from sqlalchemy import CheckConstraint, Index, LargeBinary, Text, UniqueConstraint, text
+from sqlalchemy import REAL, CheckConstraint, Index, LargeBinary, Text, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
 # `Any` below: SQLAlchemy's own type of a table's arguments.
@@ -319,6 +319,37 @@ class WindowRow(SQLModel, table=True):
     created_ts: int
     last_active_ts: int
     expired_ts: int | None
+
+
+class DigestRow(SQLModel, table=True):
+    __tablename__ = "digests"
+    __table_args__: ClassVar[tuple[Any, ...]] = (
+        Index("digests_project", "project_id", text("created_ts DESC"), text("id DESC")),
+        Index("digests_newest", "project_id", "newest_id", "id"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    project_id: int = Field(foreign_key="projects.id")
+    newest_id: int
+    newest_ts: int
+    span: int
+    max_messages: int
+    summary_text: str = Field(sa_type=Text)
+    start_ts: int
+    end_ts: int
+    source_message_count: int
+    source_thread_ids: str = Field(sa_type=Text)
+    llm_model: str | None = Field(sa_type=Text)
+    cost_usd: float = Field(sa_type=REAL)
+    created_ts: int
+
+
+class LlmSpendingRow(SQLModel, table=True):
+    __tablename__ = "llm_spending"
+
+    day: int = Field(primary_key=True)
+    cost_usd: float = Field(sa_type=REAL)
+    calls: int
 
 
 class IdempotencyKeyRow(SQLModel, table=True):

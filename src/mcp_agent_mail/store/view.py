@@ -10,6 +10,7 @@ from mcp_agent_mail.store.adoption import Adoption
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.aliases import Aliases
 from mcp_agent_mail.store.contacts import Contacts
+from mcp_agent_mail.store.digests import Digests, LlmSpending
 from mcp_agent_mail.store.guard_events import GuardEvents
 from mcp_agent_mail.store.held import Held
 from mcp_agent_mail.store.holders import Holders
@@ -50,6 +51,8 @@ class View:
         self.holders = Holders(connection)
         self.outbox = Outbox(connection)
         self.idempotency_keys = IdempotencyKeys(connection)
+        self.digests = Digests(connection)
+        self.llm_spending = LlmSpending(connection)
         self.meta = Meta(connection)
 
 

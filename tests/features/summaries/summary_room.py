@@ -58,5 +58,5 @@ class SummaryRoom:
 async def open_summary_room(directory: Path) -> AsyncIterator[SummaryRoom]:
     async with open_mailroom(directory) as room:
         identities = Identities(room.store)
-        service = SummaryService(room.store)
+        service = SummaryService(room.store, clock=room.clock)
         yield SummaryRoom(room, identities, ToolTable(summary_tools(service, identities.caller)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mcp_agent_mail.domain.digests import Digest
 from mcp_agent_mail.domain.summaries import Letter, ThreadSummary
 
 
@@ -17,4 +18,13 @@ class SummarizedThread:
     thread_id: str
     summary: ThreadSummary
     examples: Sequence[Letter] = ()
+    llm_error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummarizedMail:
+    """`cached`: nothing newer came since the digest was stored."""
+
+    digest: Digest
+    cached: bool
     llm_error: str | None = None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mcp_agent_mail.core.clock import iso
+from mcp_agent_mail.core.clock import iso, iso_or_none
 from mcp_agent_mail.core.tools import Json
+from mcp_agent_mail.domain.digests import Digest
 from mcp_agent_mail.domain.summaries import Letter, ThreadSummary, aggregate
-from mcp_agent_mail.features.summaries.results import SummarizedThread
+from mcp_agent_mail.features.summaries.results import SummarizedMail, SummarizedThread
 
 
 def thread_object(thread: SummarizedThread) -> Json:
@@ -67,3 +68,22 @@ def _examples(thread: SummarizedThread) -> Json:
 def _error(threads: Iterable[SummarizedThread]) -> Json:
     """The first: threads of one call fail alike."""
     return next(({"llm_error": thread.llm_error} for thread in threads if thread.llm_error is not None), {})
+
+
+def digest_object(digest: Digest) -> Json:
+    return {
+        "id": digest.id,
+        "summary_text": digest.summary_text,
+        "start_ts": iso(digest.start_ts),
+        "end_ts": iso(digest.end_ts),
+        "source_message_count": digest.source_message_count,
+        "source_thread_ids": list(digest.source_thread_ids),
+        "llm_model": digest.llm_model,
+        "cost_usd": digest.cost_usd,
+        "created_ts": iso_or_none(digest.created_ts),
+    }
+
+
+def recent_object(recent: SummarizedMail) -> Json:
+    error = {} if recent.llm_error is None else {"llm_error": recent.llm_error}
+    return {**digest_object(recent.digest), "cached": recent.cached, **error}

@@ -1,23 +1,29 @@
-"""Summaries: one use case each, of threads and of what is new."""
+"""Summaries: of threads, and of what came lately."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.digests import Digest, NewDigest, span_of
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.summaries import ThreadMail, ThreadSummary, examples_of, summarize
+from mcp_agent_mail.domain.summaries import Letter, ThreadMail, ThreadSummary, examples_of, summarize
 from mcp_agent_mail.features.messaging.visibility import require_to_read_project
-from mcp_agent_mail.features.projects.lookup import require_project
-from mcp_agent_mail.features.summaries.results import SummarizedThread
+from mcp_agent_mail.features.projects.lookup import require_project, require_writable
+from mcp_agent_mail.features.summaries.refining import Refiner
+from mcp_agent_mail.features.summaries.results import SummarizedMail, SummarizedThread
+from mcp_agent_mail.features.summaries.schemas import summary_object
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.summaries import read_threads
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.summaries import RecentMail, read_recent, read_threads
+from mcp_agent_mail.store.view import Tx, View
 
 LONG_CHARACTERS = 20_000
-"""Up to so much text a thread is read on the event loop: about a millisecond."""
+"""Up to so much text is summarized on the event loop; it takes about ten milliseconds."""
+MAX_NAMED_THREADS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,36 +35,124 @@ class Wishes:
     llm_model: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecentRequest:
+    project_key: str
+    since_hours: float
+    max_messages: int
+    wishes: Wishes
+
+
 class SummaryService:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, refiner: Refiner | None = None, clock: Clock = system_clock) -> None:
         self._store = store
+        self._refiner = refiner or Refiner(store, model=None, daily_budget_usd=0, clock=clock)
+        self._clock = clock
 
     async def summarize_threads(
         self, caller: Caller, project_key: str, thread_ids: Sequence[str], wishes: Wishes, *, per_thread_limit: int
     ) -> list[SummarizedThread]:
         """Each thread's newest `per_thread_limit` messages, of the mail that every agent of the project may read."""
-
-        def readable(view: View) -> Project:
-            project = require_project(view, project_key)
-            require_to_read_project(caller, project)
-            return project
-
-        project = self._store.read(readable)
+        project = self._store.read(lambda view: _readable(view, caller, project_key))
         threads = await read_threads(self._store, project.id, thread_ids, limit=per_thread_limit)
-        return [await self.summarize_mail(thread, wishes) for thread in threads]
+        return list(await asyncio.gather(*(self.summarize_mail(thread, wishes) for thread in threads)))
 
     async def summarize_mail(self, thread: ThreadMail, wishes: Wishes) -> SummarizedThread:
         """The same of mail that was read elsewhere: who may see it is the caller's to decide."""
-        summary = await _summarized(thread)
+        summary = await _summarized(thread.letters, thread.total)
+        model = self._refiner.model_for(wishes.llm_model, llm_mode=wishes.llm_mode)
+        result = await self._refiner.refine(summary, thread.letters, model)
         return SummarizedThread(
             thread_id=thread.thread_id,
-            summary=summary,
+            summary=result.summary,
             examples=examples_of(thread.letters) if wishes.include_examples else (),
+            llm_error=result.error,
         )
 
+    async def summarize_recent(self, caller: Caller, request: RecentRequest) -> SummarizedMail:
+        """A digest of the mail of the last hours, stored; the stored one while nothing newer came."""
+        project = self._store.read(lambda view: require_writable(_readable(view, caller, request.project_key)))
+        span = span_of(request.since_hours)
+        now = self._clock()
+        since = Micros(max(0, now - span))
+        recent = await read_recent(self._store, project.id, since, limit=request.max_messages)
+        if recent is None:
+            return SummarizedMail(digest=_empty(since, now), cached=False)
+        model = self._refiner.model_for(request.wishes.llm_model, llm_mode=request.wishes.llm_mode)
+        wanted = NewDigest(
+            project_id=project.id,
+            newest=recent.newest,
+            span=span,
+            max_messages=request.max_messages,
+            summary_text="",
+            start_ts=since,
+            end_ts=now,
+            source_message_count=len(recent.letters),
+            source_thread_ids=_threads_of(recent),
+            llm_model=model,
+            cost_usd=0.0,
+        )
+        known = self._store.read(lambda view: view.digests.find(wanted))
+        if known is not None:
+            return SummarizedMail(digest=known, cached=True)
+        return await self._store_digest(wanted, recent)
 
-async def _summarized(thread: ThreadMail) -> ThreadSummary:
-    """A long thread is read beside the event loop."""
-    if sum(len(letter.body_md) for letter in thread.letters) <= LONG_CHARACTERS:
-        return summarize(thread.letters, total=thread.total)
-    return await asyncio.to_thread(summarize, thread.letters, total=thread.total)
+    async def _store_digest(self, wanted: NewDigest, recent: RecentMail) -> SummarizedMail:
+        result = await self._refiner.refine(await _summarized(recent.letters, None), recent.letters, wanted.llm_model)
+        text = json.dumps(summary_object(result.summary), ensure_ascii=False, separators=(",", ":"))
+        new = _with(wanted, text, None if result.model is None else wanted.llm_model, result.cost_usd)
+
+        def add(tx: Tx) -> tuple[Digest, bool]:
+            """Where the model failed, the digest that the rules made before is the same."""
+            known = tx.digests.find(new)
+            return (tx.digests.add(new, tx.now()), False) if known is None else (known, True)
+
+        digest, known = await self._store.write(add)
+        return SummarizedMail(digest=digest, cached=known, llm_error=result.error)
+
+    async def fetch(self, caller: Caller, project_key: str, *, since_hours: float, limit: int) -> list[Digest]:
+        """Digests stored within the last hours, newest first."""
+
+        def stored(view: View) -> list[Digest]:
+            project = _readable(view, caller, project_key)
+            since = Micros(self._clock() - span_of(since_hours))
+            return view.digests.list_since(project.id, since, limit=limit)
+
+        return self._store.read(stored)
+
+
+def _readable(view: View, caller: Caller, project_key: str) -> Project:
+    project = require_project(view, project_key)
+    require_to_read_project(caller, project)
+    return project
+
+
+async def _summarized(letters: Sequence[Letter], total: int | None) -> ThreadSummary:
+    """Much text is read beside the event loop."""
+    if sum(len(letter.body_md) for letter in letters) <= LONG_CHARACTERS:
+        return summarize(letters, total=total)
+    return await asyncio.to_thread(summarize, letters, total=total)
+
+
+def _threads_of(recent: RecentMail) -> list[str]:
+    """In the order of their first message, at most `MAX_NAMED_THREADS`."""
+    named = (letter.thread_id for letter in recent.letters if letter.thread_id is not None)
+    return list(dict.fromkeys(named))[:MAX_NAMED_THREADS]
+
+
+def _empty(since: Micros, now: Micros) -> Digest:
+    return Digest(
+        id=None,
+        summary_text=json.dumps(summary_object(ThreadSummary()), separators=(",", ":")),
+        start_ts=since,
+        end_ts=now,
+        source_message_count=0,
+        source_thread_ids=(),
+        llm_model=None,
+        cost_usd=0.0,
+        created_ts=None,
+    )
+
+
+def _with(wanted: NewDigest, text: str, model: str | None, cost_usd: float) -> NewDigest:
+    return replace(wanted, summary_text=text, llm_model=model, cost_usd=cost_usd)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.params import Count, Flag, Matching, Text
+from mcp_agent_mail.core.params import Amount, Count, Flag, Matching, Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.digests import MAX_HOURS
 from mcp_agent_mail.domain.summaries import parse_thread_ids
-from mcp_agent_mail.features.summaries.schemas import thread_object, threads_object
-from mcp_agent_mail.features.summaries.service import SummaryService, Wishes
+from mcp_agent_mail.domain.summary_refining import parse_model
+from mcp_agent_mail.features.summaries.schemas import digest_object, recent_object, thread_object, threads_object
+from mcp_agent_mail.features.summaries.service import RecentRequest, SummaryService, Wishes
 
 _PROJECT = Text(max_length=1_100)
-_MODEL = Text(max_length=128)
+_MODEL = Matching(parse_model)
 
 
 def summary_tools(service: SummaryService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
@@ -36,4 +38,35 @@ def summary_tools(service: SummaryService, current_caller: Callable[[], Caller])
         )
         return threads_object(threads) if len(ids) > 1 else thread_object(threads[0])
 
-    return [tool(summarize_thread, cluster="search", title="Summarize threads", read_only=True, idempotent=True)]
+    async def summarize_recent(
+        *,
+        project_key: Annotated[str, _PROJECT],
+        since_hours: Annotated[float, Amount(MAX_HOURS)] = 1.0,
+        llm_mode: Annotated[bool, Flag()] = True,
+        llm_model: Annotated[str | None, _MODEL] = None,
+        max_messages: Annotated[int, Count(1, 500)] = 500,
+    ) -> Json:
+        """Digest of a project's newest mail, all threads together; summary_text is JSON like summarize_thread's
+        summary. Stored; while nothing newer came, the stored one (cached).
+        """
+        wishes = Wishes(llm_mode=llm_mode, llm_model=llm_model)
+        request = RecentRequest(
+            project_key=project_key, since_hours=since_hours, max_messages=max_messages, wishes=wishes
+        )
+        return recent_object(await service.summarize_recent(current_caller(), request))
+
+    async def fetch_summary(
+        *,
+        project_key: Annotated[str, _PROJECT],
+        since_hours: Annotated[float, Amount(MAX_HOURS)] = 24.0,
+        limit: Annotated[int, Count(1, 1_000)] = 5,
+    ) -> Json:
+        """Digests that summarize_recent stored in the last hours, newest first."""
+        digests = await service.fetch(current_caller(), project_key, since_hours=since_hours, limit=limit)
+        return [digest_object(digest) for digest in digests]
+
+    return [
+        tool(summarize_thread, cluster="search", title="Summarize threads", read_only=True, idempotent=True),
+        tool(summarize_recent, cluster="search", title="Summarize recent mail"),
+        tool(fetch_summary, cluster="search", title="Fetch digests", read_only=True, idempotent=True, result_list=True),
+    ]
