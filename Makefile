@@ -104,6 +104,9 @@ scale: $(DEV) ## The same questions to 1,000 and 100,000 messages, in alternatio
 leases: $(DEV) ## Reserving and releasing beside no and 10,000 live leases, in alternation with the floor
 	@exec $(BIN)/python -m benchmarks.leases $(ARGS)
 
+.PHONY: overhead
+overhead: $(DEV) ## What metrics, profiles and workers cost a request, on against off, in alternation
+	@exec $(BIN)/python -m benchmarks.overhead $(ARGS)
 .PHONY: soak
 soak: $(DEV) ## 50,000 sends to one server, and what grows meanwhile
 	@exec $(BIN)/python -m benchmarks.soak $(ARGS)
