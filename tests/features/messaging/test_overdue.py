@@ -234,12 +234,14 @@ async def test_a_message_to_very_many_is_one_notice_that_names_some(room: Mailro
     count = COPIES_AT_ONCE + 10
     many = await room.store.write(lambda tx: [add_agent(tx, room.app, f"Agent{number}") for number in range(count)])
     await ask_agents(room, *many)
+    await ask_agents(room, room.red)
     room.clock.step(TTL_S)
 
     await look(room)
 
-    (notice,) = mail_of(room, "BlueLake")
-    assert f"- and {count - 20} more" in notice.body_md
+    first, second = mail_of(room, "BlueLake")
+    assert f"- and {count - 20} more" in first.body_md
+    assert "RedStone" in second.body_md
 
 
 async def test_a_unit_that_is_not_committed_tells_nobody(room: Mailroom) -> None:

@@ -246,7 +246,7 @@ async def test_a_call_takes_so_many_at_most_and_a_repeat_the_rest(
     first, second = await attic.purge(), await attic.purge()
 
     assert (first.messages_affected, second.messages_affected) == (25, 6)
-    assert len(attic.paced) == 3  # lots of 20, 5 and 6
+    assert len(attic.paced) == 4  # lots of 10, 10 and 5, then of 6
     assert find_faults(attic.path) == []
 
 

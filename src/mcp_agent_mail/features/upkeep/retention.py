@@ -21,10 +21,10 @@ from mcp_agent_mail.store.retention import Cutoff, list_old
 from mcp_agent_mail.store.view import Tx, View
 
 LOOKED_AT_ONCE = 500
-MESSAGES_AT_ONCE = 20
-COPIES_AT_ONCE = 500
-BODY_BYTES_AT_ONCE = 128 * 1024
-"""One unit of work purges no more than these, about 10 ms; a larger message comes alone, as it was sent."""
+MESSAGES_AT_ONCE = 10
+COPIES_AT_ONCE = 250
+BODY_BYTES_AT_ONCE = 64 * 1024
+"""One unit of work purges no more than these, about 4 ms; a larger message comes alone, as it was sent."""
 PURGED_PER_CALL = 10_000
 _PROJECTS_AT_ONCE = 500
 
