@@ -140,6 +140,26 @@ def test_an_adoption_that_was_cut_off_is_finished(at: FailPoint, nth: int, again
     assert sorted(path.name for path in (settings.storage_root / "adopted").iterdir()) != []
 
 
+def test_receipts_of_both_whose_numbers_interleave_are_rendered_as_they_were_written(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path)
+    furnish(settings, SOURCE, TARGET, NEIGHBOUR)
+    with gateway_to(settings) as gateway:
+        for path, name, unread in ((SOURCE, "GreenCastle", 2), (TARGET, "BlueLake", 1)):
+            inbox = gateway.call("fetch_inbox", {"project_key": path, "agent_name": name})
+            assert len(inbox) == unread
+        for path, name, message_id in ((SOURCE, "GreenCastle", 2), (TARGET, "BlueLake", 1), (SOURCE, "GreenCastle", 3)):
+            reader = {"project_key": path, "agent_name": name, "message_id": message_id}
+            gateway.call("mark_message_read", reader)
+
+    async def join() -> None:
+        async with Store(settings.database_path) as store:
+            assert (await adopt(store, archiver_settings(settings), SOURCE, TARGET)).failed == []
+
+    _run(join())
+
+    assert clean(settings)
+
+
 def test_an_adopted_archive_in_its_workspace_stays_there_and_is_joined(tmp_path: Path) -> None:
     places = [str(tmp_path / name) for name in ("feature", "app", "lib")]
     for place in places:

@@ -148,6 +148,16 @@ async def test_with_the_mode_dir_no_call_goes_through_anything_more(tmp_path: Pa
         assert (type(desk.tools), type(desk.resources)) == (ToolTable, ResourceTable)
 
 
+async def test_with_the_mode_dir_a_known_path_is_not_looked_at_again(code: Path, tmp_path: Path) -> None:
+    async with desk_of(tmp_path, IdentityMode.DIR) as desk:
+        made = await ensure(desk, code)
+        write(code, MARKER_FILE, content=f"{UID}\n")
+
+        assert await ensure(desk, code) == made
+        assert desk.rows("SELECT count(*) FROM project_aliases") == [(0,)]
+        assert (await ensure(desk, code, "dir"))["project_uid"] == UID
+
+
 async def test_the_identity_of_a_project_is_read_without_writing_anything(code: Path, tmp_path: Path) -> None:
     async with desk_of(tmp_path, IdentityMode.GIT_REMOTE) as desk:
         made = await ensure(desk, code)
