@@ -177,12 +177,8 @@ def test_it_says_which_window_it_is_in_and_a_servers_own_window_counts_for_nothi
     ):
         url = f"http://127.0.0.1:{server.port}"
         came = []
-        for settings in (
-            {"MCP_AGENT_MAIL_WINDOW_ID": windows[1]},
-            {"MCP_AGENT_MAIL_WINDOW_ID": windows[1].upper()},
-            {},
-        ):
-            with household.client(AGENT_MAIL_URL=url, **settings) as client:
+        for window in (windows[1], windows[1].upper(), ""):
+            with household.client(AGENT_MAIL_URL=url, MCP_AGENT_MAIL_WINDOW_ID=window) as client:
                 client.open()
                 client.tool("ensure_project", human_key=PROJECT)
                 came.append(client.tool("register_agent", **profile))

@@ -195,6 +195,16 @@ async def test_an_agent_of_a_linked_project_opens_what_the_search_found(shop: Sh
     assert [hit["id"] for hit in (await shop.call("search_messages", reader, project_key=LIB, query="plan"))["result"]]
 
 
+async def test_being_part_of_another_product_opens_nothing(shop: Shop) -> None:
+    await shop.call("ensure_product", name="other")
+    await shop.link(APP, LIB)
+    await shop.link(FAR, product="other")
+    number = await shop.send(LIB, "QuietFox", ["BlueLake"], "checkout plan")
+
+    with pytest.raises(NotFound):
+        await shop.read(f"message/{number}?project=%2Fcode%2Flib", shop.proof(shop.far_blue))
+
+
 async def test_a_link_opens_no_blind_copy_and_no_inbox(shop: Shop) -> None:
     await shop.link(APP, LIB)
     number = await shop.send(FAR, "BlueLake", ["Human"], "checkout plan", bcc=["QuietFox@code-lib"])
