@@ -16,7 +16,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.notify.signal_files import SignalFiles
-from mcp_agent_mail.notify.signals import Mail, Signals
+from mcp_agent_mail.notify.signals import MAX_REST_S, REST_PER_WORK, Mail, Signals
 from mcp_agent_mail.store.database import Store
 from tests.mailroom import Mailroom, add_agent, open_mailroom
 
@@ -230,3 +230,30 @@ async def test_the_task_follows_mail_and_a_stop_looks_once_more(watch: Watch) ->
 
 async def test_signals_that_never_started_stop_at_once(watch: Watch) -> None:
     await signals_of(watch.room.store, watch.folder).stop()
+
+
+async def test_a_pass_is_followed_by_a_rest_in_proportion_and_within_the_second(watch: Watch) -> None:
+    signals = signals_of(watch.room.store, watch.folder, debounce_s=0.1)
+
+    fresh = signals.window_s(1_000.0)
+    signals.rest_from(1_000.0, worked_s=0.01)
+    after_work = signals.window_s(1_000.0)
+    signals.rest_from(1_000.0, worked_s=10.0)
+    after_much_work = signals.window_s(1_000.0)
+    after_a_quiet_time = signals.window_s(1_060.0)
+
+    assert (fresh, after_a_quiet_time) == (0.1, 0.1)
+    assert after_work == pytest.approx(0.01 * REST_PER_WORK)
+    assert after_much_work == pytest.approx(MAX_REST_S)
+    assert after_much_work < 1
+
+
+async def test_what_a_killed_server_left_half_written_is_replaced(watch: Watch) -> None:
+    await watch.send_to(watch.room.red)
+    left = watch.path(watch.room.red).with_name(".RedStone.signal.new")
+    left.parent.mkdir(parents=True)
+    left.write_text("half")
+
+    await watch.look()
+
+    assert watch.names() == ["RedStone.signal"]

@@ -25,9 +25,15 @@ class SignalFiles:
         content = signal_text(inbox, inbox.newest, with_metadata=self._with_metadata)
         if _read(path) == content:
             return False
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         fresh = folder / f".{name}.new"
-        _write(fresh, content)
+        try:
+            _write(fresh, content)
+        except FileNotFoundError:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _write(fresh, content)
+        except FileExistsError:  # Left by a server that was killed, or put there by somebody.
+            fresh.unlink()
+            _write(fresh, content)
         fresh.replace(path)
         return True
 
@@ -48,7 +54,6 @@ def _read(path: Path) -> bytes | None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
