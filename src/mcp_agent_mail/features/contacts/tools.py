@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.params import Choice, Count, Flag, Id, Text
+from mcp_agent_mail.core.params import Choice, Count, Duration, Flag, Id, Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.agents import ContactPolicy
 from mcp_agent_mail.domain.caller import Caller
@@ -20,7 +20,7 @@ NAME = Text(max_length=1_100)
 REASON = Text(max_length=1_000, may_be_blank=True)
 SHORT = Text(max_length=128)
 TASK = Text(max_length=4_000)
-TTL = Count(1, MAX_TTL_S)
+TTL = Duration(MAX_TTL_S, floor=MIN_TTL_S)
 LIMIT = Count(1, 1_000)
 POLICY = Choice(tuple(one.value for one in ContactPolicy))
 DIRECTION = Choice(tuple(one.value for one in Direction))
@@ -54,7 +54,7 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Caller]
             register=profile if register_if_missing else None,
         )
         caller = current_caller()
-        asked = await service.request(caller, wanted, reason=reason, ttl_s=max(ttl_seconds, MIN_TTL_S))
+        asked = await service.request(caller, wanted, reason=reason, ttl_s=ttl_seconds)
         return schemas.asked_object(asked, caller)
 
     async def respond_contact(
@@ -72,7 +72,7 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Caller]
             caller,
             project_key,
             (to_agent, from_agent, from_project),
-            accept_for_s=max(ttl_seconds, MIN_TTL_S) if accept else None,
+            accept_for_s=ttl_seconds if accept else None,
         )
         return schemas.responded_object(responded, caller)
 

@@ -9,7 +9,6 @@ from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.params import Count, Flag, Matching, Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.caller import Caller
-from mcp_agent_mail.domain.contacts import MIN_TTL_S
 from mcp_agent_mail.domain.messages import parse_subject
 from mcp_agent_mail.features.contacts.addressing import Profile
 from mcp_agent_mail.features.contacts.tools import REASON, TTL
@@ -154,7 +153,7 @@ def _working_tools(service: MacroService, current_caller: Callable[[], Caller]) 
             to_project=to_project,
             register=profile if register_if_missing else None,
             reason=reason,
-            ttl_s=max(ttl_seconds, MIN_TTL_S),
+            ttl_s=ttl_seconds,
             auto_accept=auto_accept,
             welcome=Welcome(subject=welcome_subject, body_md=welcome_body, thread_id=thread_id),
         )
