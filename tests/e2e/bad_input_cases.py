@@ -6,170 +6,44 @@ covered, or fails for want of a sample, the day it is added there.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-SURFACE: dict[str, Any] = json.loads((Path(__file__).parents[1] / "golden" / "surface.json").read_text())
-TOOLS: dict[str, Any] = SURFACE["tools"]
+from tests.e2e.bad_input_leases import LEASE_TABLES
+from tests.e2e.bad_input_samples import (
+    ACCEPTED,
+    ARCHIVED,
+    ARCHIVED_MESSAGE,
+    ARCHIVED_RESERVATION,
+    BODIES,
+    INVALID,
+    MAX_BODY,
+    MISSING,
+    NAMES,
+    NO_SUCH_RECIPIENT,
+    NOT_THERE,
+    PROJECT,
+    PROJECT_KEYS,
+    RECIPIENTS,
+    REGISTERING,
+    TOKENS,
+    TOOLS,
+    VALID,
+    Case,
+    changed,
+)
+from tests.e2e.bad_input_values import CONTROLS, HOSTILE_SEARCH, PLAIN_WORDS, TRAVERSALS, WRONG_TYPES
 
-PROJECT = "/code/bad-input"
-ARCHIVED = "/code/archived"
-MAX_BODY = 1024 * 1024
-
-INVALID = frozenset({"INVALID_INPUT"})
-MISSING = frozenset({"NOT_FOUND"})
-NOT_THERE = frozenset({"NOT_FOUND", "INVALID_INPUT"})
-NO_RECIPIENT = frozenset({"RECIPIENT_NOT_FOUND"})
-NO_SUCH_RECIPIENT = frozenset({"RECIPIENT_NOT_FOUND", "INVALID_INPUT"})
-ACCEPTED = frozenset({"OK"})
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """`fits` is what the answer's type may be; `OK` among it means accepted."""
-
-    label: str
-    tool: str
-    arguments: dict[str, Any]
-    fits: frozenset[str]
-
-    def __str__(self) -> str:
-        return f"{self.tool}-{self.label}"
-
-
-VALID: dict[str, dict[str, Any]] = {
-    "health_check": {},
-    "ensure_project": {"human_key": PROJECT},
-    "archive_project": {"project_key": PROJECT},
-    "unarchive_project": {"project_key": PROJECT},
-    "register_agent": {"project_key": PROJECT, "program": "tests", "model": "none", "name": "BlueLake"},
-    "create_agent_identity": {"project_key": PROJECT, "program": "tests", "model": "none"},
-    "whois": {"project_key": PROJECT, "agent_name": "BlueLake"},
-    "list_agents": {"project_key": PROJECT},
-    "deregister_agent": {"project_key": PROJECT, "agent_name": "BlueLake"},
-    "unretire_agent": {"project_key": PROJECT, "agent_name": "BlueLake"},
-    "set_status": {"project_key": PROJECT, "agent_name": "BlueLake", "status": "busy"},
-    "send_message": {
-        "project_key": PROJECT,
-        "sender_name": "BlueLake",
-        "to": ["RedStone"],
-        "subject": "Hello",
-        "body_md": "text",
-    },
-    "reply_message": {"project_key": PROJECT, "message_id": 1, "sender_name": "RedStone", "body_md": "text"},
-    "fetch_inbox": {"project_key": PROJECT, "agent_name": "RedStone"},
-    "fetch_topic": {"project_key": PROJECT, "topic_name": "parser"},
-    "mark_message_read": {"project_key": PROJECT, "agent_name": "RedStone", "message_id": 1},
-    "acknowledge_message": {"project_key": PROJECT, "agent_name": "RedStone", "message_id": 1},
-    "search_messages": {"project_key": PROJECT, "query": "text"},
-    "request_contact": {"project_key": PROJECT, "from_agent": "BlueLake", "to_agent": "RedStone"},
-    "respond_contact": {"project_key": PROJECT, "to_agent": "RedStone", "from_agent": "BlueLake", "accept": True},
-    "list_contacts": {"project_key": PROJECT, "agent_name": "BlueLake"},
-    "set_contact_policy": {"project_key": PROJECT, "agent_name": "BlueLake", "policy": "auto"},
-}
-"""Arguments that would succeed, from which every bad call is made by one change."""
+MAY_IN_ARCHIVED = ("archive_project", "unarchive_project", "purge_old_messages")
+"""The operator keeps house in archived projects too."""
 
 MAY_BE_BLANK = {
     ("send_message", "body_md"),
     ("reply_message", "body_md"),
     ("search_messages", "query"),
     ("request_contact", "reason"),
+    ("search_messages_product", "query"),
 }
-PROJECT_KEYS = ("project_key", "human_key")
-NAMES = ("agent_name", "sender_name", "from_agent")
-NEW_NAMES = ("name", "name_hint")
-RECIPIENTS = ("to", "cc", "bcc")
-TOKENS = ("registration_token", "sender_token")
-
-WRONG_TYPES: dict[str, dict[str, Any]] = {
-    "str": {"an-object": {"a": 1}, "a-list": ["a", "b"], "a-boolean": True},
-    "int": {
-        "a-word": "five",
-        "half": 5.5,
-        "half-in-words": "5.5",
-        "a-boolean": True,
-        "a-list": [1, 2],
-        "an-object": {"a": 1},
-        "hex": "0x10",
-        "exponent": "1e3",
-        "a-time": "2026-01-01",
-    },
-    "bool": {"yes": "yes", "one": 1, "a-list": [True], "an-object": {}, "number-in-words": "1"},
-    "list[str]": {
-        "an-object": {"a": 1},
-        "a-list-of-objects": [{}],
-        "a-list-of-lists": [["BlueLake"]],
-        "a-list-with-null": [None],
-        "a-boolean": True,
-        "a-blank-item": ["RedStone", " "],
-    },
-}
-
-TRAVERSALS = {
-    "up": "../../etc/passwd",
-    "up-windows": "..\\..\\windows",
-    "absolute": "/etc/passwd",
-    "inner": "a/../../b",
-    "encoded": "%2e%2e%2fetc",
-    "dots": "..",
-}
-CONTROLS = {
-    "nul": "Blue\0Lake",
-    "escape": "Blue\x1b[31mLake",
-    "newline": "Blue\nLake",
-    "bell": "\x07",
-    "delete": "a\x7fb",
-}
-HOSTILE_SEARCH = (
-    "src/app.py",
-    "it's",
-    "error:",
-    "(plan",
-    '"open',
-    "*",
-    "**",
-    "a*b",
-    "AND",
-    "OR OR",
-    "NOT",
-    "NEAR(",
-    "NEAR(a b, 5)",
-    "subject:",
-    "subject:plan",
-    "nope:plan",
-    "body:",
-    "scope:p2",
-    "-plan",
-    "^plan",
-    "+",
-    "{subject body}: x",
-    "a AND",
-    ")",
-    "();--",
-    "' OR 1=1 --",
-    "\\",
-    "\u0000x",
-    "💥",
-    "計画",
-    "%",
-    "_",
-    "a" * 1000,
-    '"' * 999,
-    "(" * 500,
-    " ".join(["a"] * 500),
-    "\t\n",
-    "col : x",
-    "plan NEAR/2 parser",
-    "rank",
-    "p1",
-)
-
-
-def _changed(tool: str, param: str, value: Any) -> dict[str, Any]:  # deliberately anything
-    return {**VALID[tool], param: value}
 
 
 def every_parameter() -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -185,61 +59,72 @@ def missing_and_null() -> Iterator[Case]:
             continue
         less = {key: value for key, value in VALID[tool].items() if key != name}
         yield Case(f"{name}-missing", tool, less, INVALID)
-        yield Case(f"{name}-null", tool, _changed(tool, name, None), INVALID)
+        yield Case(f"{name}-null", tool, changed(tool, name, None), INVALID)
         if param["type"] in ("str", "int") and (tool, name) not in MAY_BE_BLANK:
-            yield Case(f"{name}-empty", tool, _changed(tool, name, ""), INVALID)
-            yield Case(f"{name}-blank", tool, _changed(tool, name, " \t "), INVALID)
+            yield Case(f"{name}-empty", tool, changed(tool, name, ""), INVALID)
+            yield Case(f"{name}-blank", tool, changed(tool, name, " \t "), INVALID)
 
 
 def wrong_types() -> Iterator[Case]:
     for tool, name, param in every_parameter():
         for label, value in WRONG_TYPES[param["type"]].items():
-            yield Case(f"{name}-{label}", tool, _changed(tool, name, value), INVALID)
+            yield Case(f"{name}-{label}", tool, changed(tool, name, value), INVALID)
         if "values" in param:
             for label, value in {"unknown-value": "made-up", "a-number": 7, "an-empty-list": []}.items():
-                yield Case(f"{name}-{label}", tool, _changed(tool, name, value), INVALID)
+                yield Case(f"{name}-{label}", tool, changed(tool, name, value), INVALID)
 
 
 def too_long() -> Iterator[Case]:
     """One more than the most that is accepted."""
     for tool, name, param in every_parameter():
         if limit := param.get("max_len"):
-            yield Case(f"{name}-of-{limit + 1}", tool, _changed(tool, name, "x" * (limit + 1)), INVALID)
+            yield Case(f"{name}-of-{limit + 1}", tool, changed(tool, name, "x" * (limit + 1)), INVALID)
         if name == "body_md":
-            yield Case("body-too-long", tool, _changed(tool, name, "x" * (MAX_BODY + 1)), INVALID)
-            yield Case("body-too-many-bytes", tool, _changed(tool, name, "é" * (MAX_BODY // 2 + 1)), INVALID)
+            yield Case("body-too-long", tool, changed(tool, name, "x" * (MAX_BODY + 1)), INVALID)
+            yield Case("body-too-many-bytes", tool, changed(tool, name, "é" * (MAX_BODY // 2 + 1)), INVALID)
         if name in ("thread_id", "topic", "topic_name"):
-            yield Case(f"{name}-of-200", tool, _changed(tool, name, "x" * 200), INVALID)
-        if name in NEW_NAMES and name == "name":
-            yield Case("name-of-65", tool, _changed(tool, name, "x" * 65), INVALID)
+            yield Case(f"{name}-of-200", tool, changed(tool, name, "x" * 200), INVALID)
+        if name == "name" and tool != "ensure_product":
+            yield Case("name-of-65", tool, changed(tool, name, "x" * 65), INVALID)
         if name in RECIPIENTS:
             many = [f"Agent{number}" for number in range(501)]
-            yield Case(f"{name}-501-recipients", tool, _changed(tool, name, many), INVALID)
-            yield Case(f"{name}-very-long-name", tool, _changed(tool, name, ["x" * 5000]), NO_SUCH_RECIPIENT)
-        if name in (*NAMES, *PROJECT_KEYS):
-            yield Case(f"{name}-of-100000", tool, _changed(tool, name, "x" * 100_000), NOT_THERE)
+            yield Case(f"{name}-501-recipients", tool, changed(tool, name, many), INVALID)
+            yield Case(f"{name}-very-long-name", tool, changed(tool, name, ["x" * 5000]), NO_SUCH_RECIPIENT)
+        if name in (*NAMES, *PROJECT_KEYS, "product_key", "code_repo_path", "window_uuid", "new_display_name"):
+            yield Case(f"{name}-of-100000", tool, changed(tool, name, "x" * 100_000), NOT_THERE)
+
+
+def too_many() -> Iterator[Case]:
+    """One item more than the most, one character more than the most in one, or none where one must be."""
+    for tool, name, param in every_parameter():
+        if limit := param.get("max_items"):
+            items = [f"Item{number}" for number in range(limit + 1)]
+            yield Case(f"{name}-{limit + 1}-items", tool, changed(tool, name, items), INVALID)
+        if limit := param.get("item_max_len"):
+            yield Case(f"{name}-item-of-{limit + 1}", tool, changed(tool, name, ["x" * (limit + 1)]), INVALID)
+        if param.get("min_items"):
+            yield Case(f"{name}-no-items", tool, changed(tool, name, []), INVALID)
 
 
 def control_characters() -> Iterator[Case]:
     for tool, name, param in every_parameter():
-        if param["type"] not in ("str", "list[str]") or name in (*TOKENS, "body_md", "name_hint"):
+        if param["type"] not in ("str", "list[str]") or name in (*TOKENS, *BODIES, "name_hint"):
             continue
         for label, text in CONTROLS.items():
             if name in RECIPIENTS:
-                yield Case(f"{name}-{label}", tool, _changed(tool, name, [text]), NO_SUCH_RECIPIENT)
-            elif name in (*NAMES, *PROJECT_KEYS):
-                yield Case(f"{name}-{label}", tool, _changed(tool, name, text), NOT_THERE)
-            elif (
-                label == "nul" or name in ("thread_id", "topic", "topic_name", "name", "since_ts") or "values" in param
-            ):
-                yield Case(f"{name}-{label}", tool, _changed(tool, name, text), INVALID)
+                yield Case(f"{name}-{label}", tool, changed(tool, name, [text]), NO_SUCH_RECIPIENT)
+            elif name in (*NAMES, *PROJECT_KEYS) or name == "product_key":
+                fits = NOT_THERE if param["required"] else NOT_THERE | ACCEPTED
+                yield Case(f"{name}-{label}", tool, changed(tool, name, text), fits)
+            elif label == "nul" or name in PLAIN_WORDS or "values" in param:
+                yield Case(f"{name}-{label}", tool, changed(tool, name, text), INVALID)
 
 
 def lone_surrogates() -> Iterator[Case]:
     """JSON can write half a character; it is no text."""
     for tool, name, param in every_parameter():
         if param["type"] == "str":
-            yield Case(f"{name}-lone-surrogate", tool, _changed(tool, name, "x\ud800y"), INVALID)
+            yield Case(f"{name}-lone-surrogate", tool, changed(tool, name, "x\ud800y"), INVALID)
 
 
 def traversals() -> Iterator[Case]:
@@ -247,24 +132,35 @@ def traversals() -> Iterator[Case]:
     for tool, name, param in every_parameter():
         for label, text in TRAVERSALS.items():
             if name == "human_key" and label != "absolute":
-                yield Case(f"{name}-{label}", tool, _changed(tool, name, text), INVALID)
+                yield Case(f"{name}-{label}", tool, changed(tool, name, text), INVALID)
             elif name in (*NAMES, "project_key"):
-                yield Case(f"{name}-{label}", tool, _changed(tool, name, text), NOT_THERE)
-            elif name in ("thread_id", "topic", "topic_name", "name"):
-                yield Case(f"{name}-{label}", tool, _changed(tool, name, text), INVALID)
+                yield Case(f"{name}-{label}", tool, changed(tool, name, text), NOT_THERE)
+            elif name in ("thread_id", "topic", "topic_name", "window_uuid", "new_display_name") or (
+                name == "name" and tool != "ensure_product"
+            ):
+                yield Case(f"{name}-{label}", tool, changed(tool, name, text), INVALID)
             elif name in RECIPIENTS:
-                yield Case(f"{name}-{label}", tool, _changed(tool, name, [text]), NO_SUCH_RECIPIENT)
+                yield Case(f"{name}-{label}", tool, changed(tool, name, [text]), NO_SUCH_RECIPIENT)
         del param
 
 
 def unknown_names() -> Iterator[Case]:
     for tool, name, _ in every_parameter():
         if name == "project_key":
-            yield Case("unknown-path", tool, _changed(tool, name, "/code/never-made"), MISSING)
-            yield Case("unknown-slug", tool, _changed(tool, name, "never-made-1234"), MISSING)
-        if name in NAMES:
-            yield Case(f"{name}-unknown", tool, _changed(tool, name, "NobodyHere"), MISSING)
-            yield Case(f"{name}-nearly", tool, _changed(tool, name, "BlueLak"), MISSING)
+            yield Case("unknown-path", tool, changed(tool, name, "/code/never-made"), MISSING)
+            yield Case("unknown-slug", tool, changed(tool, name, "never-made-1234"), MISSING)
+        if name == "product_key" and TOOLS[tool]["params"][name]["required"]:
+            yield Case("unknown-product", tool, changed(tool, name, "never-made"), MISSING)
+            yield Case("unknown-product-uid", tool, changed(tool, name, "0123456789abcdef"), MISSING)
+        if name == "window_uuid":
+            unknown = "00000000-0000-4000-8000-000000000000"
+            yield Case("unknown-window", tool, changed(tool, name, unknown), MISSING)
+        if name in NAMES and (tool, name) not in REGISTERING:
+            fits = (
+                INVALID if name == "agent_name" and "requester" in VALID[tool] else MISSING
+            )  # one of two names for one
+            yield Case(f"{name}-unknown", tool, changed(tool, name, "NobodyHere"), fits)
+            yield Case(f"{name}-nearly", tool, changed(tool, name, "BlueLak"), fits)
         if name in RECIPIENTS:
             for label, address in {
                 "unknown": "NobodyHere",
@@ -275,9 +171,9 @@ def unknown_names() -> Iterator[Case]:
                 "no-name": "@nowhere",
                 "hash-only": "project:#",
             }.items():
-                yield Case(f"{name}-{label}", tool, _changed(tool, name, [address]), NO_SUCH_RECIPIENT | MISSING)
-        if name in ("message_id", "reply_to"):
-            yield Case(f"{name}-unknown", tool, _changed(tool, name, 987_654_321), _no_such_message(tool))
+                yield Case(f"{name}-{label}", tool, changed(tool, name, [address]), NO_SUCH_RECIPIENT | MISSING)
+        if name in ("message_id", "reply_to", "file_reservation_id"):
+            yield Case(f"{name}-unknown", tool, changed(tool, name, 987_654_321), _no_such_message(tool))
 
 
 def _no_such_message(tool: str) -> frozenset[str]:
@@ -291,17 +187,37 @@ def numbers() -> Iterator[Case]:
         if param["type"] != "int":
             continue
         for value in (0, -1, -(10**30)):
-            if "min" in param:
-                yield Case(f"{name}-{value}", tool, _changed(tool, name, value), INVALID)
-            elif not (name == "after_id" and value == 0):
-                yield Case(f"{name}-{value}", tool, _changed(tool, name, value), NOT_THERE)
-        huge = ACCEPTED if "min" in param else NOT_THERE | ACCEPTED if name == "after_id" else _no_such_message(tool)
-        for large in (10**9, 2**63 - 1, "1000000"):
-            yield Case(f"{name}-huge-{large}", tool, _changed(tool, name, large), huge)
+            if "min" not in param and not (name == "after_id" and value == 0):
+                yield Case(f"{name}-{value}", tool, changed(tool, name, value), NOT_THERE)
+            elif value < param.get("min", 0):
+                yield Case(f"{name}-{value}", tool, changed(tool, name, value), INVALID)
+        huge = _of_the_huge(tool, name, param)
+        for large in (10**9, 2**63 - 1, "1000000000"):
+            yield Case(f"{name}-huge-{large}", tool, changed(tool, name, large), huge)
         for value in (2**63, 2**64, 10**300):
-            yield Case(f"{name}-beyond-{len(str(value))}-digits", tool, _changed(tool, name, value), huge | INVALID)
-        yield Case(f"{name}-infinite", tool, _changed(tool, name, float("inf")), INVALID)
-        yield Case(f"{name}-no-number", tool, _changed(tool, name, float("nan")), INVALID)
+            yield Case(f"{name}-beyond-{len(str(value))}-digits", tool, changed(tool, name, value), huge | INVALID)
+        yield Case(f"{name}-infinite", tool, changed(tool, name, float("inf")), INVALID)
+        yield Case(f"{name}-no-number", tool, changed(tool, name, float("nan")), INVALID)
+        if floor := param.get("floor"):
+            for value in (param["min"], floor - 1):
+                yield Case(f"{name}-{value}-counts-as-{floor}", tool, changed(tool, name, value), ACCEPTED)
+            yield Case(f"{name}-one-too-many", tool, changed(tool, name, param["max"] + 1), INVALID)
+
+
+def _of_the_huge(tool: str, name: str, param: dict[str, Any]) -> frozenset[str]:
+    if "max" in param and param.get("over") != "max":
+        return INVALID
+    if "min" in param:
+        return ACCEPTED
+    return NOT_THERE | ACCEPTED if name == "after_id" else _no_such_message(tool)
+
+
+def amounts() -> Iterator[Case]:
+    """What may be a fraction."""
+    for tool, name, param in every_parameter():
+        if param["type"] == "float":
+            for value in (0, -1, -0.5, "-0.5", "nan", "-inf", -(10**30), float("nan"), float("inf")):
+                yield Case(f"{name}-{value}", tool, changed(tool, name, value), INVALID)
 
 
 def times() -> Iterator[Case]:
@@ -317,7 +233,7 @@ def times() -> Iterator[Case]:
                 "-inf",
                 "0000-01-01",
             ):
-                yield Case(f"{name}-{value:.20}", tool, _changed(tool, name, value), INVALID)
+                yield Case(f"{name}-{value:.20}", tool, changed(tool, name, value), INVALID)
 
 
 def identities() -> Iterator[Case]:
@@ -328,7 +244,7 @@ def identities() -> Iterator[Case]:
                 yield Case(
                     f"{name}-as-{reserved}",
                     tool,
-                    _changed(tool, name, reserved),
+                    changed(tool, name, reserved),
                     frozenset({"PERMISSION_DENIED", "NOT_FOUND", "INVALID_INPUT"}),
                 )
             wrong = {**VALID[tool], "registration_token": "amt_" + "x" * 43}
@@ -338,7 +254,7 @@ def identities() -> Iterator[Case]:
                 yield Case(
                     f"{name}-{label}",
                     tool,
-                    _changed(tool, name, value),
+                    changed(tool, name, value),
                     frozenset({"PERMISSION_DENIED", "INVALID_INPUT"}),
                 )
     for reserved in (
@@ -353,50 +269,47 @@ def identities() -> Iterator[Case]:
         "Blue#Lake",
         "-x",
     ):
-        yield Case(f"register-{reserved}", "register_agent", _changed("register_agent", "name", reserved), INVALID)
+        yield Case(f"register-{reserved}", "register_agent", changed("register_agent", "name", reserved), INVALID)
 
 
 def unknown_arguments() -> Iterator[Case]:
     for tool in TOOLS:
-        yield Case("unknown-argument", tool, _changed(tool, "made_up", 1), INVALID)
-        yield Case("argument-in-wrong-case", tool, _changed(tool, "Project_Key", PROJECT), INVALID)
+        yield Case("unknown-argument", tool, changed(tool, "made_up", 1), INVALID)
+        yield Case("argument-in-wrong-case", tool, changed(tool, "Project_Key", PROJECT), INVALID)
         for later in TOOLS[tool]["later_params"]:
-            yield Case(f"{later}-of-later", tool, _changed(tool, later, "x"), INVALID)
+            yield Case(f"{later}-of-later", tool, changed(tool, later, "x"), INVALID)
 
 
 def archived_project() -> Iterator[Case]:
     """Reads go on; every write is refused with a clear error."""
     refusal = frozenset({"CONFLICT", "PERMISSION_DENIED", "INVALID_INPUT"})
     for tool, arguments in VALID.items():
-        if TOOLS[tool]["read_only"] or "project_key" not in arguments or tool.endswith("archive_project"):
+        if TOOLS[tool]["read_only"] or "project_key" not in arguments or tool in MAY_IN_ARCHIVED:
             continue
         given = {**arguments, "project_key": ARCHIVED}
         given = {key: ["OldOak"] if key == "to" else value for key, value in given.items()}
         for name in (*NAMES, "name"):
             if name in given:
                 given[name] = "OldOak"
-        if "message_id" in given:
-            given["message_id"] = "the archived project's message"
+        for name, there in (("message_id", ARCHIVED_MESSAGE), ("file_reservation_id", ARCHIVED_RESERVATION)):
+            if name in given:
+                given[name] = there
         yield Case("archived-project", tool, given, refusal)
 
 
 def retired_agent() -> Iterator[Case]:
     retired = "GoneElm"
-    yield Case(
-        "to-retired", "send_message", _changed("send_message", "to", [retired]), frozenset({"RECIPIENT_RETIRED"})
-    )
-    yield Case(
-        "cc-retired", "send_message", _changed("send_message", "cc", [retired]), frozenset({"RECIPIENT_RETIRED"})
-    )
+    yield Case("to-retired", "send_message", changed("send_message", "to", [retired]), frozenset({"RECIPIENT_RETIRED"}))
+    yield Case("cc-retired", "send_message", changed("send_message", "cc", [retired]), frozenset({"RECIPIENT_RETIRED"}))
     yield Case(
         "one-of-two-retired",
         "send_message",
-        _changed("send_message", "to", ["RedStone", retired]),
+        changed("send_message", "to", ["RedStone", retired]),
         frozenset({"RECIPIENT_RETIRED"}),
     )
     refusal = frozenset({"CONFLICT", "PERMISSION_DENIED", "INVALID_INPUT", "RECIPIENT_RETIRED"})
-    yield Case("from-retired", "send_message", _changed("send_message", "sender_name", retired), refusal)
-    yield Case("reply-from-retired", "reply_message", _changed("reply_message", "sender_name", retired), refusal)
+    yield Case("from-retired", "send_message", changed("send_message", "sender_name", retired), refusal)
+    yield Case("reply-from-retired", "reply_message", changed("reply_message", "sender_name", retired), refusal)
 
 
 def sends() -> Iterator[Case]:
@@ -418,7 +331,7 @@ def sends() -> Iterator[Case]:
 def searches() -> Iterator[Case]:
     for number, query in enumerate(HOSTILE_SEARCH):
         fits = INVALID | ACCEPTED if "\0" in query else ACCEPTED
-        yield Case(f"hostile-{number}", "search_messages", _changed("search_messages", "query", query), fits)
+        yield Case(f"hostile-{number}", "search_messages", changed("search_messages", "query", query), fits)
 
 
 def lax() -> Iterator[Case]:
@@ -466,11 +379,13 @@ TABLES = (
     missing_and_null,
     wrong_types,
     too_long,
+    too_many,
     control_characters,
     lone_surrogates,
     traversals,
     unknown_names,
     numbers,
+    amounts,
     times,
     identities,
     unknown_arguments,
@@ -479,4 +394,5 @@ TABLES = (
     sends,
     searches,
     lax,
+    *LEASE_TABLES,
 )

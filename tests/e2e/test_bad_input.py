@@ -11,11 +11,27 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.bad_input_cases import ARCHIVED, PROJECT, SURFACE, TABLES, TOOLS, VALID, Case
+from tests.e2e.bad_input_cases import TABLES
+from tests.e2e.bad_input_samples import (
+    ARCHIVED,
+    ARCHIVED_MESSAGE,
+    ARCHIVED_RESERVATION,
+    ENDED_RESERVATION,
+    PRODUCT,
+    PROJECT,
+    REPOSITORY,
+    SURFACE,
+    TOOLS,
+    VALID,
+    WINDOW,
+    Case,
+    fill_in,
+)
 from tests.served import Answer, Connection, Served, git
 
 TOO_LARGE = 4 * 1024 * 1024 + 1
 ACTIVITY = {"last_active_ts"}
+OPERATORS = ("purge_old_messages",)
 MARKING = ("mark_message_read", "acknowledge_message")
 SKIPPED_TABLES = "sqlite_%"
 HEALTH_CHECK = "health_checked_at"  # health_check proves that the store can be written, by writing when it did
@@ -66,6 +82,7 @@ class Bench:
     def __init__(self, server: Served) -> None:
         self.server = server
         self.connection = server.connect()
+        self.operator_token = (server.root / "operator.token").read_text().strip()
         self._fill()
         server.await_drained()
         self.witness = Witness(server.database)
@@ -84,9 +101,38 @@ class Bench:
                 call("register_agent", project_key=key, name=name, **profile)
         call("send_message", **VALID["send_message"], topic="parser", thread_id="plan-1")
         old = {"project_key": ARCHIVED, "sender_name": "OldOak", "to": ["OldOak"], "subject": "s", "body_md": "b"}
-        self.archived_id = call("send_message", **old)["deliveries"][0]["payload"]["id"]
+        old_message = call("send_message", **old)["deliveries"][0]["payload"]["id"]
+        of_old = {"project_key": ARCHIVED, "agent_name": "OldOak", "paths": ["src/app.py"]}
+        old_reservation = call("file_reservation_paths", **of_old)["granted"][0]["id"]
+        self.places = {
+            REPOSITORY: str(self._make_repository()),
+            ARCHIVED_MESSAGE: old_message,
+            ARCHIVED_RESERVATION: old_reservation,
+            ENDED_RESERVATION: self._reserve_and_release(),
+        }
+        self._make_product_and_window(profile)
         call("deregister_agent", project_key=PROJECT, agent_name="GoneElm")
         call("archive_project", project_key=ARCHIVED)
+
+    def _make_repository(self) -> Path:
+        repository = self.server.root.with_name("code")
+        repository.mkdir()
+        git(repository, "init", "--quiet")
+        return repository
+
+    def _reserve_and_release(self) -> int:
+        of_blue = {"project_key": PROJECT, "agent_name": "BlueLake", "paths": ["docs/**"]}
+        reservation = self.connection.call("file_reservation_paths", **of_blue)["granted"][0]["id"]
+        self.connection.call("release_file_reservations", **of_blue)
+        return int(reservation)
+
+    def _make_product_and_window(self, profile: dict[str, str]) -> None:
+        if "products_link" in TOOLS:
+            self.connection.call("ensure_product", product_key=PRODUCT)
+            self.connection.call("products_link", product_key=PRODUCT, project_key=PROJECT)
+        if "rename_window" in TOOLS:
+            from_window = {"project_key": PROJECT, "name": "RedStone", **profile}
+            assert self.connection.rpc("register_agent", from_window, **{"X-Agent-Window": WINDOW}).status == 200
 
     def rebase(self) -> None:
         """Take what stands now as unchanged, after a test that changed something on purpose."""
@@ -98,10 +144,8 @@ class Bench:
         return {path.name: git(path, "rev-parse", "HEAD") for path in self.server.archives()}
 
     def send(self, case: Case) -> Answer:
-        arguments = dict(case.arguments)
-        if arguments.get("message_id") == "the archived project's message":
-            arguments["message_id"] = self.archived_id
-        return self.connection.rpc(case.tool, arguments)
+        headers = {"Authorization": f"Bearer {self.operator_token}"} if case.tool in OPERATORS else {}
+        return self.connection.rpc(case.tool, fill_in(case.arguments, self.places), **headers)
 
 
 @pytest.fixture(scope="module")

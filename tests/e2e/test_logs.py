@@ -9,8 +9,16 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.bad_input_cases import NAMES, PROJECT, PROJECT_KEYS, RECIPIENTS, TOKENS, TOOLS, VALID
-from tests.served import Connection, Served
+from tests.e2e.bad_input_samples import (
+    ENDED_RESERVATION,
+    PROJECT,
+    REPOSITORY,
+    TOKENS,
+    TOOLS,
+    VALID,
+    fill_in,
+)
+from tests.served import Connection, Served, git
 
 MARK = "ZEBRA-7Q4"
 SERVER_TOKEN = f"server-token-{MARK}"
@@ -23,15 +31,23 @@ TALKATIVE = {
     "DATABASE_ECHO": "true",
     "HTTP_BEARER_TOKEN": SERVER_TOKEN,
 }
-PLACES = (*PROJECT_KEYS, *NAMES, *RECIPIENTS)
+WRITTEN = (
+    "subject",
+    "body_md",
+    "query",
+    "task_description",
+    "note",
+    "reason",
+    "file_reservation_reason",
+    "welcome_subject",
+    "welcome_body",
+)
 
 
 def marked(tool: str) -> dict[str, Any]:
     """Arguments that succeed, with the mark in every text an agent may write."""
-    return {
-        name: f"{value} {MARK}" if name in ("subject", "body_md", "query", "task_description") else value
-        for name, value in VALID[tool].items()
-    }
+    texts = {name: f"text {MARK}" for name in TOOLS[tool]["params"] if name in WRITTEN}
+    return {**VALID[tool], **texts}
 
 
 def refused(tool: str) -> Iterator[dict[str, Any]]:
@@ -46,7 +62,7 @@ def refused(tool: str) -> Iterator[dict[str, Any]]:
     yield {**marked(tool), "unknown": MARK}
 
 
-def work(connection: Connection) -> int:
+def work(connection: Connection, places: dict[str, Any]) -> int:
     """Every tool through both doors, with success and with failure; how many requests that were."""
     connection.call("ensure_project", human_key=PROJECT)
     for name in ("BlueLake", "RedStone"):
@@ -54,11 +70,12 @@ def work(connection: Connection) -> int:
     connection.rpc("send_message", marked("send_message"))
     requests = 4
     for tool in TOOLS:
-        for arguments in (marked(tool), *refused(tool)):
+        for said in (marked(tool), *refused(tool)):
+            arguments = fill_in(said, places)
             connection.rpc(tool, arguments)
             connection.tool(tool, **arguments)
             requests += 2
-        connection.rpc(tool, marked(tool), **{"X-Agent-Token": AGENT_TOKEN})
+        connection.rpc(tool, fill_in(marked(tool), places), **{"X-Agent-Token": AGENT_TOKEN})
         requests += 1
     connection.rpc("read_resource", {"uri": f"resource://inbox/BlueLake?project={PROJECT}&token={MARK}"})
     connection.request(
@@ -72,10 +89,13 @@ def work(connection: Connection) -> int:
 def talk(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, list[dict[str, Any]], str]:
     """How many requests there were, the lines they left, and everything the server printed."""
     root: Path = tmp_path_factory.mktemp("talk") / "store"
+    code = root.with_name("code")
+    code.mkdir()
+    git(code, "init", "--quiet")
     with Served(root, port=None, **TALKATIVE) as server:
         with server.connect(Authorization=f"Bearer {SERVER_TOKEN}") as connection:
             connection.open_session()
-            requests = work(connection)
+            requests = work(connection, {REPOSITORY: str(code), ENDED_RESERVATION: 1})
         secrets = (root / "operator.token").read_text().strip()
     text = server.log.read_text()
     assert secrets not in text

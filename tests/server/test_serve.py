@@ -25,6 +25,7 @@ HEALTH_KEYS = {
     "archive",
     "reservations",
     "store",
+    "workers",
 }
 
 
@@ -55,6 +56,7 @@ def test_health_is_a_real_write_and_read_and_names_the_process(root: Path) -> No
         assert list(health["store"]) == ["owner_pid", "schema_version", "store_id"]
         assert health["store"]["owner_pid"] == server.pid
         assert health["reservations"]["last_error"] is None
+        assert {worker["last_error"] for worker in health["workers"].values()} == {None}
         assert health["archive"]["pending_events"] == 0
         assert environment["http"] == {"host": "127.0.0.1", "port": server.port, "path": "/mcp"}
 
