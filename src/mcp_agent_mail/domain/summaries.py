@@ -48,7 +48,10 @@ class UnfitThreads(InvalidInput):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letter:
-    """A message as a summary reads it. `sender` is the name as the reader is shown it; the body may be cut."""
+    """A message as a summary reads it. `sender` is the name as the reader is shown it; the body may be cut.
+
+    `is_system`: not an agent's own words (the server's, or a tombstone); it is counted and not read.
+    """
 
     id: MessageId
     sender: str

@@ -20,7 +20,8 @@ from mcp_agent_mail.store.search import LongReader
 READ_CHARACTERS = 16_384
 """So much of a body is read for a summary."""
 
-_COLUMNS = f"""m.id, m.project_id, p.slug, a.name, m.subject, m.created_ts, m.thread_id, m.is_system,
+_COLUMNS = f"""m.id, m.project_id, p.slug, a.name, m.subject, m.created_ts, m.thread_id,
+       m.is_system OR m.purged_ts IS NOT NULL,
        CASE WHEN m.body_bytes > {READ_CHARACTERS} THEN substr(m.body_md, 1, {READ_CHARACTERS}) ELSE m.body_md END"""
 _JOINS = """CROSS JOIN messages m ON m.id = mp.message_id
 CROSS JOIN agents a ON a.id = m.sender_id CROSS JOIN projects p ON p.id = m.project_id"""
@@ -130,7 +131,7 @@ class RecentMail:
 async def read_recent(store: LongReader, project_id: ProjectId, since: Micros, *, limit: int) -> RecentMail | None:
     """At most `limit` messages that came to everybody in the project after `since`; None when none did."""
     async with store.long_read() as connection:
-        key = {"project": project_id, "since": since, "limit": limit}
+        key: dict[str, object] = {"project": project_id, "since": since, "limit": limit}
         rows = [*await connection.execute_fetchall(_RECENT, key), *await connection.execute_fetchall(_RECENT_LATE, key)]
         came = sorted((delivered_ts, message_id) for message_id, delivered_ts in rows if delivered_ts > since)[-limit:]
         if not came:

@@ -127,3 +127,15 @@ async def test_a_long_thread_is_summarized_beside_the_event_loop_with_the_same_r
     await desk.post("Decision: short\n\n" + "word " * LONG_CHARACTERS)
 
     assert (await desk.thread())["summary"]["decisions"] == ["short"]
+
+
+async def test_a_tombstone_is_counted_and_says_nothing(desk: SummaryRoom) -> None:
+    purged = await desk.post("Decision: gone")
+    await desk.post("Decision: kept")
+    purge = "UPDATE messages SET purged_ts = ?, body_md = 'Decision: a tombstone' WHERE id = ?"
+    now = desk.room.clock.now
+
+    await desk.room.store.write(lambda tx: tx.messages._connection.execute(purge, (now, purged)).rowcount)
+
+    summary = (await desk.thread())["summary"]
+    assert (summary["decisions"], summary["total_messages"]) == (["kept"], 2)
