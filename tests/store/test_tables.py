@@ -13,7 +13,7 @@ from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store.migrate import migrate
 from mcp_agent_mail.store.tables import OutboxRow
 
-_NO_TYPES = ("messages_fts", "sqlite_")
+_NO_TYPES = ("messages_fts", "identifiers_fts", "sqlite_")
 
 assert OutboxRow.metadata is SQLModel.metadata, "importing the module declares its tables"
 

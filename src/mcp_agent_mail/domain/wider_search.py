@@ -6,9 +6,11 @@ Bare words are a wish, operators are an order: a query with quotes, signs or ope
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
+from mcp_agent_mail.domain.identifiers import part_of_name
 from mcp_agent_mail.domain.search import Phrase, Query, is_unspaced, written_phrase
 from mcp_agent_mail.domain.word_forms import STOP_WORDS, forms_of, stem_of
 
@@ -32,17 +34,25 @@ class Term:
     names: tuple[str, ...] = ()
 
 
-def terms_of(query: Query, names: Sequence[Sequence[str]] = ()) -> list[Term]:
+def terms_of(query: Query, names: Mapping[str, Sequence[str]] = MappingProxyType({})) -> list[Term]:
     """What to look for besides the whole query; nothing when it is not to be widened.
 
-    `names` belong to the bare words in their order. Words that say nothing by themselves are left out.
+    `names` are those that hold a word, by the word's text. Words that say nothing by themselves are left out.
     """
-    by_word = dict(zip(query.bare_words, names, strict=False))
-    said = [word for word in query.bare_words if word.text.lower() not in STOP_WORDS] or query.bare_words
-    terms = [_term(word, tuple(by_word.get(word, ()))) for word in said[:MAX_TERMS]]
+    terms = [_term(word, tuple(names.get(word.text, ()))) for word in _telling(query)[:MAX_TERMS]]
     if len(terms) == 1 and not terms[0].names:
         terms += _runs(terms[0].phrase)
     return terms
+
+
+def parts_of_names(query: Query) -> dict[str, str]:
+    """The bare words that may stand inside of names, by their text: as names are compared."""
+    parts = {word.text: part_of_name(word.text) for word in _telling(query)[:MAX_TERMS]}
+    return {text: part for text, part in parts.items() if part is not None}
+
+
+def _telling(query: Query) -> Sequence[Phrase]:
+    return [word for word in query.bare_words if word.text.lower() not in STOP_WORDS] or query.bare_words
 
 
 def _term(word: Phrase, names: tuple[str, ...]) -> Term:
@@ -68,6 +78,11 @@ def expressions(terms: Sequence[Term], known: Collection[str]) -> list[str]:
     each = [_any_of(term, known) for term in terms]
     two = [f"({one} AND ({' OR '.join(each[at:])}))" for at, one in enumerate(each[:-1], start=1)]
     return [" OR ".join(two), *each] if two else each
+
+
+def every_term(terms: Sequence[Term]) -> str:
+    """For the index: each of the terms, as it was written or by a name."""
+    return " AND ".join(_any_of(term, ()) for term in terms)
 
 
 def _any_of(term: Term, known: Collection[str]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from mcp_agent_mail.domain.identifiers import identifiers_in
 from mcp_agent_mail.domain.search import spaced_out
 
 WRITER_BUSY_S = 5.0
@@ -123,6 +124,9 @@ def open_reading(path: Path, *, echo: bool = False, counts: bool = False) -> sql
 
 
 def add_functions(connection: sqlite3.Connection) -> None:
-    """The functions that the schema calls: `search_text` stands in the full-text index's trigger and view."""
+    """The functions that the schema calls: `search_text` stands in the full-text index's trigger and view,
+    `identifiers_in` in the trigger that keeps the names of code.
+    """
     connection.execute("PRAGMA trusted_schema=ON")
     connection.create_function("search_text", 1, spaced_out, deterministic=True)
+    connection.create_function("identifiers_in", 2, identifiers_in, deterministic=True)

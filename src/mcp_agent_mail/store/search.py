@@ -21,7 +21,15 @@ from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.relevance import Text, excerpt, first_match, ranked, words_of
 from mcp_agent_mail.domain.search import Filters, Hit, Order, Phrase, Query, Reader, written_phrase
 from mcp_agent_mail.domain.threads import root_of_thread
-from mcp_agent_mail.domain.wider_search import ENOUGH, Term, expressions, shown_phrases, terms_of
+from mcp_agent_mail.domain.wider_search import (
+    ENOUGH,
+    Term,
+    every_term,
+    expressions,
+    parts_of_names,
+    shown_phrases,
+    terms_of,
+)
 
 CANDIDATES = 100
 """So many of the newest hits are ranked; more when more are asked for."""
@@ -35,6 +43,8 @@ OTHER_REACH = 10_000
 """Two of the words are looked for as far back as this many ids: of common words that are seldom together all must be
 walked through.
 """
+MAX_NAMES = 20
+"""So many names of code are looked for that hold a word in their inside: those that were new last."""
 RANKED_CHARACTERS = 4_096
 """So much of a body is ranked and searched for a snippet."""
 FEW = 200
@@ -106,6 +116,9 @@ FROM half
 # Most forms stand nowhere, and each costs every expression it is named in.
 _KNOWN = """SELECT key FROM json_each(:forms)
     WHERE EXISTS (SELECT 1 FROM messages_fts WHERE messages_fts MATCH value) LIMIT 1000"""
+_NAMES = """SELECT key, name FROM json_each(:parts) CROSS JOIN identifiers i ON i.id IN (
+    SELECT rowid FROM identifiers_fts WHERE identifiers_fts MATCH value ORDER BY rowid DESC LIMIT :limit)
+    ORDER BY i.id DESC LIMIT 1000"""
 _BETWEEN_LATE = f"BETWEEN max(:low, (SELECT max(id) FROM messages) - {OTHER_REACH})"
 _DEEP = """
 SELECT id, substr(body_md, max(1, at - :before), :length)
@@ -160,9 +173,15 @@ async def search(
             sql = _NEWEST if order is Order.NEWEST else _OLDEST
             rows = await _rows(connection, sql, match, parameters, limit=limit)
         terms, others = [Term(phrase) for phrase in query.phrases], list[_Row]()
+        names = {} if rows else await _names(connection, parts_of_names(query))
         if order is Order.RELEVANCE and query.bare_words and len(rows) < ENOUGH:
-            terms = terms_of(query)
+            terms = terms_of(query, names)
             others = await _others(connection, terms, reader, parameters | {"ids": few})
+        elif names:
+            terms = terms_of(query, names)
+            sql = _AMONG if few is not None else _NEWEST if order is Order.NEWEST else _OLDEST
+            match = _within(reader, every_term(terms))
+            rows = await _rows(connection, sql, match, parameters | {"ids": few}, limit=max(limit, FEW))
         rows = _in_order(rows, others, terms, order)[:limit]
         snippets = await _snippets(connection, rows, shown_phrases(terms))
     return [_hit(row, snippets[row.id]) for row in rows]
@@ -187,6 +206,17 @@ def _text(row: _Row, *, is_exact: bool) -> Text:
         thread=row.thread_id or str(row.id),
         is_exact=is_exact,
     )
+
+
+async def _names(connection: aiosqlite.Connection, parts: dict[str, str]) -> dict[str, list[str]]:
+    """For each text the names, of those that mail spoke of first lately, with the text's part inside."""
+    if not parts:
+        return {}
+    asked = {text: f'"{part}"' for text, part in parts.items()}
+    found: dict[str, list[str]] = {}
+    for text, name in await connection.execute_fetchall(_NAMES, {"parts": json.dumps(asked), "limit": MAX_NAMES}):
+        found.setdefault(text, []).append(name)
+    return found
 
 
 async def _others(

@@ -23,10 +23,11 @@ FAULTS_SHOWN = 100
 _INTEGRITY = f"PRAGMA integrity_check({FAULTS_SHOWN})"
 _SCHEMA = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY name"
 # FTS5 makes these for itself; their text depends on SQLite's version.
-_FTS_OWN = frozenset(f"messages_fts_{part}" for part in ("config", "content", "data", "docsize", "idx"))
+_FTS = ("messages_fts", "identifiers_fts")
+_FTS_OWN = frozenset(f"{index}_{part}" for index in _FTS for part in ("config", "content", "data", "docsize", "idx"))
 _FOREIGN_KEYS = "PRAGMA foreign_key_check"
-# rank 1: compare with the messages too, not only the index with itself.
-_SEARCH_INDEX = "INSERT INTO messages_fts (messages_fts, rank) VALUES ('integrity-check', 1)"
+# rank 1: compare with the messages (the names) too, not only the index with itself.
+_SEARCH_INDEXES = [f"INSERT INTO {index} ({index}, rank) VALUES ('integrity-check', 1)" for index in _FTS]
 _UNREAD = """
     SELECT id, name, unread_count, unread FROM (
         SELECT a.id, a.name, a.unread_count, count(r.message_id) AS unread
@@ -125,7 +126,8 @@ def _counters(connection: sqlite3.Connection) -> Iterator[Fault]:
 
 
 def _search_index(connection: sqlite3.Connection) -> Iterator[Fault]:
-    try:
-        connection.execute(_SEARCH_INDEX)
-    except sqlite3.DatabaseError as differs:
-        yield Fault(part=Part.SEARCH_INDEX, evidence=f"it does not hold what the messages say: {differs}")
+    for check in _SEARCH_INDEXES:
+        try:
+            connection.execute(check)
+        except sqlite3.DatabaseError as differs:
+            yield Fault(part=Part.SEARCH_INDEX, evidence=f"it does not hold what the messages say: {differs}")

@@ -375,6 +375,14 @@ class CommitRow(SQLModel, table=True):
     last_seq: int
 
 
+class IdentifierRow(SQLModel, table=True):
+    __tablename__ = "identifiers"
+    __table_args__: ClassVar[tuple[Any, ...]] = (UniqueConstraint("name"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    name: str = Field(sa_type=Text)
+
+
 class OutboxRow(SQLModel, table=True):
     __tablename__ = "outbox"
     __table_args__: ClassVar[tuple[Any, ...]] = (

@@ -378,3 +378,32 @@ async def test_a_snippet_shows_the_form_that_was_found(desk: Desk) -> None:
     (hit,) = await desk.search("rotate")
 
     assert "rotation of keys" in hit["snippet"]
+
+
+@pytest.mark.parametrize("query", ["parseTok", "parsetok", "arse_tok", "parseTok failed"])
+@pytest.mark.parametrize("order", ["relevance", "newest", "oldest"])
+async def test_what_stands_inside_a_name_is_found_when_no_word_is(desk: Desk, query: str, order: str) -> None:
+    camel = await desk.post("reparseToken failed")
+    snake = await desk.post("News", "sparse_token_set failed")
+    await desk.post("News", "no such name")
+
+    found = await desk.ids(query, order=order)
+
+    assert found[0] == (snake if query.startswith("arse") else camel)
+    assert len(found) == 1 or (query == "parseTok failed" and order == "relevance")
+
+
+async def test_a_name_of_another_project_leads_to_none_of_its_mail(desk: Desk) -> None:
+    room = desk.room
+    await desk.post("reparseToken", sender=room.fox, to=[room.lib_blue])
+
+    assert await desk.ids("parseTok") == []
+    assert await desk.ids('"parseTok"', project_key="/code/lib") == []
+    assert await desk.ids("parseTok", project_key="/code/lib") != []
+
+
+async def test_a_long_run_that_is_nowhere_finds_what_holds_its_pairs(desk: Desk) -> None:
+    near = await desk.post("News", "\u691c\u7d22\u306e\u6a5f\u80fd")
+    await desk.post("News", "\u5225\u306e\u8a71")
+
+    assert await desk.ids("\u691c\u7d22\u6a5f\u80fd") == [near]
