@@ -22,6 +22,7 @@ from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.windows import WindowService
+from mcp_agent_mail.features.macros.suggesting import SuggestionService
 from mcp_agent_mail.features.products.service import ProductService
 from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.features.projects.ties import Tables
@@ -78,6 +79,7 @@ def build_services(
         workers=workers,
     )
     services.macros = macro_service(store, services)
+    services.suggestions = SuggestionService(store)
     tables = Tables(store, identities)
     services.tools = tool_table(services, tables)
     introspection = introspection_service(settings, store, services, clock)

@@ -17,6 +17,7 @@ from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.features.identity.windows import WindowService
 from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.macros.service import MacroService
+from mcp_agent_mail.features.macros.suggesting import SuggestionService
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.products.service import ProductService
 from mcp_agent_mail.features.projects.service import ProjectService
@@ -68,6 +69,7 @@ class Services:
     leases: LeaseServices
     workers: Workers
     macros: MacroService = field(init=False)
+    suggestions: SuggestionService = field(init=False)
     tools: ToolTable = field(init=False)
     resources: ResourceTable = field(init=False)
 

@@ -12,6 +12,7 @@ from mcp_agent_mail.core.profiles import Profiles, custom_profile
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.server.auth import Gate
 from mcp_agent_mail.server.calls import Calls
+from mcp_agent_mail.server.completion import suggesting
 from mcp_agent_mail.server.connection import Connections
 from mcp_agent_mail.server.formats import Output, OutputFormat
 from mcp_agent_mail.server.guard import CHECK, EVENTS, GuardDoor
@@ -44,7 +45,10 @@ def build_http_app(
         trust_loopback=settings.http_allow_localhost_unauthenticated,
     )
     return HttpApp(
-        create_endpoint(create_mcp(calls, version=__version__), fixtures=settings.test_fixtures_enabled),
+        create_endpoint(
+            create_mcp(calls, version=__version__, suggest=suggesting(services.suggestions, services.identity.caller)),
+            fixtures=settings.test_fixtures_enabled,
+        ),
         calls,
         gate,
         HttpOptions(

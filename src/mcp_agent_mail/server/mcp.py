@@ -17,7 +17,7 @@ from fastmcp.resources import Resource, ResourceTemplate
 from fastmcp.tools import Tool
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.shared.exceptions import MCPError
-from mcp_types import ListToolsResult, PaginatedRequestParams, ToolAnnotations
+from mcp_types import CompleteRequestParams, CompleteResult, ListToolsResult, PaginatedRequestParams, ToolAnnotations
 from mcp_types import Resource as WireResource
 from mcp_types import ResourceTemplate as WireTemplate
 from mcp_types import Tool as WireTool
@@ -28,8 +28,10 @@ from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.resources import ResourceSpec
 from mcp_agent_mail.core.tools import Credentials, ToolSpec, UnknownTool
 from mcp_agent_mail.server.calls import Calls, RequestFacts
+from mcp_agent_mail.server.completion import Suggest, complete
 from mcp_agent_mail.server.connection import Wishes
 from mcp_agent_mail.server.formats import of_uri, take_argument
+from mcp_agent_mail.server.prompts import WORKFLOWS, prompt_of
 from mcp_agent_mail.server.trace_context import with_meta
 from mcp_agent_mail.server.wire import (
     error_object,
@@ -94,8 +96,8 @@ class RawParams(BaseModel):
     """The SDK has validated the parameters already; the handlers read them as they came."""
 
 
-def create_mcp(calls: Calls, *, version: str) -> FastMCP[Any]:
-    """The server over `calls`, named and versioned, ready for `http_app`."""
+def create_mcp(calls: Calls, *, version: str, suggest: Suggest | None = None) -> FastMCP[Any]:
+    """The server over `calls`, named and versioned, ready for `http_app`; without `suggest` it completes nothing."""
     mcp: FastMCP[Any] = FastMCP(
         SERVER_NAME,
         instructions=INSTRUCTIONS,
@@ -112,7 +114,13 @@ def create_mcp(calls: Calls, *, version: str) -> FastMCP[Any]:
             mcp.add_resource(_listed_resource(resource))
         else:
             mcp.add_template(_listed_template(resource))
+    for workflow in WORKFLOWS:
+        mcp.add_prompt(prompt_of(workflow))
     _install_handlers(mcp, calls)
+    if suggest is not None:
+        known = {workflow.name for workflow in WORKFLOWS} | {spec.uri for spec in calls.resources.specs()}
+        answer = partial(_complete, suggest, frozenset(known))
+        mcp._mcp_server.add_request_handler("completion/complete", CompleteRequestParams, answer)  # noqa: SLF001
     return mcp
 
 
@@ -221,6 +229,12 @@ def _require_shown(name: str, wishes: Wishes) -> None:
             hint=f"This connection has the tool profile {wishes.profile.name}; tools/list names its tools.",
             data={"profile": wishes.profile.name},
         )
+
+
+async def _complete(
+    suggest: Suggest, known: frozenset[str], ctx: Context, params: CompleteRequestParams
+) -> CompleteResult:
+    return await complete(suggest, known, _facts(ctx).credentials, params)
 
 
 async def _read_resource(calls: Calls, ctx: Context, _params: RawParams) -> HandlerResult:

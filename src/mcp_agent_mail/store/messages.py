@@ -78,6 +78,11 @@ SELECT {HEAD_COLUMNS} FROM message_projects mp INDEXED BY message_projects_threa
 CROSS JOIN messages m ON m.id = mp.message_id {HEAD_JOINS}
 WHERE mp.thread_id = ? AND mp.project_id = ? AND mp.message_id > ? ORDER BY mp.message_id LIMIT ?
 """
+_RECENT_THREADS = """
+SELECT thread_id FROM (
+    SELECT thread_id, message_id FROM message_projects WHERE project_id = ? ORDER BY message_id DESC LIMIT ?
+) WHERE thread_id IS NOT NULL GROUP BY thread_id ORDER BY max(message_id) DESC
+"""
 _THREAD_SIZE = "SELECT count(*) FROM message_projects WHERE thread_id = ? AND project_id = ?"
 _THREAD_PROJECT = "SELECT min(project_id) FROM message_projects WHERE thread_id = ? AND project_id > ?"
 _TOPIC = f"""
@@ -321,6 +326,10 @@ class Messages:
     def list_thread(self, project_id: ProjectId, thread_id: str, *, after_id: int = 0, limit: int) -> list[MessageHead]:
         """The project's messages that carry this thread id, oldest first."""
         return [to_head(row) for row in self._connection.execute(_THREAD, (thread_id, project_id, after_id, limit))]
+
+    def recent_threads(self, project_id: ProjectId, messages: int = 2_000) -> list[str]:
+        """The threads among the newest `messages` that every agent of the project may read, newest first."""
+        return [thread for (thread,) in self._connection.execute(_RECENT_THREADS, (project_id, messages))]
 
     def count_thread(self, project_id: ProjectId, thread_id: str) -> int:
         (number,) = self._connection.execute(_THREAD_SIZE, (thread_id, project_id)).fetchone()

@@ -95,3 +95,14 @@ async def test_a_name_that_nobody_may_have_is_refused_and_nothing_is_left(talk: 
 
     assert error.code == "INVALID_INPUT"
     assert talk.everything() == before
+
+
+async def test_who_shows_anothers_token_is_refused_even_where_nothing_is_written_or_read_of_the_agent(
+    talk: TeamRoom,
+) -> None:
+    given = {"project_key": APP, "thread_id": "plan-1", "program": "tests", "model": "none", "agent_name": "RedStone"}
+    only_looks = {"register_if_missing": False, "inbox_limit": 0}
+
+    error = await refused(talk.call("macro_prepare_thread", talk.proof("BlueLake"), **given, **only_looks))
+
+    assert error.code == "PERMISSION_DENIED"

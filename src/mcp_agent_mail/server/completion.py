@@ -1,0 +1,58 @@
+"""`completion/complete`: which arguments of prompts and resource templates can be completed, and with what."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping
+
+from mcp_types import CompleteRequestParams, CompleteResult, Completion, PromptReference
+
+from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.tools import Credentials, call_as
+from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.features.macros.suggesting import NOTHING, Asked, Suggested, SuggestionService
+
+Suggest = Callable[[Credentials, Asked, str, str | None], Awaitable[Suggested]]
+
+KINDS: Mapping[str, Asked] = {
+    "project": Asked.PROJECT,
+    "project_key": Asked.PROJECT,
+    "human_key": Asked.PROJECT,
+    "slug": Asked.SLUG,
+    "agent": Asked.AGENT,
+    "agent_name": Asked.AGENT,
+    "to": Asked.AGENT,
+    "thread_id": Asked.THREAD,
+}
+"""By the argument's name."""
+
+_PROJECT_NAMES = ("project", "project_key", "human_key", "slug")
+
+
+async def complete(
+    suggest: Suggest, known: Collection[str], credentials: Credentials, params: CompleteRequestParams
+) -> CompleteResult:
+    """`known` are the names of prompts and the URIs of templates: what refers to neither has no completion."""
+    of = params.ref.name if isinstance(params.ref, PromptReference) else params.ref.uri
+    asked = KINDS.get(params.argument.name)
+    if asked is None or of not in known:
+        return CompleteResult(completion=Completion(values=[]))
+    given = (params.context.arguments if params.context is not None else None) or {}
+    project = next((given[name] for name in _PROJECT_NAMES if given.get(name)), None)
+    found = await suggest(credentials, asked, params.argument.value, project)
+    return CompleteResult(completion=Completion(values=list(found.values), has_more=found.has_more))
+
+
+def suggesting(service: SuggestionService, current_caller: Callable[[], Caller]) -> Suggest:
+    """`service`, asked by whoever the request's credentials are; a token that is no one's gets nothing."""
+
+    async def suggest(credentials: Credentials, asked: Asked, beginning: str, project: str | None) -> Suggested:
+        async def ask() -> Suggested:
+            return service.suggest(current_caller(), asked, beginning, project)
+
+        try:
+            found: Suggested = await call_as(credentials, ask, {})
+        except AgentMailError:
+            return NOTHING
+        return found
+
+    return suggest
