@@ -236,14 +236,14 @@ async def test_a_pass_is_followed_by_a_rest_in_proportion_and_within_the_second(
     signals = signals_of(watch.room.store, watch.folder, debounce_s=0.1)
 
     fresh = signals.window_s(1_000.0)
-    signals.rest_from(1_000.0, worked_s=0.01)
+    signals.rest_from(1_000.0, worked_s=0.004)
     after_work = signals.window_s(1_000.0)
     signals.rest_from(1_000.0, worked_s=10.0)
     after_much_work = signals.window_s(1_000.0)
     after_a_quiet_time = signals.window_s(1_060.0)
 
     assert (fresh, after_a_quiet_time) == (0.1, 0.1)
-    assert after_work == pytest.approx(0.01 * REST_PER_WORK)
+    assert after_work == pytest.approx(0.004 * REST_PER_WORK)
     assert after_much_work == pytest.approx(MAX_REST_S)
     assert after_much_work < 1
 

@@ -25,7 +25,7 @@ logger = logging.getLogger("mcp_agent_mail.signals")
 AT_ONCE = 100
 """Agents whose mail one read looks at: about 3 ms."""
 RETRY_S = 1.0
-REST_PER_WORK = 20
+REST_PER_WORK = 50
 MAX_REST_S = 0.6
 """Under load the files of twenty busy agents, ten times a second, cost the server 15 % of CPU per request: so a pass is
 followed by a rest of so many times what it took, within the second that signals have."""
