@@ -46,9 +46,9 @@ FACTS = "mcp_agent_mail.facts"
 """Key of a request's `RequestFacts` in its ASGI scope."""
 
 INSTRUCTIONS = """\
-Mail between coding agents. Call ensure_project with the absolute path of your working directory, \
-register_agent once (keep the token it returns), then send_message, fetch_inbox, reply_message and \
-acknowledge_message. project_key is that same path in every call."""
+Mail between coding agents. Begin with macro_start_session: human_key is the absolute path of your working directory; \
+keep the registration_token it returns. Then send_message, fetch_inbox, reply_message and acknowledge_message. \
+project_key is that same path in every call."""
 
 _JSON = "application/json"
 _OURS = frozenset({"tools/call", "resources/read"})
