@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_agent_mail.bootstrap import Services, build_services
-from mcp_agent_mail.core.params import Choice, Count, Flag, Id, Rule, Text, Texts, Time
+from mcp_agent_mail.core.params import Choice, Count, Duration, Flag, Id, Rule, Text, Texts, Time
 from mcp_agent_mail.core.resources import ResourceSpec
 from mcp_agent_mail.core.settings import load_settings
 from mcp_agent_mail.core.tools import Param, ToolSpec
@@ -130,6 +130,8 @@ def _describe(rule: Rule) -> str:
             said = " \\| ".join(f"`{value}`" for value in values)
         case Count(low=low, high=high):
             said = f"whole number from {low:,}; beyond {high:,} counts as that"
+        case Duration(high=high, floor=floor):
+            said = f"seconds, 1 to {high:,}; under {floor} counts as {floor}"
         case Id():
             said = "id"
         case Flag():
