@@ -107,6 +107,7 @@ leases: $(DEV) ## Reserving and releasing beside no and 10,000 live leases, in a
 .PHONY: overhead
 overhead: $(DEV) ## What metrics, profiles and workers cost a request, on against off, in alternation
 	@exec $(BIN)/python -m benchmarks.overhead $(ARGS)
+
 .PHONY: soak
 soak: $(DEV) ## 50,000 sends to one server, and what grows meanwhile
 	@exec $(BIN)/python -m benchmarks.soak $(ARGS)
