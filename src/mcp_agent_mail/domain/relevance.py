@@ -134,12 +134,20 @@ class _Finder:
 
 def ranked(texts: Sequence[Text], terms: Sequence[Term]) -> list[int]:
     """The positions of `texts`, most relevant first, exact ones before others; among equals the given order stays."""
+    newest = max((text.created_ts for text in texts), default=0)
+    scores = [score * _standing(text, newest) for score, text in zip(_scores(texts, terms), texts, strict=True)]
+    final = _with_threads(texts, scores)
+    return sorted(range(len(texts)), key=lambda position: (not texts[position].is_exact, -final[position]))
+
+
+def _scores(texts: Sequence[Text], terms: Sequence[Term]) -> list[float]:
+    """BM25, times the square root of the share of the terms, by rarity, that a text holds."""
     lengths = [len(text.subject) + len(text.body) for text in texts]
     mean_length = sum(lengths) / len(lengths) if any(lengths) else 1.0
     weights = [_SATURATION * (1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * length / mean_length) for length in lengths]
-    scores, covered, all_rarity = [0.0] * len(texts), [0.0] * len(texts), 0.0
     subjects = [folded(text.subject) for text in texts]
     bodies = [folded(text.body) for text in texts]
+    scores, covered, all_rarity = [0.0] * len(texts), [0.0] * len(texts), 0.0
     for term in terms:
         counts = _counts(subjects, bodies, term)
         rarity = _rarity(sum(map(bool, counts)), len(texts))
@@ -148,12 +156,9 @@ def ranked(texts: Sequence[Text], terms: Sequence[Term]) -> list[int]:
             if count:
                 scores[position] += rarity * count * (_SATURATION + 1) / (count + weights[position])
                 covered[position] += rarity
-    newest = max((text.created_ts for text in texts), default=0)
-    for position, text in enumerate(texts):
-        if scores[position]:
-            scores[position] *= math.sqrt(covered[position] / all_rarity) * _standing(text, newest)
-    final = _with_threads(texts, scores)
-    return sorted(range(len(texts)), key=lambda position: (not texts[position].is_exact, -final[position]))
+    return [
+        score * math.sqrt(share / all_rarity) if score else 0.0 for score, share in zip(scores, covered, strict=True)
+    ]
 
 
 def _counts(subjects: Sequence[str], bodies: Sequence[str], term: Term) -> list[float]:

@@ -219,23 +219,29 @@ async def _names(connection: aiosqlite.Connection, parts: dict[str, str]) -> dic
     return found
 
 
+async def _known_forms(connection: aiosqlite.Connection, terms: Sequence[Term]) -> set[str]:
+    forms = {form: written_phrase(Phrase(form)) for term in terms for form in term.forms}
+    known = await connection.execute_fetchall(_KNOWN, {"forms": json.dumps(forms)})
+    return {form for (form,) in known}
+
+
 async def _others(
     connection: aiosqlite.Connection, terms: Sequence[Term], reader: Reader, parameters: dict[str, object]
 ) -> list[_Row]:
     """The newest hits of at least two of the terms, as far back as OTHER_REACH, and of each term: of rare words all, of
     common ones some.
     """
-    forms = {form: written_phrase(Phrase(form)) for term in terms for form in term.forms}
-    known = await connection.execute_fetchall(_KNOWN, {"forms": json.dumps(forms)})
-    asked = expressions(terms, {form for (form,) in known})
-    among = parameters["ids"] is not None
-    one = _AMONG if among else _NEWEST_IN_MANY if reader.more_projects else _NEWEST
+    asked = expressions(terms, await _known_forms(connection, terms))
+    if parameters["ids"] is not None:  # All of these few, whichever term they hold: each is looked at once.
+        return await _rows(
+            connection, _AMONG, _within(reader, " OR ".join(asked[-len(terms) :])), parameters, limit=FEW
+        )
+    one = _NEWEST_IN_MANY if reader.more_projects else _NEWEST
     parts = [one.replace(":match", f":match{at}").replace(":limit", f":limit{at}") for at in range(len(asked))]
-    matches = {f"match{at}": _within(reader, expression) for at, expression in enumerate(asked)}
-    limits = {f"limit{at}": FEW if among else OTHER_CANDIDATES for at in range(len(asked))}
-    limits["limit0"] = FEW if among else CANDIDATES
     if len(asked) > 1:
         parts[0] = parts[0].replace("BETWEEN :low", _BETWEEN_LATE)
+    matches = {f"match{at}": _within(reader, expression) for at, expression in enumerate(asked)}
+    limits = {f"limit{at}": OTHER_CANDIDATES if at else CANDIDATES for at in range(len(asked))}
     sql = " UNION ALL ".join(f"SELECT * FROM ({part})" for part in parts)
     found = await connection.execute_fetchall(sql, parameters | matches | limits)
     rows = {row.id: row for row in (_Row(*row) for row in found)}
