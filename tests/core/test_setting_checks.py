@@ -160,7 +160,7 @@ COLLECTOR = "http://127.0.0.1:4318"
 def test_spans_without_the_extra_are_a_mistake_that_says_how_to_install_it(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, OTEL_EXPORTER.rpartition(".")[0], None)  # type: ignore[arg-type]  # as Python has it
+    monkeypatch.setitem(sys.modules, OTEL_EXPORTER.rpartition(".")[0], None)  # as Python has it
 
     (mistake,) = machine.mistakes(HTTP_OTEL_ENABLED="true", OTEL_EXPORTER_OTLP_ENDPOINT=COLLECTOR)
 

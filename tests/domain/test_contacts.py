@@ -25,22 +25,23 @@ YES_AND_NO = (False, True)
 
 def every_case() -> Iterator[Facts]:
     """All 30,720 combinations of what the decision looks at."""
-    for values in itertools.product(ContactPolicy, Relation, SharedThread, AutoScope, *itertools.repeat(YES_AND_NO, 8)):
-        policy, link, thread, scope, retired, to_self, overseer, near, enforced, answers, leases, wrote = values
-        yield Facts(
-            policy=policy,
-            relation=link,
-            is_retired=retired,
-            is_self=to_self,
-            is_overseer=overseer,
-            same_project=near,
-            enforced=enforced,
-            scope=scope,
-            answers=answers,
-            thread=thread,
-            overlapping_reservations=leases,
-            wrote_to_each_other=wrote,
-        )
+    for policy, link, thread, scope in itertools.product(ContactPolicy, Relation, SharedThread, AutoScope):
+        for flags in itertools.product(YES_AND_NO, repeat=8):
+            retired, to_self, overseer, near, enforced, answers, leases, wrote = flags
+            yield Facts(
+                policy=policy,
+                relation=link,
+                is_retired=retired,
+                is_self=to_self,
+                is_overseer=overseer,
+                same_project=near,
+                enforced=enforced,
+                scope=scope,
+                answers=answers,
+                thread=thread,
+                overlapping_reservations=leases,
+                wrote_to_each_other=wrote,
+            )
 
 
 # The rules once more, as a table and not as code: the first row that fits says what happens. A row names only what it

@@ -59,7 +59,7 @@ class UnknownMonth(NotFound):
 
 
 def project_snapshot(project: Project, aliases: Sequence[Alias] = ()) -> Snapshot:
-    """`aliases` are the lasting ones. The key is left out where there are none: most archives are older than aliases."""
+    """`aliases` are the lasting ones. No key where there are none: most archives are older than aliases."""
     snapshot: Snapshot = {
         "id": project.id,
         "slug": project.slug,

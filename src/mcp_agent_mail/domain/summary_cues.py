@@ -156,6 +156,7 @@ def _is_done_work(text: str) -> bool:
     return done is not None and NEGATED.search(text[: done.end()]) is None
 
 
+_QUESTION_ENDS = ("\uff1f", *(f"?{after}" for after in ("", '"', "'", ")", "*", "_", "`", '")')))
 _FITTING: dict[Kind, Callable[[str], bool]] = {
     Kind.PLAIN: lambda text: PLEASANT_QUESTION.match(text) is not None,
     Kind.QUESTION: lambda text: text.endswith(_QUESTION_ENDS) or OPEN_MATTER.search(text) is not None,
@@ -164,7 +165,6 @@ _FITTING: dict[Kind, Callable[[str], bool]] = {
     Kind.ACTION: lambda text: ("I" in text or "et me" in text) and MINE.search(text) is not None,
     Kind.POINT: lambda text: POINT.search(text) is not None and SMALL_TALK.match(text) is None,
 }
-_QUESTION_ENDS = ("\uff1f", *(f"?{after}" for after in ("", '"', "'", ")", "*", "_", "`", '")')))
 
 
 def _task(text: str, names: Collection[str]) -> Cue | None:
