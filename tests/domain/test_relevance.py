@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.relevance import SNIPPET_CHARACTERS, Text, excerpt, first_match, folded, pattern_of, ranked
 from mcp_agent_mail.domain.search import Phrase, read_query, spaced_out
 from mcp_agent_mail.domain.wider_search import Term, terms_of
@@ -137,3 +138,26 @@ def test_a_snippet_of_text_without_blanks_is_bounded_too() -> None:
     body = "\u65e5\u672c\u8a9e" * 500
 
     assert len(excerpt(spaced_out(body).replace(" ", ""), 600)) <= SNIPPET_CHARACTERS + 14
+
+
+def test_what_the_query_found_as_written_comes_before_what_it_was_widened_to() -> None:
+    assert order("plan", Text("plan plan", "plan", is_exact=False), Text("a", "plan " + "x " * 99)) == [1, 0]
+
+
+def test_words_quoted_from_somebody_else_count_less() -> None:
+    assert order("plan", Text("a", "> the plan\nnow"), Text("a", "+ the plan\nnow")) == [1, 0]
+
+
+def test_the_newer_and_the_more_important_of_equals_comes_first() -> None:
+    assert order("plan", Text("a", "plan"), Text("a", "plan", created_ts=30 * 86_400 * 1_000_000)) == [1, 0]
+    assert order("plan", Text("a", "plan"), Text("a", "plan", importance=Importance.URGENT)) == [1, 0]
+
+
+def test_messages_of_one_thread_lift_one_another() -> None:
+    weak, strong, alone = (
+        Text("a", "plan x", thread="1"),
+        Text("plan", "x", thread="1"),
+        Text("a", "plan x", thread="2"),
+    )
+
+    assert order("plan", alone, weak, strong) == [2, 1, 0]

@@ -57,6 +57,7 @@ def test_the_store_is_looked_at_in_a_copy(store: Path) -> None:
         ("UPDATE counters SET value = -1 WHERE name = 'fencing'", Part.COUNTERS),
         ("UPDATE messages SET subject = 'changed behind the index'", Part.SEARCH_INDEX),
         ("INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')", Part.SEARCH_INDEX),
+        ("INSERT INTO identifiers_fts (rowid, name) VALUES (99, 'not_there')", Part.SEARCH_INDEX),
         ("DROP INDEX messages_sender", Part.SCHEMA),
         ("CREATE TABLE notes (text TEXT)", Part.SCHEMA),
         ("ALTER TABLE meta ADD COLUMN note TEXT", Part.SCHEMA),
