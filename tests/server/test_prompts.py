@@ -75,7 +75,9 @@ def test_a_prompt_names_the_calls_with_what_was_filled_in(server: Served, era: A
 def test_a_prompt_without_what_it_needs_is_an_error(server: Served, era: Any) -> None:
     answer = ask(server, era, "prompts/get", {"name": "review_inbox", "arguments": {"project_key": APP}})
 
-    assert "error" in answer
+    assert answer["error"]["code"] == -32602
+    assert answer["error"]["data"]["error"]["type"] == "INVALID_INPUT"
+    assert "agent_name" in answer["error"]["message"]
 
 
 @ERAS

@@ -10,6 +10,10 @@ from dataclasses import dataclass
 
 from fastmcp.prompts import Prompt
 from fastmcp.prompts.base import PromptArgument, PromptResult
+from mcp.shared.exceptions import MCPError
+
+from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.server.wire import INVALID_PARAMS, error_object
 
 Given = Mapping[str, str]
 
@@ -35,8 +39,15 @@ class WorkflowPrompt(Prompt):
         given = {name: str(value) for name, value in (arguments or {}).items() if str(value).strip()}
         missing = [one.name for one in self.arguments or () if one.required and one.name not in given]
         if missing:
-            raise ValueError(f"{self.name} needs {', '.join(missing)}.")
+            raise _incomplete(self.name, missing)
         return PromptResult(self.tell(given), description=self.description)
+
+
+def _incomplete(prompt: str, missing: list[str]) -> MCPError:
+    error = InvalidInput(
+        f"{prompt} needs {', '.join(missing)}.", hint="prompts/list says what each is.", data={"parameter": missing[0]}
+    )
+    return MCPError(code=INVALID_PARAMS, message=f"{error.message} {error.hint}", data=error_object(error))
 
 
 def prompt_of(workflow: Workflow) -> WorkflowPrompt:

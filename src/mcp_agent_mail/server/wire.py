@@ -31,7 +31,7 @@ _HTTP_STATUS = {
     "INTERNAL": 500,
 }
 
-_INVALID_PARAMS = -32602
+INVALID_PARAMS = -32602
 _INTERNAL_ERROR = -32603
 _RESOURCE_NOT_FOUND = -32002
 """Of the handshake era; 2026-07-28 forbids it and says invalid params."""
@@ -106,4 +106,4 @@ def resource_error_code(error: AgentMailError, *, is_modern: bool) -> int:
         return _INTERNAL_ERROR
     if error.code == "NOT_FOUND" and not is_modern:
         return _RESOURCE_NOT_FOUND
-    return _INVALID_PARAMS
+    return INVALID_PARAMS
