@@ -92,6 +92,75 @@ def test_fifty_sends_with_one_idempotency_key_at_once_are_one_message(server: Se
     assert other.error_type == "IDEMPOTENCY_KEY_CONFLICT"
 
 
+def test_eight_sessions_begun_in_one_window_at_once_are_one_identity(server: Served) -> None:
+    window = {"X-Agent-Window": "3f0c1f52-58a6-4c8e-9a0a-5d1b6f2a7c11"}
+
+    answers = at_once(
+        server,
+        8,
+        lambda connection, _: connection.rpc("macro_start_session", {"human_key": PROJECT, **PROFILE}, **window),
+    )
+
+    assert [answer.status for answer in answers] == [200] * 8
+    assert len({answer.value["agent"]["id"] for answer in answers}) == 1
+    with server.connect() as connection:
+        windows = connection.call("list_window_identities", project_key=PROJECT)
+    assert windows["count"] == 1
+
+
+def test_of_eight_that_ask_for_one_slot_at_once_one_gets_it_and_the_others_its_name(server: Served) -> None:
+    names = [f"Slot{number}Fox" for number in range(8)]
+    with server.connect() as connection:
+        for name in names:
+            connection.call("register_agent", project_key=PROJECT, name=name, **PROFILE)
+
+    answers = at_once(
+        server,
+        8,
+        lambda connection, number: connection.rpc(
+            "acquire_build_slot", {"project_key": PROJECT, "agent_name": names[number], "slot": "build"}
+        ),
+    )
+
+    holders = {answer.value["granted"]["agent"] for answer in answers if answer.value["granted"]}
+    told = {conflict["agent"] for answer in answers for conflict in answer.value["conflicts"]}
+    assert len(holders) == 1
+    assert told == holders
+
+
+def test_fifty_reservations_with_one_idempotency_key_at_once_are_one(server: Served) -> None:
+    ask = {"project_key": PROJECT, "agent_name": "RedStone", "paths": ["once/**"], "idempotency_key": "fifty-2"}
+
+    answers = at_once(server, 50, lambda connection, _: connection.rpc("file_reservation_paths", ask))
+
+    with server.connect() as connection:
+        other = connection.rpc("file_reservation_paths", {**ask, "paths": ["twice/**"]})
+    assert [answer.status for answer in answers] == [200] * 50
+    assert len({answer.value["granted"][0]["id"] for answer in answers}) == 1
+    assert other.error_type == "IDEMPOTENCY_KEY_CONFLICT"
+
+
+def test_one_product_made_by_many_at_once_is_one_product_with_one_link(server: Served) -> None:
+    spellings = ("Storefront", " storefront ", "STOREFRONT")
+    made = at_once(
+        server, 9, lambda connection, number: connection.rpc("ensure_product", {"name": spellings[number % 3]})
+    )
+    uid = made[0].value["product_uid"]
+
+    linked = at_once(
+        server,
+        8,
+        lambda connection, _: connection.rpc("products_link", {"product_key": uid, "project_key": PROJECT}),
+    )
+
+    assert {answer.value["product_uid"] for answer in made} == {uid}
+    assert [answer.status for answer in linked] == [200] * 8
+    with server.connect() as connection:
+        connection.open_session()
+        product = connection.read(f"resource://product/{uid}")
+    assert [project["human_key"] for project in product["projects"]] == [PROJECT]
+
+
 def test_one_project_made_by_many_at_once_is_one_project(server: Served) -> None:
     answers = at_once(
         server, 8, lambda connection, _: connection.rpc("ensure_project", {"human_key": "/code/same/./x/.."})

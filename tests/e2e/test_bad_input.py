@@ -320,6 +320,21 @@ BAD_URIS = [
     "resource://thread/never-said",
     "resource://views/ack-overdue/BlueLake?ttl_minutes=-5",
     "resource://outbox/BlueLake?include_bodies=perhaps",
+    "resource://file_reservations/never-made",
+    "resource://file_reservations/%2Fcode%2Fbad-input?limit=0",
+    "resource://file_reservations/%2Fcode%2Fbad-input?after_id=-1",
+    "resource://file_reservations/%2Fcode%2Fbad-input?active_only=perhaps",
+    "resource://product/never-made",
+    "resource://product/..%2f..",
+    "resource://identity/never-made",
+    "resource://identity/%00",
+    "resource://agents/never-made",
+    "resource://mailbox/Nobody?project=%2Fcode%2Fbad-input",
+    "resource://views/acks-stale/BlueLake?project=%2Fcode%2Fbad-input&ttl_seconds=soon",
+    "resource://tooling/capabilities/Nobody?project=%2Fcode%2Fbad-input",
+    "resource://tooling/recent/soon",
+    "resource://tooling/recent/0",
+    "resource://tooling/recent/-1",
 ]
 
 
@@ -330,6 +345,54 @@ def test_a_bad_resource_uri_is_an_error_never_an_empty_success(uri: str, bench: 
         answer = session.mcp("resources/read", uri=uri)
 
     assert answer["error"]["data"]["error"]["type"] in ("NOT_FOUND", "INVALID_INPUT")
+    assert not bench.witness.saw_change()
+
+
+WINDOWS = {
+    "no-uuid": "window-1",
+    "too-long": "x" * 4_000,
+    "traversal": "../../etc/passwd",
+    "half-a-uuid": WINDOW[:18],
+    "two": f"{WINDOW}, {WINDOW}",
+}
+
+
+@pytest.mark.parametrize("label", WINDOWS)
+@pytest.mark.parametrize("tool", ["create_agent_identity", "register_agent"])
+def test_a_window_that_is_no_uuid_registers_nobody(tool: str, label: str, bench: Bench) -> None:
+    arguments = {key: value for key, value in VALID[tool].items() if key != "name"}
+
+    answer = bench.connection.rpc(tool, arguments, **{"X-Agent-Window": WINDOWS[label]})
+
+    assert answer.error_type == "INVALID_INPUT"
+    assert not bench.witness.saw_change()
+
+
+INVALID_PARAMS = -32602
+PROMPTS: list[tuple[str, dict[str, Any]]] = [
+    ("prompts/get", {"name": "never-made"}),
+    ("prompts/get", {"name": ""}),
+    ("prompts/get", {"name": "start_session", "arguments": {"project_key": 5}}),
+    ("prompts/get", {"name": "start_session", "arguments": ["a"]}),
+    ("prompts/get", {}),
+    ("prompts/get", {"name": "start_session"}),
+    ("prompts/get", {"name": "start_session", "arguments": {"project_key": " "}}),
+    ("completion/complete", {"ref": {"type": "ref/prompt", "name": "x"}}),
+    ("completion/complete", {"ref": {"type": "ref/nothing"}, "argument": {"name": "a", "value": "b"}}),
+    ("completion/complete", {"ref": 5, "argument": 5}),
+]
+
+
+@pytest.mark.parametrize(("method", "params"), PROMPTS)
+def test_a_prompt_or_a_completion_that_is_wrongly_asked_for_is_an_error(
+    method: str, params: dict[str, Any], bench: Bench
+) -> None:
+    with bench.server.connect() as session:
+        session.open_session()
+        answer = session.mcp(method, **params)
+
+    assert answer["error"]["code"] == INVALID_PARAMS
+    assert "Traceback" not in json.dumps(answer)
     assert not bench.witness.saw_change()
 
 
