@@ -40,8 +40,8 @@ class Evidence:
         return {key: self._root / "projects" / slug for key, slug in rows}
 
     def files(self, project: str) -> list[str]:
-        """What the branch holds; nothing where there is no archive."""
-        if not self.archives[project].exists():
+        """What the branch holds; nothing where there is no archive, or one without a commit."""
+        if not self.archives[project].exists() or not _has_commit(self.archives[project]):
             return []
         if project not in self._files:
             listed = git(self.archives[project], "ls-tree", "-r", "-z", "--name-only", "HEAD")
@@ -58,6 +58,11 @@ class Evidence:
                 self.archives[project], [file for file in self.files(project) if wanted.fullmatch(file)]
             ).items()
         }
+
+
+def _has_commit(repository: Path) -> bool:
+    asked = ["git", "-C", repository, "rev-parse", "--quiet", "--verify", "HEAD"]
+    return subprocess.run(asked, capture_output=True, check=False).returncode == 0
 
 
 def _read(repository: Path, paths: list[str]) -> dict[str, Any]:

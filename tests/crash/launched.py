@@ -17,6 +17,7 @@ from tests.served import Served, children_of, pause
 LAUNCHER = Path(__file__).with_name("launcher.py")
 DIES_WITHIN_S = 30.0
 COMMIT_INTERVAL_MS = 50
+WINDOW_DAYS = 1_000
 _ARCHIVER_ENDED = re.compile(rb"the archiver ended")
 _LOOKS = int(DIES_WITHIN_S / 0.02)
 
@@ -25,7 +26,10 @@ class LaunchedServer(Served):
     """Starts on another port each time: its clients come anew as well."""
 
     def __init__(self, root: Path, *, commit_interval_ms: int = COMMIT_INTERVAL_MS, **doom: Any) -> None:
-        super().__init__(root, ARCHIVE_COMMIT_INTERVAL_MS=str(commit_interval_ms))
+        # Rounds may begin months ago: what a client named then is still its own.
+        super().__init__(
+            root, ARCHIVE_COMMIT_INTERVAL_MS=str(commit_interval_ms), MCP_AGENT_MAIL_WINDOW_TTL_DAYS=str(WINDOW_DAYS)
+        )
         self._armed = root.parent / f"{root.name}.armed"
         self._always = Doom(armed=str(self._armed), **doom)
         self._doom = self._always
