@@ -38,7 +38,13 @@ def _spool(store: Path, *events: dict[str, object]) -> None:
 
 
 def test_what_waits_in_the_spool_is_listed_before_a_server_ever_ran(tmp_path: Path) -> None:
-    _spool(tmp_path / ".mcp_agent_mail", _event(1), _event(2, project="/code/other"), _event(3, action="bypassed"))
+    _spool(
+        tmp_path / ".mcp_agent_mail",
+        _event(1),
+        _event(2, project="/code/other"),
+        _event(3, action="bypassed"),
+        _event(4, action="nonsense"),
+    )
     (tmp_path / ".mcp_agent_mail" / "guard-spool" / "junk.json").write_text("{")
 
     listed = am("guard", "log", "--project", PROJECT, home=tmp_path)

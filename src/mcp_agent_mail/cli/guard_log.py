@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from typing import Any
 
 from mcp_agent_mail.cli.gateway import open_gateway
@@ -9,13 +11,19 @@ from mcp_agent_mail.cli.outcome import NoServer
 from mcp_agent_mail.cli.present import Column, Row, at, print_json, print_rows
 from mcp_agent_mail.cli.surroundings import Surroundings, look_around
 from mcp_agent_mail.cli.where import project_key
+from mcp_agent_mail.core.clock import iso, system_clock
+from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.domain.guard_events import NewGuardEvent, read_guard_event
 from mcp_agent_mail.guard.spool import read_spooled
 
 
 def show_log(project: str | None, *, of_all: bool, limit: int, as_json: bool) -> None:
     around = look_around()
     key = None if of_all else project_key(project, around)
-    events = _newest([*_recorded(around, key, limit), *_spooled(around, key)], limit)
+    # The spool first: what a server takes in meanwhile is then in both, and not in neither.
+    spooled = _spooled(around, key)
+    recorded = _recorded(around, key, limit)
+    events = _newest([*recorded, *_not_in(recorded, spooled)], limit)
     if as_json:
         print_json({"events": events})
     else:
@@ -37,14 +45,36 @@ def _recorded(around: Surroundings, key: str | None, limit: int) -> list[dict[st
 
 # As above.
 def _spooled(around: Surroundings, key: str | None) -> list[dict[str, Any]]:
-    """What no server has taken in yet, in the shape of what one gives."""
+    """What no server has taken in yet, in the shape of what one gives. What none will take in is left out."""
     shown = []
-    for event in read_spooled(around.storage_root):
-        if key is None or event.get("project") == key:
-            detail = event.pop("detail", {})
-            event.pop("event_key", None)
-            shown.append({"id": None, **event, **(detail if isinstance(detail, dict) else {}), "is_spooled": True})
+    for spooled in read_spooled(around.storage_root):
+        with suppress(InvalidInput):
+            event = read_guard_event(spooled, system_clock())
+            if key is None or event.project == key:
+                shown.append(_show(event))
     return shown
+
+
+# As above.
+def _show(event: NewGuardEvent) -> dict[str, Any]:
+    return {
+        "id": None,
+        "ts": iso(event.ts),
+        "action": event.action.value,
+        "hook": event.hook,
+        "agent": event.agent,
+        "project": event.project,
+        "repository": event.repository,
+        **json.loads(event.detail),
+        "is_spooled": True,
+    }
+
+
+# As above.
+def _not_in(recorded: list[dict[str, Any]], spooled: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Less what a server took in since it was read."""
+    known = [{**event, "id": None, "is_spooled": True} for event in recorded]
+    return [event for event in spooled if event not in known]
 
 
 # As above.
