@@ -62,9 +62,11 @@ def writer(desk: Desk) -> ArchiveWriter:
 def go_on_to(work: InSteps, count: int) -> None:
     """Until so many steps have ended, and the next one has begun."""
     for _ in range(count):
-        assert work._step is not None
-        work._step.wait(LONG_S)
-        work.is_running()
+        step = work._step
+        assert step is not None
+        step.wait(LONG_S)
+        assert not step.is_running()
+        work._go_on(step)  # `is_running` would pass over a step that ends at once
 
 
 def test_a_commit_that_comes_meanwhile_is_made_at_once_and_refreshed_by_the_next(
