@@ -77,3 +77,22 @@ def test_the_spool_is_brought_in_at_the_start_and_read_from_server_and_store(tmp
         ("2026-01-02", False),
         ("2026-01-01", False),
     ]
+
+
+def test_what_a_server_has_taken_in_but_not_taken_away_yet_is_listed_once(tmp_path: Path) -> None:
+    with Served(tmp_path / "store") as server:
+        with server.connect() as connection:
+            connection.call("ensure_project", human_key=PROJECT)
+        server.stop()
+        _spool(tmp_path / "store", _event(1))
+        server.start()
+        while list((tmp_path / "store" / "guard-spool").iterdir()):
+            pause()
+        # The server looks again in a minute: until then these lie beside what it has stored.
+        _spool(tmp_path / "store", _event(1), _event(2), _event(4, action="nonsense"))
+        listed = json.loads(server.am("guard", "log", "--project", PROJECT, "--json").stdout)["events"]
+
+    assert [(event["ts"][:10], event["is_spooled"]) for event in listed] == [
+        ("2026-01-02", True),
+        ("2026-01-01", False),
+    ]
