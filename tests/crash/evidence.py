@@ -61,7 +61,7 @@ class Evidence:
 
 
 def _has_commit(repository: Path) -> bool:
-    asked = ["git", "-C", repository, "rev-parse", "--quiet", "--verify", "HEAD"]
+    asked = ["git", "-C", str(repository), "rev-parse", "--quiet", "--verify", "HEAD"]
     return subprocess.run(asked, capture_output=True, check=False).returncode == 0
 
 
