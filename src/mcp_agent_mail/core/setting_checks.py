@@ -55,13 +55,15 @@ def _check_spans(values: Mapping[str, object], givens: Mapping[str, Given], find
     if not values.get("HTTP_OTEL_ENABLED"):
         return
     given = givens["HTTP_OTEL_ENABLED"]
-    if not _is_installed(OTEL_EXPORTER):
-        hint = "Install what it needs: pip install 'mcp-agent-mail[otel]'."
-        findings.mistake(given, "false, or the extra `otel` installed", hint)
     endpoint = values.get("OTEL_EXPORTER_OTLP_ENDPOINT")
+    missing: dict[str, str] = {}
+    if not _is_installed(OTEL_EXPORTER):
+        missing["the extra `otel` installed"] = "Install what it needs: pip install 'mcp-agent-mail[otel]'."
     if endpoint is None:
-        hint = "Set it to your collector, such as http://127.0.0.1:4318."
-        findings.mistake(given, "false, or OTEL_EXPORTER_OTLP_ENDPOINT set", hint)
+        missing["OTEL_EXPORTER_OTLP_ENDPOINT set"] = "Set it to your collector, such as http://127.0.0.1:4318."
+    if missing:
+        findings.mistake(given, f"false, or {' and '.join(missing)}", " ".join(missing.values()))
+    if endpoint is None:
         return
     try:
         URL.parse(str(endpoint), Around(folder=given.folder, home=given.folder))
