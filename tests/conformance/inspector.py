@@ -98,6 +98,7 @@ def steps() -> list[Step]:
             project_key=PROJECT,
             query="parser",
         ),
+        *_later_clusters(),
         Step(
             title="resources/list",
             arguments=("--method", "resources/list"),
@@ -118,6 +119,34 @@ def steps() -> list[Step]:
             arguments=list_tools,
             is_right=lambda answer: {tool["name"] for tool in answer["tools"]} == tools,
             over_stdio=True,
+        ),
+    ]
+
+
+def _later_clusters() -> list[Step]:
+    """One tool of each cluster beyond mail."""
+    blue = {"project_key": PROJECT, "agent_name": "BlueLake"}
+    return [
+        _call("contact", "set_contact_policy", lambda done: done["policy"] == "open", **blue, policy="open"),
+        _call(
+            "file_reservations",
+            "file_reservation_paths",
+            lambda done: done["granted"][0]["path_pattern"] == "src/**" and not done["conflicts"],
+            **blue,
+            paths='["src/**"]',
+        ),
+        _call(
+            "build_slots", "acquire_build_slot", lambda done: done["granted"]["slot"] == "build", **blue, slot="build"
+        ),
+        _call("product_bus", "ensure_product", lambda product: product["name"] == "storefront", name="storefront"),
+        _call(
+            "workflow_macros",
+            "macro_start_session",
+            lambda done: done["agent"]["name"] == "GrayFox" and len(done["peers"]) > 0,
+            human_key=PROJECT,
+            program="inspector",
+            model="none",
+            agent_name="GrayFox",
         ),
     ]
 
