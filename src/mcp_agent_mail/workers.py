@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from mcp_agent_mail.core.clock import Clock, iso_or_none
 from mcp_agent_mail.core.settings import Settings
@@ -42,9 +42,9 @@ class Workers:
     def show(self) -> dict[str, Json]:
         """For health, by worker."""
         return {
-            "acknowledgements": _show_overdue(self.overdue),
-            "retention": _show_retention(self.retention_worker),
-            "signals": _show_signals(self.signals),
+            "acknowledgements": _show(self.overdue),
+            "retention": _show(self.retention_worker),
+            "signals": _show(self.signals),
         }
 
 
@@ -113,42 +113,12 @@ def _signals(settings: Settings, store: Store, bus: MailBus, clock: Clock) -> Si
     return Signals(mail, bus, files, debounce_s=settings.notifications_debounce_ms / 1000, clock=clock)
 
 
-def _show_overdue(worker: OverdueWorker | None) -> Json:
+def _show(worker: OverdueWorker | RetentionWorker | Signals | None) -> Json:
+    """A worker's figures as they are, its times as texts."""
     if worker is None:
         return {"enabled": False, "last_error": None}
-    figures = worker.figures()
+    figures = asdict(worker.figures())
     return {
         "enabled": True,
-        "looked_at": iso_or_none(figures.looked_at),
-        "told": figures.told,
-        "escalated": figures.escalated,
-        "last_error": figures.last_error,
-    }
-
-
-def _show_retention(worker: RetentionWorker | None) -> Json:
-    if worker is None:
-        return {"enabled": False, "last_error": None}
-    figures = worker.figures()
-    return {
-        "enabled": True,
-        "looked_at": iso_or_none(figures.looked_at),
-        "old": figures.old,
-        "may_go": figures.may_go,
-        "purged": figures.purged,
-        "last_error": figures.last_error,
-    }
-
-
-def _show_signals(signals: Signals | None) -> Json:
-    if signals is None:
-        return {"enabled": False, "last_error": None}
-    figures = signals.figures()
-    return {
-        "enabled": True,
-        "reconciled_at": iso_or_none(figures.reconciled_at),
-        "changed": figures.changed,
-        "pending": figures.pending,
-        "failed": figures.failed,
-        "last_error": figures.last_error,
+        **{name: iso_or_none(value) if name.endswith("_at") else value for name, value in figures.items()},
     }
