@@ -37,7 +37,7 @@ serve: $(MAIN) ## Install what is locked, then serve on 127.0.0.1:8765
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test testers llm hooks extras faults patterns contest crash ## `make test`, the protocol testers, the guard beside real hook programs, the extras, the slow faults, and the crash rounds
+check-all: test testers llm hooks extras attack faults patterns contest crash ## `make test`, the protocol testers, the guard beside real hook programs, the extras, the attacks, the slow faults, and the crash rounds
 
 .PHONY: lint
 lint: $(DEV)
@@ -78,6 +78,10 @@ llm: $(TOKENS) ## Summaries refined through the real LiteLLM, against a model se
 .PHONY: faults
 faults: $(DEV) ## Every fault of store, archive and server, the slow ones too
 	@$(BIN)/pytest -n $(WORKERS) -m "slow or not slow" tests/faults tests/cli/test_doctor_check.py $(ARGS)
+
+.PHONY: attack
+attack: $(DEV) ## What an attacker would try: hostile repositories, settings, requests, reports
+	@$(BIN)/pytest -n $(WORKERS) -m "slow or not slow" tests/attack $(ARGS)
 
 .PHONY: patterns
 patterns: $(DEV) ## 180,300 pairs of reservation patterns against an enumeration of the rules
