@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import shutil
@@ -18,39 +17,29 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import mix
-from benchmarks.processes import core_pair, move_children, pss_mib, start_floor, start_ours
-from benchmarks.report import Figure, Pair, load_figures, raw_figures, start_figures, table
+from benchmarks.processes import pss_mib
+from benchmarks.report import NO_EVIDENCE, Figure, Pair, load_figures, publish, raw_figures, start_figures, table
 from benchmarks.scenarios import AGENTS, CLIENTS, RECIPIENTS, SENDERS, Bench, Measured, populate, wait_drained
+from benchmarks.stand import Stand
 from benchmarks.weights import Weight, weigh
 from benchmarks.wire import McpSession
 
 CLIENT_CPU_LIMIT = 0.8
-QUIET = 0.5  # load average
 SETTLE_S = 2.0
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="2 short pairs over 1,000 messages: for development only")
-    parser.add_argument("--pairs", type=int, help="alternating pairs (default 5; 2 with --quick)")
+    parser.add_argument("--pairs", type=int, help="alternating pairs (default 10; 2 with --quick)")
     parser.add_argument("--seconds", type=float, help="measured time per phase (default 4; 1.5 with --quick)")
     parser.add_argument("--messages", type=int, help="messages stored before it begins (default 10,000)")
     parser.add_argument(
         "--json", type=Path, default=Path("benchmarks/results/latest.json"), help="where the figures go"
     )
     parser.add_argument("--scratch", type=Path, help="folder for the stores (default: a temporary one)")
-    parser.add_argument(
-        "--archive-on",
-        choices=("client", "server", "any"),
-        default="client",
-        help="whose core runs the archive's process and its Git children (default: the client's)",
-    )
     chosen = parser.parse_args(argv)
-    chosen.server_cores, chosen.client_cores = core_pair()  # before anything is bound
-    both = chosen.server_cores | chosen.client_cores
-    cores = {"client": chosen.client_cores, "server": chosen.server_cores, "any": both}
-    chosen.archive_cores = cores[chosen.archive_on]
-    chosen.pairs = chosen.pairs or (2 if chosen.quick else 5)
+    chosen.pairs = chosen.pairs or (2 if chosen.quick else 10)
     chosen.seconds = chosen.seconds or (1.5 if chosen.quick else 4.0)
     chosen.messages = chosen.messages or (1_000 if chosen.quick else 10_000)
     return chosen
@@ -73,7 +62,7 @@ def machine() -> dict[str, Any]:
     }
 
 
-def conditions(chosen: argparse.Namespace) -> dict[str, Any]:
+def conditions(chosen: argparse.Namespace, stand: Stand) -> dict[str, Any]:
     """Everything fixed, as it is printed."""
     return {
         "pairs": chosen.pairs,
@@ -86,9 +75,8 @@ def conditions(chosen: argparse.Namespace) -> dict[str, Any]:
         "messages_before": chosen.messages,
         "agents": AGENTS,
         "burst": f"{SENDERS} senders to {RECIPIENTS} recipients each",
-        "servers_on_cores": sorted(chosen.server_cores),
-        "client_on_cores": sorted(chosen.client_cores),
-        "archive_process_and_git_on_cores": sorted(chosen.archive_cores),
+        "servers_on_cores": sorted(stand.servers_on),
+        "client_archiver_and_git_on_cores": sorted(stand.others_on),
         "floor": "one-tool FastMCP; uvicorn, uvloop, httptools, stateful + JSON, gc frozen, telemetry off",
         "client": "raw keep-alive HTTP/1.1, one epoll loop, handshake-era sessions and /rpc",
         "load_average_before": round(os.getloadavg()[0], 2),
@@ -96,22 +84,23 @@ def conditions(chosen: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def measure_starts(chosen: argparse.Namespace, scratch: Path) -> list[dict[str, Any]]:
+def measure_starts(pairs: int, stand: Stand) -> list[dict[str, Any]]:
     """Alternate fresh starts of both, one at a time: time to the first answer, then memory at rest."""
     starts = []
-    for number in range(chosen.pairs):
+    for number in range(pairs):
         record: dict[str, Any] = {}
         for name in ("floor", "ours") if number % 2 == 0 else ("ours", "floor"):
-            if name == "floor":
-                server = start_floor(scratch, chosen.server_cores, McpSession())
-            else:
-                server = start_ours(scratch / f"start-{number}", chosen.server_cores, McpSession())
+            with stand.beside(f"start of {name}"):
+                if name == "floor":
+                    server = stand.floor(McpSession())
+                else:
+                    server = stand.ours(stand.scratch / f"start-{number}", McpSession())
             time.sleep(SETTLE_S)
             record[f"{name}_s"] = round(server.first_answer_s, 3)
             record[f"{name}_pss_mib"] = [round(size, 1) for size in pss_mib(server.process.pid).values()]
-            server.stop()
+            stand.stop(server)
         starts.append(record)
-        say(f"start {number + 1}/{chosen.pairs}: {record}")
+        say(f"start {number + 1}/{pairs}: {record}")
     return starts
 
 
@@ -134,24 +123,18 @@ def measure_pair(bench: Bench, number: int) -> Pair:
     return {name: pair[name] for name, _ in phases}
 
 
-def measure_load(chosen: argparse.Namespace, scratch: Path) -> tuple[dict[str, float], list[Pair], Weight]:
-    floor = start_floor(scratch, chosen.server_cores, McpSession())
-    root = scratch / "store"
-    ours = start_ours(root, chosen.server_cores, McpSession())
-    try:
-        wait_drained(ours)
-        move_children(ours, chosen.archive_cores)
-        say(f"seeding {chosen.messages} messages")
-        seeded = populate(ours, chosen.messages)
-        bench = Bench(floor, ours, root / "mail.sqlite3", chosen.seconds)
-        pairs = []
-        for number in range(chosen.pairs):
-            say(f"pair {number + 1}/{chosen.pairs}")
-            pairs.append(measure_pair(bench, number))
-        return seeded, pairs, weigh(ours.process.pid, root)
-    finally:
-        floor.stop()
-        ours.stop()
+def measure_load(chosen: argparse.Namespace, stand: Stand) -> tuple[dict[str, float], list[Pair], Weight]:
+    root = stand.scratch / "store"
+    floor, ours = stand.floor(McpSession()), stand.ours(root, McpSession())
+    wait_drained(ours)
+    say(f"seeding {chosen.messages} messages")
+    seeded = populate(ours, chosen.messages)
+    bench = Bench(stand, floor, ours, root / "mail.sqlite3", chosen.seconds)
+    pairs = []
+    for number in range(chosen.pairs):
+        say(f"pair {number + 1}/{chosen.pairs}")
+        pairs.append(measure_pair(bench, number))
+    return seeded, pairs, weigh(ours.process.pid, root)
 
 
 def client_was_idle_enough(pairs: list[Pair]) -> bool:
@@ -159,16 +142,15 @@ def client_was_idle_enough(pairs: list[Pair]) -> bool:
 
 
 def main() -> int:
-    """Give 1 when a target was missed or the client was too busy to be believed, so that a script can tell."""
+    """0, or an exit code of `benchmarks.report`, so that a script can tell."""
     chosen = parse(sys.argv[1:])
     scratch = chosen.scratch or Path(tempfile.mkdtemp(prefix="agent-mail-bench-"))
     scratch.mkdir(parents=True, exist_ok=True)
-    if chosen.client_cores:
-        os.sched_setaffinity(0, chosen.client_cores)
-    fixed = conditions(chosen)
     try:
-        starts = measure_starts(chosen, scratch)
-        seeded, pairs, after = measure_load(chosen, scratch)
+        with Stand(scratch) as stand:
+            fixed = conditions(chosen, stand)
+            starts = measure_starts(chosen.pairs, stand)
+            seeded, pairs, after = measure_load(chosen, stand)
     finally:
         if chosen.scratch is None:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -180,27 +162,22 @@ def main() -> int:
     ]
     print("\n".join(f"{name}: {value}" for name, value in fixed.items()))
     print(f"seeding over /rpc: {seeded}\n")
-    print(table("Raw figures (median of the pairs, range)", raw), end="\n\n")
-    print(table("Targets (median of the pairs, range)", targets), end="\n\n")
-    missed = [figure.name for figure in targets if figure.verdict == "missed"]
+    print(table("Raw figures (median of the pairs, range, spread against itself)", raw), end="\n\n")
+    print(table("Targets (median of the pairs, range, spread against itself)", targets), end="\n\n")
     believable = client_was_idle_enough(pairs)
     print(f"client CPU below {CLIENT_CPU_LIMIT:.0%} of a core in every phase: {'yes' if believable else 'NO'}")
-    if fixed["load_average_before"] > QUIET:
-        print("The machine was busy with other work when this began: believe the CPU per call, not the rates.")
-    print(f"missed: {'; '.join(missed) or 'none'}")
-    report = {
-        "conditions": fixed,
-        "seeding": seeded,
-        "targets": [figure.as_json() for figure in targets],
-        "raw": [figure.as_json() for figure in raw],
-        "pairs": pairs,
-        "starts": starts,
-        "client_believable": believable,
-    }
-    chosen.json.parent.mkdir(parents=True, exist_ok=True)
-    chosen.json.write_text(json.dumps(report, indent=1) + "\n")
-    print(f"written: {chosen.json}")
-    return 1 if missed or not believable else 0
+    code = publish(
+        targets,
+        stand.seen,
+        chosen.json,
+        conditions=fixed,
+        seeding=seeded,
+        raw=[figure.as_json() for figure in raw],
+        pairs=pairs,
+        starts=starts,
+        client_believable=believable,
+    )
+    return code if believable else NO_EVIDENCE
 
 
 if __name__ == "__main__":

@@ -9,24 +9,23 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import resource
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import mcp_agent_mail
-from benchmarks.report import Figure, table
+from benchmarks.processes import Server
+from benchmarks.report import Figure, publish, table
+from benchmarks.scenarios import call
+from benchmarks.stand import Stand
+from benchmarks.wire import Rpc
 from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
-from mcp_agent_mail.core.store_owner import read_owner
 from mcp_agent_mail.domain.lease_keys import keys_of
 from mcp_agent_mail.domain.leases import LeaseKind, NewLease
 from mcp_agent_mail.domain.patterns import stored_pattern
@@ -52,20 +51,10 @@ def pattern(number: int) -> str:
     return f"lib/part{number}/**" if number % 4 == 1 else f"**/*.ext{number}"
 
 
-def call(root: Path, tool: str, **arguments: str) -> None:
-    owner = read_owner(root)
-    assert owner is not None
-    body = json.dumps(arguments).encode()
-    url = f"{owner.url}/rpc/{tool}"
-    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})  # our own server
-    with urllib.request.urlopen(request) as answer:
-        answer.read()
-
-
-def settle(root: Path, project: str) -> None:
-    call(root, "ensure_project", human_key=project)
+def settle(server: Server, project: str) -> None:
+    call(server, "ensure_project", human_key=project)
     for name in ("BlueLake", "RedStone"):
-        call(root, "register_agent", project_key=project, name=name, program="bench", model="none")
+        call(server, "register_agent", project_key=project, name=name, program="bench", model="none")
 
 
 async def fill(root: Path, project: str, count: int) -> None:
@@ -93,18 +82,6 @@ async def fill(root: Path, project: str, count: int) -> None:
         for start in range(0, count, LOT):
             lot = leases[start : start + LOT]
             await store.write(lambda tx: tx.leases.add_many(lot, tx.now()))  # noqa: B023  # waited for
-
-
-@contextmanager
-def serving(root: Path, environ: Mapping[str, str]) -> Iterator[None]:
-    command = [sys.executable, "-m", "mcp_agent_mail", "serve", "--port", "0"]
-    with subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        try:
-            wait_for(lambda: (owner := read_owner(root)) is not None and owner.url is not None)
-            yield
-        finally:
-            server.send_signal(signal.SIGTERM)
-            server.wait(WITHIN_S)
 
 
 def has_leases(root: Path, count: int) -> bool:
@@ -161,33 +138,34 @@ def figures(state: str, took: Mapping[str, Took]) -> list[Figure]:
     return found
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.guard", description=__doc__)
     parser.add_argument("--leases", type=int, default=10_000)
     parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, default=Path("benchmarks/results/guard.json"))
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        home = Path(scratch).resolve()
-        root, code = home / "store", home / "code"
-        root.mkdir()
+    with tempfile.TemporaryDirectory() as scratch, Stand(Path(scratch).resolve()) as stand:
+        root, code = stand.scratch / "store", stand.scratch / "code"
         subprocess.run(["git", "init", "-q", str(code)], check=True)
         (code / "free.py").write_text("x\n")
         subprocess.run(["git", "-C", str(code), "add", "-A"], check=True)
         kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-        environ = {**kept, "HOME": str(home), "STORAGE_ROOT": str(root), "AGENT_NAME": "BlueLake"}
-        with serving(root, environ):
-            settle(root, str(code))
+        environ = {**kept, "HOME": str(stand.scratch), "STORAGE_ROOT": str(root), "AGENT_NAME": "BlueLake"}
+        server = stand.ours(root, Rpc())
+        settle(server, str(code))
+        stand.stop(server)
         asyncio.run(fill(root, str(code), chosen.leases))
-        with serving(root, environ):
-            wait_for(lambda: has_leases(root, chosen.leases))
-            time.sleep(2)  # The archiver and the collector come to rest.
+        server = stand.ours(root, Rpc())
+        wait_for(lambda: has_leases(root, chosen.leases))
+        time.sleep(2)  # The archiver and the collector come to rest.
+        with stand.phase("server up", server):
             found = figures("up", measure(code, environ, chosen.runs))
-        found += figures("down", measure(code, environ, chosen.runs))
-    print(table(f"{chosen.leases} live leases, {chosen.runs} runs, load average {os.getloadavg()[0]:.2f}", found))
-    if chosen.json:
-        chosen.json.write_text(json.dumps([figure.as_json() for figure in found], indent=2) + "\n")
+        stand.stop(server)
+        with stand.beside("server down"):
+            found += figures("down", measure(code, environ, chosen.runs))
+    print(table(f"{chosen.leases} live leases, {chosen.runs} runs", found))
+    return publish(found, stand.seen, chosen.json)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -17,6 +17,8 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.corpus import Corpus
+from benchmarks.report import publish
+from benchmarks.stand import Stand
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
@@ -118,14 +120,17 @@ def measure(kind: str, seed: int) -> dict[str, float]:
         return {how: place.spent_s / _MESSAGES * 1e6 for how, place in places.items()}
 
 
-def main() -> None:
-    for kind in MAIL:
-        rounds = [measure(kind, seed) for seed in range(_ROUNDS)]
-        for how in WITHOUT:
-            found = sorted(one[how] for one in rounds)
-            line = f"{kind:20} {how:16} {median(found):4.0f} us ({found[0]:.0f} to {found[-1]:.0f})"
-            sys.stdout.write(line + "\n")
+def main() -> int:
+    with tempfile.TemporaryDirectory(prefix="am-indexing-") as folder, Stand(Path(folder)) as stand:
+        for kind in MAIL:
+            with stand.beside(kind):
+                rounds = [measure(kind, seed) for seed in range(_ROUNDS)]
+            for how in WITHOUT:
+                found = sorted(one[how] for one in rounds)
+                line = f"{kind:20} {how:16} {median(found):4.0f} us ({found[0]:.0f} to {found[-1]:.0f})"
+                sys.stdout.write(line + "\n")
+    return publish([], stand.seen, Path("benchmarks/results/indexing.json"))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -7,22 +7,20 @@ alternation. Then calls of 500 hostile patterns against the 10,000, and how long
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from benchmarks.load import Sample, drive
 from benchmarks.mix import Echo
-from benchmarks.processes import Server, core_pair, cpu_s, move_children, start_floor, start_ours
-from benchmarks.report import Figure, table
+from benchmarks.processes import Server, cpu_s
+from benchmarks.report import Figure, publish, table
 from benchmarks.scenarios import call, wait_drained
+from benchmarks.stand import Stand
 from benchmarks.wire import McpSession, Refused
 
 PROJECT = "/bench/leases"
@@ -91,17 +89,25 @@ def populate(server: Server, *, live: bool) -> None:
     wait_drained(server)
 
 
-def measure(server: Server, clients: int, seconds: float, *, is_floor: bool) -> Phase:
-    before = cpu_s(server.process.pid)
+def measure(stand: Stand, name: str, server: Server, clients: int, seconds: float) -> Phase:
+    is_floor = server.name == "floor"
     scripts = [Echo() if is_floor else HoldAndRelease(f"Worker{number}") for number in range(clients)]
-    sample: Sample = drive(server.port, [(McpSession(), script) for script in scripts], seconds)
+    with stand.phase(f"{name} at {clients}", server) as seen:
+        before = cpu_s(server.process.pid)
+        sample: Sample = drive(server.port, [(McpSession(), script) for script in scripts], seconds)
+        cpu_us = 1e6 * (cpu_s(server.process.pid) - before) / max(1, sample.answered)
     if sample.failures or not sample.counted:
         raise Refused(f"{sample.failures} calls failed: {sample.first_failure}")
-    cpu_us = 1e6 * (cpu_s(server.process.pid) - before) / sample.answered
     if not is_floor:
         give_back(server, clients)
         wait_drained(server)
-    return {"per_second": sample.per_second, "p50_ms": sample.percentile(0.5), "cpu_us": cpu_us}
+    return {
+        "per_second": sample.per_second,
+        "p50_ms": sample.percentile(0.5),
+        "cpu_us": cpu_us,
+        "loop_waited_ms": 1e3 * seen.waited_s("loop") / seen.seconds,
+        "writer_waited_ms": 1e3 * seen.waited_s("writer") / seen.seconds,
+    }
 
 
 def give_back(server: Server, clients: int) -> None:
@@ -156,43 +162,36 @@ def figures(pairs: list[dict[str, Phase]]) -> list[Figure]:
     return found
 
 
-def measure_pair(servers: dict[str, Server], number: int, seconds: float) -> dict[str, Phase]:
+def measure_pair(stand: Stand, servers: dict[str, Server], number: int, seconds: float) -> dict[str, Phase]:
     """Every phase once; odd rounds run in reverse order."""
     phases = [(name, clients) for clients in CLIENTS for name in servers]
     pair = {}
     for name, clients in phases if number % 2 == 0 else reversed(phases):
-        phase = measure(servers[name], clients, seconds, is_floor=name == "floor")
+        phase = measure(stand, name, servers[name], clients, seconds)
         pair[f"{name} at {clients}"] = phase
         print(f"  {name} at {clients}: {phase}", file=sys.stderr, flush=True)
     return pair
 
 
-@contextmanager
-def started() -> Iterator[dict[str, Server]]:
-    server_cores, client_cores = core_pair()
-    if client_cores:
-        os.sched_setaffinity(0, client_cores)
-    with tempfile.TemporaryDirectory(prefix="agent-mail-leases-") as folder, ExitStack() as stack:
-        scratch = Path(folder)
-        servers = {"floor": start_floor(scratch, server_cores, McpSession())}
-        stack.callback(servers["floor"].stop)
-        for name in ("0", "10,000"):
-            servers[name] = start_ours(scratch / f"store-{len(servers)}", server_cores, McpSession())
-            stack.callback(servers[name].stop)
-            populate(servers[name], live=name != "0")
-            move_children(servers[name], client_cores)
-        yield servers
+def start_all(stand: Stand) -> dict[str, Server]:
+    servers = {"floor": stand.floor(McpSession())}
+    for name in ("0", "10,000"):
+        servers[name] = stand.ours(stand.scratch / f"store-{len(servers)}", McpSession())
+        populate(servers[name], live=name != "0")
+    return servers
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.leases", description=__doc__)
-    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/leases.json"))
     chosen = parser.parse_args()
-    with started() as servers:
-        pairs = [measure_pair(servers, number, chosen.seconds) for number in range(chosen.pairs)]
-        lasted, waits, refused = hostile(servers["10,000"])
+    with tempfile.TemporaryDirectory(prefix="agent-mail-leases-") as folder, Stand(Path(folder)) as stand:
+        servers = start_all(stand)
+        pairs = [measure_pair(stand, servers, number, chosen.seconds) for number in range(chosen.pairs)]
+        with stand.phase("hostile patterns", servers["10,000"]):
+            lasted, waits, refused = hostile(servers["10,000"])
     waits.sort()
     found = [
         *figures(pairs),
@@ -201,12 +200,9 @@ def main() -> int:
         Figure(name="another writer meanwhile, p99", values=[waits[int(len(waits) * 0.99)]], unit="ms"),
         Figure(name="another writer meanwhile, longest", values=[waits[-1]], unit="ms", target=WAIT_MS),
     ]
-    print(table("Reservations (median of the pairs, range)", found))
-    print(f"hostile calls refused: {refused} of {HOSTILE_CALLS}; load average {os.getloadavg()[0]:.1f}")
-    chosen.json.parent.mkdir(parents=True, exist_ok=True)
-    report = {"figures": [figure.as_json() for figure in found], "pairs": pairs, "load_average": os.getloadavg()[0]}
-    chosen.json.write_text(json.dumps(report, indent=1) + "\n")
-    return 1 if any(figure.verdict == "missed" for figure in found) else 0
+    print(table("Reservations (median of the pairs, range, spread against itself)", found))
+    print(f"hostile calls refused: {refused} of {HOSTILE_CALLS}")
+    return publish(found, stand.seen, chosen.json, pairs=pairs)
 
 
 if __name__ == "__main__":

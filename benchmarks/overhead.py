@@ -7,9 +7,6 @@ on, against the same with all of them off, in alternating pairs. See docs/refere
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import shutil
 import statistics
 import sys
 import tempfile
@@ -18,9 +15,10 @@ from typing import Any
 
 from benchmarks.load import drive
 from benchmarks.mix import MixedWork, Pool, agent_names
-from benchmarks.processes import Server, core_pair, cpu_s, move_children, start_ours
-from benchmarks.report import Figure, table
+from benchmarks.processes import Server, cpu_s
+from benchmarks.report import Figure, publish, table
 from benchmarks.scenarios import CLIENTS, PROJECT, call, populate, wait_drained
+from benchmarks.stand import Stand
 from benchmarks.wire import McpSession, Refused, Rpc
 
 TARGET = 1.05
@@ -72,55 +70,45 @@ def parse(argv: list[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def cpu_us_per_request(server: Server, pool: Pool, seed: int, chosen: argparse.Namespace) -> float:
+def cpu_us_per_request(
+    stand: Stand, server: Server, name: str, pool: Pool, seed: int, chosen: argparse.Namespace
+) -> float:
     """Of the server's process alone: the archiver works for both alike."""
     names = agent_names(CLIENTS)
     dialect = McpSession if chosen.over == "mcp" else Rpc
-    pairs = [(dialect(), MixedWork(PROJECT, name, names, pool, 1_000 * seed + n)) for n, name in enumerate(names)]
+    pairs = [(dialect(), MixedWork(PROJECT, agent, names, pool, 1_000 * seed + n)) for n, agent in enumerate(names)]
     wait_drained(server)
-    before = cpu_s(server.process.pid)
-    sample = drive(server.port, pairs, chosen.seconds)
-    used_s = cpu_s(server.process.pid) - before
+    with stand.phase(name, server):
+        before = cpu_s(server.process.pid)
+        sample = drive(server.port, pairs, chosen.seconds)
+        used_s = cpu_s(server.process.pid) - before
     if sample.failures or not sample.counted:
         raise Refused(f"{sample.failures} calls failed: {sample.first_failure}")
     return 1e6 * used_s / sample.answered
 
 
-def measure(servers: dict[str, Server], chosen: argparse.Namespace) -> list[dict[str, float]]:
+def measure(stand: Stand, servers: dict[str, Server], chosen: argparse.Namespace) -> list[dict[str, float]]:
     """Both make the same calls in each pair; odd pairs run in reverse order."""
     pools = {name: Pool(seed=2) for name in servers}
     pairs = []
     for number in range(chosen.pairs):
         pair = {}
         for name in servers if number % 2 == 0 else reversed(list(servers)):
-            pair[name] = cpu_us_per_request(servers[name], pools[name], number, chosen)
+            pair[name] = cpu_us_per_request(stand, servers[name], name, pools[name], number, chosen)
         print(f"pair {number + 1}/{chosen.pairs}: {pair} {pair['on'] / pair['off']:.3f}", file=sys.stderr, flush=True)
         pairs.append(pair)
     return pairs
 
 
-def started(scratch: Path, chosen: argparse.Namespace) -> dict[str, Server]:
-    server_cores, client_cores = core_pair()
-    if client_cores:
-        os.sched_setaffinity(0, client_cores)
+def start_both(stand: Stand, chosen: argparse.Namespace) -> dict[str, Server]:
     extra = dict(item.split("=", 1) for item in chosen.also)
     on_env = OFF if chosen.same else {**ON, **extra, "LOG_LEVEL": "INFO"}
     servers: dict[str, Server] = {}
-    try:
-        for name, env in (("on", on_env), ("off", OFF)):
-            launcher = LAUNCHER if name == "off" or chosen.same else None
-            servers[name] = start_ours(scratch / name, server_cores, Rpc(), launcher=launcher, **env)
-            move_children(servers[name], client_cores)
-            populate(servers[name], chosen.messages)
-    except BaseException:
-        stop(servers)
-        raise
+    for name, env in (("on", on_env), ("off", OFF)):
+        launcher = LAUNCHER if name == "off" or chosen.same else None
+        servers[name] = stand.ours(stand.scratch / name, Rpc(), launcher=launcher, **env)
+        populate(servers[name], chosen.messages)
     return servers
-
-
-def stop(servers: dict[str, Server]) -> None:
-    for server in servers.values():
-        server.stop()
 
 
 def workers_of(server: Server) -> Any:  # noqa: ANN401  # plain JSON
@@ -130,16 +118,10 @@ def workers_of(server: Server) -> Any:  # noqa: ANN401  # plain JSON
 
 def main() -> int:
     chosen = parse(sys.argv[1:])
-    scratch = Path(tempfile.mkdtemp(prefix="agent-mail-overhead-"))
-    try:
-        servers = started(scratch, chosen)
-        try:
-            pairs = measure(servers, chosen)
-            seen = {name: workers_of(server) for name, server in servers.items()}
-        finally:
-            stop(servers)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="agent-mail-overhead-") as scratch, Stand(Path(scratch)) as stand:
+        servers = start_both(stand, chosen)
+        pairs = measure(stand, servers, chosen)
+        seen = {name: workers_of(server) for name, server in servers.items()}
     figures = [
         Figure(
             name="CPU of the server per request, everything on against off",
@@ -151,18 +133,9 @@ def main() -> int:
     ]
     print(table(f"Mixed load over {chosen.over}, {CLIENTS} clients (median of {chosen.pairs} pairs, range)", figures))
     totals = statistics.fmean(pair["on"] for pair in pairs) / statistics.fmean(pair["off"] for pair in pairs)
-    print(f"ratio of the means: {totals:.3f}; load average {os.getloadavg()[0]:.1f}")
-    report = {
-        "figures": [figure.as_json() for figure in figures],
-        "pairs": pairs,
-        "workers": seen,
-        "on": {**ON, "also": chosen.also},
-        "same": chosen.same,
-        "load_average": os.getloadavg()[0],
-    }
-    chosen.json.parent.mkdir(parents=True, exist_ok=True)
-    chosen.json.write_text(json.dumps(report, indent=1) + "\n")
-    return 1 if figures[0].verdict == "missed" else 0
+    print(f"ratio of the means: {totals:.3f}")
+    on = {**ON, "also": chosen.also}
+    return publish(figures, stand.seen, chosen.json, pairs=pairs, workers=seen, on=on, same=chosen.same)
 
 
 if __name__ == "__main__":

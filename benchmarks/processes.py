@@ -1,4 +1,4 @@
-"""The servers under test: started, pinned, weighed and stopped as whole process trees."""
+"""The servers under test: started on their core, weighed and stopped as whole process trees."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.kernel import process_tree
 from benchmarks.wire import Answer, AnswerReader, Dialect, Refused
 
 START_WITHIN_S = 60.0
@@ -24,33 +25,6 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def core_pair() -> tuple[set[int], set[int]]:
-    """(the servers' core, the client's core). On one core both are the same, and the figures say little."""
-    if not hasattr(os, "sched_getaffinity"):
-        return set(), set()
-    cores = sorted(os.sched_getaffinity(0))
-    return {cores[0]}, {cores[-1]}
-
-
-def pin(pid: int, cores: set[int]) -> None:
-    """Bind all threads of a process; where the platform cannot, the report says so."""
-    if not cores or not Path(f"/proc/{pid}/task").exists():
-        return
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        with suppress(ProcessLookupError):
-            os.sched_setaffinity(int(task.name), cores)
-
-
-def process_tree(pid: int) -> list[int]:
-    """The process and everything it started, by Linux's list of children."""
-    found = [pid]
-    for parent in found:
-        for task in Path(f"/proc/{parent}/task").glob("*/children"):
-            with suppress(OSError):
-                found += [int(child) for child in task.read_text().split()]
-    return found
 
 
 def pss_mib(pid: int) -> dict[int, float]:
@@ -165,9 +139,3 @@ def start_ours(root: Path, cores: set[int], dialect: Dialect, *, launcher: str |
     began = time.perf_counter()
     process = start(command, cores, log, **settings)
     return await_answer("ours", process, port, began, lambda: _ask(port, dialect, "health_check", {}), log)
-
-
-def move_children(server: Server, cores: set[int]) -> None:
-    """Bind the archive's child process, and with it every Git it starts, to `cores`."""
-    for child in process_tree(server.process.pid)[1:]:
-        pin(child, cores)

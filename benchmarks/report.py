@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import os
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from benchmarks.evidence import Seen
+
+MISSED = 1
+NO_EVIDENCE = 3
+"""Exit codes of every benchmark: a target was missed; the run may not be believed, whatever it says."""
+ENOUGH_PAIRS = 4
+"""From so many on a figure's spread against itself says something."""
+_SHOWN = 10
 
 Pair = dict[str, dict[str, Any]]
 """One alternating round: phase name -> the phase's figures."""
@@ -26,11 +38,23 @@ class Figure:
         return statistics.median(self.values)
 
     @property
+    def spread(self) -> tuple[float, float]:
+        """What one commit makes of itself: each pair's value by the next pair's, without the lowest and the highest."""
+        if len(self.values) < ENOUGH_PAIRS or min(self.values) <= 0:
+            return 1.0, 1.0
+        following = [*self.values[1:], self.values[0]]
+        ratios = sorted(value / after for value, after in zip(self.values, following, strict=True))[1:-1]
+        return ratios[0], ratios[-1]
+
+    @property
     def verdict(self) -> str:
+        """A median that the spread cannot tell from the target meets it, and is said to do so by the spread alone."""
         if self.target is None:
             return ""
-        good = self.median >= self.target if self.at_least else self.median <= self.target
-        return "met" if good else "missed"
+        if self.median >= self.target if self.at_least else self.median <= self.target:
+            return "met"
+        low, high = self.spread
+        return "met within the spread" if low * self.target <= self.median <= high * self.target else "missed"
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -40,6 +64,7 @@ class Figure:
             "min": round(min(self.values), 3),
             "max": round(max(self.values), 3),
             "values": [round(value, 3) for value in self.values],
+            "spread": [round(ratio, 3) for ratio in self.spread],
             "target": self.target,
             "sense": None if self.target is None else (">=" if self.at_least else "<="),
             "verdict": self.verdict or None,
@@ -117,8 +142,11 @@ def load_figures(pairs: Sequence[Pair]) -> list[Figure]:
     ]
 
 
+PARTS = ("loop", "writer", "search", "archiver", "git")
+
+
 def raw_figures(pairs: Sequence[Pair]) -> list[Figure]:
-    """Requests per second and latencies of every phase."""
+    """Requests per second, latencies, and who worked and waited how much, of every phase."""
     figures = []
     for phase in pairs[0]:
         for field, unit in (
@@ -130,6 +158,14 @@ def raw_figures(pairs: Sequence[Pair]) -> list[Figure]:
         ):
             values = _each(pairs, lambda pair, phase=phase, field=field: pair[phase][field])  # type: ignore[misc]
             figures.append(Figure(name=f"{phase} {field}", values=values, unit=unit))
+        for part in (part for part in PARTS if part in pairs[0][phase]["parts"]):
+            for field, unit in (("cpu_us", "us a call"), ("waited_ms", "ms a second"), ("major_faults", "faults")):
+                values = _each(
+                    pairs,
+                    lambda pair, phase=phase, part=part, field=field: pair[phase]["parts"].get(part, {}).get(field, 0),  # type: ignore[misc]
+                )
+                if field != "major_faults" or any(values):
+                    figures.append(Figure(name=f"{phase} {part} {field}", values=values, unit=unit))
     return figures
 
 
@@ -154,14 +190,40 @@ def start_figures(starts: Sequence[dict[str, Any]]) -> list[Figure]:
 
 
 def table(title: str, figures: Sequence[Figure]) -> str:
-    """Aligned plain text: name, median, range, target, verdict."""
+    """Aligned plain text: name, median, range, spread against itself, target, verdict."""
     lines = [title, "-" * len(title)]
     width = max(len(figure.name) for figure in figures)
     for figure in figures:
         sense = ">=" if figure.at_least else "<="
         goal = "" if figure.target is None else f"{sense} {figure.target:g}  {figure.verdict.upper()}"
+        low, high = figure.spread
+        strays = f"x {low:.2f} ... {high:.2f}" if low != high else ""
         lines.append(
             f"{figure.name:<{width}}  {figure.median:>10.3f} {figure.unit:<10}"
-            f"({min(figure.values):.3f} ... {max(figure.values):.3f})  {goal}".rstrip()
+            f"({min(figure.values):.3f} ... {max(figure.values):.3f})  {strays:<15}  {goal}".rstrip()
         )
     return "\n".join(lines)
+
+
+def publish(targets: Sequence[Figure], seen: Sequence[Seen], path: Path, **more: object) -> int:
+    """Say what was missed and what speaks against the run, write everything to `path`, and give the exit code."""
+    missed = [figure.name for figure in targets if figure.verdict == "missed"]
+    objections = [f"{one.phase}: {objection}" for one in seen for objection in one.objections]
+    print(f"missed: {'; '.join(missed) or 'none'}")
+    if objections:
+        print(f"NO EVIDENCE, {len(objections)} objections:")
+        print("\n".join(f"  {objection}" for objection in objections[:_SHOWN]))
+    report = {
+        "is_evidence": not objections,
+        "objections": objections,
+        "load_average_after": round(os.getloadavg()[0], 2),
+        "targets": [figure.as_json() for figure in targets],
+        **more,
+        "phases": [one.as_json() for one in seen],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(report, indent=1) + "\n")
+    print(f"written: {path}")
+    if objections:
+        return NO_EVIDENCE
+    return MISSED if missed else 0

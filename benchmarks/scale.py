@@ -7,7 +7,6 @@ round each question is put to all of them call by call, to and fro; odd rounds g
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import statistics
@@ -15,18 +14,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.__main__ import machine, say
 from benchmarks.corpus import CLASSES, COMMONEST, HITS
+from benchmarks.kernel import threads_of
 from benchmarks.load import Client, Script
 from benchmarks.mix import Echo
-from benchmarks.processes import Server, core_pair, move_children, start_floor, start_ours
-from benchmarks.report import Figure, table
+from benchmarks.processes import Server
+from benchmarks.report import Figure, publish, table
 from benchmarks.scenarios import call
+from benchmarks.stand import Stand
 from benchmarks.store_maker import BUSY, BUSY_AGENTS, SMALL, SMALL_MESSAGES, agent_name, cached_store
 from benchmarks.wire import Dialect, McpSession, Refused, Rpc
 
@@ -197,24 +197,20 @@ def timed_call(client: Client) -> float:
 
 def on_cpu_s(pid: int) -> float:
     """CPU time of all threads of a process so far, to the nanosecond (Linux; else 0)."""
-    seconds = 0.0
-    for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-        with suppress(OSError):
-            seconds += int(task.read_text().split()[0]) / 1e9
-    return seconds
+    return sum(thread.on_cpu_s for thread in threads_of([pid]))
 
 
-def measure_starts(stores: Mapping[int, Path], scratch: Path, rounds: int) -> list[dict[int, float]]:
+def measure_starts(stores: Mapping[int, Path], stand: Stand, rounds: int) -> list[dict[int, float]]:
     """Seconds to the first successful call on every store and on none (FLOOR), in alternation; files are in memory."""
-    cores, _ = core_pair()
     starts = []
     for number in range(rounds):
-        roots = {FLOOR: scratch / f"none-{number}", **{size: store.parent for size, store in stores.items()}}
+        roots = {FLOOR: stand.scratch / f"none-{number}", **{size: store.parent for size, store in stores.items()}}
         record = {}
         for size in roots if number % 2 == 0 else reversed(roots):
-            server = start_ours(roots[size], cores, McpSession())
+            with stand.beside(f"start on {size:,}"):
+                server = stand.ours(roots[size], McpSession())
             record[size] = server.first_answer_s
-            server.stop()
+            stand.stop(server)
         starts.append(record)
         say(f"start {number + 1}/{rounds}: {record}")
     return starts
@@ -269,60 +265,52 @@ def raw_figures(rounds: Sequence[Round], sizes: Sequence[int], asked: Sequence[Q
     ]
 
 
-def measure(chosen: argparse.Namespace, scratch: Path, asked: Sequence[Question]) -> tuple[list[Round], list[Any]]:
+def measure(chosen: argparse.Namespace, stand: Stand, asked: Sequence[Question]) -> tuple[list[Round], list[Any]]:
     stores = {}
     for size in chosen.sizes:
         say(f"store of {size:,} messages")
-        stores[size] = scratch / f"store-{size}" / "mail.sqlite3"
+        stores[size] = stand.scratch / f"store-{size}" / "mail.sqlite3"
         stores[size].parent.mkdir()
         shutil.copyfile(cached_store(chosen.cache, size), stores[size])
-    server_cores, client_cores = core_pair()
-    if client_cores:
-        os.sched_setaffinity(0, client_cores)
-    with ExitStack() as running:
-        floor = start_floor(scratch, server_cores, McpSession())
-        running.callback(floor.stop)
-        ours = {}
-        for size, store in stores.items():
-            ours[size] = start_ours(store.parent, server_cores, McpSession())
-            running.callback(ours[size].stop)
-            move_children(ours[size], client_cores)
-        require_same_finds(ours)
-        rounds = []
-        for number in range(chosen.rounds):
-            say(f"round {number + 1}/{chosen.rounds}")
+    floor = stand.floor(McpSession())
+    ours = {size: stand.ours(store.parent, McpSession()) for size, store in stores.items()}
+    require_same_finds(ours)
+    rounds = []
+    for number in range(chosen.rounds):
+        say(f"round {number + 1}/{chosen.rounds}")
+        with stand.phase(f"round {number + 1}", ours[max(ours)]):
             rounds.append(measure_round(ours, floor, asked, calls=chosen.calls, backwards=number % 2 == 1))
-    return rounds, measure_starts(stores, scratch, chosen.rounds)
+    for server in (floor, *ours.values()):
+        stand.stop(server)
+    return rounds, measure_starts(stores, stand, chosen.rounds)
 
 
 def main() -> int:
-    """Give 1 when a target was missed."""
+    """0, or an exit code of `benchmarks.report`."""
     chosen = parse(sys.argv[1:])
     load_before = round(os.getloadavg()[0], 2)
     asked = questions()
-    with tempfile.TemporaryDirectory(prefix="agent-mail-scale-") as scratch:
-        rounds, starts = measure(chosen, Path(scratch), asked)
+    with tempfile.TemporaryDirectory(prefix="agent-mail-scale-") as scratch, Stand(Path(scratch)) as stand:
+        rounds, starts = measure(chosen, stand, asked)
     targets, raw = figures(rounds, starts, asked), raw_figures(rounds, chosen.sizes, asked)
-    print(table("Raw figures (median of the rounds, range)", raw), end="\n\n")
-    print(table("Targets (median of the rounds, range)", targets), end="\n\n")
-    missed = [figure.name for figure in targets if figure.verdict == "missed"]
-    print(f"load average before: {load_before}\nmissed: {'; '.join(missed) or 'none'}")
-    report = {
-        "conditions": {
-            "sizes": chosen.sizes,
-            "rounds": chosen.rounds,
-            "calls_per_question_size_and_round": chosen.calls,
-            "load_average_before": load_before,
-            "machine": machine(),
-        },
-        "targets": [figure.as_json() for figure in targets],
-        "raw": [figure.as_json() for figure in raw],
-        "starts_s": starts,
+    print(table("Raw figures (median of the rounds, range, spread against itself)", raw), end="\n\n")
+    print(table("Targets (median of the rounds, range, spread against itself)", targets), end="\n\n")
+    conditions = {
+        "sizes": chosen.sizes,
+        "rounds": chosen.rounds,
+        "calls_per_question_size_and_round": chosen.calls,
+        "load_average_before": load_before,
+        "machine": machine(),
     }
-    chosen.json.parent.mkdir(parents=True, exist_ok=True)
-    chosen.json.write_text(json.dumps(report, indent=1) + "\n")
-    print(f"written: {chosen.json}")
-    return 1 if missed else 0
+    print(f"load average before: {load_before}")
+    return publish(
+        targets,
+        stand.seen,
+        chosen.json,
+        conditions=conditions,
+        raw=[figure.as_json() for figure in raw],
+        starts_s=starts,
+    )
 
 
 if __name__ == "__main__":

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.evidence import Seen
 from benchmarks.load import Sample, Script, drive, run_all
 from benchmarks.mix import Echo, MixedWork, OnlySends, Pool, agent_names
 from benchmarks.processes import Server, cpu_s
+from benchmarks.stand import Stand
 from benchmarks.wire import Dialect, McpSession, Refused, Rpc
 
 PROJECT = "/bench/project"
@@ -88,6 +90,7 @@ class Measured:
     """One phase: the load's figures, and the archive's where it was watched."""
 
     sample: Sample
+    seen: Seen
     archive: dict[str, Any] | None = None
     drain_s: float | None = None
     server_cpu_s: float = 0.0
@@ -101,12 +104,21 @@ class Measured:
             }
             for kind, values in sorted(self.sample.latencies_ms.items())
         }
+        parts = {
+            part: {
+                "cpu_us": round(1e6 * use.cpu_s / self.sample.answered, 1),
+                "waited_ms": round(1e3 * use.waited_s / self.seen.seconds, 2),
+                "major_faults": use.major_faults,
+            }
+            for part, use in self.seen.uses.items()
+        }
         return {
             "per_second": round(self.sample.per_second, 1),
             "p50_ms": round(self.sample.percentile(0.5), 3),
             "p99_ms": round(self.sample.percentile(0.99), 3),
             "server_cpu_us": round(1e6 * self.server_cpu_s / self.sample.answered, 1),
             "client_cpu": round(self.sample.client_cpu, 3),
+            "parts": parts,
             "kinds": kinds,
             "archive": self.archive,
             "drain_s": None if self.drain_s is None else round(self.drain_s, 2),
@@ -138,7 +150,8 @@ def _watched(database: Path) -> Iterator[Callable[[], dict[str, Any]]]:
 class Bench:
     """Both servers and how long each phase lasts. A phase on ours ends when the archive has caught up."""
 
-    def __init__(self, floor: Server, ours: Server, database: Path, seconds: float) -> None:
+    def __init__(self, stand: Stand, floor: Server, ours: Server, database: Path, seconds: float) -> None:
+        self._stand = stand
         self._floor = floor
         self._ours = ours
         self._database = database
@@ -146,10 +159,12 @@ class Bench:
         self._pool = Pool(seed=2)
 
     def floor(self, clients: int) -> Measured:
-        cpu_before = cpu_s(self._floor.process.pid)
-        sample = drive(self._floor.port, _echoes(clients), self._seconds)
+        with self._stand.phase(f"floor, {clients} clients", self._floor) as seen:
+            cpu_before = cpu_s(self._floor.process.pid)
+            sample = drive(self._floor.port, _echoes(clients), self._seconds)
+            used_s = cpu_s(self._floor.process.pid) - cpu_before
         _require_success("floor", sample)
-        return Measured(sample, server_cpu_s=cpu_s(self._floor.process.pid) - cpu_before)
+        return Measured(sample, seen, server_cpu_s=used_s)
 
     def mixed(self, seed: int) -> Measured:
         return self._on_ours("mixed over MCP", _mixed(McpSession, self._pool, seed))
@@ -164,10 +179,11 @@ class Bench:
 
     def _on_ours(self, name: str, pairs: Pairs) -> Measured:
         with _watched(self._database) as finish:
-            cpu_before = cpu_s(self._ours.process.pid)
-            sample = drive(self._ours.port, pairs, self._seconds)
-            server_cpu_s = cpu_s(self._ours.process.pid) - cpu_before
+            with self._stand.phase(name, self._ours) as seen:
+                cpu_before = cpu_s(self._ours.process.pid)
+                sample = drive(self._ours.port, pairs, self._seconds)
+                server_cpu_s = cpu_s(self._ours.process.pid) - cpu_before
             drain_s = wait_drained(self._ours)
             archive = finish()
         _require_success(name, sample)
-        return Measured(sample, archive, drain_s, server_cpu_s)
+        return Measured(sample, seen, archive, drain_s, server_cpu_s)

@@ -8,7 +8,6 @@ floor's echo is called as often by as many clients, so that other work on the ma
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import sqlite3
@@ -23,9 +22,10 @@ from typing import Any
 from benchmarks.__main__ import machine, say
 from benchmarks.load import Script, run_all
 from benchmarks.mix import Echo, OnlySends, Pool
-from benchmarks.processes import Server, core_pair, cpu_s, move_children, start_floor, start_ours
-from benchmarks.report import Figure, table
+from benchmarks.processes import Server, cpu_s
+from benchmarks.report import Figure, publish, table
 from benchmarks.scenarios import call, wait_drained
+from benchmarks.stand import Stand
 from benchmarks.weights import Weight, weigh
 from benchmarks.wire import Dialect, McpSession, Refused, Rpc
 
@@ -104,15 +104,16 @@ def senders(pool: Pool) -> list[tuple[Dialect, Script]]:
     ]
 
 
-def soak(server: Server, floor: Server, root: Path, sends: int) -> list[Block]:
+def soak(stand: Stand, server: Server, floor: Server, root: Path, sends: int) -> list[Block]:
     scripts = senders(Pool(seed=5))
     greeters = [McpSession() for _ in range(CLIENTS)]
     blocks: list[Block] = []
     for so_far in range(BLOCK, sends + 1, BLOCK):
-        echoes = run_all(floor.port, [(dialect, Echo()) for dialect in greeters], BLOCK)
-        cpu_before = cpu_s(server.process.pid)
-        sample = run_all(server.port, scripts, BLOCK)
-        cpu = cpu_s(server.process.pid) - cpu_before
+        with stand.phase(f"sends {so_far - BLOCK:,} to {so_far:,}", server):
+            echoes = run_all(floor.port, [(dialect, Echo()) for dialect in greeters], BLOCK)
+            cpu_before = cpu_s(server.process.pid)
+            sample = run_all(server.port, scripts, BLOCK)
+            cpu = cpu_s(server.process.pid) - cpu_before
         if sample.failures:
             raise Refused(f"{sample.failures} sends failed: {sample.first_failure}")
         drain_s = wait_drained(server)
@@ -131,15 +132,16 @@ def soak(server: Server, floor: Server, root: Path, sends: int) -> list[Block]:
     return blocks
 
 
-def measure_restarts(root: Path, cores: set[int]) -> list[dict[str, float]]:
+def measure_restarts(stand: Stand, root: Path) -> list[dict[str, float]]:
     """Starts on the full store next to starts on none, in alternation."""
     starts = []
     for number in range(RESTARTS):
         record: dict[str, float] = {}
         for name in ("none", "full") if number % 2 == 0 else ("full", "none"):
-            server = start_ours(root if name == "full" else root.parent / f"none-{number}", cores, McpSession())
+            with stand.beside(f"start on {name}"):
+                server = stand.ours(root if name == "full" else stand.scratch / f"none-{number}", McpSession())
             record[name] = round(server.first_answer_s, 3)
-            server.stop()
+            stand.stop(server)
         starts.append(record)
         say(f"start: {record}")
     return starts
@@ -213,58 +215,50 @@ def require_all_stored(root: Path, sends: int) -> None:
         raise Refused(f"{sends} sends were answered; {stored} are stored, {waiting} events are not in Git")
 
 
-def measure(chosen: argparse.Namespace, scratch: Path) -> tuple[list[Block], list[dict[str, float]]]:
-    root = scratch / "store"
-    server_cores, client_cores = core_pair()
-    if client_cores:
-        os.sched_setaffinity(0, client_cores)
-    floor = start_floor(scratch, server_cores, McpSession())
-    server = start_ours(root, server_cores, McpSession())
-    try:
-        populate(server)
-        wait_drained(server)
-        move_children(server, client_cores)
-        blocks = soak(server, floor, root, chosen.sends)
-    finally:
-        server.stop()
-        floor.stop()
+def measure(chosen: argparse.Namespace, stand: Stand) -> tuple[list[Block], list[dict[str, float]]]:
+    root = stand.scratch / "store"
+    floor, server = stand.floor(McpSession()), stand.ours(root, McpSession())
+    populate(server)
+    wait_drained(server)
+    blocks = soak(stand, server, floor, root, chosen.sends)
+    stand.stop(server)
+    stand.stop(floor)
     require_all_stored(root, chosen.sends)
-    return blocks, measure_restarts(root, server_cores)
+    return blocks, measure_restarts(stand, root)
 
 
 def main() -> int:
-    """Give 1 when a target was missed."""
+    """0, or an exit code of `benchmarks.report`."""
     chosen = parse(sys.argv[1:])
     scratch = chosen.scratch or Path(tempfile.mkdtemp(prefix="agent-mail-soak-"))
     scratch.mkdir(parents=True, exist_ok=True)
     load_before = round(os.getloadavg()[0], 2)
     try:
-        blocks, starts = measure(chosen, scratch)
+        with Stand(scratch) as stand:
+            blocks, starts = measure(chosen, stand)
     finally:
         if chosen.scratch is None:
             shutil.rmtree(scratch, ignore_errors=True)
     found = figures(blocks, starts)
     print(table(f"Soak of {chosen.sends} sends", found))
-    missed = [figure.name for figure in found if figure.verdict == "missed"]
-    print(f"load average before: {load_before}\nmissed: {'; '.join(missed) or 'none'}")
-    report = {
-        "conditions": {
-            "sends": chosen.sends,
-            "clients": CLIENTS,
-            "projects": PROJECTS,
-            "agents": PROJECTS * AGENTS_EACH,
-            "load_average_before": load_before,
-            "machine": machine(),
-        },
-        "figures": [figure.as_json() for figure in found],
-        "median_latency_ms": round(statistics.median(block.p50_ms for block in blocks), 3),
-        "blocks": [block.as_json() for block in blocks],
-        "starts": starts,
+    print(f"load average before: {load_before}")
+    conditions = {
+        "sends": chosen.sends,
+        "clients": CLIENTS,
+        "projects": PROJECTS,
+        "agents": PROJECTS * AGENTS_EACH,
+        "load_average_before": load_before,
+        "machine": machine(),
     }
-    chosen.json.parent.mkdir(parents=True, exist_ok=True)
-    chosen.json.write_text(json.dumps(report, indent=1) + "\n")
-    print(f"written: {chosen.json}")
-    return 1 if missed else 0
+    return publish(
+        found,
+        stand.seen,
+        chosen.json,
+        conditions=conditions,
+        median_latency_ms=round(statistics.median(block.p50_ms for block in blocks), 3),
+        blocks=[block.as_json() for block in blocks],
+        starts=starts,
+    )
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.processes import process_tree, pss_mib
+from benchmarks.kernel import process_tree
+from benchmarks.processes import pss_mib
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

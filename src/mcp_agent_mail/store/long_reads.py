@@ -14,6 +14,7 @@ from pathlib import Path
 import aiosqlite
 
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.thread_names import name_this_thread
 from mcp_agent_mail.store.connection import EchoingConnection, open_reading
 from mcp_agent_mail.store.faults import StoreFailed, is_outside_fault
 
@@ -108,6 +109,7 @@ class LongReads:
 
         def connect() -> sqlite3.Connection:
             nonlocal echoing
+            name_this_thread("long-reads")
             connection = open_reading(self._path, echo=self._echo, counts=self._counts)
             echoing = connection if isinstance(connection, EchoingConnection) else None
             connection.set_progress_handler(bound.is_to_stop, _STEPS_BETWEEN_LOOKS)

@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.thread_names import name_this_thread
 from mcp_agent_mail.store.faults import StoreFailed, is_outside_fault
 from mcp_agent_mail.store.mail_changes import NONE, MailChanges
 from mcp_agent_mail.store.view import Tx
@@ -140,6 +141,7 @@ class Writer:
         await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
+        name_this_thread("store-writer")
         try:
             open_for_work = True
             while open_for_work:
