@@ -111,25 +111,31 @@ def foreign(
 
     A process that came and went shows in its parent, who has reaped it: what it had used before the phase is taken off.
     """
-    spent = _totals(after, ours)
-    parents = {thread.pid: thread.parent for thread in before}
-    for pid, (_, _, was_s) in _totals(before, ours).items():
-        heir = pid
-        while heir in parents and heir not in spent:
-            heir = parents[heir]
-        if heir in spent:
-            core, name, is_s = spent[heir]
-            spent[heir] = (core, name, is_s - was_s)
+    spent = _spent(before, after, ours)
     found = []
-    for core in sorted({core for core, _, _ in spent.values()}):
-        names = sorted(
-            ((used_s, name) for at, name, used_s in spent.values() if at == core and used_s > 0), reverse=True
-        )
+    for core in sorted({core for core, _, _ in spent}):
+        names = sorted(((used_s, name) for at, name, used_s in spent if at == core and used_s > 0), reverse=True)
         share = sum(used_s for used_s, _ in names) / seconds
         if share > MAX_FOREIGN:
             told = ", ".join(f"{name} {100 * used_s / seconds:.0f} %" for used_s, name in names[:_SHOWN])
             found.append(f"others had {100 * share:.0f} % of core {core}: {told}")
     return found
+
+
+def _spent(
+    before: Sequence[ThreadSeen], after: Sequence[ThreadSeen], ours: Collection[int]
+) -> list[tuple[int, str, float]]:
+    """(core, name, CPU in between) of each process there is. One that has ended is its nearest living ancestor's."""
+    found = _totals(after, ours)
+    parents = {thread.pid: thread.parent for thread in before}
+    for pid, (_, _, was_s) in _totals(before, ours).items():
+        heir = pid
+        while heir in parents and heir not in found:
+            heir = parents[heir]
+        if heir in found:
+            core, name, is_s = found[heir]
+            found[heir] = (core, name, is_s - was_s)
+    return list(found.values())
 
 
 def _totals(threads: Iterable[ThreadSeen], ours: Collection[int]) -> dict[int, tuple[int, str, float]]:
