@@ -59,12 +59,12 @@ class StoreLock:
     ) -> None:
         self._held.close()
 
-    def announce(self, url: str) -> None:
-        """Tell latecomers and commands where the server listens."""
-        self._note(url=url)
+    def announce(self, url: str, *, listens_on: str | None = None) -> None:
+        """Tell commands on this machine where to reach the server, and people what it listens on."""
+        self._note(url=url, listens_on=listens_on or url)
 
-    def _note(self, *, url: str | None) -> None:
-        owner = Owner(pid=os.getpid(), url=url, started=self._started)
+    def _note(self, *, url: str | None, listens_on: str | None = None) -> None:
+        owner = Owner(pid=os.getpid(), url=url, listens_on=listens_on, started=self._started)
         for _, owner_file in self._places:
             _write_private(owner_file, json.dumps(asdict(owner)))
 
@@ -81,7 +81,7 @@ def _take(lock_file: Path, owner_file: Path, taken: ExitStack) -> None:
 
 def _in_use(place: Path, owner: Owner | None) -> StoreInUse:
     pid = owner.pid if owner else None
-    url = owner.url if owner else None
+    url = owner.listens_on if owner else None
     by_whom = f"process {pid}" if pid else "another process"
     serving = f", which serves {url}" if url else ""
     use_it = f"Use the server at {url}, or stop it" if url else "Wait until it is done, or stop it"
