@@ -32,6 +32,7 @@ from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.instrumentation import QueryFigures
 from mcp_agent_mail.store.instrumented import InstrumentedStore
 from mcp_agent_mail.store.lock import StoreLock
+from mcp_agent_mail.store.room import told_when_full
 
 if TYPE_CHECKING:
     from mcp_agent_mail.server.tracing import CallTracer
@@ -61,8 +62,12 @@ Announce = Callable[[Running], None]
 
 
 async def run_server(settings: Settings, announce: Announce, faults: Faults = NO_FAULTS) -> None:
-    """Serve until a signal. Raises AgentMailError (StoreInUse, PortTaken, …) when it cannot start."""
-    settings.storage_root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    """Serve until a signal. Raises AgentMailError (StoreInUse, PortTaken, DiskFull, …) when it cannot start."""
+    with told_when_full(settings.storage_root, settings.database_path):
+        await _run_server(settings, announce, faults)
+
+
+async def _run_server(settings: Settings, announce: Announce, faults: Faults) -> None:
     reach = faults.reach
     async with AsyncExitStack() as stack:
         lock = stack.enter_context(StoreLock(settings.storage_root, settings.database_path))

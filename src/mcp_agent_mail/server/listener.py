@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import socket
+from contextlib import suppress
+from ipaddress import ip_address
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Unavailable
@@ -57,8 +59,10 @@ def bound_url(host: str, port: int) -> str:
 
 def base_url(host: str, port: int) -> str:
     """How clients on this machine reach a server bound to `host`."""
-    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  # compared, not bound
-    return bound_url(name, port)
+    with suppress(ValueError):
+        if (bound := ip_address(host)).is_unspecified:
+            return bound_url("127.0.0.1" if bound.version == 4 else "::1", port)
+    return bound_url(host, port)
 
 
 def _taken(host: str, port: int) -> PortTaken:

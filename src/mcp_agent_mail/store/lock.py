@@ -18,6 +18,7 @@ from typing import Self
 from mcp_agent_mail.core.clock import Clock, iso, system_clock
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, Owner, owner_by
+from mcp_agent_mail.store.place import require_private_place
 
 # Longer than `read_owner` holds its shared lock, so that somebody who only looks never keeps a server from starting.
 _PATIENCE_S = 0.5
@@ -34,6 +35,7 @@ class StoreLock:
     """
 
     def __init__(self, storage_root: Path, database_path: Path, *, clock: Clock = system_clock) -> None:
+        self._storage_root = storage_root
         self._places = [(storage_root / LOCK_FILE, storage_root / OWNER_FILE)]
         database = database_path.resolve()
         if database.parent != storage_root.resolve():
@@ -45,6 +47,7 @@ class StoreLock:
 
     def __enter__(self) -> Self:
         with ExitStack() as taken:
+            require_private_place(self._storage_root)
             for lock_file, owner_file in self._places:
                 lock_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 _take(lock_file, owner_file, taken)
