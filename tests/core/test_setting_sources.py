@@ -151,7 +151,8 @@ def test_a_named_env_file_that_cannot_be_read_is_a_mistake(machine: Machine) -> 
 
 
 def test_an_env_file_that_is_no_text_is_passed_over_with_a_warning(machine: Machine) -> None:
-    (machine.cwd / ".env").write_bytes(b"HTTP_PORT=\xff\n")
+    _config_home(machine, "")
+    (machine.home / ".config" / "mcp-agent-mail" / ".env").write_bytes(b"HTTP_PORT=\xff\n")
 
     assert machine.notices() == [("warning", ".env")]
 
