@@ -30,8 +30,8 @@ help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: serve
-serve: $(MAIN) ## Install what is locked, then serve on 127.0.0.1:8765
-	@exec $(BIN)/am serve $(ARGS)
+serve: $(MAIN) ## Install what is locked, then serve on 127.0.0.1:8765, with this folder's .env if it has one
+	@exec $(BIN)/am serve $(if $(wildcard .env),--env-file .env) $(ARGS)
 
 .PHONY: test
 test: lint types pytest ## Every check that belongs to a change

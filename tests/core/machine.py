@@ -18,6 +18,7 @@ class Machine:
         self.cwd = root / "work"
         self.home.mkdir()
         self.cwd.mkdir()
+        self._written: Path | None = None
 
     def load(
         self,
@@ -26,9 +27,10 @@ class Machine:
         overrides: Mapping[str, str] | None = None,
         env_file: Path | None = None,
     ) -> LoadedSettings:
-        return load_settings(
-            {"HOME": str(self.home), **(environ or {})}, cwd=self.cwd, overrides=overrides, env_file=env_file
-        )
+        """With the file that `write_env` wrote, unless another is named."""
+        environ = {"HOME": str(self.home), **(environ or {})}
+        named = env_file or (None if "AGENT_MAIL_ENV_FILE" in environ else self._written)
+        return load_settings(environ, cwd=self.cwd, overrides=overrides, env_file=named)
 
     def settings(self, **environ: str) -> Settings:
         return self.load(environ).settings
@@ -45,4 +47,9 @@ class Machine:
         path = self.cwd / ".env"
         path.write_text(text, encoding="utf-8")
         path.chmod(mode)
+        self._written = path
         return path
+
+    def plant_env(self, text: str) -> None:
+        """A `.env` in the current folder that nobody names."""
+        (self.cwd / ".env").write_text(text, encoding="utf-8")

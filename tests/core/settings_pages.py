@@ -15,7 +15,8 @@ REFERENCE = ROOT / "docs" / "reference" / "settings.md"
 BEGIN, END = "<!-- rows: begin -->", "<!-- rows: end -->"
 
 _HEAD = """\
-# Settings of MCP Agent Mail. Copy this file to `.env` and take the `#` off the lines you change.
+# Settings of MCP Agent Mail. Copy this file to `.env` and take the `#` off the lines you change: `make serve` reads it
+# here, everything else from `~/.config/mcp-agent-mail/.env`, or where `--env-file` or AGENT_MAIL_ENV_FILE says.
 # The environment beats this file, the command line beats both. What each line means in full:
 # docs/reference/settings.md. No `export`, and no comment behind a value.
 """

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.env_file import MAX_BYTES
 from mcp_agent_mail.core.settings import SettingsError
 from tests.core.machine import Machine
 
@@ -66,17 +67,41 @@ def test_only_one_env_file_is_read_and_the_first_that_counts(machine: Machine) -
     given, named = machine.home / "given.env", machine.home / "named.env"
     given.write_text("HTTP_PORT=1\n")
     named.write_text("HTTP_PORT=2\n")
-    machine.write_env("HTTP_PORT=3\n")
+    machine.plant_env("HTTP_PORT=3\n")
     _config_home(machine, "HTTP_PORT=4\nLOG_LEVEL=ERROR\n")
     environ = {"AGENT_MAIL_ENV_FILE": str(named)}
 
     ports = [machine.load(environ, env_file=given).settings.http_port, machine.load(environ).settings.http_port]
-    ports.append(machine.settings().http_port)
-    assert machine.settings().log_level == "INFO"
-    (machine.cwd / ".env").unlink()
+    assert machine.load(environ).settings.log_level == "INFO"
     ports.append(machine.settings().http_port)
 
-    assert ports == [1, 2, 3, 4]
+    assert ports == [1, 2, 4]
+
+
+def test_the_env_file_of_the_current_folder_is_not_read_and_mentioned_once(machine: Machine) -> None:
+    machine.plant_env(
+        "HTTP_HOST=0.0.0.0\nHTTP_BEARER_TOKEN=of-somebody-elses-choosing\nAGENT_MAIL_URL=http://evil.example\n"
+    )
+
+    loaded = machine.load()
+
+    assert (loaded.settings.http_host, loaded.settings.agent_mail_url) == ("127.0.0.1", None)
+    assert [notice.name for notice in loaded.notices] == ["HTTP_HOST"]
+    assert "--env-file .env" in loaded.notices[0].message
+
+
+def test_the_env_file_of_the_current_folder_counts_when_it_is_named_and_is_not_mentioned(machine: Machine) -> None:
+    path = machine.write_env("HTTP_PORT=3\n")
+
+    loaded = machine.load(env_file=path)
+
+    assert (loaded.settings.http_port, loaded.notices) == (3, ())
+
+
+def test_an_endless_env_file_of_the_current_folder_is_passed_over(machine: Machine) -> None:
+    machine.plant_env("HTTP_PORT=3\n" + "#" * MAX_BYTES)
+
+    assert machine.notices() == []
 
 
 def test_a_parents_env_file_is_not_read(machine: Machine) -> None:
@@ -94,7 +119,7 @@ def test_a_parents_env_file_is_not_read(machine: Machine) -> None:
     ],
 )
 def test_another_projects_env_file_in_the_current_folder_is_left_alone(text: str, machine: Machine) -> None:
-    machine.write_env(text)
+    machine.plant_env(text)
     _config_home(machine, "HTTP_PORT=4\n")
 
     loaded = machine.load()
@@ -126,7 +151,8 @@ def test_a_named_env_file_that_cannot_be_read_is_a_mistake(machine: Machine) -> 
 
 
 def test_an_env_file_that_is_no_text_is_passed_over_with_a_warning(machine: Machine) -> None:
-    (machine.cwd / ".env").write_bytes(b"HTTP_PORT=\xff\n")
+    _config_home(machine, "")
+    (machine.home / ".config" / "mcp-agent-mail" / ".env").write_bytes(b"HTTP_PORT=\xff\n")
 
     assert machine.notices() == [("warning", ".env")]
 

@@ -11,7 +11,7 @@ import typer
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.cli.lean import Entry, LazyGroup
-from mcp_agent_mail.cli.outcome import ExitCode, tell_error
+from mcp_agent_mail.cli.outcome import ExitCode, Misread, tell_error
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.visible_text import visible
 
@@ -80,6 +80,10 @@ def run(arguments: Sequence[str]) -> int:
     return code
 
 
+_MISREAD = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
+"""What reading an answer of another shape raises, wherever a command reads it."""
+
+
 def _exit_code_of(arguments: Sequence[str]) -> int:
     try:
         # Not `main()`: it would turn a closed pipe into an exit code of its own.
@@ -88,8 +92,8 @@ def _exit_code_of(arguments: Sequence[str]) -> int:
             outcome = command.invoke(context)
     except typer.Exit as ended:
         return ended.exit_code
-    except AgentMailError as error:
-        return tell_error(error)
+    except (AgentMailError, *_MISREAD) as error:
+        return tell_error(error if isinstance(error, AgentMailError) else Misread.because(error))
     except typer.TyperException as error:
         return _tell_usage(error)
     except (KeyboardInterrupt, EOFError, typer.Abort):

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _CONNECT_TIMEOUT_S = 3.0
 _ANSWER_TIMEOUT_S = 60.0
+_MAX_ANSWER_BYTES = 64 << 20
+"""Bodies of an answer have 2 MiB at most; an archive's log or a list of reservations has some more."""
 _STOPPED = "The server stopped before it answered."
 
 
@@ -26,6 +28,10 @@ class Server:
     url: str
     bearer_token: str | None = field(default=None, repr=False)
     agent_token: str | None = field(default=None, repr=False)
+
+
+class _TooLong(Exception):
+    """The answer does not end where any answer of ours would have."""
 
 
 class Unreachable(NoServer):
@@ -81,7 +87,12 @@ class HttpGateway:
         try:
             self._connection.request("POST", prefix + path, body, self._headers())
             response = self._connection.getresponse()
-            content = response.read()
+            content = response.read(_MAX_ANSWER_BYTES + 1)
+            if len(content) > _MAX_ANSWER_BYTES:
+                raise _TooLong
+        except _TooLong:
+            self.close()
+            raise _stranger("more than a server of ours ever answers") from None
         except (OSError, http.client.HTTPException) as broken:
             self.close()
             raise _broken(broken, self._server.url) from broken
@@ -115,7 +126,7 @@ def _broken(error: Exception, url: str) -> NoServer:
 def _answer(status: int, content: bytes) -> Any:
     try:
         answer = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         answer = None
     if status == HTTPStatus.OK and answer is not None:
         return answer
@@ -129,10 +140,14 @@ def _refusal(status: int, answer: object) -> WireError:
     if isinstance(answer, dict) and "detail" in answer:
         kind, hint = _BELOW_THE_TOOLS.get(status, ("UNAVAILABLE", ""))
         return WireError({"type": kind, "message": str(answer["detail"]), "hint": hint})
+    return _stranger(f"HTTP {status}")
+
+
+def _stranger(what: str) -> WireError:
     return WireError(
         {
             "type": "UNAVAILABLE",
-            "message": f"What answers there is no agent-mail server (HTTP {status}).",
+            "message": f"What answers there is no agent-mail server ({what}).",
             "hint": "Check AGENT_MAIL_URL, HTTP_HOST and HTTP_PORT.",
         }
     )

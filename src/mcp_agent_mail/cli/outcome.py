@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from enum import IntEnum
+from typing import Self
 
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable
 from mcp_agent_mail.core.visible_text import visible
+
+_SHOWN = 200
 
 
 class ExitCode(IntEnum):
@@ -17,6 +20,7 @@ class ExitCode(IntEnum):
     FINDINGS = 1
     USAGE = 2
     UNAVAILABLE = 69
+    SOFTWARE = 70
     TRY_AGAIN = 75
     CONFIG = 78
     NOT_EXECUTABLE = 126
@@ -42,13 +46,31 @@ class NoServer(Unavailable):
     """Neither a server nor a store to work on."""
 
 
+class Misread(AgentMailError):
+    """A server answered something of a shape that no server of ours answers, or this command has a fault."""
+
+    code = "INTERNAL"
+
+    @classmethod
+    def because(cls, cause: Exception) -> Self:
+        return cls(
+            f"This command could not make sense of what it was told ({type(cause).__name__}: {str(cause)[:_SHOWN]}).",
+            hint="Does an agent-mail server of this version answer there (am status, am --version)? Look before you "
+            "repeat a write.",
+        )
+
+
 class BadSettings(AgentMailError):
     """The settings hold mistakes; nothing was opened."""
 
     code = "CONFIG"
 
 
-_EXIT_CODES = {Unavailable.code: ExitCode.UNAVAILABLE, BadSettings.code: ExitCode.CONFIG}
+_EXIT_CODES = {
+    Unavailable.code: ExitCode.UNAVAILABLE,
+    BadSettings.code: ExitCode.CONFIG,
+    Misread.code: ExitCode.SOFTWARE,
+}
 
 
 def code_of(error: AgentMailError) -> str:

@@ -46,6 +46,7 @@ def _report(around: Surroundings) -> Report:
         "running": False,
         "status": "stopped",
         "url": url,
+        "listens_on": owner.listens_on if owner else None,
         "version": None,
         "owner": {"pid": owner.pid, "url": owner.url, "started": owner.started} if owner else None,
         "storage_root": str(around.storage_root),
@@ -129,6 +130,12 @@ _IN_WORDS = {
 }
 
 
+def _if_elsewhere(report: Report) -> str | None:
+    """A server that listens on every address says so; else it is what `url` says already."""
+    bound = report["listens_on"]
+    return None if bound in (None, report["url"]) else f"{bound} (every address of this machine)"
+
+
 def _size(archive: Report) -> str | None:
     """Of the archives written since the server's start."""
     if archive.get("packs") is None:
@@ -150,6 +157,7 @@ def _lines(report: Report) -> list[tuple[str, object]]:
         ("server", _IN_WORDS[report["status"]]),
         ("problem", report.get("problem")),
         ("url", report["url"]),
+        ("listens on", _if_elsewhere(report)),
         ("version", report["version"]),
         ("store", report["storage_root"]),
         ("owner", owned_by or "nobody"),

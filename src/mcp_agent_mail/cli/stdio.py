@@ -274,14 +274,13 @@ _TOKEN_HINT = " Set AGENT_MAIL_TOKEN to the server's HTTP_BEARER_TOKEN."
 
 def _line(message_id: object, status: int, content: bytes) -> bytes:
     """The answer to the request `message_id`; a refusal below the protocol becomes an error of the protocol."""
-    if status == HTTPStatus.OK and content and b"\n" not in content:
-        return content
     try:
         answer = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         answer = None
     if isinstance(answer, dict) and "jsonrpc" in answer:
-        return json.dumps({**answer, "id": message_id}).encode()
+        is_whole = answer.get("id") == message_id and b"\n" not in content
+        return content if is_whole else json.dumps({**answer, "id": message_id}).encode()
     said = answer.get("detail") if isinstance(answer, dict) else None
     hint = _TOKEN_HINT if status == HTTPStatus.UNAUTHORIZED else ""
     return _error(message_id, _FAILED, f"{said or f'The server answered HTTP {status}.'}{hint}")

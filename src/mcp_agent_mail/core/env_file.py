@@ -7,11 +7,15 @@ an unquoted value and would take both into the name or the value, so such lines 
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 ENCODING = "utf-8-sig"
 """UTF-8; a byte order mark, as some editors write it, does not become part of the first name."""
+
+MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,20 +60,29 @@ class EnvFile:
 
 
 def read_env_file(path: Path) -> EnvFile:
-    """Raises OSError when `path` cannot be read and UnicodeDecodeError when it is not UTF-8."""
+    """Raises OSError when `path` cannot be read or is too long, and UnicodeDecodeError when it is not UTF-8."""
     lines: list[EnvLine] = []
     faults: list[EnvFault] = []
-    with path.open(encoding=ENCODING) as file:
-        for number, raw in enumerate(file, start=1):
-            line = raw.strip()
-            if not line or line.startswith("#"):
-                continue
-            if fault := _fault(number, line):
-                faults.append(fault)
-            elif "=" in line:
-                name, _, value = line.partition("=")
-                lines.append(EnvLine(number=number, name=name.strip(), value=_unquoted(value.strip())))
+    text = _read(path).decode(ENCODING)
+    for number, raw in enumerate(StringIO(text, newline=None), start=1):
+        line = raw.strip()
+        if not line or line.startswith("#"):
+            continue
+        if fault := _fault(number, line):
+            faults.append(fault)
+        elif "=" in line:
+            name, _, value = line.partition("=")
+            lines.append(EnvLine(number=number, name=name.strip(), value=_unquoted(value.strip())))
     return EnvFile(path=path, lines=tuple(lines), faults=tuple(faults))
+
+
+def _read(path: Path) -> bytes:
+    """What lies in the current folder may be a stranger's: nothing endless is read."""
+    with path.open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise OSError(errno.EFBIG, f"longer than {MAX_BYTES} bytes", str(path))
+    return content
 
 
 def _is_quoted(value: str) -> bool:

@@ -162,13 +162,16 @@ def open_sources(
     cwd: Path | None,
     read_values: ReadValues | None = None,
 ) -> Sources:
-    """Choose and read the one `.env`. `cwd=None` is for what runs in other people's repositories: no `./.env`.
+    """Choose and read the one `.env`: never the one in `cwd` by itself, which whoever wrote the repository wrote too.
 
+    `cwd=None` is for what runs in other people's repositories: a `./.env` is not even mentioned there.
     `read_values` reads the values; without it they are those of `read_env_file`.
     """
     home = Path(environ.get("HOME") or Path.home())
     start = cwd or Path.cwd()
-    file = _chosen_file(environ, findings, env_file=env_file, start=start, home=home, here=cwd is not None)
+    file = _chosen_file(environ, findings, env_file=env_file, start=start, home=home)
+    if cwd is not None:
+        _mention_passed_over(cwd / ".env", file, findings)
     if file is None:
         values: Mapping[str, str] = {}
     else:
@@ -181,21 +184,31 @@ def open_sources(
 
 
 def _chosen_file(
-    environ: Mapping[str, str], findings: Findings, *, env_file: Path | None, start: Path, home: Path, here: bool
+    environ: Mapping[str, str], findings: Findings, *, env_file: Path | None, start: Path, home: Path
 ) -> EnvFile | None:
-    """`--env-file`, AGENT_MAIL_ENV_FILE, `./.env`, the one in the home folder: the first that counts."""
+    """`--env-file`, AGENT_MAIL_ENV_FILE, the one in the home folder: the first that counts."""
     if env_file is not None:
         given = Given(name="--env-file", text=str(env_file), place=COMMAND_LINE, folder=start)
         return _required_file(given, findings, home)
     if text := environ.get(ENV_FILE_NAME, "").strip():
         given = Given(name=ENV_FILE_NAME, text=text, place=ENVIRONMENT, folder=start)
         return _required_file(given, findings, home)
-    if here and (file := _optional_file(start / ".env", findings)):
-        # It may be any project's: it counts only when it speaks to us.
-        spoken = {line.name for line in file.lines} | {fault.name for fault in file.faults}
-        if any(names.is_ours(name) for name in spoken):
-            return file
     return _optional_file(home / ".config" / "mcp-agent-mail" / ".env", findings)
+
+
+def _mention_passed_over(here: Path, chosen: EnvFile | None, findings: Findings) -> None:
+    """Say once that `./.env` speaks to us and is not read. It may be anybody's: what cannot be read is not told."""
+    if chosen is not None and chosen.path.absolute() == here.absolute():
+        return
+    file = _optional_file(here, Findings())
+    spoken = [line.name for line in file.lines] + [fault.name for fault in file.faults] if file else []
+    if ours := next((name for name in spoken if names.is_ours(name)), None):
+        findings.notice(
+            ours,
+            "This file was not read: a repository does not choose where your tokens go or how your server listens. "
+            "If it is yours, name it: --env-file .env, or AGENT_MAIL_ENV_FILE=.env.",
+            str(here),
+        )
 
 
 def _required_file(given: Given, findings: Findings, home: Path) -> EnvFile | None:

@@ -18,13 +18,15 @@ OWNER_FILE = "server.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """Who holds the lock. `url` is None for a command, and for a server that does not listen yet.
+    """Who holds the lock. `url` is where it is reached from this machine, `listens_on` what it is bound to: both
+    None for a command, and for a server that does not listen yet.
 
     All are None while the holder has not written them yet.
     """
 
     pid: int | None
     url: str | None
+    listens_on: str | None = None
     started: str | None
 
 
@@ -40,8 +42,15 @@ def owner_by(lock_file: Path, owner_file: Path) -> Owner | None:
     try:
         found = json.loads(owner_file.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):  # The holder has not written it yet.
-        found = {}
-    return Owner(pid=found.get("pid"), url=found.get("url"), started=found.get("started"))
+        found = None
+    told = found if isinstance(found, dict) else {}
+    pid, url, listens_on, started = (told.get(name) for name in ("pid", "url", "listens_on", "started"))
+    return Owner(
+        pid=pid if isinstance(pid, int) else None,
+        url=url if isinstance(url, str) else None,
+        listens_on=listens_on if isinstance(listens_on, str) else None,
+        started=started if isinstance(started, str) else None,
+    )
 
 
 def _is_held(lock_file: Path) -> bool:

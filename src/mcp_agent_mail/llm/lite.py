@@ -94,6 +94,8 @@ class LiteLlm:
         with self._loading:
             if self._litellm is None:
                 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+                # Otherwise it reads a `.env` of its own finding into our environment.
+                os.environ["LITELLM_MODE"] = "PRODUCTION"
                 try:
                     litellm: Untyped = importlib.import_module("litellm")
                 except ImportError as missing:

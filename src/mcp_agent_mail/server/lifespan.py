@@ -25,13 +25,14 @@ from mcp_agent_mail.bootstrap import Services, build_services
 from mcp_agent_mail.core.failpoints import NO_FAULTS, FailPoint, Faults, Reach
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.features.upkeep.results import ServerPlace
-from mcp_agent_mail.server.listener import base_url, open_listener
+from mcp_agent_mail.server.listener import base_url, bound_url, open_listener
 from mcp_agent_mail.server.log_bound import bounded_log
 from mcp_agent_mail.server.operator_token import operator_token_file
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.instrumentation import QueryFigures
 from mcp_agent_mail.store.instrumented import InstrumentedStore
 from mcp_agent_mail.store.lock import StoreLock
+from mcp_agent_mail.store.room import told_when_full
 
 if TYPE_CHECKING:
     from mcp_agent_mail.server.tracing import CallTracer
@@ -47,11 +48,12 @@ REQUESTS_SHARE = 0.4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """A server that answers. `url` is its base, `mcp_url` what an MCP client is given."""
+    """A server that answers. `url` is its base for clients on this machine, `bound_url` what it listens on."""
 
     version: str
     url: str
-    mcp_url: str
+    bound_url: str
+    mcp_path: str
     storage_root: Path
     pid: int
 
@@ -60,8 +62,12 @@ Announce = Callable[[Running], None]
 
 
 async def run_server(settings: Settings, announce: Announce, faults: Faults = NO_FAULTS) -> None:
-    """Serve until a signal. Raises AgentMailError (StoreInUse, PortTaken, …) when it cannot start."""
-    settings.storage_root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    """Serve until a signal. Raises AgentMailError (StoreInUse, PortTaken, DiskFull, …) when it cannot start."""
+    with told_when_full(settings.storage_root, settings.database_path):
+        await _run_server(settings, announce, faults)
+
+
+async def _run_server(settings: Settings, announce: Announce, faults: Faults) -> None:
     reach = faults.reach
     async with AsyncExitStack() as stack:
         lock = stack.enter_context(StoreLock(settings.storage_root, settings.database_path))
@@ -84,7 +90,7 @@ async def run_server(settings: Settings, announce: Announce, faults: Faults = NO
         stack.push_async_callback(_stop_services, services, stopping, reach)
 
         def started() -> None:
-            lock.announce(running.url)
+            lock.announce(running.url, listens_on=running.bound_url)
             reach(FailPoint.START)
             announce(running)
             _start_services(services)
@@ -177,11 +183,12 @@ async def _stop_services(services: Services, stopping: _Stopping, reach: Reach) 
 
 
 def _running(settings: Settings, listener: socket.socket) -> Running:
-    url = base_url(settings.http_host, listener.getsockname()[1])
+    port = listener.getsockname()[1]
     return Running(
         version=__version__,
-        url=url,
-        mcp_url=f"{url}{settings.http_path}",
+        url=base_url(settings.http_host, port),
+        bound_url=bound_url(settings.http_host, port),
+        mcp_path=settings.http_path,
         storage_root=settings.storage_root,
         pid=os.getpid(),
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import socket
+from contextlib import suppress
+from ipaddress import ip_address
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Unavailable
@@ -50,10 +52,17 @@ def _resolved(host: str, port: int) -> tuple[int, int, int, str, tuple[str, int]
     return found[0]  # type: ignore[return-value]  # (ip, port) or (ip, port, flow, scope); bytes only on odd builds
 
 
+def bound_url(host: str, port: int) -> str:
+    """What a server listens on, as it is."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 def base_url(host: str, port: int) -> str:
     """How clients on this machine reach a server bound to `host`."""
-    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  # compared, not bound
-    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+    with suppress(ValueError):
+        if (bound := ip_address(host)).is_unspecified:
+            return bound_url("127.0.0.1" if bound.version == 4 else "::1", port)
+    return bound_url(host, port)
 
 
 def _taken(host: str, port: int) -> PortTaken:

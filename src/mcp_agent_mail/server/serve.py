@@ -29,8 +29,11 @@ class ServeExit(IntEnum):
 
 
 def announce_on_stdout(running: Running) -> None:
-    """One line for people and scripts: where to reach the server, and which store it serves."""
-    sys.stdout.write(f"mcp-agent-mail {running.version} serves {running.mcp_url} from {running.storage_root}\n")
+    """One line for people and scripts: where the server listens, and which store it serves."""
+    where = f"{running.bound_url}{running.mcp_path}"
+    if running.bound_url != running.url:
+        where += f" (every address of this machine; here {running.url}{running.mcp_path})"
+    sys.stdout.write(f"mcp-agent-mail {running.version} serves {where} from {running.storage_root}\n")
     sys.stdout.flush()
 
 

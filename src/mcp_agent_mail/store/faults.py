@@ -30,8 +30,8 @@ class StoreFailed(Unavailable):
 
     @classmethod
     def because(cls, cause: BaseException) -> Self:
-        is_full = isinstance(cause, sqlite3.Error) and _primary_code(cause) == sqlite3.SQLITE_FULL
-        first = "Free some space on the disk of the store. " if is_full else ""
+        lacks_room = isinstance(cause, sqlite3.Error) and is_full(cause)
+        first = "Free some space on the disk of the store. " if lacks_room else ""
         return cls(
             f"The store could not be used just now: {cause}. Nothing of this call is to be relied on.",
             hint=f"{first}Call again in a moment (a send with its idempotency_key); `am doctor check` says what is "
@@ -43,6 +43,11 @@ class StoreFailed(Unavailable):
 def is_outside_fault(error: sqlite3.Error) -> bool:
     """False for what only a bug can cause: a broken constraint, a misspelt statement, a write by a reader."""
     return _primary_code(error) in _OUTSIDE_FAULTS
+
+
+def is_full(error: sqlite3.Error) -> bool:
+    """The disk, or the bound of the database, has no room left."""
+    return _primary_code(error) == sqlite3.SQLITE_FULL
 
 
 def _primary_code(error: sqlite3.Error) -> int | None:

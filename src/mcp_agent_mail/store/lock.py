@@ -18,6 +18,7 @@ from typing import Self
 from mcp_agent_mail.core.clock import Clock, iso, system_clock
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, Owner, owner_by
+from mcp_agent_mail.store.place import require_private_place
 
 # Longer than `read_owner` holds its shared lock, so that somebody who only looks never keeps a server from starting.
 _PATIENCE_S = 0.5
@@ -34,6 +35,7 @@ class StoreLock:
     """
 
     def __init__(self, storage_root: Path, database_path: Path, *, clock: Clock = system_clock) -> None:
+        self._storage_root = storage_root
         self._places = [(storage_root / LOCK_FILE, storage_root / OWNER_FILE)]
         database = database_path.resolve()
         if database.parent != storage_root.resolve():
@@ -45,6 +47,7 @@ class StoreLock:
 
     def __enter__(self) -> Self:
         with ExitStack() as taken:
+            require_private_place(self._storage_root)
             for lock_file, owner_file in self._places:
                 lock_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 _take(lock_file, owner_file, taken)
@@ -59,12 +62,12 @@ class StoreLock:
     ) -> None:
         self._held.close()
 
-    def announce(self, url: str) -> None:
-        """Tell latecomers and commands where the server listens."""
-        self._note(url=url)
+    def announce(self, url: str, *, listens_on: str | None = None) -> None:
+        """Tell commands on this machine where to reach the server, and people what it listens on."""
+        self._note(url=url, listens_on=listens_on or url)
 
-    def _note(self, *, url: str | None) -> None:
-        owner = Owner(pid=os.getpid(), url=url, started=self._started)
+    def _note(self, *, url: str | None, listens_on: str | None = None) -> None:
+        owner = Owner(pid=os.getpid(), url=url, listens_on=listens_on, started=self._started)
         for _, owner_file in self._places:
             _write_private(owner_file, json.dumps(asdict(owner)))
 
@@ -81,7 +84,7 @@ def _take(lock_file: Path, owner_file: Path, taken: ExitStack) -> None:
 
 def _in_use(place: Path, owner: Owner | None) -> StoreInUse:
     pid = owner.pid if owner else None
-    url = owner.url if owner else None
+    url = owner.listens_on if owner else None
     by_whom = f"process {pid}" if pid else "another process"
     serving = f", which serves {url}" if url else ""
     use_it = f"Use the server at {url}, or stop it" if url else "Wait until it is done, or stop it"

@@ -1,0 +1,41 @@
+"""The folder of a store: there, and this user's alone."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.store_owner import LOCK_FILE
+
+OWNER_ONLY = 0o700
+_OTHERS = 0o077
+
+
+class StoreOpenToOthers(Unavailable):
+    """STORAGE_ROOT can be read by others, and is not ours to close."""
+
+
+def require_private_place(storage_root: Path) -> None:
+    """Make the folder, mode 0700. One that is there and that others may enter is closed to them, or refused.
+
+    Closed only where it is a store, or empty: another folder's permissions are its owner's.
+    """
+    storage_root.mkdir(parents=True, exist_ok=True, mode=OWNER_ONLY)
+    mode = storage_root.stat().st_mode
+    if not mode & _OTHERS:
+        return
+    is_ours = (storage_root / LOCK_FILE).exists() or not any(storage_root.iterdir())
+    if is_ours:
+        try:
+            storage_root.chmod(stat.S_IMODE(mode) & ~_OTHERS)
+        except PermissionError:
+            pass
+        else:
+            return
+    why = "" if is_ours else ", and it holds other things than a store"
+    raise StoreOpenToOthers(
+        f"Other users may look into STORAGE_ROOT {storage_root}{why}: mail and tokens lie there.",
+        hint=f"Run `chmod go-rwx {storage_root}`, or set STORAGE_ROOT to a folder of its own.",
+        data={"path": str(storage_root), "mode": oct(stat.S_IMODE(mode))},
+    )

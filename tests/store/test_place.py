@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.store_owner import LOCK_FILE
+from mcp_agent_mail.store.lock import StoreLock
+from mcp_agent_mail.store.place import StoreOpenToOthers, require_private_place
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_new_folder_is_its_owners_alone(tmp_path: Path) -> None:
+    require_private_place(tmp_path / "a" / "store")
+
+    assert _mode(tmp_path / "a" / "store") == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o750, 0o711, 0o777])
+def test_a_store_that_others_may_enter_is_closed_to_them_when_it_is_locked(mode: int, tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    root.mkdir()
+    (root / LOCK_FILE).touch()
+    root.chmod(mode)
+
+    with StoreLock(root, root / "mail.sqlite3"):
+        assert _mode(root) == 0o700
+
+
+def test_an_empty_folder_is_closed(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir(mode=0o755)
+
+    require_private_place(tmp_path / "empty")
+
+    assert _mode(tmp_path / "empty") == 0o700
+
+
+def test_a_folder_of_other_things_is_left_as_it_is_and_refused_with_the_command(tmp_path: Path) -> None:
+    root = tmp_path / "everything"
+    root.mkdir(mode=0o755)
+    (root / "thesis.txt").touch()
+
+    with pytest.raises(StoreOpenToOthers) as refused:
+        require_private_place(root)
+
+    assert f"chmod go-rwx {root}" in refused.value.hint
+    assert _mode(root) == 0o755
+
+
+def test_a_private_folder_of_other_things_is_taken(tmp_path: Path) -> None:
+    root = tmp_path / "mine"
+    root.mkdir(mode=0o700)
+    (root / "thesis.txt").touch()
+
+    require_private_place(root)
+
+    assert _mode(root) == 0o700
