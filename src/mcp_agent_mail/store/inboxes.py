@@ -35,7 +35,13 @@ _ACKNOWLEDGE = """
 UPDATE recipients SET ack_ts = :now
 WHERE message_id = :message AND agent_id = :agent AND delivery_seq IS NOT NULL AND ack_ts IS NULL
 """
-_COUNT_READ = "UPDATE agents SET unread_count = unread_count - 1 WHERE id = ?"
+_COUNT_READ = """
+UPDATE agents SET unread_count = unread_count - 1, open_unread_count = open_unread_count - (
+    SELECT r.kind <> 'bcc' AND EXISTS (
+        SELECT 1 FROM message_projects mp WHERE mp.project_id = agents.project_id AND mp.message_id = r.message_id)
+    FROM recipients r WHERE r.message_id = :message AND r.agent_id = :agent)
+WHERE id = :agent
+"""
 
 
 class Waiting(Enum):
@@ -112,7 +118,7 @@ class Inboxes:
         key = {"message": message_id, "agent": agent_id, "now": now}
         changed = self._connection.execute(_READ, key).rowcount == 1
         if changed:
-            self._connection.execute(_COUNT_READ, (agent_id,))
+            self._connection.execute(_COUNT_READ, key)
         return self._after(agent_id, message_id, changed=changed)
 
     def acknowledge(self, agent_id: AgentId, message_id: MessageId, now: Micros) -> ReadingState | None:
