@@ -98,6 +98,7 @@ AGENT = Agent(
     status_ts=AT,
     retired_ts=None,
     unread_count=3,
+    open_unread_count=2,
 )
 
 
