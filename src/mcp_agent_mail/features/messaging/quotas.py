@@ -42,10 +42,10 @@ def skip_full(home: Project, chosen: dict[AgentId, NewRecipient], limit: int) ->
 
 
 def _is_full(one: NewRecipient, limit: int) -> bool:
-    """Open mail and the rest have room each, or a full inbox would tell of blind copies."""
-    agent = one.agent
-    is_blind = one.kind is RecipientKind.BCC
-    unread = agent.unread_count - agent.open_unread_count if is_blind else agent.open_unread_count
+    """Open mail and the rest are counted apart, or a full inbox would tell of blind copies."""
+    unread = one.agent.open_unread_count
+    if one.kind is RecipientKind.BCC:
+        unread = max(unread, one.agent.unread_count - unread)
     return 0 < limit <= unread and one.held_code is None
 
 
