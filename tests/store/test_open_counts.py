@@ -1,4 +1,4 @@
-"""What migration 0011 fills in for older stores is what the store itself writes."""
+"""What the migration `reading` fills in for older stores is what the store itself writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ _COUNTED = "SELECT id, unread_count, open_unread_count FROM agents"
 
 
 def updates() -> list[str]:
-    script = (files("mcp_agent_mail.store") / "schema" / "0011_reading.sql").read_text(encoding="utf-8")
+    (script,) = (
+        entry.read_text(encoding="utf-8")
+        for entry in (files("mcp_agent_mail.store") / "schema").iterdir()
+        if entry.name.endswith("_reading.sql")
+    )
     return [part.strip() for part in script.split(";") if part.strip().startswith("UPDATE")]
 
 

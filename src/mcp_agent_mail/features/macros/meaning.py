@@ -33,15 +33,15 @@ def own_name(caller: Caller, project: Project | None) -> str | None:
     return caller.agent_name if is_here else None
 
 
-def acting_as(caller: Caller, project: Project, agent: Agent) -> Caller:
-    """Whoever has just become this agent, with the rights of it."""
+def acting_as(caller: Caller, project: Project, agent: Agent | None = None) -> Caller:
+    """Whoever has just become this agent, or is about to become one of the project: with the rights of it."""
     if caller.is_operator:
         return caller
     return Caller(
         kind=CallerKind.AGENT,
         auth=caller.auth,
-        agent_id=agent.id,
-        agent_name=agent.name,
+        agent_id=None if agent is None else agent.id,
+        agent_name=None if agent is None else agent.name,
         project_id=project.id,
     )
 
