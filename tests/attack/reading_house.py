@@ -101,6 +101,8 @@ def _write(house: House) -> None:
 
         def send(of: str, **to: Json) -> None:
             word = SECRETS[of]
+            # Each in a commit of its own, which says what it is about.
+            house.server.await_drained()
             sent = blue.call(
                 "send_message",
                 project_key=APP,
@@ -109,13 +111,11 @@ def _write(house: House) -> None:
                 topic=TOPIC,
                 **{"subject": f"About {word}", "body_md": f"Decision: {word} it is.", "ack_required": True, **to},
             )
-            house.ids[of] = (sent["deliveries"] or [{"payload": {"id": 0}}])[0]["payload"]["id"]
+            house.ids[of] = sent["deliveries"][0]["payload"]["id"]
+            house.server.await_drained()
 
         send("mail", to=["RedStone"])
-        # Each in a commit of its own, which says what it is about.
-        house.server.await_drained()
         send("blind copy", bcc=[BLIND])
-        house.server.await_drained()
         blue.call(
             "request_contact",
             project_key=APP,
@@ -131,7 +131,9 @@ def _write(house: House) -> None:
         for of, kind in (("mail to both projects", "to"), ("blind copy to elsewhere", "bcc")):
             word = SECRETS[of]
             to = {kind: [f"LoneWolf@{LIB}"], "subject": f"About {word}", "body_md": f"Decision: {word}."}
+            house.server.await_drained()
             blue.call("send_message", **both, **to)
+            house.server.await_drained()
         held = {"subject": SECRETS["held mail"], "body_md": SECRETS["held mail"], "to": ["GreyOwl"]}
         blue.call("send_message", **both, **held)
         blue.call(
