@@ -48,7 +48,9 @@ async def test_pages_go_on_where_the_last_one_ended(house: House) -> None:
         await house.send(to=["GreenField"], subject=f"soon {number}", thread_id="T")
     await house.answer(accept=True)
 
-    seen, after, sizes = [], 0, []
+    after: int | None = 0
+    seen: list[str] = []
+    sizes: list[int] = []
     while after is not None:
         got = await page(house, after, limit=2)
         seen += [one["subject"] for one in got["messages"]]
