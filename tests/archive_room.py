@@ -175,10 +175,18 @@ class ArchiveRoom:
             self._event(project, EventKind.MAIL, snapshot, agent_id=sender.id, message_id=message.id)
         return message
 
-    def read(self, project: Project, agent: Agent, message: Message) -> None:
+    def read(self, project: Project, agent: Agent, message: Message, *, as_before: bool = False) -> None:
+        """`as_before`: as stores did that told of blind copies where they tell of all."""
         at = self.clock()
-        self.tx.inboxes.mark_read(agent.id, message.id, at)
-        receipt = Receipt(message_id=message.id, agent_id=agent.id, agent=agent.name, step=ReceiptStep.READ, at=at)
+        state = self.tx.inboxes.mark_read(agent.id, message.id, at)
+        receipt = Receipt(
+            message_id=message.id,
+            agent_id=agent.id,
+            agent=agent.name,
+            step=ReceiptStep.READ,
+            at=at,
+            is_blind=state is not None and state.kind is RecipientKind.BCC and not as_before,
+        )
         snapshot = receipt_snapshot(receipt)
         self._event(project, EventKind.RECEIPT, snapshot, agent_id=agent.id, message_id=message.id)
 

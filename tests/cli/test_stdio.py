@@ -188,7 +188,8 @@ def test_it_says_which_window_it_is_in_and_a_servers_own_window_counts_for_nothi
 
     assert [agent.get("window_id") for agent in came] == [windows[1], windows[1], None]
     assert came[0]["id"] == came[1]["id"] != came[2]["id"]
-    assert [window["window_uuid"] for window in known] == [windows[1]]
+    assert [window["display_name"] for window in known] == [came[0]["window_display_name"]]
+    assert [window["window_uuid"] for window in known] == [None], "the last client is in no window"
 
 
 def test_the_env_file_of_the_repository_it_stands_in_is_not_read(household: Household, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from mcp_agent_mail.domain.archive_layout import (
     batch_files,
     mail_files,
     mail_snapshot,
+    month_of,
     profile_snapshot,
     project_snapshot,
     receipt_snapshot,
@@ -26,6 +27,7 @@ from mcp_agent_mail.domain.archive_layout import (
 )
 from mcp_agent_mail.domain.archive_leases import lease_snapshot
 from mcp_agent_mail.domain.blobs import blob_id
+from mcp_agent_mail.domain.commit_text import commit_text
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
 from mcp_agent_mail.domain.messages import Importance, Message, Recipient, RecipientKind
@@ -98,6 +100,7 @@ AGENT = Agent(
     status_ts=AT,
     retired_ts=None,
     unread_count=3,
+    open_unread_count=2,
 )
 
 
@@ -241,6 +244,21 @@ def test_the_receipts_of_a_batch_share_one_file_named_by_the_first() -> None:
 
     assert path == "receipts/2026/11/21/40.jsonl"
     assert [json.loads(line)["step"] for line in files[path].splitlines()] == ["read", "acknowledged"]
+
+
+def test_a_receipt_for_a_blind_copy_lies_in_its_recipients_folder_and_names_nobody_in_the_commit() -> None:
+    blind = receipt(42, ReceiptStep.READ)
+    blind = replace(blind, snapshot=blind.snapshot | {"is_blind": True})
+    files = written([receipt(40, ReceiptStep.READ), blind])
+
+    shared, own = sorted(files, key=len)
+    assert (shared, own) == (
+        "receipts/2026/11/21/40.jsonl",
+        f"agents/{blind.snapshot['agent']}/receipts/2026/11/21/42.jsonl",
+    )
+    assert set(json.loads(files[own])) == set(json.loads(files[shared]))
+    assert month_of(own) == "2026-11"
+    assert commit_text([blind]).message == "archive: 1 event\n\nOutbox-Seq: 42\n"
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "", "1st", "a" * 65, "Blue Lake"])

@@ -76,7 +76,9 @@ async def test_a_thread_lists_the_projects_mail_oldest_first_by_pages(room: Mail
     await room.post(room.letter(room.fox, thread_id="T"), *room.addressed([room.lib_blue]))
 
     first = room.store.read(lambda view: view.messages.list_thread(room.app.id, "T", limit=3))
-    rest = room.store.read(lambda view: view.messages.list_thread(room.app.id, "T", after_id=first[-1].id, limit=3))
+    read_to = room.store.read(lambda view: view.messages.place(room.app.id, first[-1].id))
+    assert read_to is not None
+    rest = room.store.read(lambda view: view.messages.list_thread(room.app.id, "T", after=read_to, limit=3))
 
     assert [head.id for head in (*first, *rest)] == ids
     assert room.store.read(lambda view: view.messages.count_thread(room.app.id, "T")) == 5
@@ -122,7 +124,7 @@ async def test_a_list_names_only_so_many_recipients_and_none_of_a_message_by_hal
 @pytest.mark.parametrize(
     ("call", "index"),
     [
-        ("view.messages.list_thread(1, 'T', after_id=0, limit=5)", "message_projects_thread"),
+        ("view.messages.list_thread(1, 'T', limit=5)", "message_projects_thread"),
         ("view.messages.count_thread(1, 'T')", "message_projects_thread"),
         ("view.messages.projects_of_thread('T')", "message_projects_thread"),
         ("view.messages.list_topic(1, 'b', limit=5)", "message_projects_topic"),

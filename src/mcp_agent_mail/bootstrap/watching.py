@@ -15,10 +15,10 @@ from mcp_agent_mail.features.archiving.launch import LOCK_FILE as ARCHIVE_LOCK
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.introspection.locks import KnownLock
 from mcp_agent_mail.features.introspection.recording import Recording
-from mcp_agent_mail.features.introspection.service import IntrospectionService, Rights
+from mcp_agent_mail.features.introspection.service import Directory, IntrospectionService
 from mcp_agent_mail.features.introspection.tool_log import ToolLog
 from mcp_agent_mail.features.introspection.usage import Usage
-from mcp_agent_mail.features.messaging.visibility import find_mailbox, require_to_read_project
+from mcp_agent_mail.features.messaging.visibility import find_mailbox
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.database import Store
 
@@ -35,13 +35,13 @@ def introspection_service(settings: Settings, store: Store, services: Services, 
     return IntrospectionService(
         services.recording,
         tools=services.tools.specs(),
-        rights=_rights(store),
+        directory=_directory(store),
         locks=_locks(settings, services.archiving),
         clock=clock,
     )
 
 
-def _rights(store: Store) -> Rights:
+def _directory(store: Store) -> Directory:
     """What introspection asks of the slices above it."""
 
     def find_project(key: str) -> Project | None:
@@ -50,10 +50,9 @@ def _rights(store: Store) -> Rights:
         except AgentMailError:
             return None
 
-    return Rights(
+    return Directory(
         find_project=find_project,
         find_agent=lambda name, project: store.read(lambda view: find_mailbox(view, name, project)),
-        require_to_read=require_to_read_project,
     )
 
 

@@ -39,7 +39,10 @@ class AgentStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """A stored agent. `profiled_ts` is the last change of its profile (the time its profile file shows as activity)."""
+    """A stored agent. `profiled_ts` is the last change of its profile (the time its profile file shows as activity).
+
+    `open_unread_count` is what others may know of `unread_count`: without blind copies and private mail.
+    """
 
     id: AgentId
     project_id: ProjectId
@@ -58,6 +61,7 @@ class Agent:
     status_ts: Micros | None
     retired_ts: Micros | None
     unread_count: int
+    open_unread_count: int
 
     @property
     def is_retired(self) -> bool:

@@ -46,7 +46,7 @@ _SLUG_LENGTH = 80
 _NOT_IN_SLUG = re.compile(r"[^a-z0-9._-]+")
 _SAFE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _OF_A_MONTH = re.compile(
-    r"(?:messages|receipts|agents/[^/]+/(?:inbox|outbox)|(?:file_reservations|build_slots)/released)/([0-9]{4})/([0-9]{2})/"
+    r"(?:messages|receipts|agents/[^/]+/(?:inbox|outbox|receipts)|(?:file_reservations|build_slots)/released)/([0-9]{4})/([0-9]{2})/"
 )
 
 
@@ -152,23 +152,24 @@ def receipt_snapshot(receipt: Receipt) -> Snapshot:
         "agent": receipt.agent,
         "step": receipt.step.value,
         "ts": receipt.at,
+        **({"is_blind": True} if receipt.is_blind else {}),
     }
 
 
 def batch_files(events: Iterable[OutboxEvent], store_id: str) -> Changes:
     """Every file of a batch, by path. For a path written twice the later event counts."""
     files: Changes = {}
-    receipts: list[OutboxEvent] = []
+    receipts: dict[str | None, list[OutboxEvent]] = {}
     for event in events:
         if event.kind is EventKind.RECEIPT:
-            receipts.append(event)
+            receipts.setdefault(receipts_of(event.snapshot), []).append(event)
         elif event.kind in FOLDERS:
             files.update(lease_changes(event.kind, event.snapshot))
         else:
             files.update(event_files(event.kind, event.snapshot, store_id))
-    if receipts:
-        lines = b"".join(receipt_line(event.snapshot) for event in receipts)
-        files[receipts_path(receipts[0].seq, receipts[0].created_ts)] = lines
+    for agent, those in receipts.items():
+        lines = b"".join(receipt_line(event.snapshot) for event in those)
+        files[receipts_path(those[0].seq, those[0].created_ts, agent)] = lines
     return files
 
 
@@ -226,13 +227,27 @@ def contact_file(snapshot: Snapshot) -> File:
     return contact_path(snapshot, called), document(contact_document(snapshot))
 
 
-def receipts_path(first_seq: OutboxSeq, created_ts: Micros) -> str:
-    """Of the batch whose first receipt this is: a file that grew all day would cost its square."""
-    return f"receipts/{to_datetime(created_ts):%Y/%m/%d}/{first_seq}.jsonl"
+def receipts_of(snapshot: Snapshot) -> str | None:
+    """The agent in whose folder the receipt's line lies; None for the project's."""
+    return str(snapshot["agent"]) if is_blind_receipt(snapshot) else None
+
+
+def is_blind_receipt(snapshot: Snapshot) -> bool:
+    return bool(snapshot.get("is_blind", False))
+
+
+def receipts_path(first_seq: OutboxSeq, created_ts: Micros, agent: str | None = None) -> str:
+    """Of the batch whose first receipt this is: a file that grew all day would cost its square.
+
+    `agent`: of its receipts for blind copies, which lie beside its inbox.
+    """
+    folder = "" if agent is None else f"agents/{_safe(agent)}/"
+    return f"{folder}receipts/{to_datetime(created_ts):%Y/%m/%d}/{first_seq}.jsonl"
 
 
 def receipt_line(snapshot: Snapshot) -> bytes:
-    return compact(snapshot | {"ts": iso(snapshot["ts"])}).encode() + b"\n"
+    shown = {key: value for key, value in snapshot.items() if key != "is_blind"}
+    return compact(shown | {"ts": iso(snapshot["ts"])}).encode() + b"\n"
 
 
 def mail_files(snapshot: Snapshot) -> Iterator[File]:
@@ -289,7 +304,7 @@ def month_folders(month: str, agents: Iterable[str]) -> Iterator[str]:
     for folder in ("messages", "receipts", *(f"{leases}/released" for leases in FOLDERS.values())):
         yield f"{folder}/{year_and_month}"
     for agent in agents:
-        for box in ("inbox", "outbox"):
+        for box in ("inbox", "outbox", "receipts"):
             yield f"agents/{agent}/{box}/{year_and_month}"
 
 

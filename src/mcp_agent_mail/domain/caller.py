@@ -45,11 +45,6 @@ class Caller:
     def is_verified(self) -> bool:
         return self.kind is not CallerKind.ANONYMOUS
 
-    def is_at_home_in(self, project_id: ProjectId) -> bool:
-        """Is it the caller's project, or linked to it? Who is not proven to belong elsewhere is at home anywhere."""
-        is_elsewhere = self.kind is CallerKind.AGENT and self.project_id != project_id
-        return not is_elsewhere or project_id in self.linked_projects
-
 
 class ReservedIdentity(PermissionDenied):
     """`Human` and `System` are no one's to act as over MCP."""
@@ -93,11 +88,11 @@ def require_to_act(caller: Caller, agent: Agent) -> bool:
     return False
 
 
-def require_to_read_mail(caller: Caller) -> None:
-    """Project mail is read by agents and the operator; under `strict` the caller must be proven."""
+def require_proof(caller: Caller, act: str) -> None:
+    """For what names no project: under `strict` the caller must be proven, as any agent or the operator."""
     if caller.auth is AgentAuth.STRICT and not caller.is_verified:
         raise TokenMissing(
-            "Reading mail needs an agent's token (AGENT_AUTH=strict).",
+            f"{act} needs an agent's token (AGENT_AUTH=strict).",
             hint="Send your registration_token as Authorization: Bearer or as header X-Agent-Token.",
         )
 

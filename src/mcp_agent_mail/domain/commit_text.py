@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import OutboxSeq
-from mcp_agent_mail.domain.archive_layout import Snapshot, is_tombstone, name_in
+from mcp_agent_mail.domain.archive_layout import Snapshot, is_blind_receipt, is_tombstone, name_in
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 
 SEQ_TRAILER = "Outbox-Seq"
@@ -78,12 +78,12 @@ def _sender(snapshot: Snapshot) -> str:
 
 
 def _acting(event: OutboxEvent) -> str | None:
-    """The name of the agent whose act the event tells of; None for the server's own."""
+    """The name of the agent whose act the event tells of; None for the server's own and for a blind recipient's."""
     if event.kind is EventKind.MAIL:
         return None if is_tombstone(event.snapshot) else _sender(event.snapshot)
     if event.kind is EventKind.PROFILE:
         return str(event.snapshot["name"])
     if event.kind is EventKind.RECEIPT:
-        return str(event.snapshot["agent"])
+        return None if is_blind_receipt(event.snapshot) else str(event.snapshot["agent"])
     acting = event.snapshot.get("acting")
     return None if acting is None else str(acting)

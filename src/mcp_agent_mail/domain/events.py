@@ -52,13 +52,16 @@ class OutboxEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoneEvent:
-    """An outbox row whose snapshot is gone, since a commit holds what it told. `step` is a receipt's."""
+    """An outbox row whose snapshot is gone, since a commit holds what it told. `step` is a receipt's, `is_blind` one's
+    for a blind copy.
+    """
 
     seq: OutboxSeq
     kind: EventKind
     agent_id: AgentId | None
     message_id: MessageId | None
     step: str | None
+    is_blind: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,10 +16,14 @@ class ReceiptStep(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """`agent` made `step` true for `message_id` at `at`; the first time stands for good."""
+    """`agent` made `step` true for `message_id` at `at`; the first time stands for good.
+
+    `is_blind`: for a blind copy. It is told where the copy lies, and nowhere else.
+    """
 
     message_id: MessageId
     agent_id: AgentId
     agent: str
     step: ReceiptStep
     at: Micros
+    is_blind: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fastmcp import FastMCP
@@ -16,7 +17,7 @@ from mcp_agent_mail.server.completion import suggesting
 from mcp_agent_mail.server.connection import Connections
 from mcp_agent_mail.server.formats import Output, OutputFormat
 from mcp_agent_mail.server.guard import CHECK, EVENTS, GuardDoor
-from mcp_agent_mail.server.http import HttpApp, HttpOptions
+from mcp_agent_mail.server.http import HttpApp, HttpOptions, Route
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.metrics import PATH as METRICS
@@ -36,7 +37,6 @@ def build_http_app(
         usage=services.recording.usage,
         tracer=tracer,
     )
-    guard = GuardDoor(services.guarding, services.identity.caller)
     token = settings.http_bearer_token
     gate = Gate(
         allowed_hosts=settings.http_allowed_hosts,
@@ -56,14 +56,18 @@ def build_http_app(
             log_requests=settings.http_request_log_enabled,
             reads_trace=calls.are_traced,
             connections=connections_of(settings),
-            routes={
-                METRICS: MetricsPage(services.recording, services.archiving.status).answer,
-                CHECK: guard.check,
-                EVENTS: guard.record,
-            },
+            routes={path: make(services) for path, make in ROUTES.items()},
         ),
         is_ready=services.upkeep.is_ready,
     )
+
+
+ROUTES: Mapping[str, Callable[[Services], Route]] = {
+    METRICS: lambda services: MetricsPage(services.recording, services.archiving.status).answer,
+    CHECK: lambda services: GuardDoor(services.guarding, services.identity.caller).check,
+    EVENTS: lambda services: GuardDoor(services.guarding, services.identity.caller).record,
+}
+"""The whole paths beside MCP and `/rpc`, admitted as that is."""
 
 
 def connections_of(settings: Settings) -> Connections:

@@ -24,7 +24,7 @@ COPIES = 20
 _WRITERS = """
 SELECT DISTINCT m.sender_id FROM (
     SELECT message_id FROM message_projects INDEXED BY message_projects_thread
-    WHERE thread_id = :thread AND project_id = :project ORDER BY message_id DESC LIMIT :messages
+    WHERE thread_id = :thread AND project_id = :project ORDER BY delivery_seq DESC LIMIT :messages
 ) t CROSS JOIN messages m ON m.id = t.message_id
 """
 _READERS = """

@@ -94,7 +94,8 @@ _RESIDENTS = """
 # A message that was mail of both became it when the first copy came.
 _KEEP_FIRST = """
     UPDATE message_projects AS d
-    SET delivered_ts = min(d.delivered_ts, s.delivered_ts), is_late = min(d.is_late, s.is_late)
+    SET delivered_ts = min(d.delivered_ts, s.delivered_ts), is_late = min(d.is_late, s.is_late),
+        delivery_seq = min(d.delivery_seq, s.delivery_seq)
     FROM message_projects s
     WHERE d.project_id = :target AND s.project_id = :source AND s.message_id = d.message_id
 """
@@ -108,6 +109,14 @@ _COUNT_UNREAD = """
     UPDATE agents SET unread_count = (
         SELECT count(*) FROM recipients WHERE agent_id = agents.id AND delivery_seq IS NOT NULL AND read_ts IS NULL)
     WHERE id = :target
+"""
+# Of all at once: what is mail of the project has changed for each of its agents.
+_COUNT_OPEN_UNREAD = """
+    UPDATE agents SET open_unread_count = (
+        SELECT count(*) FROM recipients r
+        JOIN message_projects mp ON mp.project_id = agents.project_id AND mp.message_id = r.message_id
+        WHERE r.agent_id = agents.id AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL AND r.kind <> 'bcc')
+    WHERE project_id = :target
 """
 _SCOPES = """
     SELECT id, scope FROM messages
@@ -156,6 +165,7 @@ class Adoption:
             self._merge_resident(AgentId(old), AgentId(new))
         for (table, column), rule in PROJECT_COLUMNS.items():
             self._change(table, column, rule, source, target)
+        self._connection.execute(_COUNT_OPEN_UNREAD, ids)
         self._connection.execute("DELETE FROM projects WHERE id = ?", (source,))
 
     def _merge_resident(self, old: AgentId, new: AgentId) -> None:

@@ -37,6 +37,7 @@ _NAMES = (
     "status_ts",
     "retired_ts",
     "unread_count",
+    "open_unread_count",
 )
 _COLUMNS = ", ".join(_NAMES)
 _OF_A = ", ".join(f"a.{name}" for name in _NAMES)
@@ -77,15 +78,25 @@ _SET_RETIRED = f"UPDATE agents SET retired_ts = ?, profiled_ts = ? WHERE id = ? 
 _SET_CONTACT_POLICY = f"UPDATE agents SET contact_policy = ?, profiled_ts = ? WHERE id = ? RETURNING {_COLUMNS}"
 _SET_TOKEN_HASH = "UPDATE agents SET token_hash = ? WHERE id = ?"
 _TOUCH = "UPDATE agents SET last_active_ts = max(last_active_ts, ?) WHERE id = ?"
+# Of mail that nobody has got yet, or that is for few eyes, and of what came of a blind copy, no commit tells.
 _RECENT_COMMITS = """
     SELECT DISTINCT c.id, c.project_id, c.hexsha, c.summary, c.authored_ts, c.last_seq
     FROM outbox o JOIN commits c ON c.id = o.commit_id
     JOIN agents a ON a.id = o.agent_id AND a.project_id = c.project_id
-    WHERE o.agent_id = ?
+    WHERE o.agent_id = ? AND CASE o.kind
+        WHEN 'mail' THEN EXISTS (
+            SELECT 1 FROM message_projects mp WHERE mp.project_id = c.project_id AND mp.message_id = o.message_id)
+        WHEN 'receipt' THEN EXISTS (
+            SELECT 1 FROM recipients r
+            JOIN message_projects mp ON mp.project_id = c.project_id AND mp.message_id = r.message_id
+            WHERE r.message_id = o.message_id AND r.agent_id = o.agent_id AND r.kind <> 'bcc')
+        ELSE 1 END
     ORDER BY o.commit_id DESC LIMIT ?
 """
 
-_Row = tuple[int, int, str, str, str, str, str, int, int, int, str, str, str, str | None, int | None, int | None, int]
+_Row = tuple[
+    int, int, str, str, str, str, str, int, int, int, str, str, str, str | None, int | None, int | None, int, int
+]
 
 
 def _at(micros: int | None) -> Micros | None:
@@ -111,6 +122,7 @@ def _agent(row: _Row) -> Agent:
         status_ts=_at(row[14]),
         retired_ts=_at(row[15]),
         unread_count=row[16],
+        open_unread_count=row[17],
     )
 
 
@@ -224,7 +236,7 @@ class Agents:
         self._connection.executemany(_TOUCH, [(at, agent_id) for agent_id, at in activity])
 
     def recent_commits(self, agent_id: AgentId, limit: int) -> list[ArchiveCommit]:
-        """The commits of the agent's own project that hold an event it caused, newest first."""
+        """Commits of its own project with an event that it caused and every agent there may know of, newest first."""
         rows = self._connection.execute(_RECENT_COMMITS, (agent_id, limit))
         return [
             ArchiveCommit(

@@ -53,7 +53,7 @@ _PENDING_BY_PROJECT = """
 """
 _RECEIPTS = """
     SELECT o.project_id, o.commit_id, c.last_seq, o.seq, o.created_ts, o.message_id, o.agent_id, a.name, o.step,
-           CASE o.step WHEN 'read' THEN r.read_ts ELSE r.ack_ts END
+           CASE o.step WHEN 'read' THEN r.read_ts ELSE r.ack_ts END, o.is_blind
     FROM outbox o JOIN agents a ON a.id = o.agent_id JOIN commits c ON c.id = o.commit_id
     LEFT JOIN recipients r ON r.message_id = o.message_id AND r.agent_id = o.agent_id
     WHERE o.kind = 'receipt' AND o.commit_id IS NOT NULL
@@ -159,13 +159,14 @@ class Artifacts:
     def receipts(self) -> Iterator[ArchivedReceipt]:
         """Those in Git, in the order they were queued."""
         for row in self._connection.execute(_RECEIPTS):
-            project_id, commit_id, last_seq, seq, created_ts, message_id, agent_id, name, step, at = row
+            project_id, commit_id, last_seq, seq, created_ts, message_id, agent_id, name, step, at, is_blind = row
             receipt = Receipt(
                 message_id=MessageId(message_id),
                 agent_id=AgentId(agent_id),
                 agent=name,
                 step=ReceiptStep(step),
                 at=Micros(0 if at is None else at),
+                is_blind=bool(is_blind),
             )
             yield ArchivedReceipt(
                 project_id=ProjectId(project_id),

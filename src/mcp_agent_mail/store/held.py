@@ -32,10 +32,12 @@ WHERE agent_id = ? AND delivery_seq IS NULL AND refused_ts IS NULL
 """
 _DELIVER = "UPDATE recipients SET delivery_seq = ?, delivered_ts = ? WHERE message_id = ? AND agent_id = ?"
 _OPEN = """
-INSERT INTO message_projects (project_id, message_id, delivered_ts, thread_id, topic, is_late)
-VALUES (?, ?, ?, ?, ?, 1) ON CONFLICT DO NOTHING
+INSERT INTO message_projects (project_id, message_id, delivered_ts, thread_id, topic, delivery_seq, is_late)
+VALUES (?, ?, ?, ?, ?, ?, 1) ON CONFLICT DO NOTHING
 """
-_COUNT_UNREAD = "UPDATE agents SET unread_count = unread_count + ? WHERE id = ?"
+_COUNT_UNREAD = """
+UPDATE agents SET unread_count = unread_count + ?, open_unread_count = open_unread_count + ? WHERE id = ?
+"""
 _REFUSE = """
 UPDATE recipients SET refused_ts = :now
 WHERE agent_id = :target AND message_id = :message AND delivery_seq IS NULL AND refused_ts IS NULL
@@ -103,11 +105,12 @@ class Held:
         self._connection.executemany(
             _DELIVER, [(first_seq + place, delivered_ts, row[0], target_id) for place, row in enumerate(rows)]
         )
-        self._connection.execute(_COUNT_UNREAD, (len(rows), target_id))
-        for message_id, home, kind, thread_id, topic, project_id in rows:
+        shown = sum(kind != "bcc" for _, _, kind, *_ in rows)
+        self._connection.execute(_COUNT_UNREAD, (len(rows), shown, target_id))
+        for place, (message_id, home, kind, thread_id, topic, project_id) in enumerate(rows):
             opened = dict.fromkeys((home,) if kind == "bcc" else (home, project_id))
             self._connection.executemany(
-                _OPEN, [(project, message_id, delivered_ts, thread_id, topic) for project in opened]
+                _OPEN, [(project, message_id, delivered_ts, thread_id, topic, first_seq + place) for project in opened]
             )
         return [MessageId(row[0]) for row in rows]
 

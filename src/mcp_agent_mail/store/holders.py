@@ -12,12 +12,19 @@ _NEXT = """
     SELECT agent_id FROM leases INDEXED BY leases_of_agent
     WHERE released_ts IS NULL AND agent_id > ? ORDER BY agent_id, id LIMIT 1
 """
-_LAST_SENT = "SELECT created_ts FROM messages WHERE sender_id = ? ORDER BY id DESC LIMIT 1"
+# What this says is shown to others: held mail and blind copies must not move it.
+_LAST_SENT = """
+    SELECT created_ts FROM (
+        SELECT id, project_id, created_ts FROM messages INDEXED BY messages_sender
+        WHERE sender_id = ? ORDER BY id DESC LIMIT ?
+    ) m WHERE EXISTS (SELECT 1 FROM message_projects mp WHERE mp.project_id = m.project_id AND mp.message_id = m.id)
+    ORDER BY m.id DESC LIMIT 1
+"""
 _RECENTLY_SEEN = """
     SELECT max(read_ts), max(ack_ts) FROM (
-        SELECT read_ts, ack_ts FROM recipients INDEXED BY recipients_inbox
+        SELECT read_ts, ack_ts, kind FROM recipients INDEXED BY recipients_inbox
         WHERE agent_id = ? AND delivery_seq IS NOT NULL ORDER BY delivery_seq DESC LIMIT ?
-    )
+    ) WHERE kind <> 'bcc'
 """
 _LOOKED_AT = 200
 
@@ -33,8 +40,8 @@ class Holders:
             yield AgentId(agent_id)
 
     def last_mail_ts(self, agent_id: AgentId) -> Micros | None:
-        """When it last sent a message, or marked one of its newest ones read or acknowledged."""
-        sent = self._connection.execute(_LAST_SENT, (agent_id,)).fetchone()
+        """When it last sent mail, or marked some of its newest read or acknowledged, as far as others may know."""
+        sent = self._connection.execute(_LAST_SENT, (agent_id, _LOOKED_AT)).fetchone()
         seen = self._connection.execute(_RECENTLY_SEEN, (agent_id, _LOOKED_AT)).fetchone()
         times = [at for at in (*(sent or ()), *seen) if at is not None]
         return Micros(max(times)) if times else None

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId
-from mcp_agent_mail.domain.messages import InboxEntry
+from mcp_agent_mail.domain.messages import InboxEntry, RecipientKind
 from mcp_agent_mail.store.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
 
 _LAST_SEQ = """
@@ -26,7 +26,9 @@ SELECT delivery_seq, delivered_ts FROM recipients WHERE agent_id = ? AND deliver
 ORDER BY delivery_seq LIMIT 1
 """
 _CURSOR = "SELECT delivery_seq FROM recipients WHERE message_id = ? AND agent_id = ?"
-_STATE = "SELECT read_ts, ack_ts FROM recipients WHERE message_id = ? AND agent_id = ? AND delivery_seq IS NOT NULL"
+_STATE = (
+    "SELECT read_ts, ack_ts, kind FROM recipients WHERE message_id = ? AND agent_id = ? AND delivery_seq IS NOT NULL"
+)
 _READ = """
 UPDATE recipients SET read_ts = :now
 WHERE message_id = :message AND agent_id = :agent AND delivery_seq IS NOT NULL AND read_ts IS NULL
@@ -35,7 +37,13 @@ _ACKNOWLEDGE = """
 UPDATE recipients SET ack_ts = :now
 WHERE message_id = :message AND agent_id = :agent AND delivery_seq IS NOT NULL AND ack_ts IS NULL
 """
-_COUNT_READ = "UPDATE agents SET unread_count = unread_count - 1 WHERE id = ?"
+_COUNT_READ = """
+UPDATE agents SET unread_count = unread_count - 1, open_unread_count = open_unread_count - (
+    SELECT r.kind <> 'bcc' AND EXISTS (
+        SELECT 1 FROM message_projects mp WHERE mp.project_id = agents.project_id AND mp.message_id = r.message_id)
+    FROM recipients r WHERE r.message_id = :message AND r.agent_id = :agent)
+WHERE id = :agent
+"""
 
 
 class Waiting(Enum):
@@ -74,6 +82,7 @@ class ReadingState:
     read_ts: Micros | None
     ack_ts: Micros | None
     changed: bool
+    kind: RecipientKind
 
 
 class Inboxes:
@@ -105,14 +114,18 @@ class Inboxes:
     def state(self, agent_id: AgentId, message_id: MessageId) -> ReadingState | None:
         """None for an agent that is no recipient."""
         row = self._connection.execute(_STATE, (message_id, agent_id)).fetchone()
-        return None if row is None else ReadingState(read_ts=row[0], ack_ts=row[1], changed=False)
+        return (
+            None
+            if row is None
+            else ReadingState(read_ts=row[0], ack_ts=row[1], changed=False, kind=RecipientKind(row[2]))
+        )
 
     def mark_read(self, agent_id: AgentId, message_id: MessageId, now: Micros) -> ReadingState | None:
         """The first time stands for good. None, and nothing changes, for an agent that is no recipient."""
         key = {"message": message_id, "agent": agent_id, "now": now}
         changed = self._connection.execute(_READ, key).rowcount == 1
         if changed:
-            self._connection.execute(_COUNT_READ, (agent_id,))
+            self._connection.execute(_COUNT_READ, key)
         return self._after(agent_id, message_id, changed=changed)
 
     def acknowledge(self, agent_id: AgentId, message_id: MessageId, now: Micros) -> ReadingState | None:
@@ -127,7 +140,7 @@ class Inboxes:
         state = self.state(agent_id, message_id)
         if state is None or not changed:
             return state
-        return ReadingState(read_ts=state.read_ts, ack_ts=state.ack_ts, changed=True)
+        return replace(state, changed=True)
 
 
 def _page_query(agent_id: AgentId, page: InboxPage) -> tuple[str, list[object]]:

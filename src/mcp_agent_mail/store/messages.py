@@ -6,7 +6,7 @@ import itertools
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
@@ -31,14 +31,18 @@ INSERT INTO messages (project_id, sender_id, thread_id, topic, subject, importan
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _ADD_PROJECT = """
-INSERT INTO message_projects (project_id, message_id, delivered_ts, thread_id, topic) VALUES (?, ?, ?, ?, ?)
+INSERT INTO message_projects (project_id, message_id, delivered_ts, thread_id, topic, delivery_seq)
+VALUES (?, ?, ?, ?, ?, ?)
 """
 _ADD_RECIPIENT = """
 INSERT INTO recipients (message_id, agent_id, kind, position, delivery_seq, delivered_ts, urgent, ack_required,
                         thread_id, topic, held_code)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-_COUNT_UNREAD = "UPDATE agents SET unread_count = unread_count + 1 WHERE id IN (SELECT value FROM json_each(?))"
+_COUNT_UNREAD = """
+UPDATE agents SET unread_count = unread_count + 1, open_unread_count = open_unread_count + :open
+WHERE id IN (SELECT value FROM json_each(:agents))
+"""
 _FIND = """
 SELECT m.id, m.project_id, p.slug, p.human_key, m.sender_id, a.name, m.thread_id, m.topic, m.subject, m.importance,
        m.ack_required, m.created_ts, m.reply_to, m.is_system, m.body_md, m.scope, m.purged_ts
@@ -76,8 +80,10 @@ _HEAD = f"SELECT {HEAD_COLUMNS} FROM messages m {HEAD_JOINS} WHERE m.id = ?"
 _THREAD = f"""
 SELECT {HEAD_COLUMNS} FROM message_projects mp INDEXED BY message_projects_thread
 CROSS JOIN messages m ON m.id = mp.message_id {HEAD_JOINS}
-WHERE mp.thread_id = ? AND mp.project_id = ? AND mp.message_id > ? ORDER BY mp.message_id LIMIT ?
+WHERE mp.thread_id = ? AND mp.project_id = ? AND (mp.delivery_seq, mp.message_id) > (?, ?)
+ORDER BY mp.delivery_seq, mp.message_id LIMIT ?
 """
+_PLACE = "SELECT delivery_seq, message_id FROM message_projects WHERE project_id = ? AND message_id = ?"
 _RECENT_THREADS = """
 SELECT thread_id FROM (
     SELECT thread_id, message_id FROM message_projects WHERE project_id = ? ORDER BY message_id DESC LIMIT ?
@@ -109,6 +115,16 @@ _SENT_OPENLY = _SENT % "CROSS"
 _SENT_OR_HELD = _SENT % "LEFT"
 
 _MAX_PROJECTS_OF_THREAD = 20
+
+
+class Place(NamedTuple):
+    """Where a message stands in the order in which a project's mail could first be read: newer mail comes behind."""
+
+    delivery_seq: int
+    message_id: int
+
+
+BEGINNING = Place(-1, 0)
 
 MAX_ADDRESSEES = 20_000
 """Of one list of messages. A message has 5,500 at most (a broadcast and 500 named), so three always fit."""
@@ -227,7 +243,7 @@ class Messages:
         if len(reached) < len(recipients):
             open_to = _open_to(new, reached) if reached else []
         self._connection.executemany(
-            _ADD_PROJECT, [(p, message.id, delivered_ts, new.thread_id, new.topic) for p in open_to]
+            _ADD_PROJECT, [(p, message.id, delivered_ts, new.thread_id, new.topic, first_seq) for p in open_to]
         )
         flags = (int(new.importance.is_urgent), int(new.ack_required), new.thread_id, new.topic)
         self._connection.executemany(
@@ -237,8 +253,17 @@ class Messages:
                 for r in addressed
             ],
         )
-        self._connection.execute(_COUNT_UNREAD, (_ids(one.agent.id for one in reached),))
+        self._count_unread(new, reached)
         return message, addressed
+
+    def _count_unread(self, new: NewMessage, reached: Sequence[NewRecipient]) -> None:
+        """Of a copy that is for its recipient's eyes alone others must not learn by counting."""
+        for is_open in (True, False):
+            agents = [
+                one.agent.id for one in reached if is_open is not (new.is_private or one.kind is RecipientKind.BCC)
+            ]
+            if agents:
+                self._connection.execute(_COUNT_UNREAD, {"open": int(is_open), "agents": _ids(agents)})
 
     def _add_row(self, new: NewMessage, scope: str, now: Micros) -> MessageId:
         values = (
@@ -323,9 +348,16 @@ class Messages:
         rows = self._connection.execute(_COMMITS, (_ids(message_ids), project_id))
         return {message_id: (hexsha, summary) for message_id, hexsha, summary in rows}
 
-    def list_thread(self, project_id: ProjectId, thread_id: str, *, after_id: int = 0, limit: int) -> list[MessageHead]:
-        """The project's messages that carry this thread id, oldest first."""
-        return [to_head(row) for row in self._connection.execute(_THREAD, (thread_id, project_id, after_id, limit))]
+    def list_thread(
+        self, project_id: ProjectId, thread_id: str, *, after: Place = BEGINNING, limit: int
+    ) -> list[MessageHead]:
+        """The project's messages that carry this thread id, in the order in which they became its mail."""
+        return [to_head(row) for row in self._connection.execute(_THREAD, (thread_id, project_id, *after, limit))]
+
+    def place(self, project_id: ProjectId, message_id: MessageId) -> Place | None:
+        """Where in the order of the project's mail a message stands; None when it is not its mail."""
+        row = self._connection.execute(_PLACE, (project_id, message_id)).fetchone()
+        return None if row is None else Place._make(row)
 
     def recent_threads(self, project_id: ProjectId, messages: int = 2_000) -> list[str]:
         """The threads among the newest `messages` that every agent of the project may read, newest first."""

@@ -14,6 +14,7 @@ import orjson
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, OutboxSeq, ProjectId
+from mcp_agent_mail.domain.archive_layout import is_blind_receipt
 from mcp_agent_mail.domain.events import ArchiveCommit, Backlog, DoneEvent, EventKind, NewEvent, OutboxEvent
 
 MAX_EVENTS = 500
@@ -23,8 +24,8 @@ MAX_SNAPSHOT_CHARS = 8 * 1024 * 1024
 _FIRST = OutboxSeq(0)
 
 _ADD = """
-    INSERT INTO outbox (project_id, kind, agent_id, message_id, step, created_ts, snapshot)
-    VALUES (?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO outbox (project_id, kind, agent_id, message_id, step, created_ts, snapshot, is_blind)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
     RETURNING seq
 """
 _PENDING = """
@@ -59,7 +60,7 @@ _MARK = """
     WHERE project_id = ? AND seq <= ? AND commit_id IS NULL
 """
 _DONE = """
-    SELECT seq, kind, agent_id, message_id, step FROM outbox
+    SELECT seq, kind, agent_id, message_id, step, is_blind FROM outbox
     WHERE project_id = ? AND seq > ? AND commit_id IS NOT NULL
     ORDER BY seq LIMIT ?
 """
@@ -92,7 +93,8 @@ class Outbox:
         """Queue one event for the archive of its project, in the transaction of the change it tells of."""
         step = event.snapshot["step"] if event.kind is EventKind.RECEIPT else None
         snapshot = _as_text(event.snapshot)
-        values = (event.project_id, event.kind.value, event.agent_id, event.message_id, step, now, snapshot)
+        is_blind = event.kind is EventKind.RECEIPT and is_blind_receipt(event.snapshot)
+        values = (event.project_id, event.kind.value, event.agent_id, event.message_id, step, now, snapshot, is_blind)
         (seq,) = self._connection.execute(_ADD, values).fetchone()
         return OutboxSeq(seq)
 
@@ -163,13 +165,14 @@ class Outbox:
         """Make every done event of the project pending again, and forget its commits; how many events those were."""
         count, after = 0, 0
         while rows := self._connection.execute(_DONE, (project_id, after, MAX_EVENTS)).fetchall():
-            for seq, kind, agent_id, message_id, step in rows:
+            for seq, kind, agent_id, message_id, step, is_blind in rows:
                 done = DoneEvent(
                     seq=OutboxSeq(seq),
                     kind=EventKind(kind),
                     agent_id=None if agent_id is None else AgentId(agent_id),
                     message_id=None if message_id is None else MessageId(message_id),
                     step=step,
+                    is_blind=bool(is_blind),
                 )
                 self._connection.execute(_REOPEN, (_as_text(snapshot_of(done)), seq))
             count, after = count + len(rows), rows[-1][0]

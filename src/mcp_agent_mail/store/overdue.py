@@ -25,7 +25,7 @@ SELECT a.name, a.project_id, p.slug, r.kind, r.read_ts
 FROM recipients r CROSS JOIN agents a ON a.id = r.agent_id CROSS JOIN projects p ON p.id = a.project_id
 WHERE {_SILENT_OF} ORDER BY r.position, r.agent_id LIMIT ?
 """
-_COUNT = f"SELECT count(*), coalesce(max(r.kind = 'bcc'), 0) FROM recipients r WHERE {_SILENT_OF}"
+_COUNT = f"SELECT count(*), coalesce(sum(r.kind = 'bcc'), 0) FROM recipients r WHERE {_SILENT_OF}"
 _NOTED = "SELECT 1 FROM overdue_notices WHERE message_id = ?"
 _NOTE = "INSERT INTO overdue_notices (message_id, noted_ts, escalation) VALUES (?, ?, ?)"
 
@@ -63,10 +63,10 @@ class Overdue:
         rows = self._connection.execute(_SILENT, (message_id, until, limit))
         return [Silent(row[0], row[1], row[2], RecipientKind(row[3]), row[4]) for row in rows]
 
-    def count_silent(self, message_id: MessageId, until: Micros) -> tuple[int, bool]:
-        """How many they are, and whether a blind recipient is among them."""
-        count, has_blind = self._connection.execute(_COUNT, (message_id, until)).fetchone()
-        return count, bool(has_blind)
+    def count_silent(self, message_id: MessageId, until: Micros) -> tuple[int, int]:
+        """How many they are, and how many of them are blind recipients."""
+        count, blind = self._connection.execute(_COUNT, (message_id, until)).fetchone()
+        return int(count), int(blind)
 
     def is_noted(self, message_id: MessageId) -> bool:
         return self._connection.execute(_NOTED, (message_id,)).fetchone() is not None

@@ -36,6 +36,15 @@ _UNREAD = """
         GROUP BY a.id
     ) WHERE unread_count <> unread ORDER BY id LIMIT ?
 """
+_OPEN_UNREAD = """
+    SELECT id, name, open_unread_count, unread FROM (
+        SELECT a.id, a.name, a.open_unread_count, count(mp.message_id) AS unread
+        FROM agents a LEFT JOIN recipients r
+            ON r.agent_id = a.id AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL AND r.kind <> 'bcc'
+        LEFT JOIN message_projects mp ON mp.project_id = a.project_id AND mp.message_id = r.message_id
+        GROUP BY a.id
+    ) WHERE open_unread_count <> unread ORDER BY id LIMIT ?
+"""
 _DELIVERIES = """
     SELECT value, (SELECT coalesce(max(delivery_seq), 0) FROM recipients) FROM counters
     WHERE name = 'delivery'
@@ -114,11 +123,12 @@ def _references(connection: sqlite3.Connection) -> Iterator[Fault]:
 
 
 def _counters(connection: sqlite3.Connection) -> Iterator[Fault]:
-    for agent_id, name, counted, unread in connection.execute(_UNREAD, (FAULTS_SHOWN,)):
-        yield Fault(
-            part=Part.COUNTERS,
-            evidence=f"agent {agent_id} ({name}) has {unread} unread messages; its counter says {counted}",
-        )
+    for what, look in (("unread", _UNREAD), ("open unread", _OPEN_UNREAD)):
+        for agent_id, name, counted, unread in connection.execute(look, (FAULTS_SHOWN,)):
+            yield Fault(
+                part=Part.COUNTERS,
+                evidence=f"agent {agent_id} ({name}) has {unread} {what} messages; its counter says {counted}",
+            )
     for what, look in (("delivery", _DELIVERIES), ("fencing number", _FENCING)):
         drawn, highest = connection.execute(look).fetchone()
         if drawn < highest:

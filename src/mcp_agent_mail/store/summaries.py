@@ -27,7 +27,8 @@ _JOINS = """CROSS JOIN messages m ON m.id = mp.message_id
 CROSS JOIN agents a ON a.id = m.sender_id CROSS JOIN projects p ON p.id = m.project_id"""
 _THREAD = f"""
 SELECT {_COLUMNS} FROM message_projects mp INDEXED BY message_projects_thread {_JOINS}
-WHERE mp.thread_id = :thread AND mp.project_id = :project ORDER BY mp.message_id DESC LIMIT :limit
+WHERE mp.thread_id = :thread AND mp.project_id = :project
+ORDER BY mp.delivery_seq DESC, mp.message_id DESC LIMIT :limit
 """
 _THREAD_SIZE = "SELECT count(*) FROM message_projects WHERE thread_id = :thread AND project_id = :project"
 _ROOT = f"""
@@ -74,13 +75,16 @@ def _letter(row: Sequence[Any], seen_from: ProjectId) -> Letter:
 
 
 _OF_SEVERAL = """(
-    SELECT message_id FROM message_projects INDEXED BY message_projects_thread
-    WHERE thread_id = :thread AND project_id IN (SELECT value FROM json_each(:projects))
-    UNION SELECT message_id FROM message_projects
-    WHERE message_id = :root AND project_id IN (SELECT value FROM json_each(:projects)))"""
+    SELECT message_id, min(delivery_seq) AS delivery_seq FROM (
+        SELECT message_id, delivery_seq FROM message_projects INDEXED BY message_projects_thread
+        WHERE thread_id = :thread AND project_id IN (SELECT value FROM json_each(:projects))
+        UNION ALL SELECT message_id, delivery_seq FROM message_projects
+        WHERE message_id = :root AND project_id IN (SELECT value FROM json_each(:projects))
+    ) GROUP BY message_id)"""
 _THREAD_OF_SEVERAL = f"""
-SELECT {_COLUMNS} FROM (SELECT message_id FROM {_OF_SEVERAL} ORDER BY message_id DESC LIMIT :limit) mp {_JOINS}
-ORDER BY m.id DESC
+SELECT {_COLUMNS} FROM (
+    SELECT message_id, delivery_seq FROM {_OF_SEVERAL} ORDER BY delivery_seq DESC, message_id DESC LIMIT :limit
+) mp {_JOINS} ORDER BY mp.delivery_seq DESC, m.id DESC
 """
 _SIZE_OF_SEVERAL = f"SELECT count(*) FROM {_OF_SEVERAL}"
 
@@ -106,11 +110,11 @@ async def read_thread_of_projects(
 
 
 _RECENT = """
-SELECT message_id, delivered_ts FROM message_projects WHERE project_id = :project AND is_late = 0
+SELECT delivery_seq, message_id, delivered_ts FROM message_projects WHERE project_id = :project AND is_late = 0
 ORDER BY message_id DESC LIMIT :limit
 """
 _RECENT_LATE = """
-SELECT message_id, delivered_ts FROM message_projects INDEXED BY message_projects_late
+SELECT delivery_seq, message_id, delivered_ts FROM message_projects INDEXED BY message_projects_late
 WHERE project_id = :project AND is_late = 1 AND delivered_ts > :since ORDER BY delivered_ts DESC, message_id DESC
 LIMIT :limit
 """
@@ -133,10 +137,10 @@ async def read_recent(store: LongReader, project_id: ProjectId, since: Micros, *
     async with store.long_read() as connection:
         key: dict[str, object] = {"project": project_id, "since": since, "limit": limit}
         rows = [*await connection.execute_fetchall(_RECENT, key), *await connection.execute_fetchall(_RECENT_LATE, key)]
-        came = sorted((delivered_ts, message_id) for message_id, delivered_ts in rows if delivered_ts > since)[-limit:]
+        came = sorted(tuple(row) for row in rows if row[2] > since)[-limit:]
         if not came:
             return None
-        key["ids"] = json.dumps([message_id for _, message_id in came])
+        key["ids"] = json.dumps([message_id for _, message_id, _ in came])
         letters = [_letter(row, project_id) for row in await connection.execute_fetchall(_CHOSEN, key)]
-    newest = Newest(message_id=MessageId(came[-1][1]), delivered_ts=Micros(came[-1][0]))
+    newest = Newest(message_id=MessageId(came[-1][1]), delivered_ts=Micros(came[-1][2]))
     return RecentMail(newest=newest, letters=letters)

@@ -63,6 +63,7 @@ class AgentRow(SQLModel, table=True):
         UniqueConstraint("project_id", "name_key"),
         CheckConstraint("kind IN ('agent', 'human', 'system')"),
         CheckConstraint("unread_count >= 0"),
+        CheckConstraint("open_unread_count >= 0"),
         Index("agents_name_key", "name_key", "project_id"),
         Index("agents_last_active", "project_id", text("last_active_ts DESC"), text("id DESC")),
     )
@@ -86,6 +87,7 @@ class AgentRow(SQLModel, table=True):
     retired_ts: int | None
     token_hash: bytes | None = Field(unique=True, sa_type=LargeBinary)
     unread_count: int = Field(sa_column_kwargs={"server_default": text("0")})
+    open_unread_count: int = Field(sa_column_kwargs={"server_default": text("0")})
 
 
 class MessageRow(SQLModel, table=True):
@@ -119,7 +121,7 @@ class MessageRow(SQLModel, table=True):
 class MessageProjectRow(SQLModel, table=True):
     __tablename__ = "message_projects"
     __table_args__: ClassVar[tuple[Any, ...]] = (
-        Index("message_projects_thread", "thread_id", "project_id", "message_id", **_where("thread_id IS NOT NULL")),
+        Index("message_projects_thread", "thread_id", "project_id", "delivery_seq", **_where("thread_id IS NOT NULL")),
         CheckConstraint("is_late IN (0, 1)"),
         Index("message_projects_late", "project_id", "delivered_ts", **_where("is_late = 1")),
         Index("message_projects_topic", "project_id", "topic", "message_id", **_where("topic IS NOT NULL")),
@@ -131,6 +133,7 @@ class MessageProjectRow(SQLModel, table=True):
     thread_id: str | None = Field(sa_type=Text)
     topic: str | None = Field(sa_type=_NO_CASE)
     is_late: int = Field(sa_column_kwargs={"server_default": text("0")})
+    delivery_seq: int = Field(sa_column_kwargs={"server_default": text("0")})
 
 
 class RecipientRow(SQLModel, table=True):
@@ -387,6 +390,7 @@ class OutboxRow(SQLModel, table=True):
     __tablename__ = "outbox"
     __table_args__: ClassVar[tuple[Any, ...]] = (
         CheckConstraint("step IN ('read', 'acknowledged')"),
+        CheckConstraint("is_blind IN (0, 1)"),
         Index("outbox_pending", "project_id", "seq", **_where("commit_id IS NULL")),
         Index("outbox_oldest", "seq", **_where("commit_id IS NULL")),
         Index("outbox_commit", "commit_id", **_where("commit_id IS NOT NULL")),
@@ -403,3 +407,4 @@ class OutboxRow(SQLModel, table=True):
     created_ts: int
     snapshot: str | None = Field(sa_type=Text)
     commit_id: int | None = Field(foreign_key="commits.id")
+    is_blind: int = Field(sa_column_kwargs={"server_default": text("0")})

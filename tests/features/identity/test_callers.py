@@ -36,6 +36,7 @@ def an_agent(number: int, name: str, *, retired: bool = False) -> Agent:
         status_ts=None,
         retired_ts=Micros(2) if retired else None,
         unread_count=0,
+        open_unread_count=0,
     )
 
 

@@ -41,8 +41,8 @@ async def desk(tmp_path: Path, clock: SetClock) -> AsyncIterator[Desk]:
         yield desk
 
 
-async def windows(desk: Desk, project: str = PROJECT) -> list[dict[str, Any]]:
-    listing = await desk.call("list_window_identities", project_key=project)
+async def windows(desk: Desk, project: str = PROJECT, by: Credentials = OPERATOR) -> list[dict[str, Any]]:
+    listing = await desk.call("list_window_identities", by=by, project_key=project)
     assert listing["count"] == len(listing["identities"])
     found: list[dict[str, Any]] = listing["identities"]
     return found
@@ -119,6 +119,19 @@ async def test_an_id_that_is_no_uuid_is_refused_where_it_counts(desk: Desk) -> N
     assert await windows(desk) == []
     assert desk.rows("SELECT count(*) FROM agents WHERE kind = 'agent'") == [(0,)]
     await desk.call("list_agents", by=from_window("window-1"), project_key=PROJECT)
+
+
+async def test_the_id_of_a_window_is_shown_to_who_shows_it_and_to_the_operator(desk: Desk) -> None:
+    red = await desk.register("RedStone", by=from_window(TWO))
+    await desk.register("BlueLake", by=from_window(ONE))
+
+    async def shown(by: Credentials) -> list[str | None]:
+        return sorted((one["window_uuid"] or "-") for one in await windows(desk, by=by))
+
+    assert await shown(NOBODY) == ["-", "-"]
+    assert await shown(with_token(red["registration_token"])) == ["-", "-"]
+    assert await shown(from_window(ONE.upper())) == sorted((ONE, "-"))
+    assert await shown(OPERATOR) == [ONE, TWO]
 
 
 async def test_the_list_shows_live_windows_last_used_first(desk: Desk, clock: SetClock) -> None:
@@ -208,7 +221,7 @@ async def test_the_name_of_another_live_window_is_a_clash(desk: Desk) -> None:
 
     with pytest.raises(Conflict) as refused:
         await rename(desk, "redstone")
-    assert refused.value.data["window_uuid"] == TWO
+    assert refused.value.data == {"parameter": "new_display_name", "display_name": "RedStone"}
     await expire(desk, TWO)
     assert (await rename(desk, "redstone"))["display_name"] == "redstone"
 
@@ -247,7 +260,7 @@ async def test_a_window_nobody_knows_is_not_found_with_the_live_ones(desk: Desk)
     for refused_call in (rename(desk, "Reviews"), expire(desk)):
         with pytest.raises(NotFound) as refused:
             await refused_call
-        assert refused.value.data["windows"] == [{"window_uuid": TWO, "display_name": "BlueLake"}]
+        assert refused.value.data == {"parameter": "window_uuid"}
 
 
 async def test_a_window_of_another_project_is_not_found_here(desk: Desk) -> None:

@@ -64,28 +64,41 @@ async def test_an_unknown_project_is_not_made(talk: TeamRoom) -> None:
     assert talk.everything() == before
 
 
-async def test_strict_a_newcomer_reads_the_thread_and_nobody_reads_in_anothers_name(strict_team: TeamRoom) -> None:
+async def test_strict_only_who_is_a_member_already_reads_the_thread(strict_team: TeamRoom) -> None:
     await strict_team.start("BlueLake")
     before = strict_team.everything()
 
-    error = await refused(strict_team.join("BlueLake"))
+    in_anothers_name = await refused(strict_team.join("BlueLake"))
+    newcomer = await refused(strict_team.join("GreenField"))
+    nameless = await refused(strict_team.join())
     after = strict_team.everything()
-    joined = await strict_team.join("GreenField")
+    await strict_team.start("GreenField")
+    arguments = {"project_key": APP, "thread_id": "plan-1", "program": "tests", "model": "none"}
+    joined = await strict_team.call("macro_prepare_thread", strict_team.proof("GreenField"), **arguments)
 
-    assert error.code == "AUTHENTICATION_REQUIRED"
+    assert {one.code for one in (in_anothers_name, newcomer, nameless)} == {"AUTHENTICATION_REQUIRED"}
     assert after == before
-    assert (joined["thread"]["total_messages"], joined["inbox"]) == (0, [])
+    assert joined["agent"]["name"] == "GreenField"
 
 
-async def test_strict_an_agent_of_another_project_joins_as_a_new_one(strict_team: TeamRoom) -> None:
-    await strict_team.start("BlueLake")
-    await strict_team.start("QuietFox", LIB)
+async def refuse_a_stranger(room: TeamRoom) -> None:
+    await room.start("BlueLake")
+    await room.start("QuietFox", LIB)
+    before = room.everything()
 
     arguments = {"project_key": APP, "thread_id": "plan-1", "program": "tests", "model": "none"}
-    joined = await strict_team.call("macro_prepare_thread", strict_team.proof("QuietFox", LIB), **arguments)
+    error = await refused(room.call("macro_prepare_thread", room.proof("QuietFox", LIB), **arguments))
 
-    assert joined["agent"]["name"] not in ("QuietFox", "BlueLake")
-    assert joined["inbox"] == []
+    assert error.code == "PERMISSION_DENIED"
+    assert room.everything() == before
+
+
+async def test_an_agent_of_another_project_is_told_nothing_and_not_registered(team: TeamRoom) -> None:
+    await refuse_a_stranger(team)
+
+
+async def test_strict_an_agent_of_another_project_is_told_nothing_and_not_registered(strict_team: TeamRoom) -> None:
+    await refuse_a_stranger(strict_team)
 
 
 async def test_a_name_that_nobody_may_have_is_refused_and_nothing_is_left(talk: TeamRoom) -> None:

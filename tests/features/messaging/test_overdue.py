@@ -205,6 +205,16 @@ async def test_a_lease_stands_for_an_overdue_message(room: Mailroom, *, exclusiv
     assert "Plan" not in lease.reason
 
 
+async def test_no_lease_tells_of_a_blind_copy_that_nobody_else_knows_of(room: Mailroom) -> None:
+    await ask_agents(room, room.red, kind=RecipientKind.BCC)
+    room.clock.step(TTL_S)
+
+    worker = await look(room, Escalation.FILE_RESERVATION)
+
+    assert room.store.read(lambda view: list(view.leases.each(room.app.id, LeaseKind.FILE))) == []
+    assert worker.figures().told == 1
+
+
 async def test_a_holder_that_is_not_there_leaves_the_log(room: Mailroom, caplog: pytest.LogCaptureFixture) -> None:
     message_id = await ask_agents(room, room.red)
     room.clock.step(TTL_S)

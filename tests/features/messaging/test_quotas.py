@@ -91,3 +91,15 @@ async def test_without_a_limit_an_inbox_takes_everything(tmp_path: Path) -> None
             await open_house.send(to=["QuietFox@" + LIB])
 
         assert len(await open_house.inbox("QuietFox", project_key=LIB)) == LIMIT + 1
+
+
+async def test_blind_copies_fill_no_inbox_for_open_mail(office: Office) -> None:
+    """Else whoever is refused would know that there are some."""
+    for _ in range(LIMIT):
+        await office.send(to=[], bcc=["RedStone"])
+
+    await office.send(subject="There is room")
+
+    with pytest.raises(QuotaExceeded):
+        await office.send(to=[], bcc=["RedStone"])
+    assert (await office.inbox("RedStone"))[0]["subject"] == "There is room"

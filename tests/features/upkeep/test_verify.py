@@ -246,3 +246,21 @@ def test_it_tells_how_far_it_is_with_messages_and_with_files(archived: Archived)
 
     assert messages[-1] == (1, 1)
     assert files[-1] == (9, 9)
+
+
+def test_receipts_for_blind_copies_are_found_where_they_lie_and_where_they_lay(tmp_path: Path) -> None:
+    with open_archive_room(tmp_path) as room:
+        project = room.add_project("/code/app")
+        blue, red = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
+        green = room.add_agent(project, "GreenField")
+        before, after = (room.send(blue, [red], bcc=[green]) for _ in range(2))
+        room.read(project, green, before, as_before=True)
+        room.read(project, red, after)
+        room.read(project, green, after)
+        room.archive()
+
+        told = sorted(str(path.relative_to(room.path(project))) for path in room.path(project).rglob("*.jsonl"))
+
+        assert [path.split("/")[0] for path in told] == ["agents", "receipts"]
+        assert told[0].startswith("agents/GreenField/receipts/")
+        assert room.verify().is_clean

@@ -21,6 +21,7 @@ from mcp_agent_mail.domain.archive_layout import (
     project_snapshot,
     receipt_line,
     receipt_snapshot,
+    receipts_of,
     receipts_path,
 )
 from mcp_agent_mail.domain.archive_leases import KIND_OF_EVENT, lease_file, lease_path, lease_snapshot
@@ -138,17 +139,21 @@ class ArtifactFiles:
                 progress(done, total)
 
     def _add_receipts(self) -> None:
-        """The lines of one commit are one file. Of an adopted project's commits and its own, those of both are open."""
-        open_files: dict[tuple[ProjectId, int], _ReceiptsFile] = {}
+        """The lines of one commit are one file, and one of each agent's for blind copies. Of an adopted project's
+        commits and its own, those of both are open.
+        """
+        open_files: dict[tuple[ProjectId, int, str | None], _ReceiptsFile] = {}
         for archived in self._artifacts.receipts():
-            key = (archived.project_id, archived.commit_id)
+            snapshot = receipt_snapshot(archived.receipt)
+            agent = receipts_of(snapshot)
+            key = (archived.project_id, archived.commit_id, agent)
             if key not in open_files:
                 for done in [done for done in open_files if open_files[done].last_seq < archived.seq]:
                     self._close(done[0], open_files.pop(done))
-                path = receipts_path(archived.seq, archived.created_ts)
+                path = receipts_path(archived.seq, archived.created_ts, agent)
                 open_files[key] = _ReceiptsFile(path=path, last_seq=archived.last_seq)
-            open_files[key].lines.append(receipt_line(receipt_snapshot(archived.receipt)))
-        for (project_id, _), receipts in open_files.items():
+            open_files[key].lines.append(receipt_line(snapshot))
+        for (project_id, *_), receipts in open_files.items():
             self._close(project_id, receipts)
 
     def _close(self, project_id: ProjectId, receipts: _ReceiptsFile) -> None:

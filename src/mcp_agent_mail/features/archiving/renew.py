@@ -157,9 +157,15 @@ def _snapshot(tx: Tx, project: Project, human: Agent, done: DoneEvent) -> Snapsh
     recipient = next(one for one in recipients if one.agent_id == done.agent_id)
     at = recipient.read_ts if step is ReceiptStep.READ else recipient.ack_ts
     assert at is not None, done
-    return receipt_snapshot(
-        Receipt(message_id=done.message_id, agent_id=recipient.agent_id, agent=recipient.name, step=step, at=at)
+    receipt = Receipt(
+        message_id=done.message_id,
+        agent_id=recipient.agent_id,
+        agent=recipient.name,
+        step=step,
+        at=at,
+        is_blind=done.is_blind,
     )
+    return receipt_snapshot(receipt)
 
 
 def _one_of_its_kind(tx: Tx, project: Project, done: DoneEvent) -> Snapshot:

@@ -11,13 +11,14 @@ from mcp_agent_mail.core.errors import AgentMailError, Unavailable
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import Caller, require_operator, require_to_read_mail
+from mcp_agent_mail.domain.caller import Caller, require_operator, require_proof
 from mcp_agent_mail.domain.guard_events import GuardEvent, NewGuardEvent, read_guard_event
 from mcp_agent_mail.domain.guard_matching import held_paths, places_of
 from mcp_agent_mail.domain.guarding import HeldPath, Holding
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.pattern_chars import fold
 from mcp_agent_mail.domain.patterns import Work
+from mcp_agent_mail.domain.reading import require_to_read
 from mcp_agent_mail.features.guarding.schemas import CheckAnswer, CheckRequest
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.database import Store
@@ -46,8 +47,9 @@ class GuardingService:
 
     async def check(self, caller: Caller, request: CheckRequest) -> CheckAnswer:
         """Which of the paths another agent holds now. Raises NotFound for an unknown project."""
-        require_to_read_mail(caller)
+        require_proof(caller, "Asking who holds files")
         project = self._store.read(lambda view: require_project(view, request.project))
+        require_to_read(caller, project)
         known, agent = self._agent(project.id, request)
         paths = list(request.paths.values())
         leases = await self._leases_near(_standing_against(project.id, known), paths)
@@ -80,7 +82,7 @@ class GuardingService:
 
     async def record(self, caller: Caller, values: Sequence[Json]) -> dict[str, int]:
         """Store what the guard reports: each event once, however often it is sent. Raises InvalidInput."""
-        require_to_read_mail(caller)
+        require_proof(caller, "Reporting")
         now = self._clock()
         return await self.store_events([read_guard_event(value, now) for value in values])
 

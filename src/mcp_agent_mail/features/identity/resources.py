@@ -17,15 +17,13 @@ from mcp_agent_mail.features.projects.tools import PROJECT_KEY
 def identity_resources(service: IdentityService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
     async def project(slug: Annotated[str, PROJECT_KEY]) -> Json:
         """A project, by slug or path, with its agents, last active first."""
-        current_caller()
-        return schemas.show_project_with_agents(service.list_(slug, limit=MAX_AGENTS))
+        return schemas.show_project_with_agents(service.list_(current_caller(), slug, limit=MAX_AGENTS))
 
     async def agents(
         project_key: Annotated[str, PROJECT_KEY], include_retired: Annotated[bool, Flag()] = False
     ) -> Json:
         """A project's agents with their unread mail, last active first."""
-        current_caller()
-        listing = service.list_(project_key, include_retired=include_retired, limit=MAX_AGENTS)
+        listing = service.list_(current_caller(), project_key, include_retired=include_retired, limit=MAX_AGENTS)
         return schemas.show_agents(listing, include_retired=include_retired)
 
     return [

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.events import ArchiveCommit
 from mcp_agent_mail.domain.projects import Project
@@ -27,8 +29,11 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """Last active first; `total` counts what a limit left out too."""
+    """Last active first; `total` counts what a limit left out too. `unread`: what the caller may know of each agent's
+    unread mail, None where that is nothing.
+    """
 
     project: Project
     agents: list[Agent]
     total: int
+    unread: Mapping[AgentId, int | None]

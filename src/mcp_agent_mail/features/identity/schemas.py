@@ -78,7 +78,7 @@ def show_known(known: Known) -> Wire:
 
 def show_peers(listing: Listing) -> Wire:
     agents = [
-        {**show_peer(agent), "unread_count": agent.unread_count, "retired_at": iso_or_none(agent.retired_ts)}
+        {**show_peer(agent), "unread_count": listing.unread[agent.id], "retired_at": iso_or_none(agent.retired_ts)}
         for agent in listing.agents
     ]
     return {"agents": agents, "total": listing.total}
@@ -86,7 +86,7 @@ def show_peers(listing: Listing) -> Wire:
 
 def show_agents(listing: Listing, *, include_retired: bool) -> Wire:
     """As the resource gives them; who may be retired says so."""
-    agents = [{**show_agent(agent), "unread_count": agent.unread_count} for agent in listing.agents]
+    agents = [{**show_agent(agent), "unread_count": listing.unread[agent.id]} for agent in listing.agents]
     if include_retired:
         for wire, agent in zip(agents, listing.agents, strict=True):
             wire["retired_at"] = iso_or_none(agent.retired_ts)

@@ -14,6 +14,7 @@ from mcp_agent_mail.domain.caller import Caller, ReservedIdentity, require_opera
 from mcp_agent_mail.domain.leases import EndedBy, Lease
 from mcp_agent_mail.domain.names import NameEnforcement, candidate_names
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.reading import Record, may_read
 from mcp_agent_mail.domain.windows import find_window_uuid, parse_window_uuid
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.callers import AuthRules, resolve_caller
@@ -106,18 +107,28 @@ class IdentityService:
         supplies = self.supplies()
         return await self._store.write(lambda tx: create_identity(tx, wanted, supplies))
 
-    def whois(self, project_key: str, agent_name: str, *, commit_limit: int) -> Known:
-        """Any agent, `Human` and `System` and retired ones too. `commit_limit` 0 leaves the commits out."""
+    def whois(self, caller: Caller, project_key: str, agent_name: str, *, commit_limit: int) -> Known:
+        """Any agent, `Human` and `System` and retired ones too. `commit_limit` 0 leaves the commits out, and so do
+        those who may not read the project's mail: they find whom to write to, and no more.
+        """
 
         def look(view: View) -> Known:
-            agent = require_agent(view, require_project(view, project_key), agent_name)
-            commits = view.agents.recent_commits(agent.id, commit_limit) if commit_limit else []
+            project = require_project(view, project_key)
+            agent = require_agent(view, project, agent_name)
+            shown = commit_limit if may_read(caller, project, Record.WORK) else 0
+            commits = view.agents.recent_commits(agent.id, shown) if shown else []
             return Known(agent=self._newest(agent), recent_commits=commits)
 
         return self._store.read(look)
 
     def list_(
-        self, project_key: str, *, include_retired: bool = False, active_within_s: int | None = None, limit: int
+        self,
+        caller: Caller,
+        project_key: str,
+        *,
+        include_retired: bool = False,
+        active_within_s: int | None = None,
+        limit: int,
     ) -> Listing:
         """The registered agents, less `Human` and `System`, who are in every project."""
         since = 0 if active_within_s is None else max(0, self._clock() - active_within_s * SECOND)
@@ -130,7 +141,8 @@ class IdentityService:
             total += sum(agent.last_active_ts < since for agent in unseen)
             agents = self._activity.laid_over([*stored, *unseen])
             agents.sort(key=lambda agent: (agent.last_active_ts, agent.id), reverse=True)
-            return Listing(project=project, agents=agents[:limit], total=total)
+            unread = {agent.id: _unread(caller, project, agent) for agent in agents[:limit]}
+            return Listing(project=project, agents=agents[:limit], total=total, unread=unread)
 
         return self._store.read(look)
 
@@ -219,6 +231,13 @@ class IdentityService:
             for agent in found
             if agent is not None and agent.kind is AgentKind.AGENT and (include_retired or not agent.is_retired)
         ]
+
+
+def _unread(caller: Caller, project: Project, agent: Agent) -> int | None:
+    """Its own count for itself; for others what is open to them all, so that a blind copy cannot be counted."""
+    if may_read(caller, project, Record.OWN, [agent.id]):
+        return agent.unread_count
+    return agent.open_unread_count if may_read(caller, project, Record.WORK) else None
 
 
 def _end_some(tx: Tx, caller: Caller, retired: Agent) -> list[Lease]:

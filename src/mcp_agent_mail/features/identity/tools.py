@@ -94,9 +94,8 @@ def _looking_tools(service: IdentityService, current_caller: Callable[[], Caller
         commit_limit: Annotated[int, Count(1, 50)] = 5,
     ) -> Json:
         """One agent: profile, presence and its latest commits in the mail archive."""
-        current_caller()
         limit = commit_limit if include_recent_commits else 0
-        return schemas.show_known(service.whois(project_key, agent_name, commit_limit=limit))
+        return schemas.show_known(service.whois(current_caller(), project_key, agent_name, commit_limit=limit))
 
     async def list_agents(
         project_key: Annotated[str, PROJECT_KEY],
@@ -107,9 +106,12 @@ def _looking_tools(service: IdentityService, current_caller: Callable[[], Caller
         """The agents you can write to, last active first, with status and unread_count. Human, the overseer, can be
         written to as well and is not listed.
         """
-        current_caller()
         listing = service.list_(
-            project_key, include_retired=include_retired, active_within_s=active_within_s, limit=limit
+            current_caller(),
+            project_key,
+            include_retired=include_retired,
+            active_within_s=active_within_s,
+            limit=limit,
         )
         return schemas.show_peers(listing)
 

@@ -16,7 +16,7 @@ def show_windows(listing: WindowListing) -> Wire:
     identities = [
         {
             "id": window.id,
-            "window_uuid": window.uuid,
+            "window_uuid": window.uuid if window.uuid in listing.own else None,
             "display_name": window.display_name,
             "created_ts": iso(window.created_ts),
             "last_active_ts": iso(window.last_active_ts),

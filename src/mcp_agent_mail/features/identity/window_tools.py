@@ -21,8 +21,7 @@ NAME = Text(max_length=1_000)
 def window_tools(service: WindowService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
     async def list_window_identities(project_key: Annotated[str, PROJECT_KEY]) -> Json:
         """The live windows of a project's clients: who registers from one without a name goes by its display_name."""
-        current_caller()
-        return schemas.show_windows(service.list_(project_key))
+        return schemas.show_windows(service.list_(current_caller(), project_key))
 
     async def rename_window(
         project_key: Annotated[str, PROJECT_KEY],

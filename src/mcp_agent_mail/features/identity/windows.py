@@ -5,15 +5,18 @@ When a window was last used is noted in memory with every call from it (`Activit
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.tools import current_credentials
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.caller import Caller, require_to_change_project
 from mcp_agent_mail.domain.names import require_fit
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.windows import DEFAULT_TTL, UnknownWindow, Window, WindowNameTaken
+from mcp_agent_mail.domain.reading import require_to_read
+from mcp_agent_mail.domain.windows import DEFAULT_TTL, UnknownWindow, Window, WindowNameTaken, find_window_uuid
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store
@@ -48,11 +51,12 @@ class Expired:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowListing:
-    """As it is at `at`; each lives for `ttl` after its last use."""
+    """As it is at `at`; each lives for `ttl` after its last use. The caller may see the ids of `own` alone."""
 
     windows: list[Window]
     at: Micros
     ttl: Micros
+    own: Collection[str]
 
 
 def find_live(view: View, project_id: ProjectId, use: WindowUse, now: Micros) -> Window | None:
@@ -83,17 +87,20 @@ class WindowService:
         self._clock = clock
         self._ttl = activity.window_ttl
 
-    def list_(self, project_key: str) -> WindowListing:
-        """The live ones, last used first."""
+    def list_(self, caller: Caller, project_key: str) -> WindowListing:
+        """The live ones, last used first. Whoever shows a window's id is its owner: nobody else is told it."""
         now = self._clock()
 
         def look(view: View) -> list[Window]:
             project = require_project(view, project_key)
+            require_to_read(caller, project)
             return view.windows.list_live(project.id, since=self._since(now), limit=MAX_WINDOWS)
 
         windows = self._activity.windows_laid_over(self._store.read(look))
         windows.sort(key=lambda window: (window.last_active_ts, window.id), reverse=True)
-        return WindowListing(windows=windows, at=now, ttl=self._ttl)
+        shown = find_window_uuid(current_credentials().window_id)
+        own = {window.uuid for window in windows if caller.is_operator or window.uuid == shown}
+        return WindowListing(windows=windows, at=now, ttl=self._ttl, own=own)
 
     async def rename(self, caller: Caller, project_key: str, uuid: str, name: str) -> Renamed:
         """The name under which the next one that registers from the window without a name comes. Agents keep theirs."""
@@ -103,7 +110,7 @@ class WindowService:
             now = tx.now()
             window = find_live(tx, project.id, WindowUse(uuid=uuid, ttl=self._ttl), now)
             if window is None:
-                raise self._unknown(tx, project, uuid, now)
+                raise _unknown(project, uuid)
             wanted = require_fit(name)
             if wanted == window.display_name:
                 return Renamed(window=window, old_name=wanted)
@@ -111,8 +118,8 @@ class WindowService:
             if taken is not None:
                 raise WindowNameTaken(
                     f"Another window of {project.human_key} is named {taken.display_name}.",
-                    hint="Choose another name, or call expire_window for that one.",
-                    data={"parameter": "new_display_name", "window_uuid": taken.uuid},
+                    hint="Choose another name.",
+                    data={"parameter": "new_display_name", "display_name": taken.display_name},
                 )
             return Renamed(window=tx.windows.rename(window.id, wanted), old_name=window.display_name)
 
@@ -128,7 +135,7 @@ class WindowService:
             now = tx.now()
             window = tx.windows.find(project.id, uuid)
             if window is None:
-                raise self._unknown(tx, project, uuid, now)
+                raise _unknown(project, uuid)
             ended = tx.windows.expire(window.id, now) if window.is_live(now, self._ttl) else window
             return Expired(window=ended, at=ended.ends(self._ttl))
 
@@ -143,16 +150,10 @@ class WindowService:
         require_to_change_project(caller, project.id)
         return project
 
-    def _unknown(self, view: View, project: Project, uuid: str, now: Micros) -> UnknownWindow:
-        live = view.windows.list_live(project.id, since=self._since(now), limit=_SUGGESTED)
-        return UnknownWindow(
-            f"No live window of {project.human_key} has the id {uuid}.",
-            hint="list_window_identities shows those that live; registering from the window begins it anew.",
-            data={
-                "parameter": "window_uuid",
-                "windows": [{"window_uuid": one.uuid, "display_name": one.display_name} for one in live],
-            },
-        )
 
-
-_SUGGESTED = 5
+def _unknown(project: Project, uuid: str) -> UnknownWindow:
+    return UnknownWindow(
+        f"No live window of {project.human_key} has the id {uuid}.",
+        hint="list_window_identities shows those that live; registering from the window begins it anew.",
+        data={"parameter": "window_uuid"},
+    )

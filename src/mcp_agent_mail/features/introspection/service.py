@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
-from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import ToolSpec
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import Caller, require_to_read_mail
+from mcp_agent_mail.domain.caller import Caller, require_proof
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.reading import Record, may_read, require_to_read
 from mcp_agent_mail.features.introspection.guidance import capability
 from mcp_agent_mail.features.introspection.locks import KnownLock, LockState, look_at
 from mcp_agent_mail.features.introspection.recording import Recording
@@ -22,24 +22,16 @@ FindProject = Callable[[str], Project | None]
 FindAgent = Callable[[str, str | None], tuple[Agent, Project]]
 """By name, and the project's key when it is given; raises when there is none or there are several."""
 
-MayRead = Callable[[Caller, Project], None]
-"""Raises unless the caller may read the project's mail."""
+OWN_CALLS = frozenset({"mark_message_read", "acknowledge_message"})
+"""Shown to the agent itself: to others they would count mail that nobody else knows of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rights:
-    """What the slices above know of names and rights."""
+class Directory:
+    """What the slices above know of names."""
 
     find_project: FindProject
     find_agent: FindAgent
-    require_to_read: MayRead
-
-    def may_read(self, caller: Caller, project: Project) -> bool:
-        try:
-            self.require_to_read(caller, project)
-        except AgentMailError:
-            return False
-        return True
 
 
 class IntrospectionService:
@@ -50,14 +42,14 @@ class IntrospectionService:
         recording: Recording,
         *,
         tools: Sequence[ToolSpec],
-        rights: Rights,
+        directory: Directory,
         locks: Sequence[KnownLock],
         clock: Clock,
     ) -> None:
         self.recording = recording
         self.clock = clock
         self._tools = [spec for spec in tools if not spec.operator_only]
-        self._rights = rights
+        self._directory = directory
         self._locks = locks
 
     def tools(self) -> list[ToolSpec]:
@@ -69,8 +61,8 @@ class IntrospectionService:
 
     def capabilities(self, caller: Caller, agent: str, project: str | None) -> tuple[Project, Agent, list[str]]:
         """What the agent may do here: a retired one reads."""
-        found_agent, found_project = self._rights.find_agent(agent, project)
-        self._rights.require_to_read(caller, found_project)
+        found_agent, found_project = self._directory.find_agent(agent, project)
+        require_to_read(caller, found_project)
         able = {
             capability(spec)
             for spec in self.tools()
@@ -81,10 +73,10 @@ class IntrospectionService:
     def recent(
         self, caller: Caller, window_s: int, *, agent: str | None, project: str | None
     ) -> list[tuple[RecentCall, Project | None]]:
-        """Calls of the last `window_s` seconds, newest first, at most 1,000, of projects the caller may read."""
-        require_to_read_mail(caller)
+        """Calls of the last `window_s` seconds, newest first, at most 1,000, that the caller may know of."""
+        require_proof(caller, "Looking at calls")
         since = Micros(self.clock() - window_s * SECOND)
-        wanted = None if project is None else self._rights.find_project(project)
+        wanted = None if project is None else self._directory.find_project(project)
         named = agent.strip().lower() if agent is not None else None
         projects: dict[str, Project | None] = {}
         chosen: list[tuple[RecentCall, Project | None]] = []
@@ -92,15 +84,25 @@ class IntrospectionService:
             found = self._project_of(call, projects)
             of_agent = named is None or (call.agent or "").lower() == named
             of_project = project is None or (found is not None and wanted is not None and found.id == wanted.id)
-            if of_agent and of_project and (found is None or self._rights.may_read(caller, found)):
+            if of_agent and of_project and self._may_know(caller, call, found):
                 chosen.append((call, found))
                 if len(chosen) == MAX_ENTRIES:
                     break
         return chosen
 
+    def _may_know(self, caller: Caller, call: RecentCall, project: Project | None) -> bool:
+        """A call that names an agent of nobody knows which project may be of any."""
+        if project is None:
+            return call.agent is None or caller.is_operator
+        if call.tool not in OWN_CALLS:
+            return may_read(caller, project, Record.WORK)
+        is_its_own = caller.agent_name is not None and caller.agent_name.lower() == (call.agent or "").strip().lower()
+        owners = (caller.agent_id,) if is_its_own and caller.agent_id and caller.project_id == project.id else ()
+        return may_read(caller, project, Record.OWN, owners)
+
     def _project_of(self, call: RecentCall, known: dict[str, Project | None]) -> Project | None:
         if call.project is None:
             return None
         if call.project not in known:
-            known[call.project] = self._rights.find_project(call.project)
+            known[call.project] = self._directory.find_project(call.project)
         return known[call.project]

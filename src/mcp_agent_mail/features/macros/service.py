@@ -79,10 +79,10 @@ class MacroService:
             begun = await self._begin(caller, request, wish)
         project, agent = begun.project, begun.registered.agent
         self._acted(caller, agent)
-        peers = self._parts.identity.list_(project.human_key, limit=MAX_PEERS + 1).agents
+        peers = self._parts.identity.list_(caller, project.human_key, limit=MAX_PEERS + 1).agents
         return Started(
             project=project,
-            registered=self._newest(project, begun.registered),
+            registered=self._newest(caller, project, begun.registered),
             reserved=self._with_stale(begun.decided),
             inbox=self._inbox(caller, project, begun.registered, request.inbox_limit),
             peers=[peer for peer in peers if peer.id != agent.id][:MAX_PEERS],
@@ -113,17 +113,19 @@ class MacroService:
         )
 
     async def prepare_thread(self, caller: Caller, request: JoinRequest) -> Joined:
-        """What a thread says, for whoever joins it. All that may fail comes before the one write."""
-        project, known = self._store.read(lambda view: who_joins(view, caller, request))
-        reader = acting_as(caller, project) if known is None else caller
+        """What a thread says, for whoever joins it. All that may fail comes before the one write.
+
+        It is read with the caller's own rights: who has to be a member to read has to be one before.
+        """
+        project, _ = self._store.read(lambda view: who_joins(view, caller, request))
         (thread,) = await self._parts.summaries.summarize_threads(
-            reader, project.human_key, [request.thread_id], request.wishes, per_thread_limit=MESSAGES_OF_THREAD
+            caller, project.human_key, [request.thread_id], request.wishes, per_thread_limit=MESSAGES_OF_THREAD
         )
         registered = await self._join(caller, request)
         self._acted(caller, registered.agent)
         return Joined(
             project=project,
-            registered=self._newest(project, registered),
+            registered=self._newest(caller, project, registered),
             thread=thread,
             inbox=self._inbox(
                 caller, project, registered, request.inbox_limit, with_bodies=request.include_inbox_bodies
@@ -190,8 +192,8 @@ class MacroService:
         if not caller.is_operator:
             self._parts.identity.touch(agent)
 
-    def _newest(self, project: Project, registered: Registered) -> Registered:
-        known = self._parts.identity.whois(project.human_key, registered.agent.name, commit_limit=0)
+    def _newest(self, caller: Caller, project: Project, registered: Registered) -> Registered:
+        known = self._parts.identity.whois(caller, project.human_key, registered.agent.name, commit_limit=0)
         return replace(registered, agent=known.agent)
 
     def _with_stale(self, decided: Decided | None) -> Reserved:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.domain.caller import Caller
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.messaging.visibility import require_to_read_project
+from mcp_agent_mail.domain.reading import require_to_read
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.view import View
@@ -80,7 +80,7 @@ def _threads(view: View, caller: Caller, begins: str, project_key: str | None) -
     project = _project(view, caller, project_key)
     if project is None:
         return NOTHING
-    require_to_read_project(caller, project)
+    require_to_read(caller, project)
     return _some(thread for thread in view.messages.recent_threads(project.id) if thread.lower().startswith(begins))
 
 

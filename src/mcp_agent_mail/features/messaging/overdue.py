@@ -153,9 +153,9 @@ def _tell(tx: Tx, message_id: MessageId, rules: OverdueRules, until: Micros, now
     assert message is not None, message_id
     project = tx.projects.find(message.project_id)
     assert project is not None, message
-    count, has_blind = tx.overdue.count_silent(message_id, until)
+    count, blind = tx.overdue.count_silent(message_id, until)
     silent = tx.overdue.silent(message_id, until, NAMES_SHOWN)
-    late = Late(message=message, silent=silent, count=count, has_blind=has_blind)
+    late = Late(message=message, silent=silent, count=count, blind=blind)
     sender = tx.agents.find(message.sender_id)
     assert sender is not None, message
     if _can_be_told(project, sender):
@@ -180,7 +180,9 @@ def _escalate(
         now = tx.now()
         post_system_mail(tx, project, [human], overseer_notice(late, now), now)
     elif rules.escalation is Escalation.FILE_RESERVATION:
-        problem = _claim(tx, project, late.message, rules.claim)
+        # A lease that all see would tell of a blind copy that nobody knows of.
+        is_open = late.count > late.blind and not late.message.is_private
+        problem = _claim(tx, project, late.message, rules.claim) if is_open else "it is not for everyone to know of"
         if problem is not None:
             return Escalation.LOG, problem
     return rules.escalation, None

@@ -23,7 +23,7 @@ class Late:
     message: Message
     silent: Sequence[Silent]
     count: int
-    has_blind: bool
+    blind: int
 
 
 def sender_notice(late: Late, now: Micros) -> Notice:
@@ -52,7 +52,7 @@ def _notice(late: Late, body: list[str], importance: Importance = Importance.NOR
         body_md="\n".join(body),
         importance=importance,
         thread_id=message.thread_id,
-        is_private=message.is_private or late.has_blind,
+        is_private=message.is_private or late.blind > 0,
     )
 
 

@@ -1,4 +1,4 @@
-"""How much unread mail an inbox may hold. Off unless the operator sets a limit.
+"""How much unread mail an inbox may hold, of open mail and of blind copies each. Off unless the operator sets a limit.
 
 The counter that is asked for is kept in the unit of work that delivers, so no burst slips past it. What a recipient
 lets in itself (held mail that it approves), what asks for its consent, and mail from `System` always arrive.
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from mcp_agent_mail.core.errors import QuotaExceeded, listed
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.messages import NewRecipient
+from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.messaging.recipients import Skipped
 
@@ -42,7 +42,11 @@ def skip_full(home: Project, chosen: dict[AgentId, NewRecipient], limit: int) ->
 
 
 def _is_full(one: NewRecipient, limit: int) -> bool:
-    return 0 < limit <= one.agent.unread_count and one.held_code is None
+    """Open mail and the rest are counted apart, or a full inbox would tell of blind copies."""
+    unread = one.agent.open_unread_count
+    if one.kind is RecipientKind.BCC:
+        unread = max(unread, one.agent.unread_count - unread)
+    return 0 < limit <= unread and one.held_code is None
 
 
 def _shown(one: NewRecipient, home: Project) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import Caller, CallerKind, require_to_read_mail
+from mcp_agent_mail.domain.caller import Caller, CallerKind, require_proof
 from mcp_agent_mail.domain.messages import (
     Addressee,
     InboxEntry,
@@ -19,6 +20,7 @@ from mcp_agent_mail.domain.messages import (
     bodies_that_fit,
 )
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.reading import require_to_read
 from mcp_agent_mail.domain.threads import UnknownThread, root_of_thread
 from mcp_agent_mail.features.messaging.requests import InboxRequest, OutboxRequest, ThreadRequest, TopicRequest
 from mcp_agent_mail.features.messaging.visibility import (
@@ -27,11 +29,11 @@ from mcp_agent_mail.features.messaging.visibility import (
     is_visible_from,
     open_inbox,
     open_outbox,
-    require_to_read_project,
     unknown_message,
 )
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.inboxes import InboxPage, Waiting
+from mcp_agent_mail.store.messages import BEGINNING, Place
 from mcp_agent_mail.store.view import View
 
 Bodies = dict[MessageId, str]
@@ -39,7 +41,7 @@ Bodies = dict[MessageId, str]
 
 
 class UnknownCursor(NotFound):
-    """`after_id` is no message of this inbox."""
+    """`after_id` is no message of what is followed."""
 
 
 class AmbiguousThread(AmbiguousAgent):
@@ -172,24 +174,27 @@ def read_outbox(view: View, caller: Caller, request: OutboxRequest) -> OutboxLis
 
 def read_topic(view: View, caller: Caller, request: TopicRequest) -> MailListing:
     project = require_project(view, request.project_key)
-    require_to_read_project(caller, project)
+    require_to_read(caller, project)
     heads = view.messages.list_topic(project.id, request.topic, since=request.since, limit=request.limit)
     bodies = load_bodies(view, heads) if request.include_bodies else None
     return MailListing(project=project, heads=heads, bodies=bodies)
 
 
 def read_thread(view: View, caller: Caller, request: ThreadRequest) -> ThreadPage:
-    """Oldest first. A thread started by a reply begins with the message that was answered."""
-    require_to_read_mail(caller)
+    """In the order in which the project's agents could first read it, which for mail that was held is its approval: so
+    whoever follows by `after_id` misses nothing. A thread started by a reply has the message that was answered too.
+    """
+    require_proof(caller, "Reading mail")
     project = _project_of_thread(view, caller, request)
-    require_to_read_project(caller, project)
+    require_to_read(caller, project)
     root = _root(view, project.id, request.thread_id)
     total = view.messages.count_thread(project.id, request.thread_id) + (root is not None)
     if total == 0:
         raise _unknown_thread(request.thread_id)
-    heads = view.messages.list_thread(project.id, request.thread_id, after_id=request.after_id, limit=request.limit + 1)
-    if root is not None and root.id > request.after_id:
-        heads = [root, *heads]
+    after = _place(view, project, request.after_id)
+    heads = view.messages.list_thread(project.id, request.thread_id, after=after, limit=request.limit + 1)
+    if root is not None:
+        heads = _with_root(view, project, root, heads, after)
     page = heads[: request.limit]
     bodies = load_bodies(view, page) if request.include_bodies else None
     return ThreadPage(
@@ -198,6 +203,34 @@ def read_thread(view: View, caller: Caller, request: ThreadRequest) -> ThreadPag
         total=total,
         next_after_id=page[-1].id if len(heads) > len(page) else None,
     )
+
+
+def _place(view: View, project: Project, after_id: int) -> Place:
+    if after_id == 0:
+        return BEGINNING
+    place = view.messages.place(project.id, MessageId(after_id))
+    if place is None:
+        raise UnknownCursor(
+            f"after_id {after_id} is no message of this project's mail.",
+            hint="Send the id of the last message you got of this thread, or 0 for all of it from the beginning.",
+            data={"parameter": "after_id", "after_id": after_id},
+        )
+    return place
+
+
+def _with_root(
+    view: View, project: Project, root: MessageHead, heads: Sequence[MessageHead], after: Place
+) -> list[MessageHead]:
+    """The root at its own place, which is not the first where it was held longer than an answer to it."""
+
+    def place_of(head: MessageHead) -> Place:
+        return view.messages.place(project.id, head.id) or BEGINNING
+
+    place = place_of(root)
+    if place <= after:
+        return list(heads)
+    before = bisect(heads, place, key=place_of)
+    return [*heads[:before], root, *heads[before:]]
 
 
 def _root(view: View, project_id: ProjectId, thread_id: str) -> MessageHead | None:
@@ -242,7 +275,7 @@ def _unknown_thread(thread_id: str) -> UnknownThread:
 
 def read_message(view: View, caller: Caller, message_id: MessageId, project_key: str | None) -> SeenMessage:
     """Seen from the project named, else from the caller's own, else from the sender's."""
-    require_to_read_mail(caller)
+    require_proof(caller, "Reading mail")
     message = view.messages.find(message_id)
     if message is None:
         raise unknown_message(message_id)

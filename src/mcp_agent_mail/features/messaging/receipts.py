@@ -9,6 +9,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.archive_layout import receipt_snapshot
 from mcp_agent_mail.domain.caller import Caller, require_to_act
 from mcp_agent_mail.domain.events import EventKind, NewEvent
+from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.messaging.requests import ReceiptRequest
@@ -40,7 +41,14 @@ def mark(tx: Tx, caller: Caller, request: ReceiptRequest) -> Marked:
     make_true = tx.inboxes.mark_read if request.step is ReceiptStep.READ else tx.inboxes.acknowledge
     state = make_true(agent.id, request.message_id, now)
     if state is not None and state.changed:
-        receipt = Receipt(message_id=request.message_id, agent_id=agent.id, agent=agent.name, step=request.step, at=now)
+        receipt = Receipt(
+            message_id=request.message_id,
+            agent_id=agent.id,
+            agent=agent.name,
+            step=request.step,
+            at=now,
+            is_blind=state.kind is RecipientKind.BCC,
+        )
         event = NewEvent(
             project_id=project.id,
             kind=EventKind.RECEIPT,

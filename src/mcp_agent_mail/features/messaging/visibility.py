@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied
+from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import Caller, require_to_act, require_to_read_mail
+from mcp_agent_mail.domain.caller import Caller, require_to_act
 from mcp_agent_mail.domain.messages import Message
 from mcp_agent_mail.domain.names import UnknownAgent
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.reading import Record, may_read, require_to_read
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.view import View
@@ -27,10 +28,6 @@ class UnknownMessage(NotFound):
 
 class AmbiguousAgent(InvalidInput):
     """Several projects have an agent of this name, and none was named."""
-
-
-class ForeignProject(PermissionDenied):
-    """The token given proves an agent of another project."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,27 +65,15 @@ def find_mailbox(view: View, agent_name: str, project_key: str | None) -> tuple[
 def open_inbox(view: View, caller: Caller, agent_name: str, project_key: str | None) -> Mailbox:
     """One's own inbox (the operator: anyone's): it shows blind copies, so it is read by acting as the agent."""
     agent, project = find_mailbox(view, agent_name, project_key)
-    if caller.is_operator:
-        return Mailbox(agent=agent, project=project, proven=True)
-    return Mailbox(agent=agent, project=project, proven=require_to_act(caller, agent))
+    proven = may_read(caller, project, Record.OWN, [agent.id]) or require_to_act(caller, agent)
+    return Mailbox(agent=agent, project=project, proven=proven)
 
 
 def open_outbox(view: View, caller: Caller, agent_name: str, project_key: str | None) -> Mailbox:
     """What an agent sent is project mail; `proven` tells whether blind recipients may be shown."""
     agent, project = find_mailbox(view, agent_name, project_key)
-    require_to_read_project(caller, project)
-    return Mailbox(agent=agent, project=project, proven=caller.is_operator or caller.agent_id == agent.id)
-
-
-def require_to_read_project(caller: Caller, project: Project) -> None:
-    """May the caller read the mail of the whole project?"""
-    require_to_read_mail(caller)
-    if not caller.is_at_home_in(project.id):
-        raise ForeignProject(
-            f"{caller.agent_name} belongs to another project than {project.human_key}.",
-            hint="Read one message you take part in with resource://message/{id}, or your own project's mail.",
-            data={"project": project.human_key},
-        )
+    require_to_read(caller, project)
+    return Mailbox(agent=agent, project=project, proven=may_read(caller, project, Record.OWN, [agent.id]))
 
 
 def require_message(view: View, message_id: MessageId, reader: Agent) -> Message:
@@ -105,11 +90,10 @@ def is_visible_to(view: View, message: Message, reader: Agent) -> bool:
 
 def is_visible_from(view: View, caller: Caller, message: Message, project: Project) -> bool:
     """The same for a caller who looks at `project` and may have proved to be an agent."""
-    if caller.is_operator:
-        return True
-    if caller.agent_id is not None and is_party(view, message, caller.agent_id):
-        return True
-    return caller.is_at_home_in(project.id) and view.messages.is_open_to(message.id, project.id)
+    reader = caller.agent_id
+    parties = () if reader is None or not is_party(view, message, reader) else (reader,)
+    record = Record.WORK if view.messages.is_open_to(message.id, project.id) else Record.OWN
+    return may_read(caller, project, record, parties)
 
 
 def is_party(view: View, message: Message, agent_id: AgentId) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from mcp_agent_mail.core.errors import PermissionDenied, suggest_call
-from mcp_agent_mail.domain.caller import Caller, CallerKind, require_to_read_mail
+from mcp_agent_mail.domain.caller import Caller, require_proof
 from mcp_agent_mail.domain.names import did_you_mean, nearest
 from mcp_agent_mail.domain.products import Product, UnknownProduct, uid_of
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.reading import Record, may_read
 from mcp_agent_mail.store.view import View
 
 _CANDIDATES = 100
@@ -51,13 +52,14 @@ def open_product(view: View, caller: Caller, key: str) -> tuple[Product, list[Pr
     """The product and those of its projects that are not archived, for whom may read their mail: agents of its projects
     and the operator; where names are taken at their word, whoever proves no other name.
     """
-    require_to_read_mail(caller)
+    require_proof(caller, "Reading mail")
     product = require_product(view, key)
     projects = projects_of(view, product)
-    if caller.kind is CallerKind.AGENT and caller.project_id not in {project.id for project in projects}:
+    readable = [project for project in projects if may_read(caller, project, Record.WORK)]
+    if caller.agent_id is not None and caller.project_id not in {project.id for project in readable}:
         raise ForeignProduct(
             f"{caller.agent_name} belongs to no project of the product {product.name}.",
             hint="products_link makes a project part of a product.",
             data={"product": product.name, "projects": [project.human_key for project in projects]},
         )
-    return product, [project for project in projects if not project.is_archived]
+    return product, [project for project in readable if not project.is_archived]

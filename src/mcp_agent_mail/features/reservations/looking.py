@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.reservations import PathConflict, Waiting, Wanted
-from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.view import View
 
 
@@ -35,10 +35,9 @@ def look_ahead(
 
 
 def list_leases(
-    view: View, project_key: str, now: Micros, *, active_only: bool, limit: int, after_id: int
+    view: View, project_id: ProjectId, now: Micros, *, active_only: bool, limit: int, after_id: int
 ) -> list[Lease]:
     """Oldest first."""
-    project = require_project(view, project_key)
     if active_only:
-        return view.leases.live(project.id, LeaseKind.FILE, now, after_id=after_id, limit=limit)
-    return view.leases.list_(project.id, LeaseKind.FILE, after_id=after_id, limit=limit)
+        return view.leases.live(project_id, LeaseKind.FILE, now, after_id=after_id, limit=limit)
+    return view.leases.list_(project_id, LeaseKind.FILE, after_id=after_id, limit=limit)

@@ -24,8 +24,7 @@ def reservation_resources(service: ReservationService, current_caller: Callable[
         """A project's file reservations, oldest first, with what is known of their holders' work. active_only=false
         shows ended ones too.
         """
-        current_caller()
-        found = service.list_(slug, active_only=active_only, limit=limit, after_id=after_id or 0)
+        found = service.list_(current_caller(), slug, active_only=active_only, limit=limit, after_id=after_id or 0)
         return [show_assessed(one) for one in found]
 
     return [

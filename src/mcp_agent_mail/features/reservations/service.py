@@ -9,7 +9,9 @@ from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.reading import require_to_read
 from mcp_agent_mail.domain.reservations import PathConflict, Patterns
+from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.features.reservations import releasing
 from mcp_agent_mail.features.reservations.conflicts import Asking, TooMuchHere, find_holders
 from mcp_agent_mail.features.reservations.deciding import require_holder
@@ -95,12 +97,16 @@ class ReservationService:
         waited_for = self._reserver.waited_for(asking, wanted)
         return look_ahead(wanted, found, waited_for)
 
-    def list_(self, project_key: str, *, active_only: bool, limit: int, after_id: int) -> list[Assessment]:
+    def list_(
+        self, caller: Caller, project_key: str, *, active_only: bool, limit: int, after_id: int
+    ) -> list[Assessment]:
         """Oldest first, each with what is known of its holder's work."""
         now = self._clock()
 
         def look(view: View) -> list[Assessment]:
-            leases = list_leases(view, project_key, now, active_only=active_only, limit=limit, after_id=after_id)
+            project = require_project(view, project_key)
+            require_to_read(caller, project)
+            leases = list_leases(view, project.id, now, active_only=active_only, limit=limit, after_id=after_id)
             return self._staleness.assess(view, leases, now)
 
         return self._store.read(look)

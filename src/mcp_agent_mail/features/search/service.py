@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.addresses import parse_address
-from mcp_agent_mail.domain.caller import Caller, require_to_read_mail
+from mcp_agent_mail.domain.caller import Caller, require_proof
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.reading import Record, may_read
 from mcp_agent_mail.domain.search import Filters, Order, Reader, read_query
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.projects.lookup import require_project
@@ -43,7 +44,7 @@ class SearchService:
 
         Who is proven to belong to another project, linked by no product, finds only what it takes part in.
         """
-        require_to_read_mail(caller)
+        require_proof(caller, "Reading mail")
         project, filters = self._store.read(lambda view: _resolve(view, caller, request))
         query = read_query(request.query)
         if query is None:
@@ -51,7 +52,7 @@ class SearchService:
         reader = Reader(
             project_id=project.id,
             agent_id=caller.agent_id,
-            whole_project=caller.is_at_home_in(project.id),
+            whole_project=may_read(caller, project, Record.WORK),
         )
         hits = await search(self._store, query, reader, filters, order=request.order, limit=request.limit)
         return Found(project=project, hits=hits)
@@ -64,7 +65,7 @@ def _resolve(view: View, caller: Caller, request: SearchRequest) -> tuple[Projec
         participant_id = require_agent(view, project, request.agent_name).id
     return project, Filters(
         participant_id=participant_id,
-        with_blind=caller.is_operator or (participant_id is not None and caller.agent_id == participant_id),
+        with_blind=may_read(caller, project, Record.OWN, () if participant_id is None else (participant_id,)),
         sender_id=None if request.from_agent is None else _sender_id(view, project, request.from_agent),
         importance=request.importance,
         thread_id=request.thread_id,

@@ -11,8 +11,8 @@ from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.domain.caller import Caller
 from mcp_agent_mail.domain.digests import Digest, NewDigest, span_of
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.reading import require_to_read
 from mcp_agent_mail.domain.summaries import Letter, ThreadMail, ThreadSummary, examples_of, summarize
-from mcp_agent_mail.features.messaging.visibility import require_to_read_project
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.features.summaries.refining import Refiner
 from mcp_agent_mail.features.summaries.results import SummarizedMail, SummarizedThread
@@ -123,7 +123,7 @@ class SummaryService:
 
 def _readable(view: View, caller: Caller, project_key: str) -> Project:
     project = require_project(view, project_key)
-    require_to_read_project(caller, project)
+    require_to_read(caller, project)
     return project
 
 

@@ -1,0 +1,82 @@
+"""Who may read what of a project. Decided here alone, for every tool, resource, completion and door of the server.
+
+docs/reference/who-reads-what.md shows what follows; a test reads everything there is as everybody, and compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from enum import StrEnum
+
+from mcp_agent_mail.core.errors import AgentMailError, PermissionDenied
+from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.domain.caller import AgentAuth, Caller, CallerKind, TokenMissing
+from mcp_agent_mail.domain.projects import Project
+
+
+class Record(StrEnum):
+    """What is kept of a project, by who may read it.
+
+    `directory`: that it exists, and its agents with their profiles and presence: whoever comes must find them.
+    `work`: what its agents do, each other's to know: mail that was delivered, summaries and commits of it, leases,
+    windows by name, calls, counts of open mail. `own`: what one agent, or the parties to a message, have for
+    themselves: blind copies and who got them, held and private mail, window ids, the count of all that is unread.
+    """
+
+    DIRECTORY = "directory"
+    WORK = "work"
+    OWN = "own"
+
+
+class ForeignProject(PermissionDenied):
+    """The token given proves an agent of another project."""
+
+
+class SomebodyElses(PermissionDenied):
+    """It is for others alone."""
+
+
+def refusal(
+    caller: Caller, project: Project, record: Record, owners: Collection[AgentId] = ()
+) -> AgentMailError | None:
+    """Why `caller` may not read this record of `project`; None when it may. `owners` are those whose own it is.
+
+    Nobody is an owner by its word: an inbox is opened by acting as its agent (`domain.caller.require_to_act`).
+    """
+    if caller.is_operator or record is Record.DIRECTORY:
+        return None
+    if caller.agent_id is not None and caller.agent_id in owners:
+        return None
+    if caller.auth is AgentAuth.STRICT and not caller.is_verified:
+        return TokenMissing(
+            "Reading mail needs an agent's token (AGENT_AUTH=strict).",
+            hint="Send your registration_token as Authorization: Bearer or as header X-Agent-Token. "
+            "Without one, register first: macro_start_session or register_agent.",
+        )
+    if not _is_at_home(caller, project):
+        return ForeignProject(
+            f"{caller.agent_name} belongs to another project than {project.human_key}.",
+            hint="Read one message you take part in with resource://message/{id}, or your own project's mail.",
+            data={"project": project.human_key},
+        )
+    if record is Record.OWN:
+        return SomebodyElses("This is for those alone whose it is.", hint="Send the token of the agent whose it is.")
+    return None
+
+
+def may_read(caller: Caller, project: Project, record: Record, owners: Collection[AgentId] = ()) -> bool:
+    return refusal(caller, project, record, owners) is None
+
+
+def require_to_read(
+    caller: Caller, project: Project, record: Record = Record.WORK, owners: Collection[AgentId] = ()
+) -> None:
+    refused = refusal(caller, project, record, owners)
+    if refused is not None:
+        raise refused
+
+
+def _is_at_home(caller: Caller, project: Project) -> bool:
+    """Is it the caller's project, or linked to it? Who is not proven to belong elsewhere is at home anywhere."""
+    is_elsewhere = caller.kind is CallerKind.AGENT and caller.project_id != project.id
+    return not is_elsewhere or project.id in caller.linked_projects

@@ -1,0 +1,167 @@
+"""A server with a secret in every kind of record, and somebody of every kind to ask for them.
+
+Each secret is a word of its own that nobody who asks sends: the words that stand in an answer are what was read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.served import Connection, Json, Served
+
+APP, LIB, SPARE = "/code/reading-app", "/code/reading-lib", "/code/reading-spare"
+THREAD, TOPIC, PRODUCT = "T-reading", "reading", "reading-product"
+BLIND = "GreenField"
+WINDOW = "7e0a0f52-58a6-4c8e-9a0a-5d1b6f2a7c99"
+
+SECRETS = {
+    "profile": "zqprofile",
+    "mail": "zqopen",
+    "blind copy": "zqblind",
+    "mail to both projects": "zqcross",
+    "blind copy to elsewhere": "zqelsewhere",
+    "held mail": "zqheld",
+    "contact request": "zqreason",
+    "lease": "zqlease",
+    "slot": "zqslot",
+    "guard event": "zqguard",
+    "window id": WINDOW,
+    "window name": "zqwindow",
+    "blind recipient's name": '"bcc":["GreenField"]',
+}
+"""What there is to read. The last is the shape of an answer, not a word."""
+
+CALLERS = ("anonymous", "stranger", "member", "blind recipient", "operator")
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    server: Served
+    tokens: dict[str, str]
+    ids: dict[str, int]
+
+    def connect(self, caller: str) -> Connection:
+        if caller == "anonymous":
+            return self.server.connect()
+        if caller == "operator":
+            token = (self.server.root / "operator.token").read_text().strip()
+            return self.server.connect(Authorization=f"Bearer {token}")
+        name = {"stranger": "SlyCat", "member": "QuietFox", "blind recipient": BLIND}[caller]
+        return self.server.connect(**{"X-Agent-Token": self.tokens[name]})
+
+    def as_agent(self, name: str, **headers: str) -> Connection:
+        return self.server.connect(**{"X-Agent-Token": self.tokens[name], **headers})
+
+
+def words_in(answer: Json) -> list[str]:
+    """The secrets that stand in an answer, by what they are secrets of."""
+    text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+    # Values that are JSON in a string (digests, MCP's text blocks) are looked through too.
+    flat = re.sub(r"\\+\"", '"', text)
+    return [of for of, word in SECRETS.items() if word.lower() in flat.lower()]
+
+
+@contextmanager
+def open_house(root: Path, auth: str) -> Iterator[House]:
+    with Served(root, AGENT_AUTH=auth, LLM_ENABLED="false") as server:
+        house = House(server, {}, {})
+        _settle(house)
+        _write(house)
+        server.await_drained()
+        yield house
+
+
+def _settle(house: House) -> None:
+    with house.server.connect() as anyone:
+        for project in (APP, LIB, SPARE):
+            anyone.call("ensure_project", human_key=project)
+        agents = [(APP, name) for name in ("BlueLake", "RedStone", BLIND, "GreyOwl", "QuietFox")]
+        agents += [(LIB, "SlyCat"), (LIB, "LoneWolf"), (SPARE, "SpareOne")]
+        for project, name in agents:
+            profile = {"program": "tests", "model": "none", "task_description": SECRETS["profile"]}
+            made = anyone.call("register_agent", project_key=project, name=name, **profile)
+            house.tokens[name] = made["registration_token"]
+    window = {"program": "tests", "model": "none", "name": "BlueLake", "project_key": APP}
+    with house.as_agent("BlueLake", **{"X-Agent-Window": WINDOW}) as blue:
+        blue.call("register_agent", **window)
+        blue.call("rename_window", project_key=APP, window_uuid=WINDOW, new_display_name=SECRETS["window name"])
+        blue.call("ensure_product", name=PRODUCT)
+        blue.call("products_link", product_key=PRODUCT, project_key=APP)
+    with house.as_agent("GreyOwl") as owl:
+        owl.call("set_contact_policy", project_key=APP, agent_name="GreyOwl", policy="contacts_only")
+
+
+def _write(house: House) -> None:
+    with house.as_agent("BlueLake") as blue:
+
+        def send(of: str, **to: Json) -> None:
+            word = SECRETS[of]
+            # Each in a commit of its own, which says what it is about.
+            house.server.await_drained()
+            sent = blue.call(
+                "send_message",
+                project_key=APP,
+                sender_name="BlueLake",
+                thread_id=THREAD,
+                topic=TOPIC,
+                **{"subject": f"About {word}", "body_md": f"Decision: {word} it is.", "ack_required": True, **to},
+            )
+            house.ids[of] = sent["deliveries"][0]["payload"]["id"]
+            house.server.await_drained()
+
+        send("mail", to=["RedStone"])
+        send("blind copy", bcc=[BLIND])
+        blue.call(
+            "request_contact",
+            project_key=APP,
+            from_agent="BlueLake",
+            to_agent=f"LoneWolf@{LIB}",
+            reason="for the matrix",
+        )
+    with house.as_agent("LoneWolf") as wolf:
+        answer = {"project_key": LIB, "to_agent": "LoneWolf", "from_agent": "BlueLake", "from_project": APP}
+        wolf.call("respond_contact", **answer, accept=True)
+    with house.as_agent("BlueLake") as blue:
+        both = {"project_key": APP, "sender_name": "BlueLake", "thread_id": THREAD, "topic": TOPIC}
+        for of, kind in (("mail to both projects", "to"), ("blind copy to elsewhere", "bcc")):
+            word = SECRETS[of]
+            to = {kind: [f"LoneWolf@{LIB}"], "subject": f"About {word}", "body_md": f"Decision: {word}."}
+            house.server.await_drained()
+            blue.call("send_message", **both, **to)
+            house.server.await_drained()
+        held = {"subject": SECRETS["held mail"], "body_md": SECRETS["held mail"], "to": ["GreyOwl"]}
+        blue.call("send_message", **both, **held)
+        blue.call(
+            "request_contact",
+            project_key=APP,
+            from_agent="BlueLake",
+            to_agent="GreyOwl",
+            reason=SECRETS["contact request"],
+        )
+        lease = {"paths": ["src/held.py"], "reason": SECRETS["lease"]}
+        blue.call("file_reservation_paths", project_key=APP, agent_name="BlueLake", **lease)
+        blue.call("acquire_build_slot", project_key=APP, agent_name="BlueLake", slot=SECRETS["slot"])
+        blue.call("summarize_recent", project_key=APP, since_hours=1)
+        _report(blue)
+
+
+def _report(blue: Connection) -> None:
+    event = {
+        "event_key": "ab" * 16,
+        "hook": "pre-commit",
+        "action": "refused",
+        "ts": "2026-11-20T00:00:00Z",
+        "project": APP,
+        "agent": "BlueLake",
+        "repository": "/code/app",
+        "detail": {"note": SECRETS["guard event"]},
+    }
+    answer = blue.request(
+        "POST", "/guard/events", json.dumps({"events": [event]}).encode(), {"Content-Type": "application/json"}
+    )
+    assert answer.status == 200, answer

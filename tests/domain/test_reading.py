@@ -1,0 +1,64 @@
+"""Who may read what: the one decision, as a table."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.errors import AgentMailError, AuthenticationRequired
+from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.domain.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.reading import ForeignProject, Record, SomebodyElses, refusal, require_to_read
+
+HERE = Project(id=ProjectId(1), slug="app", human_key="/code/app", created_ts=Micros(0), archived_ts=None)
+MYSELF = AgentId(1)
+
+
+def a_caller(who: str, auth: AgentAuth) -> Caller:
+    if who in ("anonymous", "operator"):
+        return Caller(kind=CallerKind(who), auth=auth)
+    home = HERE.id if who == "member" else ProjectId(2)
+    linked = frozenset({HERE.id}) if who == "linked" else frozenset()
+    return Caller(
+        kind=CallerKind.AGENT,
+        auth=auth,
+        agent_id=MYSELF,
+        agent_name="RedStone",
+        project_id=home,
+        linked_projects=linked,
+    )
+
+
+@pytest.mark.parametrize(
+    ("who", "auth", "work", "own"),
+    [
+        ("anonymous", AgentAuth.OPEN, None, SomebodyElses),
+        ("anonymous", AgentAuth.STRICT, AuthenticationRequired, AuthenticationRequired),
+        *(("stranger", auth, ForeignProject, ForeignProject) for auth in AgentAuth),
+        *((who, auth, None, SomebodyElses) for who, auth in product(("member", "linked"), AgentAuth)),
+        *(("operator", auth, None, None) for auth in AgentAuth),
+    ],
+)
+def test_who_may_read_what(
+    who: str, auth: AgentAuth, work: type[AgentMailError] | None, own: type[AgentMailError] | None
+) -> None:
+    caller = a_caller(who, auth)
+
+    assert refusal(caller, HERE, Record.DIRECTORY) is None
+    for record, expected in ((Record.WORK, work), (Record.OWN, own)):
+        if expected is None:
+            require_to_read(caller, HERE, record)
+        else:
+            with pytest.raises(expected):
+                require_to_read(caller, HERE, record)
+
+
+@pytest.mark.parametrize("who", ["member", "linked", "stranger"])
+def test_its_own_is_read_by_whose_it_is_wherever_it_belongs(who: str) -> None:
+    caller = a_caller(who, AgentAuth.STRICT)
+
+    assert refusal(caller, HERE, Record.OWN, [AgentId(7), MYSELF]) is None
+    assert refusal(caller, HERE, Record.OWN, [AgentId(7)]) is not None
