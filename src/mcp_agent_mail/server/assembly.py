@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fastmcp import FastMCP
@@ -20,7 +21,7 @@ from mcp_agent_mail.server.http import HttpApp, HttpOptions
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.metrics import PATH as METRICS
-from mcp_agent_mail.server.metrics import MetricsPage
+from mcp_agent_mail.server.metrics import BesideFigures, MetricsPage
 
 if TYPE_CHECKING:
     from mcp_agent_mail.server.tracing import CallTracer
@@ -36,7 +37,7 @@ def build_http_app(
         usage=services.recording.usage,
         tracer=tracer,
     )
-    guard = GuardDoor(services.guarding, services.identity.caller)
+    guard = GuardDoor(services.guarding, services.ties, services.identity.caller)
     token = settings.http_bearer_token
     gate = Gate(
         allowed_hosts=settings.http_allowed_hosts,
@@ -57,12 +58,20 @@ def build_http_app(
             reads_trace=calls.are_traced,
             connections=connections_of(settings),
             routes={
-                METRICS: MetricsPage(services.recording, services.archiving.status).answer,
+                METRICS: MetricsPage(services.recording, services.archiving.status, _beside(services)).answer,
                 CHECK: guard.check,
                 EVENTS: guard.record,
             },
         ),
         is_ready=services.upkeep.is_ready,
+    )
+
+
+def _beside(services: Services) -> Callable[[], BesideFigures]:
+    return lambda: BesideFigures(
+        keepers=[keeper.figures() for keeper in services.keepers()],
+        silent_directories=services.looks.silent(),
+        lost_threads=services.looks.lost_threads(),
     )
 
 
