@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import mcp_agent_mail
 from tests.architecture.kept import made_in
 
@@ -33,12 +35,17 @@ ALLOWED = {
 }
 
 
-def test_every_task_and_thread_has_a_keeper_or_a_reason() -> None:
-    assert made_in(SOURCE) - set(ALLOWED) == set(), "give it a Keeper (core/keeper.py), or Looks (core/looks.py)"
+@pytest.fixture(scope="module")
+def made() -> set[tuple[str, str]]:
+    return made_in(SOURCE)
 
 
-def test_every_reason_is_still_needed() -> None:
-    assert set(ALLOWED) - made_in(SOURCE) == set()
+def test_every_task_and_thread_has_a_keeper_or_a_reason(made: set[tuple[str, str]]) -> None:
+    assert made - set(ALLOWED) == set(), "give it a Keeper (core/keeper.py), or Looks (core/looks.py)"
+
+
+def test_every_reason_is_still_needed(made: set[tuple[str, str]]) -> None:
+    assert set(ALLOWED) - made == set()
 
 
 def test_a_bare_task_is_found(tmp_path: Path) -> None:

@@ -25,7 +25,9 @@ from mcp_agent_mail.core.errors import Unavailable
 T = TypeVar("T")
 
 THREADS = 8
-WITHIN_S = 10.0
+WITHIN_S = 5.0
+WAITS = 3
+"""A look waits for a thread for so many times what it may take: with eight that hang before it, it gets one in time."""
 MAX_WAITING = 200
 LOST_OF_ONE = 2
 """Threads that one directory may cost: the one that hangs, and one that finds out whether a new mount answers."""
@@ -102,7 +104,7 @@ class Looks:
     async def look(self, path: str, work: Callable[[], T], *, within_s: float | None = None) -> T:
         """What `work` finds at the directory `path`, on a thread. Raises what it raises, DirectorySilent, TooManyLooks.
 
-        It begins within `within_s` and ends within as much again, or the caller is told that it has not.
+        It begins within three times `within_s` and ends within `within_s`, or the caller is told that it has not.
         """
         self._require_room(path)
         directory = self._directories.setdefault(path, _Directory(path))
@@ -115,7 +117,7 @@ class Looks:
             answer=loop.create_future(),
             within_s=self._within_s if within_s is None else within_s,
         )
-        look.timer = loop.call_later(look.within_s, self._give_up, look)
+        look.timer = loop.call_later(WAITS * look.within_s, self._give_up, look)
         self._waiting.append(look)
         self._begin()
         try:
