@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -22,6 +23,8 @@ from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.faults import StoreFailed
 from tests.architecture.kept import names_of_keepers
 from tests.faults.house import PLACE, WITHIN_S, until
+
+E = TypeVar("E", bound=Exception)
 
 ALL_ON = {
     "NOTIFICATIONS_ENABLED": "true",
@@ -43,7 +46,7 @@ def every_error() -> Iterator[Exception]:
     yield from (AssertionError("injected AssertionError"), Exception("injected Exception"))
 
 
-def _below(kind: type[Exception]) -> set[type[Exception]]:
+def _below(kind: type[E]) -> set[type[E]]:
     return {kind}.union(*(_below(lower) for lower in kind.__subclasses__()))
 
 

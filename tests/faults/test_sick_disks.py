@@ -71,7 +71,7 @@ def metric(connection: Connection, name: str) -> float:
 
 @contextmanager
 def served(tmp_path: Path, disk: SickDisk, **env: str) -> Iterator[Served]:
-    server = Served(tmp_path / "store", **disk.environment(), **env)
+    server = Served(tmp_path / "store", port=None, **disk.environment(), **env)
     try:
         with server:
             yield server
