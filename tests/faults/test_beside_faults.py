@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -63,8 +63,8 @@ async def everything_on(root: Path) -> AsyncIterator[Services]:
             await services.close(timeout_s=WITHIN_S)
 
 
-async def health(services: Services) -> dict[str, object]:
-    answer: dict[str, object] = await services.tools.run("health_check", {}, Credentials(via="rpc"))
+async def health(services: Services) -> dict[str, Any]:
+    answer: dict[str, Any] = await services.tools.run("health_check", {}, Credentials(via="rpc"))
     return answer
 
 
@@ -99,23 +99,35 @@ async def test_no_exception_ends_a_task_in_silence(tmp_path: Path, caplog: pytes
             services.start()
             await until(_all(lambda: all(keeper.figures().restarts == len(errors) for keeper in keepers)), str)
         sick = await health(services)
-        for release in go_on:
-            release()
-        services.archiving._wake.set()
-        if services.workers.signals is not None:
-            services.workers.signals.note(frozenset())
+        let_work(services, go_on)
         await until(_all(lambda: all(keeper.error is None for keeper in keepers)), lambda: str(_wrong(keepers)))
         well = await health(services)
 
-    for keeper in keepers:
-        told = [one for one in caplog.records if getattr(one, "facts", {}).get("task") == keeper.name]
-        said = {one.facts["error"] for one in told}  # type: ignore[attr-defined]  # ours have facts
-        assert said == {str(error) for error in errors}
-    failing = sick["failing"]
-    assert isinstance(failing, list)
-    assert {one["task"] for one in failing} == {keeper.name for keeper in keepers}
-    assert all(one["since"] and one["error"] for one in failing)
+    assert {keeper.name: logged(caplog, keeper) for keeper in keepers} == {
+        keeper.name: {str(error) for error in errors} for keeper in keepers
+    }
+    assert told_by_health(sick) == {keeper.name for keeper in keepers}
     assert (sick["status"], well["status"], well["failing"]) == ("degraded", "ok", [])
+
+
+def logged(caplog: pytest.LogCaptureFixture, keeper: Keeper) -> set[str]:
+    """The errors that lines of the log tell of this task."""
+    facts = [getattr(record, "facts", {}) for record in caplog.records]
+    return {one["error"] for one in facts if one.get("task") == keeper.name}
+
+
+def let_work(services: Services, go_on: list[Callable[[], None]]) -> None:
+    """Let them all work, and give those that wait for something something to do."""
+    for release in go_on:
+        release()
+    services.archiving._wake.set()
+    if services.workers.signals is not None:
+        services.workers.signals.note(frozenset())
+
+
+def told_by_health(answer: dict[str, Any]) -> set[str]:
+    """Which tasks it says fail, each with since when and why."""
+    return {one["task"] for one in answer["failing"] if one["since"] and one["error"]}
 
 
 def _wrong(keepers: list[Keeper]) -> list[object]:
