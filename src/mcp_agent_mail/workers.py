@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 
 from mcp_agent_mail.core.clock import Clock, iso_or_none
+from mcp_agent_mail.core.keeper import STOP_WITHIN_S, Keeper
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.features.messaging.overdue import Claim, Escalation, OverdueRules, OverdueWorker
@@ -33,11 +34,15 @@ class Workers:
             if worker is not None:
                 worker.start()
 
-    async def stop(self) -> None:
-        """Signals last: the others may still have sent mail."""
+    async def stop(self, within_s: float = STOP_WITHIN_S) -> None:
+        """Signals last: the others may still have sent mail. Each pass under way gets so long."""
         for worker in (self.retention_worker, self.overdue, self.signals):
             if worker is not None:
-                await worker.stop()
+                await worker.stop(within_s)
+
+    def keepers(self) -> list[Keeper]:
+        kept = (self.signals, self.overdue, self.retention_worker)
+        return [worker.keeper for worker in kept if worker is not None]
 
     def show(self) -> dict[str, Json]:
         """For health, by worker."""

@@ -34,7 +34,7 @@ T = TypeVar("T")
 WITHIN_S = 15.0
 PROJECT = "/code/app"
 BLUE, RED = "BlueLake", "RedStone"
-_PLACE = ServerPlace(
+PLACE = ServerPlace(
     environment="tests",
     http_host="127.0.0.1",
     http_port=0,
@@ -172,7 +172,7 @@ async def house(
     """Opened as a server opens it, the agents registered (again, if the store is older). `starts`: the archiver too."""
     loaded = _settings(root)
     async with Store(root / "mail.sqlite3", clock=clock, reach=reach) as store:
-        services = build_services(loaded, store, place=_PLACE, operator_token="unused", clock=clock)
+        services = build_services(loaded, store, place=PLACE, operator_token="unused", clock=clock)
         if starts:
             services.start()
         opened = House(root, store, services)

@@ -19,7 +19,7 @@ from mcp_agent_mail.core.failpoints import FailPoint, Reach, no_fault
 from mcp_agent_mail.store.connection import open_reading, open_writing
 from mcp_agent_mail.store.faults import StoreFailed
 from mcp_agent_mail.store.view import Tx
-from mcp_agent_mail.store.writer import StoreBusy, StoreClosed, Unit, Writer
+from mcp_agent_mail.store.writer import StoreBusy, StoreClosed, Unit, Writer, WriterEnded
 
 _SCRATCH = """
 CREATE TABLE scratch (
@@ -411,3 +411,14 @@ def test_the_writer_ends_when_its_event_loop_has_gone_without_closing_it(tmp_pat
     writer._thread.join(timeout=10)
 
     assert not writer._thread.is_alive()
+
+
+async def test_when_the_thread_itself_ends_nobody_waits_for_it_for_ever(desk: Desk) -> None:
+    desk.writer._queue.put(object())  # type: ignore[arg-type]  # what is no job breaks it where no unit can
+
+    async with asyncio.timeout(30):
+        waiting = await asyncio.gather(*(desk.writer.write(lambda _: None) for _ in range(3)), return_exceptions=True)
+        with pytest.raises(WriterEnded):
+            await desk.writer.write(lambda _: None)
+
+    assert {type(answer) for answer in waiting} == {WriterEnded}

@@ -14,6 +14,7 @@ from mcp_agent_mail.bootstrap.tables import resource_table, tool_table
 from mcp_agent_mail.bootstrap.watching import introspection_service, recording
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.core.failpoints import NO_FAULTS, Faults
+from mcp_agent_mail.core.looks import Looks
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.domain.windows import DAY
 from mcp_agent_mail.features.archiving.service import ArchivingService
@@ -47,16 +48,22 @@ def build_services(
     """Wire the services over an open store. Starts nothing and imports neither FastMCP nor Git's library."""
     activity = Activity(store, clock=clock, window_ttl=Micros(settings.mcp_agent_mail_window_ttl_days * DAY))
     identity = identity_service(settings, store, activity, operator_token=operator_token, clock=clock)
-    identities = project_identities(settings)
+    looks = Looks()
+    identities = project_identities(settings, looks)
     projects = ProjectService(store, places=archive_places(settings), identities=identities)
     archiving = ArchivingService(store, archiver_settings(settings, failpoint=faults.archiver), clock=clock)
     messaging = messaging_service(settings, store, identity, keep_pace=archiving.pace.keep, clock=clock)
     search = SearchService(store)
     summaries = summary_service(settings, store, clock)
-    leases = lease_services(settings, store, identity, activity, clock)
+    leases = lease_services(settings, store, identity, activity, looks, clock)
     workers = build_workers(settings, store, keep_pace=archiving.pace.keep, clock=clock)
     upkeep = HealthService(
-        store, place, clock=clock, archive=archiving, sweep=leases.sweeper.figures, workers=workers.show
+        store,
+        place,
+        clock=clock,
+        archive=archiving,
+        sweep=leases.sweeper.figures,
+        workers=workers.show,
     )
     guarding = GuardingService(store, clock=clock)
     services = Services(
@@ -77,10 +84,13 @@ def build_services(
         recording=recording(settings, store, clock),
         leases=leases,
         workers=workers,
+        looks=looks,
     )
     services.macros = macro_service(store, services)
     services.suggestions = SuggestionService(store)
     tables = Tables(store, identities)
+    upkeep.keepers = services.keepers
+    services.ties = tables.ties
     services.tools = tool_table(services, tables)
     introspection = introspection_service(settings, store, services, clock)
     services.resources = resource_table(services, tables, introspection)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.bootstrap.services import LeaseServices
 from mcp_agent_mail.core.clock import Clock
+from mcp_agent_mail.core.looks import Looks
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.domain.staleness import StalenessRules
 from mcp_agent_mail.features.build_slots.service import BuildSlotService
@@ -18,9 +19,9 @@ from mcp_agent_mail.workspace.facts import Workspaces
 
 
 def lease_services(
-    settings: Settings, store: Store, identity: IdentityService, activity: Activity, clock: Clock
+    settings: Settings, store: Store, identity: IdentityService, activity: Activity, looks: Looks, clock: Clock
 ) -> LeaseServices:
-    workspaces = Workspaces(clock=clock)
+    workspaces = Workspaces(clock=clock, looks=looks)
     rules = StalenessRules(
         inactivity_s=settings.file_reservation_inactivity_seconds,
         grace_s=settings.file_reservation_activity_grace_seconds,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcp_agent_mail.core.looks import Looks
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.domain.project_identity import IdentityMode
 from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER
@@ -10,9 +11,9 @@ from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
 
 
-def project_identities(settings: Settings) -> Identities:
+def project_identities(settings: Settings, looks: Looks) -> Identities:
     workspace = WorkspaceIdentities(remote=settings.project_identity_remote)
-    return Identities(workspace, IdentityMode(settings.project_identity_mode))
+    return Identities(workspace, IdentityMode(settings.project_identity_mode), looks=looks)
 
 
 def archive_places(settings: Settings) -> ArchivePlaces:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 
+from mcp_agent_mail.core.keeper import STOP_WITHIN_S, Keeper
+from mcp_agent_mail.core.looks import Looks
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import ToolTable
 from mcp_agent_mail.features.archiving.service import ArchivingService
@@ -21,6 +24,7 @@ from mcp_agent_mail.features.macros.suggesting import SuggestionService
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.products.service import ProductService
 from mcp_agent_mail.features.projects.service import ProjectService
+from mcp_agent_mail.features.projects.ties import Ties
 from mcp_agent_mail.features.reservations.forcing import ForceService
 from mcp_agent_mail.features.reservations.service import ReservationService
 from mcp_agent_mail.features.reservations.staleness import Staleness
@@ -30,6 +34,9 @@ from mcp_agent_mail.features.summaries.service import SummaryService
 from mcp_agent_mail.features.upkeep.service import HealthService
 from mcp_agent_mail.workers import Workers
 from mcp_agent_mail.workspace.facts import Workspaces
+
+_SHARES = 4
+"""Of a stop's time one part goes to passes that are under way; the archive gets what is left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +75,12 @@ class Services:
     recording: Recording
     leases: LeaseServices
     workers: Workers
+    looks: Looks
+    also_kept: list[Keeper] = field(default_factory=list)
+    """What keeps the server's own tasks at work."""
     macros: MacroService = field(init=False)
     suggestions: SuggestionService = field(init=False)
+    ties: Ties = field(init=False)
     tools: ToolTable = field(init=False)
     resources: ResourceTable = field(init=False)
 
@@ -85,12 +96,33 @@ class Services:
         """A stop begins: whoever waits is told, so that the last answers can go out."""
         self.leases.reservations.wake()
 
+    def keepers(self) -> list[Keeper]:
+        """Of all that works beside the requests."""
+        own = (
+            self.archiving.keeper,
+            self.archiving.waker,
+            self.guard_spool.keeper,
+            self.leases.sweeper.keeper,
+            self.activity.keeper,
+        )
+        return [*own, *self.workers.keepers(), *self.recording.keepers(), *self.also_kept]
+
     async def close(self, *, timeout_s: float) -> None:
-        """Write what is only in memory, then let the archiver commit what is pending for at most `timeout_s`."""
+        """Write what is only in memory, then let the archiver commit what is pending, all in `timeout_s`.
+
+        No look at a directory is waited for: it may hang.
+        """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        self.looks.close()
+        self.guard_installation.looks.close()
         await self.leases.reservations.close()
-        await self.leases.sweeper.stop()
-        await self.workers.stop()
-        await self.guard_spool.close()
-        await self.recording.stop()
+        patience_s = min(STOP_WITHIN_S, timeout_s / _SHARES)
+        await asyncio.gather(
+            self.leases.sweeper.stop(patience_s),
+            self.workers.stop(patience_s),
+            self.guard_spool.close(patience_s),
+            self.recording.stop(),
+        )
         await self.activity.close()
-        await self.archiving.stop(timeout_s)
+        await self.archiving.stop(max(0.0, deadline - loop.time()))

@@ -12,6 +12,7 @@ from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.domain.adoption import AdoptionPlan
 from mcp_agent_mail.features.archiving.launch import archive_path
 from mcp_agent_mail.features.projects.adopting import Adopted, adopt, plan_adoption
+from mcp_agent_mail.features.projects.lookup import looking_at_disk
 from mcp_agent_mail.store.connection import open_reading
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.lock import StoreLock
@@ -21,7 +22,7 @@ from mcp_agent_mail.store.view import View
 # Plain JSON, as `--json` prints it.
 def plan_offline(settings: Settings, source: str, target: str) -> dict[str, Any]:
     """What would move; beside a running server too. Raises NotFound, AdoptionRefused."""
-    with closing(open_reading(settings.database_path)) as connection:
+    with closing(open_reading(settings.database_path)) as connection, looking_at_disk():
         planned = plan_adoption(View(connection), source, target, system_clock())
     return {
         "source": planned.source.slug,
@@ -51,7 +52,8 @@ def adopt_offline(settings: Settings, source: str, target: str) -> dict[str, Any
 
 async def _adopt(settings: Settings, source: str, target: str) -> Adopted:
     async with Store(settings.database_path, echo=settings.database_echo) as store:
-        return await adopt(store, archiver_settings(settings), source, target)
+        with looking_at_disk():
+            return await adopt(store, archiver_settings(settings), source, target)
 
 
 def _counts(plan: AdoptionPlan) -> dict[str, int]:

@@ -9,7 +9,7 @@ from mcp_agent_mail.bootstrap import archiver_settings
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.features.archiving.launch import archive_path
 from mcp_agent_mail.features.archiving.renew import renew_archive
-from mcp_agent_mail.features.projects.lookup import require_project
+from mcp_agent_mail.features.projects.lookup import looking_at_disk, require_project
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.lock import StoreLock
 
@@ -23,7 +23,8 @@ def renew_offline(settings: Settings, key: str) -> dict[str, Any]:
 
 async def _renew(settings: Settings, key: str) -> dict[str, Any]:
     async with Store(settings.database_path, echo=settings.database_echo) as store:
-        project = store.read(lambda view: require_project(view, key))
+        with looking_at_disk():
+            project = store.read(lambda view: require_project(view, key))
         renewed = await renew_archive(store, archiver_settings(settings), project)
     failed = renewed.failed[0] if renewed.failed else None
     return {

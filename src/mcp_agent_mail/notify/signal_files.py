@@ -12,13 +12,13 @@ class SignalFiles:
     """Whoever looks sees a whole file or none: it comes by rename, readable by its owner alone."""
 
     def __init__(self, root: Path, *, with_metadata: bool) -> None:
-        self._root = root
+        self.root = root
         self._with_metadata = with_metadata
 
     def show(self, inbox: UnreadInbox) -> bool:
         """Make the file say what the inbox is; whether anything had to change. Raises OSError."""
         folder_name, name = signal_place(inbox)
-        folder = self._root / folder_name
+        folder = self.root / folder_name
         path = folder / name
         if inbox.newest is None:
             return _remove(path)

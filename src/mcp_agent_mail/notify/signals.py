@@ -12,10 +12,13 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.keeper import STOP_WITHIN_S, Keeper
+from mcp_agent_mail.core.looks import Looks
 from mcp_agent_mail.domain.signals import UnreadInbox
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.notify.signal_files import SignalFiles
@@ -61,8 +64,9 @@ class Signals:
         self._debounce_s = debounce_s
         self._clock = clock
         self._woken = asyncio.Event()
-        self._stopping = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self.keeper = Keeper("signals", self._keep_on, clock=clock)
+        # A folder of its own choosing may lie on a mount that hangs.
+        self._looks = Looks(threads=1)
         self._pending: set[AgentId] = set()
         self._failed: set[AgentId] = set()
         self._reconciled_at: Micros | None = None
@@ -72,18 +76,17 @@ class Signals:
 
     def start(self) -> None:
         """Look at everybody, then at whom the bus names. Does not wait for it."""
-        assert self._task is None
         self._bus.subscribe(self.note)
-        self._task = asyncio.get_running_loop().create_task(self._keep_on(), name="signals")
-        self._task.add_done_callback(self._note_end)
+        self.keeper.start()
 
-    async def stop(self) -> None:
+    async def stop(self, within_s: float = STOP_WITHIN_S) -> None:
         """After one last look at whose mail has changed. Nothing when it was never started."""
-        if self._task is None:
+        if not self.keeper.is_running:
             return
-        self._stopping.set()
+        self.keeper.stopping.set()
         self._woken.set()
-        await asyncio.wait([self._task])
+        await self.keeper.stop(within_s)
+        self._looks.close()
         self._bus.unsubscribe(self.note)
 
     def figures(self) -> SignalFigures:
@@ -92,7 +95,7 @@ class Signals:
             changed=self._changed,
             pending=len(self._pending),
             failed=len(self._failed),
-            last_error=self._error,
+            last_error=self.keeper.error or self._error,
         )
 
     def note(self, agents: frozenset[AgentId]) -> None:
@@ -122,30 +125,30 @@ class Signals:
         self._error = problems[0] if problems else self._error if self._failed else None
 
     async def _show(self, some: list[AgentId]) -> list[str]:
+        self._failed.update(some)  # Whatever happens now, none of them is forgotten.
         try:
             inboxes = self._mail.inboxes(some)
+            changed, failed = await self._looks.look(str(self._files.root), partial(_show_all, self._files, inboxes))
         except AgentMailError as sick:
-            self._failed.update(some)
             return [sick.message]
         self._failed.difference_update(some)
-        changed, failed = await asyncio.to_thread(_show_all, self._files, inboxes)
         self._changed += changed
         self._failed.update(failed)
         return list(failed.values())
 
     async def _keep_on(self) -> None:
-        while not self._stopping.is_set():
+        while not self.keeper.is_stopping:
             await self._begin()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._woken.wait(), RETRY_S if self._is_behind() else None)
             # The first change opens the window and all that follow fall into it: none waits longer, the last one lands.
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), self.window_s(time.monotonic()))
+            await self.keeper.rest(self.window_s(time.monotonic()))
             self._woken.clear()
             self._pending |= self._failed
             began = time.monotonic()
             await self.catch_up()
             self.rest_from(time.monotonic(), worked_s=time.monotonic() - began)
+            self.keeper.worked()
 
     def rest_from(self, now_s: float, *, worked_s: float) -> None:
         """A pass of so many seconds has ended: the next one waits in proportion."""
@@ -159,22 +162,12 @@ class Signals:
         """Until it has worked once."""
         if self._reconciled_at is not None:
             return
-        try:
-            await self.reconcile()
-        except AgentMailError as sick:
-            self._error = sick.message
-            logger.warning("signals could not look at everybody", extra={"facts": {"error": sick.message}})
-        else:
-            await self.catch_up()
+        await self.reconcile()
+        await self.catch_up()
+        self.keeper.worked()
 
     def _is_behind(self) -> bool:
         return bool(self._failed) or self._reconciled_at is None
-
-    def _note_end(self, task: asyncio.Task[None]) -> None:
-        """Signals that ended by a bug say so where health is read."""
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._error = f"signals ended: {error!r}"
-            logger.error("signals ended", exc_info=error)
 
 
 def _show_all(files: SignalFiles, inboxes: Sequence[UnreadInbox]) -> tuple[int, dict[AgentId, str]]:

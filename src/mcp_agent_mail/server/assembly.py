@@ -21,7 +21,7 @@ from mcp_agent_mail.server.http import HttpApp, HttpOptions, Route
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.metrics import PATH as METRICS
-from mcp_agent_mail.server.metrics import MetricsPage
+from mcp_agent_mail.server.metrics import BesideFigures, MetricsPage
 
 if TYPE_CHECKING:
     from mcp_agent_mail.server.tracing import CallTracer
@@ -62,10 +62,22 @@ def build_http_app(
     )
 
 
+def _beside(services: Services) -> Callable[[], BesideFigures]:
+    return lambda: BesideFigures(
+        keepers=[keeper.figures() for keeper in services.keepers()],
+        silent_directories=services.looks.silent(),
+        lost_threads=services.looks.lost_threads(),
+    )
+
+
+def _guard(services: Services) -> GuardDoor:
+    return GuardDoor(services.guarding, services.ties, services.identity.caller)
+
+
 ROUTES: Mapping[str, Callable[[Services], Route]] = {
-    METRICS: lambda services: MetricsPage(services.recording, services.archiving.status).answer,
-    CHECK: lambda services: GuardDoor(services.guarding, services.identity.caller).check,
-    EVENTS: lambda services: GuardDoor(services.guarding, services.identity.caller).record,
+    METRICS: lambda services: MetricsPage(services.recording, services.archiving.status, _beside(services)).answer,
+    CHECK: lambda services: _guard(services).check,
+    EVENTS: lambda services: _guard(services).record,
 }
 """The whole paths beside MCP and `/rpc`, admitted as that is."""
 

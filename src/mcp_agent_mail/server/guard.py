@@ -12,6 +12,7 @@ from mcp_agent_mail.core.tools import Json, call_as
 from mcp_agent_mail.domain.caller import Caller
 from mcp_agent_mail.features.guarding.schemas import check_value, read_check, read_events
 from mcp_agent_mail.features.guarding.service import GuardingService
+from mcp_agent_mail.features.projects.ties import Ties
 from mcp_agent_mail.server.calls import RequestFacts, masked
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.limits import read_body
@@ -28,8 +29,9 @@ Answering = Callable[[Json], Awaitable[Json]]
 class GuardDoor:
     """`check` and `record` answer one request each. They raise what `read_body` raises."""
 
-    def __init__(self, service: GuardingService, current_caller: Callable[[], Caller]) -> None:
+    def __init__(self, service: GuardingService, ties: Ties, current_caller: Callable[[], Caller]) -> None:
         self._service = service
+        self._ties = ties
         self._current_caller = current_caller
 
     async def check(self, scope: Scope, facts: RequestFacts, receive: Receive, send: Send) -> None:
@@ -64,8 +66,12 @@ class GuardDoor:
             raise masked(error, what="the guard's question", request_id=facts.request_id) from None
 
     async def _check(self, value: Json) -> Json:
-        request = read_check(value)
-        return check_value(request, await self._service.check(self._current_caller(), request))
+        request, caller = read_check(value), self._current_caller()
+
+        async def check() -> Json:
+            return check_value(request, await self._service.check(caller, request))
+
+        return await self._ties.run(check)
 
     async def _record(self, value: Json) -> Json:
         return await self._service.record(self._current_caller(), read_events(value))

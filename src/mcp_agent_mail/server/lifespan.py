@@ -72,7 +72,7 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults) ->
     async with AsyncExitStack() as stack:
         lock = stack.enter_context(StoreLock(settings.storage_root, settings.database_path))
         reach(FailPoint.START)
-        await stack.enter_async_context(bounded_log(settings.storage_root))
+        log_keeper = await stack.enter_async_context(bounded_log(settings.storage_root))
         listener = stack.enter_context(open_listener(settings.http_host, settings.http_port))
         running = _running(settings, listener)
         operator_token = stack.enter_context(operator_token_file(settings.storage_root))
@@ -86,6 +86,8 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults) ->
             operator_token=operator_token,
             faults=faults,
         )
+        if log_keeper is not None:
+            services.also_kept.append(log_keeper)
         stopping = _Stopping(settings.shutdown_timeout_seconds)
         stack.push_async_callback(_stop_services, services, stopping, reach)
 

@@ -7,15 +7,14 @@ all of them appending.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import os
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-logger = logging.getLogger("mcp_agent_mail.server")
+from mcp_agent_mail.core.keeper import Keeper
+from mcp_agent_mail.core.periodic import Periodic
 
 LOG_FILE = "server.log"
 MAX_BYTES = 4 * 1024 * 1024
@@ -24,27 +23,23 @@ _STDERR = 2
 
 
 @asynccontextmanager
-async def bounded_log(storage_root: Path) -> AsyncIterator[None]:
-    """While it is open, `server.log` is cut when it gets long. Nothing happens when our stderr is something else."""
+async def bounded_log(storage_root: Path) -> AsyncIterator[Keeper | None]:
+    """While it is open, `server.log` is cut when it gets long. None: our stderr is something else, nothing happens."""
     log = storage_root / LOG_FILE
     if not _is_our_stderr(log):
-        yield
+        yield None
         return
     cut_log(log)
-    keeper = asyncio.create_task(_keep_bounded(log))
+
+    async def cut() -> None:
+        cut_log(log)
+
+    keeper = Periodic("server-log", cut, interval_s=_LOOK_EVERY_S)
+    keeper.start()
     try:
-        yield
+        yield keeper
     finally:
-        keeper.cancel()
-
-
-async def _keep_bounded(log: Path) -> None:
-    while True:
-        await asyncio.sleep(_LOOK_EVERY_S)
-        try:
-            cut_log(log)
-        except OSError:
-            logger.warning("the log could not be cut", exc_info=True)
+        await keeper.stop()
 
 
 def cut_log(log: Path, max_bytes: int = MAX_BYTES) -> None:

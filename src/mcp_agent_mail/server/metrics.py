@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail import __version__
+from mcp_agent_mail.core.keeper import KeeperFigures
 from mcp_agent_mail.features.archiving.service import ArchiveStatus
 from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.introspection.usage import BOUNDS_S, ToolFigures
@@ -30,10 +32,22 @@ _EVERY = 2
 """Of the buckets in memory every second one is shown: powers of two from 100 microseconds."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BesideFigures:
+    """What works beside the requests, and the looks at projects' directories."""
+
+    keepers: list[KeeperFigures]
+    silent_directories: int
+    lost_threads: int
+
+
 class MetricsPage:
-    def __init__(self, recording: Recording, archive: Callable[[], ArchiveStatus]) -> None:
+    def __init__(
+        self, recording: Recording, archive: Callable[[], ArchiveStatus], beside: Callable[[], BesideFigures]
+    ) -> None:
         self._recording = recording
         self._archive = archive
+        self._beside = beside
         self._registry: CollectorRegistry | None = None
 
     async def answer(self, scope: Scope, _facts: RequestFacts, _receive: Receive, send: Send) -> None:
@@ -51,7 +65,7 @@ class MetricsPage:
         registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
-        registry.register(_Figures(self._recording, self._archive))
+        registry.register(_Figures(self._recording, self._archive, self._beside))
         return registry
 
     def _render(self, registry: CollectorRegistry) -> str:
@@ -63,9 +77,12 @@ class MetricsPage:
 class _Figures:
     """What Prometheus' library asks for at each scrape."""
 
-    def __init__(self, recording: Recording, archive: Callable[[], ArchiveStatus]) -> None:
+    def __init__(
+        self, recording: Recording, archive: Callable[[], ArchiveStatus], beside: Callable[[], BesideFigures]
+    ) -> None:
         self._recording = recording
         self._archive = archive
+        self._beside = beside
 
     def describe(self) -> list[Metric]:
         """Nothing: registering must not look at the store."""
@@ -80,6 +97,7 @@ class _Figures:
         yield from _of_tools(self._recording.usage.tools())
         if self._recording.queries is not None:
             yield from _of_queries(self._recording.queries)
+        yield from _of_tasks(self._beside())
         yield from _of_archive(self._archive())
 
 
@@ -126,6 +144,23 @@ def _of_queries(queries: QueryFigures) -> Iterator[Metric]:
         seconds.add_metric(of, figures.total_s)
         slow.add_metric(of, figures.slow)
     yield from (runs, statements, seconds, slow)
+
+
+def _of_tasks(figures: BesideFigures) -> Iterator[Metric]:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily  # noqa: PLC0415
+
+    failing = GaugeMetricFamily(f"{_PREFIX}_task_failing", "1 while a task beside the requests fails.", labels=["task"])
+    restarts = CounterMetricFamily(
+        f"{_PREFIX}_task_restarts", "How often a task beside the requests was started again.", labels=["task"]
+    )
+    for one in figures.keepers:
+        failing.add_metric([one.task], 0 if one.error is None else 1)
+        restarts.add_metric([one.task], one.restarts)
+    silent = GaugeMetricFamily(f"{_PREFIX}_silent_directories", "Projects' directories that do not answer just now.")
+    silent.add_metric([], figures.silent_directories)
+    lost = GaugeMetricFamily(f"{_PREFIX}_lost_threads", "Threads that hang in a look at such a directory.")
+    lost.add_metric([], figures.lost_threads)
+    yield from (failing, restarts, silent, lost)
 
 
 def _of_archive(status: ArchiveStatus) -> Iterator[Metric]:

@@ -47,6 +47,10 @@ class StoreClosed(Unavailable):
     """The server is stopping."""
 
 
+class WriterEnded(Unavailable):
+    """The thread that writes has ended, by a bug or for want of memory."""
+
+
 class _TransactionLost(Exception):
     """The transaction of the group is gone or not to be trusted; `__cause__` says why."""
 
@@ -94,8 +98,11 @@ class Writer:
         self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._loop = asyncio.get_running_loop()
         self._closed = False
+        self._death: BaseException | None = None
         self._listeners: list[Callable[[], None]] = []
         self._mail_listeners: list[Callable[[frozenset[AgentId]], None]] = []
+        self._unanswered: set[_Job] = set()
+        """On the event loop alone: who must be told if the thread ends."""
         self._mail_changes = MailChanges(connection)
         self._changed = NONE
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
@@ -120,6 +127,8 @@ class Writer:
         """
         if self._closed:
             raise StoreClosed("The server is stopping.", hint="Call again when it is back.")
+        if self._death is not None:
+            raise _ended(self._death)
         if self._queue.qsize() >= self._max_pending:
             raise StoreBusy(
                 f"{self._max_pending} writes are waiting already.",
@@ -127,8 +136,13 @@ class Writer:
                 data={"retry_after_s": 1},
             )
         future: asyncio.Future[T] = self._loop.create_future()
-        self._queue.put(_Job(unit, future))
-        return await future
+        job = _Job(unit, future)
+        self._unanswered.add(job)
+        self._queue.put(job)
+        try:
+            return await future
+        finally:
+            self._unanswered.discard(job)
 
     async def close(self) -> None:
         """Answer everything that is queued, then end the thread. Safe to call twice.
@@ -143,13 +157,27 @@ class Writer:
     def _run(self) -> None:
         name_this_thread("store-writer")
         try:
-            open_for_work = True
-            while open_for_work:
-                group, open_for_work = self._next_group()
-                if group and not self._answer(group, committed=self._commit(group)):
-                    return
+            self._work()
+        except BaseException as death:  # noqa: BLE001  # Whatever ends the thread: nobody may wait for it for ever.
+            _log.critical("The writer's thread ended; nothing can be written any more", exc_info=death)
+            with suppress(RuntimeError):  # The loop is closed: nobody is left to tell.
+                self._loop.call_soon_threadsafe(self._bury, death)
         finally:
             self._connection.close()
+
+    def _work(self) -> None:
+        open_for_work = True
+        while open_for_work:
+            group, open_for_work = self._next_group()
+            if group and not self._answer(group, committed=self._commit(group)):
+                return
+
+    def _bury(self, death: BaseException) -> None:
+        """On the event loop: tell everybody who waits, and everybody who comes."""
+        self._death = death
+        for job in list(self._unanswered):
+            job.result, job.error = None, _ended(death)
+            job.settle()
 
     def _next_group(self) -> tuple[list[_Job], bool]:
         """All that has queued, waiting for the first; False with the last group there will be."""
@@ -234,6 +262,16 @@ class Writer:
         with suppress(sqlite3.Error):  # Tried again before the next BEGIN.
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
+
+
+def _ended(death: BaseException) -> WriterEnded:
+    ended = WriterEnded(
+        "The server cannot write any more: the thread that does has ended.",
+        hint="The operator restarts the server. Whether this call was done shows then; a repeat with an "
+        "idempotency_key is safe.",
+    )
+    ended.__cause__ = death
+    return ended
 
 
 def _told(error: BaseException) -> Exception:

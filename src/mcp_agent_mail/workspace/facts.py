@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mcp_agent_mail.core.clock import SECOND, Clock, system_clock
+from mcp_agent_mail.core.looks import Looks
 from mcp_agent_mail.domain.patterns import stored_pattern
 from mcp_agent_mail.domain.staleness import WorkspaceActivity
 from mcp_agent_mail.workspace import repository
@@ -20,7 +21,7 @@ KEEP_AT_MOST = 10_000
 
 class Workspaces:
     """Safe to use from several threads. Every method may look at the disk: none is for the event
-    loop. A project's directory that is not on this disk has no folders, no branch and no activity.
+    loop, all are for `looks`. A project's directory that is not on this disk has no folders, no branch and no activity.
     """
 
     def __init__(
@@ -30,7 +31,9 @@ class Workspaces:
         clock: Clock = system_clock,
         elapsed: Callable[[], float] = time.monotonic,
         keep_s: float = KEEP_S,
+        looks: Looks | None = None,
     ) -> None:
+        self.looks = looks or Looks()
         self._bounds = bounds or Bounds()
         self._clock = clock
         self._case: Memory[bool] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_AT_MOST)

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -25,8 +26,13 @@ from mcp_agent_mail.features.archiving.offline import drain_in_process
 from mcp_agent_mail.features.archiving.pace import Pace
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.faults import StoreFailed
 from mcp_agent_mail.store.outbox import Outbox
+from mcp_agent_mail.store.view import View
 from tests.archive_room import git, open_archive_room, sealed_seqs
+from tests.served import pause
+
+T = TypeVar("T")
 
 PATIENCE_S = 30.0
 
@@ -218,3 +224,55 @@ def test_a_child_inherits_no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert {"HTTP_BEARER_TOKEN", "GIT_DIR"}.isdisjoint(environment)
     assert environment["PATH"] == os.environ["PATH"]
+
+
+async def test_what_an_archiver_reported_is_forgotten_when_a_new_one_starts(tmp_path: Path) -> None:
+    settings, project = prepare(tmp_path)
+    in_the_way = tmp_path / "projects" / project.slug
+    in_the_way.parent.mkdir(exist_ok=True)
+    in_the_way.write_text("no archive")
+
+    async with archiving(tmp_path, settings) as (store, service):
+        async with asyncio.timeout(PATIENCE_S):
+            while project.slug not in service.status().problems:
+                await asyncio.to_thread(pause)
+        assert service.archiver_pid is not None
+        # It must not find the way free itself: then it would say so.
+        os.kill(service.archiver_pid, signal.SIGSTOP)
+        in_the_way.unlink()
+        os.kill(service.archiver_pid, signal.SIGKILL)
+        await until(store, is_archived(service))
+        status = service.status()
+
+    assert status.problems == {}
+    assert status.restarts == 1
+
+
+class UnreadableNow(Store):
+    """A store that refuses every read while `is_sick`, as one on a sick disk does."""
+
+    is_sick = False
+
+    def read(self, query: Callable[[View], T]) -> T:
+        if self.is_sick:
+            raise StoreFailed("injected")
+        return super().read(query)
+
+
+async def test_a_store_that_cannot_be_read_for_a_moment_does_not_end_archiving(tmp_path: Path) -> None:
+    settings, project = prepare(tmp_path)
+    async with UnreadableNow(tmp_path / "mail.sqlite3") as store:
+        service = ArchivingService(store, settings)
+        store.is_sick = True
+        service.start()
+        async with asyncio.timeout(PATIENCE_S):
+            while service.keeper.error is None:
+                await asyncio.to_thread(pause)
+        failing = service.keeper.figures()
+        store.is_sick = False
+        await store.write(lambda tx: add_event(tx.outbox, project))
+        await until(store, is_archived(service))
+        await service.stop(PATIENCE_S)
+
+    assert failing.failing_since is not None
+    assert service.keeper.error is None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.domain.agents import Agent
@@ -92,7 +94,8 @@ async def test_what_cannot_be_written_is_kept_for_the_next_time(tmp_path: Path) 
         activity = Activity(refusing, clock=Ticking(2_000_000_000), interval_s=600)  # type: ignore[arg-type]  # its write alone
         activity.note(agent)
 
-        await activity.flush()
+        with pytest.raises(Unavailable):
+            await activity.flush()
         between = stored(desk)
         await activity.close()
 

@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
-from mcp_agent_mail.core.resources import ResourceTable
-from mcp_agent_mail.core.tools import ToolTable
 from mcp_agent_mail.domain.project_identity import MARKER_FILE, PRIVATE_MARKER, IdentityMode
 from tests.features.identity.desk import PROFILE, Desk, open_desk
 from tests.workspace.code_repository import begin, commit, git, write
@@ -143,9 +141,19 @@ async def test_a_directory_never_ensured_is_found_where_the_mode_ties_it_and_not
     assert before == after
 
 
-async def test_with_the_mode_dir_no_call_goes_through_anything_more(tmp_path: Path) -> None:
+async def test_with_the_mode_dir_a_link_to_a_project_is_the_project_and_nothing_else_is(
+    code: Path, tmp_path: Path
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(code)
     async with desk_of(tmp_path, IdentityMode.DIR) as desk:
-        assert (type(desk.tools), type(desk.resources)) == (ToolTable, ResourceTable)
+        made = await ensure(desk, code)
+        by_link = await desk.call("register_agent", project_key=str(link), name="BlueLake", **PROFILE)
+        with pytest.raises(NotFound) as caught:
+            await desk.call("list_agents", project_key=f"{code}s")
+
+    assert by_link["project_id"] == made["id"]
+    assert caught.value.data["nearest"] == [made["human_key"]]
 
 
 async def test_with_the_mode_dir_a_known_path_is_not_looked_at_again(code: Path, tmp_path: Path) -> None:

@@ -13,18 +13,23 @@ _MOST_COUNTED = 10
 
 @dataclass(slots=True)
 class Retry:
-    """One thing that may fail. `due`: not before this time."""
+    """One thing that may fail. `due`: not before this time, which moves with a clock that is set back."""
 
     due: Micros = Micros(0)  # noqa: RUF009  # a NewType is its argument
     failures: int = 0
+    _seen: Micros = Micros(0)  # noqa: RUF009  # likewise
 
     def wait(self, now: Micros) -> Micros:
-        """How long until it is due. A clock that was set back cannot make it more than the longest pause."""
+        """How long until it is due. A clock that was set back, by hours or seconds, makes it no longer."""
+        if now < self._seen:
+            self.due = Micros(self.due - (self._seen - now))
+        self._seen = now
         if self.due > now + LAST:
             self.due = now
         return Micros(max(0, self.due - now))
 
     def fail(self, now: Micros) -> None:
+        self._seen = now
         self.due = Micros(now + min(FIRST * 2**self.failures, LAST))
         self.failures = min(self.failures + 1, _MOST_COUNTED)
 

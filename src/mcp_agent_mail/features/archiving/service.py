@@ -6,13 +6,13 @@ import asyncio
 import logging
 import sys
 from asyncio.subprocess import PIPE, Process
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from mcp_agent_mail.core.child_process import plain_environment
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
-from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.errors import AgentMailError, Unavailable
+from mcp_agent_mail.core.keeper import Keeper
 from mcp_agent_mail.domain.caller import Caller, require_operator
 from mcp_agent_mail.domain.events import ArchiveCommit, Backlog
 from mcp_agent_mail.domain.projects import UnknownProject
@@ -39,14 +39,15 @@ logger = logging.getLogger("mcp_agent_mail.archiving")
 
 _COMMAND = (sys.executable, "-P", "-m", "mcp_agent_mail.archiver")
 _WAKE_EVERY_S = 0.02
-_RESTART_FIRST_S = 0.2
-_RESTART_LAST_S = 10.0
-_LONG_ENOUGH_S = 30.0
 _MARK_AGAIN_S = 0.5
 _PROBLEMS_KEPT = 100
 _ARCHIVES_KEPT = 10_000
 _ARCHIVER = "archiver"
-_ORDERLY = "code 0"
+_WAKER = "archiver-waker"
+
+
+class ArchiverEnded(Unavailable):
+    """The archiver ended, and nobody had asked it to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +106,10 @@ class _Health:
     def recover(self, what: str) -> None:
         self.problems.pop(what, None)
 
+    def forget(self) -> None:
+        """What an archiver that is no more has reported: the next one tries everything again, and says so."""
+        self.problems = {what: why for what, why in self.problems.items() if what == _ARCHIVER}
+
 
 class ArchivingService:
     """`start()` once the server answers; `await stop(timeout_s)` while the store is still open."""
@@ -123,26 +128,38 @@ class ArchivingService:
         self._care_error: dict[str, str] = {}
         self._requests = Requests()
         self._process: Process | None = None
-        self._keeper: asyncio.Task[None] | None = None
-        self._stopping = asyncio.Event()
+        self.keeper = Keeper(_ARCHIVER, self._run, clock=clock)
+        self.waker = Keeper(_WAKER, self._wake_up, clock=clock)
         self._deadline = 0.0
+        self._has_drained = False
 
     def start(self) -> None:
         """Start the archiver and keep it alive. Does not wait for it."""
-        assert self._keeper is None
         self._store.on_commit(self._wake.set)
-        self._keeper = asyncio.get_running_loop().create_task(self._keep(), name="archiver-keeper")
+        self.keeper.start()
+        self.waker.start()
 
     async def stop(self, timeout_s: float) -> None:
         """Let the archiver commit what is pending, for so long, then end it; the next start replays what is left."""
-        if self._keeper is None:
+        if not self.keeper.is_running:
             return
-        if not self._stopping.is_set():
-            self._deadline = asyncio.get_running_loop().time() + timeout_s
-            self._stopping.set()
-            self._tell(self._drain_line())
-        with suppress(asyncio.CancelledError, TimeoutError):
-            await asyncio.wait_for(self._keeper, timeout_s)
+        loop = asyncio.get_running_loop()
+        self._deadline = loop.time() + timeout_s
+        self.keeper.stopping.set()
+        self._tell(self._drain_line())
+        await self.keeper.stop(timeout_s)
+        if not self._has_drained:
+            await self._drain_anew(self._deadline - loop.time())
+        await self.waker.stop()
+
+    async def _drain_anew(self, timeout_s: float) -> None:
+        """A stop that finds no archiver, or one that ends before it has drained, starts one all the same."""
+        try:
+            await asyncio.wait_for(self._run(), max(0.0, timeout_s))
+        except TimeoutError:
+            logger.warning("the archiver was ended before it was drained")
+        except (AgentMailError, OSError, ValueError) as error:
+            logger.warning("the archiver ended before it was drained", extra={"facts": {"end": str(error)}})
 
     def problem(self) -> str | None:
         """What fails just now and what to do about it, the newest of several; None when every archive is written."""
@@ -180,7 +197,7 @@ class ArchivingService:
         project = self._store.read(lambda view: view.projects.find_by_slug(slug))
         if project is None:
             raise UnknownProject(f"Unknown project: {slug:.200}.", hint="resource://projects lists all.")
-        ask = self._ask_archiver if self._keeper is not None else self._ask_here
+        ask = self._ask_archiver if self.keeper.is_running else self._ask_here
         shown = await ask(self._requests.new(slug, month))
         place = ArchivePlaces(projects_path=Path(self._settings.storage_root) / PROJECTS_FOLDER).find(project)
         return MonthShown(project=slug, month=month, path=str(place), files=shown.files)
@@ -196,53 +213,42 @@ class ArchivingService:
 
         return await check_out_in_process(self._store, self._settings, request)
 
-    async def _keep(self) -> None:
-        """Run one archiver after another until the stop; a short-lived one is followed after a growing pause.
-
-        A stop that finds none running starts one, so that what is pending is drained all the same.
-        """
-        loop = asyncio.get_running_loop()
-        pause = _RESTART_FIRST_S
-        while True:
-            started = loop.time()
-            end = await self._run_once()
-            if self._stopping.is_set():
-                if end != _ORDERLY:
-                    logger.warning("the archiver ended before it was drained", extra={"facts": {"end": end}})
-                return
-            self._health.restarts += 1
-            self._health.fail(_ARCHIVER, f"the archiver ended ({end}); it is started again")
-            self._note_pace()
-            logger.error("the archiver ended; it is started again", extra={"facts": {"end": end}})
-            pause = _RESTART_FIRST_S if loop.time() - started > _LONG_ENOUGH_S else min(pause * 2, _RESTART_LAST_S)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), pause)
-
-    async def _run_once(self) -> str:
-        """How it ended, or why it could not begin."""
+    async def _run(self) -> None:
+        """One archiver from start to end. Whatever goes wrong ends it, and the keeper starts the next."""
         try:
-            return f"code {await self._run()}"
-        except (OSError, ValueError) as error:
-            return str(error)
+            code = await self._run_once()
+        except BaseException as error:
+            self._note_end(repr(error))
+            raise
+        if not self._has_drained:
+            self._note_end(f"code {code}")
+            raise ArchiverEnded(f"The archiver ended (code {code}).", hint="It is started again.")
 
-    async def _run(self) -> int:
-        """One archiver from start to end; its exit code."""
+    def _note_end(self, end: str) -> None:
+        if self.keeper.is_stopping:
+            return
+        self._health.restarts += 1
+        self._health.fail(_ARCHIVER, f"the archiver ended ({end}); it is started again")
+        self._note_pace()
+
+    async def _run_once(self) -> int:
+        """Its exit code."""
         # A session of its own: Ctrl-C at the terminal stops the server, which then asks for an orderly end.
         process = await asyncio.create_subprocess_exec(
             *_COMMAND, stdin=PIPE, stdout=PIPE, env=plain_environment(), start_new_session=True
         )
         self._process = process
-        self._tell(self._settings.to_line())
-        if self._stopping.is_set():
-            self._tell(self._drain_line())
-        waker = asyncio.create_task(self._wake_up(), name="archiver-waker")
+        self._health.forget()
+        self._care_error.clear()
         try:
+            self._tell(self._settings.to_line())
+            if self.keeper.is_stopping:
+                self._tell(self._drain_line())
             await self._listen(process)
             return await process.wait()
         finally:
             self._process = None
             self._requests.give_up()
-            waker.cancel()
             await self._end(process)
 
     async def _listen(self, process: Process) -> None:
@@ -263,10 +269,12 @@ class ArchivingService:
             self._health.recover(f"{report.project} {report.part}".strip())
         elif isinstance(report, Ready):
             self._health.recover(_ARCHIVER)
+            self.keeper.worked()
         elif isinstance(report, CareTaken | CareFailed | CheckedOut):
             self._hear_of_care(report)
         else:
             assert isinstance(report, Drained)
+            self._has_drained = True
             logger.info("the archive is drained", extra={"facts": {"pending": report.pending}})
 
     def _hear_of_care(self, report: CareTaken | CareFailed | CheckedOut) -> None:
@@ -287,25 +295,34 @@ class ArchivingService:
             try:
                 await self._store.write(lambda tx: tx.outbox.mark(commit))
             except Unavailable as error:
-                if self._stopping.is_set():
+                if self.keeper.is_stopping:
                     return
                 self._health.fail(_ARCHIVER, f"commits cannot be marked: {error.message}")
+                self.keeper.failed(error)
                 await asyncio.sleep(_MARK_AGAIN_S)
             else:
                 self._health.recover(_ARCHIVER)
+                self.keeper.worked()
                 self._note_pace()
                 return
 
     def _note_pace(self) -> None:
-        backlog = self._store.read(lambda view: view.outbox.backlog(self._clock()))
-        self.pace.note(backlog.pending_events, is_failing=bool(self._health.problems))
+        """A store that cannot be read just now holds no sender up; the archiver goes on."""
+        try:
+            backlog = self._store.read(lambda view: view.outbox.backlog(self._clock()))
+        except Unavailable as error:
+            self.keeper.failed(error)
+            self.pace.note(0, is_failing=True)
+        else:
+            self.pace.note(backlog.pending_events, is_failing=bool(self._health.problems))
 
     async def _wake_up(self) -> None:
-        """One line for all commits of a moment."""
+        """One line for all commits of a moment. Cancelled at the end of the stop, when there is nobody to wake."""
         while True:
             await self._wake.wait()
             self._wake.clear()
             self._tell(WAKE)
+            self.waker.worked()
             await asyncio.sleep(_WAKE_EVERY_S)
 
     def _tell(self, line: bytes) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
 from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.build_slots import in_the_way
 from mcp_agent_mail.domain.caller import Caller, require_to_act
@@ -49,7 +49,7 @@ class BuildSlotService:
         """Take the slot, or learn who has it. One's own is prolonged, never shortened."""
         project = self._store.read(lambda view: require_project(view, request.project_key))
         # Before the unit of work: it asks Git, and is remembered for some seconds.
-        branch = await asyncio.to_thread(self._workspaces.branch, project.human_key)
+        branch = await self._branch(project)
 
         def take(tx: Tx, asking: _Asking) -> Acquired:
             standing = Standing(
@@ -68,6 +68,15 @@ class BuildSlotService:
             return Acquired(granted=granted, already_held=asking.own is not None, conflicts=[])
 
         return await self._act(caller, request, take)
+
+    async def _branch(self, project: Project) -> str | None:
+        """For the record alone: a directory that does not answer keeps nobody from the slot."""
+        try:
+            return await self._workspaces.looks.look(
+                project.human_key, lambda: self._workspaces.branch(project.human_key)
+            )
+        except Unavailable:
+            return None
 
     async def renew(self, caller: Caller, request: SlotRequest, *, extend_s: int) -> Renewed:
         """Hold it for so long from now. One that has expired is held no more: acquire it again."""

@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
+from mcp_agent_mail.core.looks import Looks
 from mcp_agent_mail.domain.caller import AgentAuth, Caller, require_operator, require_to_change_project
 from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.guard.install import Installed, Uninstalled, install_guard, recorded_project, uninstall_guard
 from mcp_agent_mail.store.database import Store
 
+T = TypeVar("T")
+
+AT_ONCE = 2
+WITHIN_S = 30.0
+
 
 class GuardInstallation:
-    """Git and the disk are only touched in threads, with the bounds of `guard.install`."""
+    """Git and the disk are only touched in threads, with the bounds of `guard.install`.
+
+    They are a few of its own: many slow repositories make installations wait, and no look for a reservation.
+    All raise DirectorySilent, and TooManyLooks.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.looks = Looks(threads=AT_ONCE, within_s=WITHIN_S)
 
     async def install(self, caller: Caller, project_key: str, code_repo_path: str) -> Installed:
         """Under `strict` by the operator and the project's own agents. Safe to repeat."""
         project = require_writable(self._store.read(lambda view: require_project(view, project_key)))
         require_to_change_project(caller, project.id)
-        return await asyncio.to_thread(install_guard, Path(code_repo_path.strip()), project.human_key)
+        path = Path(code_repo_path.strip())
+        return await self._at(path, partial(install_guard, path, project.human_key))
 
     async def uninstall(self, caller: Caller, code_repo_path: str) -> Uninstalled:
         """By those who may install for the project that the repository is recorded as. Safe to repeat."""
         path = Path(code_repo_path.strip())
-        recorded = await asyncio.to_thread(recorded_project, path)
+        recorded = await self._at(path, partial(recorded_project, path))
         self._require_to_uninstall(caller, recorded)
-        return await asyncio.to_thread(uninstall_guard, path)
+        return await self._at(path, partial(uninstall_guard, path))
+
+    async def _at(self, path: Path, work: Callable[[], T]) -> T:
+        return await self.looks.look(str(path), work)
 
     def _require_to_uninstall(self, caller: Caller, recorded: str | None) -> None:
         """A repository of a project that this store does not know is the operator's business."""

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mcp_agent_mail.core.clock import Clock
-from mcp_agent_mail.core.errors import InvalidInput, Unavailable
+from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.periodic import Periodic
 from mcp_agent_mail.domain.guard_events import NewGuardEvent, read_guard_event
 from mcp_agent_mail.features.guarding.service import GuardingService
 
@@ -32,30 +33,12 @@ class SpoolDrain:
         self._service = service
         self._folder = storage_root / SPOOL_FOLDER
         self._clock = clock
-        self._interval_s = interval_s
-        self._stopping = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self.keeper = Periodic("guard-spool", self._pass, interval_s=interval_s)
+        self.start = self.keeper.start
+        self.close = self.keeper.stop
 
-    def start(self) -> None:
-        self._task = asyncio.create_task(self._drain_at_intervals(), name="guard-spool")
-
-    async def close(self) -> None:
-        """Safe to call twice."""
-        self._stopping.set()
-        if self._task is not None:
-            await self._task
-            self._task = None
-
-    async def _drain_at_intervals(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                await self.drain()
-            except (Unavailable, OSError) as failed:
-                logger.warning("the guard's spool could not be read: %s", failed)
-            try:
-                await asyncio.wait_for(self._stopping.wait(), self._interval_s)
-            except TimeoutError:
-                continue
+    async def _pass(self) -> None:
+        await self.drain()
 
     async def drain(self) -> int:
         """Everything that lies there now; gives how many events were new. Safe to repeat after any crash."""

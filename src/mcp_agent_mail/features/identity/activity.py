@@ -7,19 +7,22 @@ A write per call would turn every read into a write. What a crash loses is a few
 
 from __future__ import annotations
 
-import asyncio
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
 from mcp_agent_mail.core.clock import Clock, Micros
-from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.core.keeper import Keeper
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.windows import DEFAULT_TTL, Window
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.view import Tx
+
+logger = logging.getLogger("mcp_agent_mail.activity")
 
 MAX_NOTED = 10_000
 """Agents noted between two writes. Full: further agents wait for their next call, a few seconds later."""
@@ -60,8 +63,7 @@ class Activity:
         self.window_ttl = window_ttl
         self._windows: dict[str, Micros] = {}
         self._writing_windows: dict[str, Micros] = {}
-        self._stopping = asyncio.Event()
-        self._flusher: asyncio.Task[None] | None = None
+        self.keeper = Keeper("activity", self._flush_at_intervals, clock=clock)
 
     async def __aenter__(self) -> Self:
         return self
@@ -86,8 +88,8 @@ class Activity:
         self._flush_later()
 
     def _flush_later(self) -> None:
-        if self._flusher is None and not self._stopping.is_set():
-            self._flusher = asyncio.create_task(self._flush_at_intervals(), name="activity-flush")
+        if not self.keeper.is_running:
+            self.keeper.start()
 
     def laid_over(self, agents: Iterable[Agent]) -> list[Agent]:
         """The agents with what is not written yet, in the order given."""
@@ -115,7 +117,7 @@ class Activity:
         return replace(agent, last_active_ts=note.at)
 
     async def flush(self) -> None:
-        """Write all that is noted. What cannot be written now is kept for the next time."""
+        """Write all that is noted. What cannot be written now is kept for the next time; raises what refused it."""
         self._writing, self._noted = self._noted, {}
         self._writing_windows, self._windows = self._windows, {}
         agents = [(agent_id, note.at) for agent_id, note in self._writing.items()]
@@ -127,27 +129,27 @@ class Activity:
 
         try:
             await self._store.write(unit)
-        except Unavailable:
+        except BaseException:
             self._noted = {**self._writing, **self._noted}
             self._windows = {**self._writing_windows, **self._windows}
+            raise
         finally:
             self._writing = {}
             self._writing_windows = {}
 
     async def close(self) -> None:
         """Write what is noted and stop noting. Safe to call twice."""
-        self._stopping.set()
-        if self._flusher is not None:
-            await self._flusher
-            self._flusher = None
+        await self.keeper.stop()
         if self._noted or self._windows:
-            await self.flush()
+            try:
+                await self.flush()
+            except AgentMailError as refused:
+                logger.warning("the last activity was not written", extra={"facts": {"error": refused.message}})
 
     async def _flush_at_intervals(self) -> None:
-        while (self._noted or self._windows) and not self._stopping.is_set():
-            try:
-                await asyncio.wait_for(self._stopping.wait(), self._interval_s)
-            except TimeoutError:
-                await self.flush()
-        if not self._stopping.is_set():
-            self._flusher = None
+        while self._noted or self._windows:
+            await self.keeper.rest(self._interval_s)
+            if self.keeper.is_stopping:
+                return
+            await self.flush()
+            self.keeper.worked()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mcp_agent_mail.core.keeper import Keeper
 from mcp_agent_mail.features.introspection.tool_log import ToolLog
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.store.instrumentation import QueryFigures
@@ -20,6 +21,9 @@ class Recording:
     def start(self) -> None:
         if self.tool_log is not None:
             self.tool_log.start()
+
+    def keepers(self) -> list[Keeper]:
+        return [] if self.tool_log is None else [self.tool_log.keeper]
 
     async def stop(self) -> None:
         if self.tool_log is not None:

@@ -18,13 +18,13 @@ class ToolLog:
     def __init__(self, usage: Usage, *, interval_s: float) -> None:
         self._usage = usage
         self._told: dict[str, ToolFigures] = {}
-        self._periodic = Periodic("tool_metrics", self.emit, interval_s=interval_s)
+        self.keeper = Periodic("tool-metrics", self.emit, interval_s=interval_s)
 
     def start(self) -> None:
-        self._periodic.start()
+        self.keeper.start()
 
     async def stop(self) -> None:
-        await self._periodic.stop()
+        await self.keeper.stop()
         await self.emit()
 
     async def emit(self) -> None:

@@ -97,19 +97,19 @@ class OverdueWorker:
         self._store = store
         self._rules = rules
         self._clock = clock
-        self._periodic = Periodic("acknowledgements", self.look, interval_s=rules.interval_s)
+        self.keeper = Periodic("acknowledgements", self.look, interval_s=rules.interval_s)
         self._looked_at: Micros | None = None
         self._told = 0
         self._escalated = 0
-        self.start = self._periodic.start
-        self.stop = self._periodic.stop
+        self.start = self.keeper.start
+        self.stop = self.keeper.stop
 
     def figures(self) -> OverdueFigures:
         return OverdueFigures(
             looked_at=self._looked_at,
             told=self._told,
             escalated=self._escalated,
-            last_error=self._periodic.last_error,
+            last_error=self.keeper.error,
         )
 
     async def look(self) -> None:
@@ -118,7 +118,7 @@ class OverdueWorker:
             looked = await self._store.write(lambda tx: tell_overdue(tx, self._rules))
             for told in looked.told:
                 self._count(told)
-            if not looked.more or self._periodic.is_stopping:
+            if not looked.more or self.keeper.is_stopping:
                 break
         self._looked_at = self._clock()
 

@@ -15,8 +15,10 @@ from mcp_agent_mail.domain.project_identity import UID_LENGTH, project_of_derive
 from mcp_agent_mail.domain.projects import Project, ProjectArchived, UnknownProject, canonical_path, is_path
 from mcp_agent_mail.store.view import View
 
-_NOTHING: Mapping[str, ProjectId] = MappingProxyType({})
-_tied: ContextVar[Mapping[str, ProjectId]] = ContextVar("tied", default=_NOTHING)
+_NOTHING: Mapping[str, ProjectId | None] = MappingProxyType({})
+_tied: ContextVar[Mapping[str, ProjectId | None]] = ContextVar("tied", default=_NOTHING)
+_is_told_briefly: ContextVar[bool] = ContextVar("is_told_briefly", default=False)
+_may_look: ContextVar[bool] = ContextVar("may_look", default=False)
 
 _CANDIDATES = 100
 """How many of the newest projects are compared for "did you mean": paths are long, 100 take up to 10 ms."""
@@ -29,11 +31,13 @@ def resolved_path(path: str) -> str:
 
 
 def find_by_path(view: View, path: str) -> Project | None:
-    """As written, else as the disk resolves it. So a known path costs no look at the disk."""
-    written = canonical_path(path)
-    project = find_known_path(view, written)
-    if project is None and (resolved := resolved_path(path)) != written:
-        project = find_known_path(view, resolved)
+    """As written, else as a look at the disk has said before the call (`features/projects/ties`).
+
+    Nothing here looks itself: on the event loop, or in a unit of work, a dead mount would hold up everybody.
+    """
+    project = find_known_path(view, canonical_path(path))
+    if project is None and _may_look.get():
+        project = find_known_path(view, resolved_path(path))
     if project is None and (tied := _tied.get().get(path)) is not None:
         project = view.projects.find(tied)
     return project
@@ -50,13 +54,38 @@ def find_tied(view: View, tie: str) -> Project | None:
 
 
 @contextmanager
-def tied_to(path: str, project_id: ProjectId) -> Iterator[None]:
-    """Inside, this path is known to be the project's, in units of work too."""
+def tied_to(path: str, project_id: ProjectId | None) -> Iterator[None]:
+    """Inside, this path is known to be the project's, or nobody's; in units of work too."""
     reset = _tied.set({**_tied.get(), path: project_id})
     try:
         yield
     finally:
         _tied.reset(reset)
+
+
+def is_looked_at(path: str) -> bool:
+    """Whether a look at the disk has said already whose this path is."""
+    return path in _tied.get()
+
+
+@contextmanager
+def told_briefly() -> Iterator[None]:
+    """Inside, an unknown path is refused without a comparison with others: it is looked at before that is told."""
+    reset = _is_told_briefly.set(True)
+    try:
+        yield
+    finally:
+        _is_told_briefly.reset(reset)
+
+
+@contextmanager
+def looking_at_disk() -> Iterator[None]:
+    """Inside, paths are resolved by the disk at once: for commands that hold the store and make nobody else wait."""
+    reset = _may_look.set(True)
+    try:
+        yield
+    finally:
+        _may_look.reset(reset)
 
 
 def require_project(view: View, key: str) -> Project:
@@ -106,6 +135,8 @@ def _find_by_derived_uid(view: View, uid: str) -> Project | None:
 
 def _unknown(view: View, key: str) -> UnknownProject:
     """With the projects that share the plain slug, else those most like the key."""
+    if is_path(key) and _is_told_briefly.get() and key not in _tied.get():
+        return UnknownProject(f"Unknown project: {key:.300}.", data={"parameter": "project_key", "path": key})
     sharing = [] if is_path(key) else view.projects.find_by_plain_slug(key.lower(), limit=3)
     if sharing:
         keys = [project.human_key for project in sharing]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 from pathlib import Path
 
 from mcp_agent_mail.domain.caller import Caller, require_to_change_project
@@ -27,8 +27,10 @@ class ProjectService:
         self._identities = identities or Identities(WorkspaceIdentities(), IdentityMode.DIR)
 
     async def archive_path(self, project: Project) -> Path:
-        """Where the project's archive lies, or will be begun in a moment."""
-        return await asyncio.to_thread(self._places.find, project)
+        """Where the project's archive lies, or will be begun in a moment. Raises DirectorySilent."""
+        if not self._places.in_workspace:
+            return self._places.find(project)
+        return await self._identities.looks.look(project.human_key, partial(self._places.find, project))
 
     async def wish(self, human_key: str, mode: IdentityMode | None = None) -> Wish:
         """What `ensure` in a unit of work needs to know of this absolute path. Runs Git only where a mode asks it."""

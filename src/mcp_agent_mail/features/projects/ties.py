@@ -1,8 +1,8 @@
-"""Directories that nobody has ensured but that PROJECT_IDENTITY_MODE ties to a project.
+"""Directories by other names: through a symbolic link, or tied to a project by PROJECT_IDENTITY_MODE.
 
 A call that names one is refused first, since it looks at names alone; then the directory is looked
-at off the event loop, and if it is tied the call is made again with that known. What is found is not
-stored, so that reads write nothing; it is remembered for some seconds. With the mode `dir` none of this exists.
+at off the event loop, and the call is made again with what it is known. What is found is not
+stored, so that reads write nothing.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from functools import partial
 from mcp_agent_mail.core.resources import ResourceSpec, ResourceTable
 from mcp_agent_mail.core.tools import Credentials, Json, ToolSpec, ToolTable
 from mcp_agent_mail.domain.project_identity import IdentityMode, identify
-from mcp_agent_mail.domain.projects import UnknownProject
+from mcp_agent_mail.domain.projects import Project, UnknownProject
 from mcp_agent_mail.features.projects.identities import Identities
-from mcp_agent_mail.features.projects.lookup import find_tied, tied_to
+from mcp_agent_mail.features.projects.lookup import find_known_path, find_tied, is_looked_at, tied_to, told_briefly
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.view import View
 
 MAX_TIES = 3
 """Of one call: its project and those of addresses."""
@@ -29,19 +30,30 @@ class Ties:
 
     async def run(self, call: Callable[[], Awaitable[Json]], more: int = MAX_TIES) -> Json:
         """What `call` returns or raises. It must change nothing when it raises UnknownProject."""
-        try:
+        if not more:
             return await call()
+        try:
+            with told_briefly():
+                return await call()
         except UnknownProject as unknown:
             path = unknown.data.get("path")
-            if path is None or not more:
+            if path is None or is_looked_at(path):
                 raise
-            facts = await self._identities.look(path)
-            tie = identify(facts, self._identities.mode).tie
-            project = None if tie is None else self._store.read(lambda view: find_tied(view, tie))
-            if project is None:
-                raise
-        with tied_to(path, project.id):
+        project = await self._find(path)
+        with tied_to(path, None if project is None else project.id):
             return await self.run(call, more - 1)
+
+    async def _find(self, path: str) -> Project | None:
+        if self._identities.mode is IdentityMode.DIR:
+            resolved, tie = await self._identities.resolved(path), None
+        else:
+            facts = await self._identities.look(path)
+            resolved, tie = facts.path, identify(facts, self._identities.mode).tie
+
+        def find(view: View) -> Project | None:
+            return find_known_path(view, resolved) or (None if tie is None else find_tied(view, tie))
+
+        return self._store.read(find)
 
 
 class TiedToolTable(ToolTable):
@@ -63,13 +75,13 @@ class TiedResourceTable(ResourceTable):
 
 
 class Tables:
-    """Makes the tables of tools and resources: plain ones with the mode `dir`."""
+    """Makes the tables of tools and resources."""
 
     def __init__(self, store: Store, identities: Identities) -> None:
-        self._ties = None if identities.mode is IdentityMode.DIR else Ties(store, identities)
+        self.ties = Ties(store, identities)
 
     def tools(self, specs: Iterable[ToolSpec]) -> ToolTable:
-        return ToolTable(specs) if self._ties is None else TiedToolTable(specs, self._ties)
+        return TiedToolTable(specs, self.ties)
 
     def resources(self, specs: Iterable[ResourceSpec]) -> ResourceTable:
-        return ResourceTable(specs) if self._ties is None else TiedResourceTable(specs, self._ties)
+        return TiedResourceTable(specs, self.ties)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 from mcp_agent_mail.domain.patterns import Pattern, parse_pattern
 from mcp_agent_mail.domain.projects import Project
@@ -15,18 +15,21 @@ _CHARS_BETWEEN_RESTS = 4_000
 
 
 class Reader:
-    """Reads patterns off the event loop: hard ones take a while, and the workspace may lie on a slow disk."""
+    """Reads patterns off the event loop: hard ones take a while, and the workspace may lie on a slow disk.
+
+    Where the directory does not answer nothing is granted on a guess: what a path covers depends on what lies there.
+    """
 
     def __init__(self, workspaces: Workspaces) -> None:
         self._workspaces = workspaces
 
     async def read(self, project: Project, paths: Sequence[str], *, exclusive: bool) -> list[Wanted]:
-        """One per pattern, in the order given. Raises InvalidInput for a path that cannot be read."""
+        """One per pattern, in the order given. Raises InvalidInput for a path that cannot be read, DirectorySilent."""
         return await self.read_at(project.human_key, paths, exclusive=exclusive)
 
     async def read_at(self, root: str, paths: Sequence[str], *, exclusive: bool) -> list[Wanted]:
         """The same of a project that is not there yet."""
-        return await asyncio.to_thread(self._read, root, paths, exclusive=exclusive)
+        return await self._workspaces.looks.look(root, partial(self._read, root, paths, exclusive=exclusive))
 
     def _read(self, root: str, paths: Sequence[str], *, exclusive: bool) -> list[Wanted]:
         ignore_case = self._workspaces.ignore_case(root)

@@ -5,19 +5,21 @@ Reads never look at the disk: they show what the sweeper, or whoever forced a re
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from mcp_agent_mail.core.clock import SECOND, Micros, iso, iso_or_none
+from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.ids import AgentId, LeaseId
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.staleness import (
     NOT_LOOKED,
+    UNKNOWN,
     Evidence,
     Judgement,
     StalenessRules,
@@ -30,6 +32,9 @@ from mcp_agent_mail.store.view import View
 from mcp_agent_mail.workspace.facts import Workspaces
 
 MAX_REMEMBERED = 10_000
+_LOOK_WITHIN_S = 20.0
+"""A search for files and commits is bounded, and takes up to half of it."""
+_SILENT = WorkspaceActivity(filesystem=UNKNOWN, git=UNKNOWN, is_matched=True)
 SEEN_LATELY_S = 300
 
 
@@ -63,10 +68,17 @@ class Staleness:
         self._watched_since = now
 
     async def look(self, project: Project, lease: Lease, now: Micros, *, anew: bool) -> WorkspaceActivity:
-        """What the workspace tells of the lease's pattern; in a thread, and remembered for the reads."""
-        seen = await asyncio.to_thread(
+        """What the workspace tells of the lease's pattern; in a thread, and remembered for the reads.
+
+        A directory that does not answer tells nothing: its leases are not judged stale, and end when they expire.
+        """
+        find = partial(
             self._workspaces.activity, project.human_key, lease.path_pattern, ignore_case=lease.ignore_case, anew=anew
         )
+        try:
+            seen = await self._workspaces.looks.look(project.human_key, find, within_s=_LOOK_WITHIN_S)
+        except Unavailable:
+            seen = _SILENT
         self._seen.pop(lease.id, None)
         self._seen[lease.id] = (now, seen)
         while len(self._seen) > MAX_REMEMBERED:
@@ -116,7 +128,7 @@ class Staleness:
     def _remembered(self, lease: Lease, now: Micros) -> WorkspaceActivity:
         """What was seen longer ago says nothing about the time since."""
         at, seen = self._seen.get(lease.id, (now, NOT_LOOKED))
-        return seen if now - at <= min(self.rules.grace_s, SEEN_LATELY_S) * SECOND else NOT_LOOKED
+        return seen if abs(now - at) <= min(self.rules.grace_s, SEEN_LATELY_S) * SECOND else NOT_LOOKED
 
 
 def show_evidence(assessment: Assessment) -> dict[str, Any]:

@@ -6,16 +6,14 @@ Evidence is gathered in threads before the unit of work, which looks at calls an
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
-from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import AgentId, LeaseId
+from mcp_agent_mail.core.periodic import Periodic
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
 from mcp_agent_mail.domain.projects import Project
@@ -63,25 +61,13 @@ class Sweeper:
         self._staleness = staleness
         self._rules = rules
         self._clock = clock
-        self._stopping = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self.keeper = Periodic("reservations-sweeper", self.sweep, interval_s=rules.interval_s)
+        self.start = self.keeper.start
+        self.stop = self.keeper.stop
         self._after = 0
         self._swept_at: Micros | None = None
         self._expired = 0
         self._released = 0
-        self._error: str | None = None
-
-    def start(self) -> None:
-        """Sweep at each interval. Does not wait for the first one."""
-        assert self._task is None
-        self._task = asyncio.get_running_loop().create_task(self._keep_on(), name="reservations-sweeper")
-        self._task.add_done_callback(self._note_end)
-
-    async def stop(self) -> None:
-        """After the look that is under way, if one is."""
-        self._stopping.set()
-        if self._task is not None:
-            await asyncio.wait([self._task])
 
     def figures(self) -> SweepFigures:
         return SweepFigures(
@@ -89,7 +75,7 @@ class Sweeper:
             swept_at=self._swept_at,
             expired=self._expired,
             released_idle=self._released,
-            last_error=self._error,
+            last_error=self.keeper.error,
         )
 
     async def sweep(self) -> None:
@@ -101,24 +87,6 @@ class Sweeper:
             await self._release_idle(now)
         self._swept_at = now
 
-    async def _keep_on(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                await self.sweep()
-            except (AgentMailError, OSError) as failed:
-                self._error = str(failed)
-                logger.warning("the sweep of reservations failed", extra={"facts": {"error": str(failed)}})
-            else:
-                self._error = None
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), self._rules.interval_s)
-
-    def _note_end(self, task: asyncio.Task[None]) -> None:
-        """A sweeper that ended by a bug says so where health is read."""
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._error = f"the sweeper ended: {error!r}"
-            logger.error("the sweeper of reservations ended", exc_info=error)
-
     def _notice_sleep(self, now: Micros) -> None:
         """A machine that slept, or whose clock was put forward, could hear nobody: that is no idleness."""
         allowed = (self._rules.interval_s + LOOKING_S + _SLEPT_S) * SECOND
@@ -129,7 +97,7 @@ class Sweeper:
         for _ in range(EXPIRED_PER_PASS // AT_ONCE):
             ended = await self._store.write(lambda tx: sweep_expired(tx, tx.now(), AT_ONCE))
             self._expired += len(ended)
-            if len(ended) < AT_ONCE or self._stopping.is_set():
+            if len(ended) < AT_ONCE or self.keeper.is_stopping:
                 return
 
     async def _release_idle(self, now: Micros) -> None:
@@ -141,11 +109,11 @@ class Sweeper:
             looks -= len(leases)
             seen: dict[LeaseId, WorkspaceActivity] = {}
             for lease in leases:
-                if self._stopping.is_set() or time.monotonic() > until:
+                if self.keeper.is_stopping or time.monotonic() > until:
                     break
                 seen[lease.id] = await self._staleness.look(holder.project, lease, now, anew=False)
             await self._release_stale(holder, seen)
-            if looks <= 0 or self._stopping.is_set() or time.monotonic() > until:
+            if looks <= 0 or self.keeper.is_stopping or time.monotonic() > until:
                 return
 
     def _idle_holders(self, view: View, now: Micros) -> list[_Idle]:

@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.keeper import KeeperFigures
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.events import Backlog
 from mcp_agent_mail.features.archiving.service import CareFigures
 
 
 class HealthStatus(StrEnum):
-    """`degraded`: mail is safe and served, but its archive lags. `error`: the store cannot be read or written."""
+    """`degraded`: mail is safe and served, but its archive lags, or a task beside the requests fails.
+    `error`: the store cannot be read or written.
+    """
 
     OK = "ok"
     DEGRADED = "degraded"
@@ -52,6 +55,7 @@ class Health:
     archive_care: CareFigures
     sweep: SweepFigures | None
     workers: dict[str, Json]
+    failing: list[KeeperFigures]
     owner_pid: int
     schema_version: int | None
     store_id: str | None

@@ -40,12 +40,12 @@ class RetentionWorker:
         self._service = service
         self._pace = pace
         self._clock = clock
-        self._periodic = Periodic("retention", self.look, interval_s=pace.interval_s)
+        self.keeper = Periodic("retention", self.look, interval_s=pace.interval_s)
         self._looked_at: Micros | None = None
         self._found = OldMail()
         self._purged = 0
-        self.start = self._periodic.start
-        self.stop = self._periodic.stop
+        self.start = self.keeper.start
+        self.stop = self.keeper.stop
 
     def figures(self) -> RetentionFigures:
         return RetentionFigures(
@@ -53,7 +53,7 @@ class RetentionWorker:
             old=self._found.old,
             may_go=self._found.may_go,
             purged=self._purged,
-            last_error=self._periodic.last_error,
+            last_error=self.keeper.error,
         )
 
     async def look(self) -> None:
@@ -62,15 +62,13 @@ class RetentionWorker:
         total = OldMail()
         for project in projects:
             left = PURGED_PER_CALL - total.purged if self._pace.purges else 0
-            found = await self._service.go_through(
-                project, cutoff, most=left, is_over=lambda: self._periodic.is_stopping
-            )
+            found = await self._service.go_through(project, cutoff, most=left, is_over=lambda: self.keeper.is_stopping)
             self._purged += found.purged
             total = OldMail(
                 old=total.old + found.old, may_go=total.may_go + found.may_go, purged=total.purged + found.purged
             )
             self._tell(project, found, cutoff.at)
-            if self._periodic.is_stopping:
+            if self.keeper.is_stopping:
                 return
         self._found = total
         self._looked_at = self._clock()

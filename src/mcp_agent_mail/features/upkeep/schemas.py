@@ -41,6 +41,15 @@ def show_health(health: Health) -> Json:
         },
         "reservations": None if health.sweep is None else _show_sweep(health.sweep),
         "workers": health.workers,
+        "failing": [
+            {
+                "task": one.task,
+                "since": iso_or_none(one.failing_since),
+                "error": one.error,
+                "restarts": one.restarts,
+            }
+            for one in health.failing
+        ],
     }
 
 

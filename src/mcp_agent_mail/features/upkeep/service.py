@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.keeper import Keeper
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.events import Backlog
 from mcp_agent_mail.features.archiving.service import ArchivingService
@@ -32,7 +33,9 @@ class _Figures:
 
 
 class HealthService:
-    """`sweep` tells what the sweeper of reservations did, `workers` what others did beside the requests, by name."""
+    """`sweep` tells what the sweeper of reservations did, `workers` what others did beside the requests, by name;
+    `keepers` are those of every task beside the requests.
+    """
 
     def __init__(
         self,
@@ -49,6 +52,7 @@ class HealthService:
         self._archive = archive
         self._sweep = sweep
         self._workers = workers
+        self.keepers: Callable[[], Sequence[Keeper]] = tuple
         self.patience_s = PATIENCE_S
         self.place = place
 
@@ -62,10 +66,11 @@ class HealthService:
     async def check(self) -> Health:
         """Write and read the store now. Never raises what a sick store raises: it reports."""
         figures = await self._figures()
+        failing = [figures for figures in (keeper.figures() for keeper in self.keepers()) if figures.error is not None]
         archive_error = self._archive.problem() or (_late(figures.backlog) if figures else None)
         if figures is None:
             status = HealthStatus.ERROR
-        elif archive_error is not None:
+        elif archive_error is not None or failing:
             status = HealthStatus.DEGRADED
         else:
             status = HealthStatus.OK
@@ -78,6 +83,7 @@ class HealthService:
             archive_care=self._archive.care(),
             sweep=self._sweep() if self._sweep is not None else None,
             workers=self._workers(),
+            failing=failing,
             owner_pid=os.getpid(),
             schema_version=figures.schema_version if figures else None,
             store_id=figures.store_id if figures else None,

@@ -1,0 +1,54 @@
+"""No task and no thread without a keeper, but those that have a reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import mcp_agent_mail
+from tests.architecture.kept import made_in
+
+SOURCE = Path(mcp_agent_mail.__file__).parent
+
+OUR_OWN_WORK = "computes, or touches files of the store alone, in the course of a call that awaits it"
+ALLOWED = {
+    ("core/keeper.py", "create_task"): "the keeper itself",
+    ("core/looks.py", "Thread"): "whatever a look raises goes to its caller; one that hangs is counted as lost",
+    ("core/git.py", "Timer"): "ends a Git that is late; its call ends with it",
+    ("store/writer.py", "Thread"): "its end is told to everybody who waits and who comes, and health says error",
+    ("store/writer.py", "to_thread"): "the end of the writer's thread, which takes what is queued",
+    ("archive/steps.py", "Thread"): "in the archiver: what it raises is raised where its step is awaited",
+    ("llm/lite.py", "Thread"): "what a model's library raises goes to the call that awaits it",
+    ("guard/server.py", "Thread"): "a guard's question for 300 ms, in a process of seconds",
+    ("cli/stdio.py", "Thread"): "one call of a client: what goes wrong is its answer",
+    ("cli/supervising.py", "Thread"): "waits for the command that `am run` runs",
+    ("server/tracing.py", "Thread"): "the last spans, for two seconds at the stop",
+    ("server/tracing.py", "to_thread"): "waits for that thread, with a time limit",
+    ("server/metrics.py", "to_thread"): "an import",
+    ("features/reservations/reserving.py", "ensure_future"): "part of a call, awaited by it or by the stop",
+    ("features/reservations/judging.py", "to_thread"): OUR_OWN_WORK,
+    ("features/guarding/service.py", "to_thread"): OUR_OWN_WORK,
+    ("features/guarding/spool.py", "to_thread"): OUR_OWN_WORK,
+    ("features/summaries/service.py", "to_thread"): OUR_OWN_WORK,
+    ("features/archiving/offline.py", "to_thread"): "a command without a server, which waits for it",
+}
+
+
+@pytest.fixture(scope="module")
+def made() -> set[tuple[str, str]]:
+    return made_in(SOURCE)
+
+
+def test_every_task_and_thread_has_a_keeper_or_a_reason(made: set[tuple[str, str]]) -> None:
+    assert made - set(ALLOWED) == set(), "give it a Keeper (core/keeper.py), or Looks (core/looks.py)"
+
+
+def test_every_reason_is_still_needed(made: set[tuple[str, str]]) -> None:
+    assert set(ALLOWED) - made == set()
+
+
+def test_a_bare_task_is_found(tmp_path: Path) -> None:
+    (tmp_path / "module.py").write_text("import asyncio\nasyncio.create_task(work())\nthreading.Thread(target=f)\n")
+
+    assert made_in(tmp_path) == {("module.py", "create_task"), ("module.py", "Thread")}

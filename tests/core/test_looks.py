@@ -1,0 +1,180 @@
+"""Looks at directories that answer, that hang, and that come back."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from mcp_agent_mail.core.looks import (
+    FIRST_SILENCE_S,
+    LOST_OF_ONE,
+    LOST_OF_STRANGERS,
+    DirectorySilent,
+    Looks,
+    LooksClosed,
+    TooManyLooks,
+)
+
+SOON_S = 0.05
+LATE_S = 30.0
+
+
+class Dead:
+    """A directory below which nothing answers until `mend`."""
+
+    def __init__(self) -> None:
+        self._mended = threading.Event()
+        self.asked = 0
+
+    def look(self) -> str:
+        self.asked += 1
+        assert self._mended.wait(LATE_S)
+        return "late"
+
+    def mend(self) -> None:
+        self._mended.set()
+
+
+class Watch:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def dead() -> Dead:
+    return Dead()
+
+
+async def silenced(looks: Looks, dead: Dead, path: str = "/dead") -> DirectorySilent:
+    with pytest.raises(DirectorySilent) as caught:
+        await looks.look(path, dead.look, within_s=SOON_S)
+    return caught.value
+
+
+async def until(is_true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(LATE_S):
+        while not is_true():  # noqa: ASYNC110  # what a thread does sets no event of the loop
+            await asyncio.sleep(0)
+
+
+async def test_a_look_gives_what_it_finds_and_raises_what_it_raises() -> None:
+    looks = Looks()
+
+    assert await looks.look("/code", lambda: "found") == "found"
+    with pytest.raises(FileNotFoundError):
+        await looks.look("/code", lambda: open("/nowhere/at/all").read())  # noqa: PTH123, SIM115
+    looks.close()
+
+
+async def test_what_would_end_the_loop_is_a_bug_of_the_look() -> None:
+    looks = Looks()
+
+    def leave() -> None:
+        raise SystemExit
+
+    with pytest.raises(RuntimeError, match="SystemExit"):
+        await looks.look("/code", leave)
+    looks.close()
+
+
+async def test_a_directory_that_hangs_is_told_and_refused_at_once_then(dead: Dead) -> None:
+    looks = Looks(elapsed=Watch())
+
+    first = await silenced(looks, dead)
+    again = await silenced(looks, dead)
+
+    assert dead.asked == 1
+    assert (first.code, first.data["directory"]) == ("UNAVAILABLE", "/dead")
+    assert again.data["retry_after_s"] == FIRST_SILENCE_S
+    assert (looks.silent(), looks.lost_threads()) == (1, 1)
+    dead.mend()
+
+
+async def test_more_dead_directories_than_threads_do_not_stop_the_next_one(dead: Dead) -> None:
+    looks = Looks(threads=2)
+    for number in range(5):
+        await silenced(looks, dead, f"/dead/{number}")
+
+    assert await looks.look("/live", lambda: "found") == "found"
+    dead.mend()
+
+
+async def test_one_that_answers_again_is_asked_again(dead: Dead) -> None:
+    looks = Looks()
+    await silenced(looks, dead)
+
+    dead.mend()
+    await until(lambda: looks.lost_threads() == 0)
+
+    assert await looks.look("/dead", lambda: "found") == "found"
+
+
+async def test_after_a_pause_a_second_thread_finds_out_and_no_third(dead: Dead) -> None:
+    watch = Watch()
+    looks = Looks(elapsed=watch)
+    for _ in range(LOST_OF_ONE + 2):
+        await silenced(looks, dead)
+        watch.now += 1_000.0
+
+    assert dead.asked == LOST_OF_ONE
+    dead.mend()
+
+
+async def test_when_very_many_hang_those_that_have_answered_before_are_still_looked_at(dead: Dead) -> None:
+    looks = Looks()
+    await looks.look("/known", lambda: "found")
+    for number in range(LOST_OF_STRANGERS):
+        await silenced(looks, dead, f"/dead/{number}")
+
+    with pytest.raises(TooManyLooks):
+        await looks.look("/stranger", lambda: "found")
+
+    assert await looks.look("/known", lambda: "found") == "found"
+    dead.mend()
+
+
+async def test_a_directory_has_one_thread_at_a_time(dead: Dead) -> None:
+    looks = Looks()
+    first = asyncio.ensure_future(looks.look("/slow", dead.look))
+    await until(lambda: dead.asked == 1)
+    second = asyncio.ensure_future(looks.look("/slow", lambda: "second"))
+    await looks.look("/other", lambda: None)
+
+    assert not second.done()
+
+    dead.mend()
+    assert (await first, await second) == ("late", "second")
+
+
+async def test_a_caller_that_leaves_frees_nobody_elses_place(dead: Dead) -> None:
+    looks = Looks(threads=1)
+    leaver = asyncio.ensure_future(looks.look("/slow", dead.look))
+    await until(lambda: dead.asked == 1)
+    leaver.cancel()
+    waiting = asyncio.ensure_future(looks.look("/other", lambda: "found"))
+    await asyncio.sleep(0)
+
+    assert not waiting.done()
+
+    dead.mend()
+    assert await waiting == "found"
+
+
+async def test_the_end_waits_for_no_thread(dead: Dead) -> None:
+    looks = Looks()
+    hanging = asyncio.ensure_future(looks.look("/dead", dead.look))
+    await until(lambda: dead.asked == 1)
+
+    looks.close()
+
+    with pytest.raises(LooksClosed):
+        await hanging
+    with pytest.raises(LooksClosed):
+        await looks.look("/live", lambda: "found")
+    dead.mend()
