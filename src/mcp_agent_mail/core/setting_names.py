@@ -78,7 +78,16 @@ _SHARED = frozenset({"HOST", "PORT", *PROVIDER_KEYS})
 OUR_PREFIXES = (
     *("ACK_", "AGENTMAIL_", "AGENT_AUTH", "AGENT_MAIL_", "AGENT_NAME", "ARCHIVE_", "CLAIMS_", "CLAUDE_MAILBOX_"),
     *("CONTACT_", "FACADES_", "FILE_RESERVATION", "HTTP_", "INSTRUMENTATION_", "LLM_", "MCP_AGENT_MAIL_"),
-    *("MCP_MAIL_", "MESSAGE_", "MESSAGING_", "NOTIFICATIONS_", "POSTAL_", "PROJECT_IDENTITY_", "QUOTA_"),
+    *(
+        "MCP_MAIL_",
+        "MESSAGE_",
+        "MESSAGING_",
+        "NOTIFICATIONS_",
+        "POSTAL_",
+        "PROJECT_ADMISSION",
+        "PROJECT_IDENTITY_",
+        "QUOTA_",
+    ),
     *("RETENTION_", "STORAGE_", "STORE_", "TOOLS_", "TOOL_METRICS_", "WEBHOOK_"),
 )
 

@@ -115,6 +115,8 @@ class MacroService:
     async def prepare_thread(self, caller: Caller, request: JoinRequest) -> Joined:
         """What a thread says, for whoever joins it. All that may fail comes before the one write."""
         project, known = self._store.read(lambda view: who_joins(view, caller, request))
+        if known is None:
+            self._parts.identity.require_admission(caller, project)
         reader = acting_as(caller, project) if known is None else caller
         (thread,) = await self._parts.summaries.summarize_threads(
             reader, project.human_key, [request.thread_id], request.wishes, per_thread_limit=MESSAGES_OF_THREAD
