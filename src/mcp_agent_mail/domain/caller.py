@@ -114,15 +114,20 @@ def require_to_read_mail(caller: Caller) -> None:
         )
 
 
-def require_to_change_project(caller: Caller, project_id: ProjectId) -> None:
-    """Archiving a project names no agent: under `strict` it needs a token of one of its agents, or the operator."""
-    if caller.auth is not AgentAuth.STRICT or caller.is_operator:
-        return
-    if not caller.is_verified:
+def require_proven(caller: Caller) -> None:
+    """Acts on a project name no agent: under `strict` nothing is looked at for who has not proven anything."""
+    if caller.auth is AgentAuth.STRICT and not caller.is_verified:
         raise TokenMissing(
             "Changing a project needs the token of one of its agents (AGENT_AUTH=strict).",
             hint="Send your registration_token as Authorization: Bearer or as header X-Agent-Token.",
         )
+
+
+def require_to_change_project(caller: Caller, project_id: ProjectId) -> None:
+    """Under `strict` it needs a token of one of its agents, or the operator."""
+    require_proven(caller)
+    if caller.auth is not AgentAuth.STRICT or caller.is_operator:
+        return
     if caller.project_id != project_id:
         raise WrongToken(
             f"The token given belongs to {caller.agent_name}, an agent of another project.",

@@ -5,7 +5,13 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from mcp_agent_mail.domain.caller import AgentAuth, Caller, require_operator, require_to_change_project
+from mcp_agent_mail.domain.caller import (
+    AgentAuth,
+    Caller,
+    require_operator,
+    require_proven,
+    require_to_change_project,
+)
 from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.guard.install import Installed, Uninstalled, install_guard, recorded_project, uninstall_guard
@@ -26,6 +32,7 @@ class GuardInstallation:
 
     async def uninstall(self, caller: Caller, code_repo_path: str) -> Uninstalled:
         """By those who may install for the project that the repository is recorded as. Safe to repeat."""
+        require_proven(caller)
         path = Path(code_repo_path.strip())
         recorded = await asyncio.to_thread(recorded_project, path)
         self._require_to_uninstall(caller, recorded)
