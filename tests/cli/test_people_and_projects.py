@@ -98,3 +98,20 @@ def test_the_history_of_the_archive_names_who_acted(post: Post) -> None:
     assert any("BlueLake" in commit["agents"] for commit in commits)
     assert all("RedStone" in line.split("\t")[2].split(", ") for line in of_stone.splitlines())
     assert of_stone
+
+
+def test_a_code_lets_one_new_agent_in_and_can_be_taken_back_before(stopped_post: Post) -> None:
+    server, project = stopped_post.server, stopped_post.project
+
+    invited = json.loads(server.am("projects", "invite", project, "--hours", "1", "--json").stdout)
+    with server, server.connect() as connection:
+        spare = json.loads(server.am("projects", "invite", project, "--json").stdout)
+        revoked = server.am("projects", "revoke-code", project, str(spare["id"]))
+        profile = {"project_key": project, "program": "tester", "model": "scripted"}
+        came = connection.call("register_agent", name="NewComer", registration_token=invited["join_code"], **profile)
+        late = connection.rpc("register_agent", {"registration_token": spare["join_code"], **profile})
+        listed = server.am("projects", "codes", project).stdout
+
+    assert (came["name"], revoked.returncode, late.error_type) == ("NewComer", 0, "PERMISSION_DENIED")
+    (row,) = listed.splitlines()
+    assert (row.split("\t")[1], row.split("\t")[-1]) == ("used", "NewComer")

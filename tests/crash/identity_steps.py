@@ -71,7 +71,31 @@ def replace_token(actor: Actor, connection: Connection) -> None:
         actor.record.settle(cell, _hash(result["registration_token"]))
 
 
+def come_in(actor: Actor, connection: Connection) -> None:
+    """By a code, which is used up with the name or not at all."""
+    invited = actor.ask_as_operator(connection, "create_join_code")
+    if invited is None:
+        return
+    cell = ("code", actor.project, str(invited["id"]))
+    actor.record.settle(cell, "")
+    name = f"Guest{actor.unique()}"
+    actor.record.begin(cell, name)
+    token = {"registration_token": invited["join_code"]}
+    result = actor.ask(connection, "register_agent", name=name, **token, **PROGRAM)
+    if result is not None:
+        note_registered(actor.record, actor.project, result)
+        actor.record.settle(cell, name)
+
+
+def take_back(actor: Actor, connection: Connection) -> None:
+    invited = actor.ask_as_operator(connection, "create_join_code")
+    if invited is not None:
+        actor.ask_as_operator(connection, "revoke_join_code", join_code_id=invited["id"])
+
+
 STEPS = (
+    Step(("create_join_code", "register_agent"), 1, come_in),
+    Step(("revoke_join_code",), 1, take_back),
     Step(("register_agent",), 1, register),
     Step(("create_agent_identity",), 1, create),
     Step(("register_agent",), 3, describe),
@@ -105,7 +129,16 @@ def _in_git(kind: str, key: str) -> Look:
     return Look(kind, "Git", find)
 
 
+def _codes(evidence: Evidence) -> Mapping[Cell, Value]:
+    query = """
+        SELECT p.human_key, c.id, coalesce(a.name, '') FROM join_codes c
+        JOIN projects p ON p.id = c.project_id LEFT JOIN agents a ON a.id = c.agent_id
+    """
+    return {("code", project, str(number)): name for project, number, name in evidence.rows(query)}
+
+
 LOOKS = (
+    Look("code", "SQLite", _codes),
     _in_store("agent", "a.id"),
     _in_git("agent", "id"),
     _in_store("task", "a.task_description"),

@@ -22,6 +22,7 @@ from mcp_agent_mail.features.guarding.installing import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
 from mcp_agent_mail.features.identity.activity import Activity
+from mcp_agent_mail.features.identity.join_codes import JoinCodeService
 from mcp_agent_mail.features.identity.windows import WindowService
 from mcp_agent_mail.features.macros.suggesting import SuggestionService
 from mcp_agent_mail.features.products.service import ProductService
@@ -70,6 +71,7 @@ def build_services(
         projects=projects,
         identity=identity,
         windows=WindowService(store, activity, clock=clock),
+        join_codes=JoinCodeService(store, clock=clock),
         guard_installation=GuardInstallation(store),
         guarding=guarding,
         guard_spool=SpoolDrain(guarding, settings.storage_root, clock=clock),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.settings import Settings
+from mcp_agent_mail.domain.admission import ProjectAdmission
 from mcp_agent_mail.domain.caller import AgentAuth
 from mcp_agent_mail.domain.names import NameEnforcement
 from mcp_agent_mail.features.identity.activity import Activity
+from mcp_agent_mail.features.identity.admission import NewNames
 from mcp_agent_mail.features.identity.callers import AuthRules
 from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.store.database import Store
@@ -19,8 +21,15 @@ def identity_service(
         store,
         activity,
         rules=_auth_rules(settings, operator_token),
-        enforcement=NameEnforcement(settings.agent_name_enforcement_mode),
+        new_names=new_names(settings),
         clock=clock,
+    )
+
+
+def new_names(settings: Settings) -> NewNames:
+    return NewNames(
+        enforcement=NameEnforcement(settings.agent_name_enforcement_mode),
+        admission=ProjectAdmission(settings.project_admission),
     )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from mcp_agent_mail.bootstrap.identity import new_names
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.domain.contacts import AutoScope, ContactRules
-from mcp_agent_mail.domain.names import NameEnforcement
 from mcp_agent_mail.features.contacts.consent import Desk
 from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.identity.service import IdentityService
@@ -34,7 +34,7 @@ def contact_service(settings: Settings, store: Store, identity: IdentityService,
     return ContactService(
         store,
         rules=contact_rules(settings),
-        enforcement=NameEnforcement(settings.agent_name_enforcement_mode),
+        new_names=new_names(settings),
         note_activity=identity.touch,
         clock=clock,
     )

@@ -16,6 +16,7 @@ from mcp_agent_mail.features.guarding.installing import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
 from mcp_agent_mail.features.identity.activity import Activity
+from mcp_agent_mail.features.identity.join_codes import JoinCodeService
 from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.features.identity.windows import WindowService
 from mcp_agent_mail.features.introspection.recording import Recording
@@ -61,6 +62,7 @@ class Services:
     projects: ProjectService
     identity: IdentityService
     windows: WindowService
+    join_codes: JoinCodeService
     guard_installation: GuardInstallation
     guarding: GuardingService
     guard_spool: SpoolDrain

@@ -10,6 +10,7 @@ from mcp_agent_mail.features.build_slots.tools import build_slot_tools
 from mcp_agent_mail.features.contacts.tools import contact_tools
 from mcp_agent_mail.features.guarding.log_tools import guard_log_tools
 from mcp_agent_mail.features.guarding.tools import guard_tools
+from mcp_agent_mail.features.identity.join_code_tools import join_code_tools
 from mcp_agent_mail.features.identity.resources import identity_resources
 from mcp_agent_mail.features.identity.tools import identity_tools
 from mcp_agent_mail.features.identity.window_tools import window_tools
@@ -52,6 +53,7 @@ def _tools(services: Services) -> list[ToolSpec]:
         *guard_tools(services.guard_installation, caller),
         *guard_log_tools(services.guarding, caller),
         *identity_tools(services.identity, caller),
+        *join_code_tools(services.join_codes, caller),
         *window_tools(services.windows, caller),
         *contact_tools(services.contacts, caller),
         *messaging_tools(services.messaging, caller),

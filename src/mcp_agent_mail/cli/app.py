@@ -22,7 +22,7 @@ ENTRIES = {
     "status": Entry(f"{_HERE}.status", "Is the server up, who owns the store, what is pending."),
     "mail": Entry(f"{_HERE}.mail", "Read and send mail as a person; reading consumes nothing."),
     "agents": Entry(f"{_HERE}.agents", "List, show and retire agents."),
-    "projects": Entry(f"{_HERE}.projects", "List, show and archive projects."),
+    "projects": Entry(f"{_HERE}.projects", "List, show and archive projects, invite agents."),
     "reservations": Entry(f"{_HERE}.reservations", "See who holds which files, and release what nobody works on."),
     "contacts": Entry(f"{_HERE}.contacts", "See who may write to whom, and who waits for an answer."),
     "archive": Entry(f"{_HERE}.archives", "Look at and look after the projects' archives."),

@@ -18,7 +18,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,
-    help="List, show and archive projects.",
+    help="List, show and archive projects, invite agents.",
 )
 
 KeyArgument = Annotated[str, typer.Argument(metavar="PROJECT", help="Its path or slug.")]
@@ -34,6 +34,14 @@ _PROJECTS = (
     Column("created", at("created_at")),
     Column("archived", lambda row: "archived" if row.get("archived_at") else ""),
     Column("path", "human_key", may_wrap=True),
+)
+
+_CODES = (
+    Column("id", "id", is_right=True),
+    Column("status", "status"),
+    Column("made", at("created_ts")),
+    Column("expires", at("expires_ts")),
+    Column("used by", lambda row: row["used_by"] or ""),
 )
 
 _AGENTS = (
@@ -90,6 +98,55 @@ def archive(project: KeyArgument, json: JsonFlag = False) -> None:
 def unarchive(project: KeyArgument, json: JsonFlag = False) -> None:
     """Bring an archived project back."""
     _change("unarchive_project", project, json=json)
+
+
+@app.command("invite", cls=LeanCommand)
+def invite(
+    project: KeyArgument,
+    hours: Annotated[int, typer.Option("--hours", metavar="N", help="How long it lasts (1 to 720).")] = 24,
+    json: JsonFlag = False,
+) -> None:
+    """Make a code that lets one new agent in.
+
+    It is printed this once: the store keeps only its hash. The agent sends it as registration_token when it registers,
+    or as X-Agent-Token, and gets a token of its own.
+    """
+    around = look_around()
+    with open_gateway(around) as gateway:
+        arguments = {"project_key": absolute_key(project), "lifetime_seconds": hours * 3_600}
+        answer = gateway.call("create_join_code", arguments)
+    if json:
+        print_json(answer)
+    else:
+        print_fields([(name, answer[name]) for name in ("id", "project", "join_code", "expires_ts")])
+
+
+@app.command("codes", cls=LeanCommand)
+def codes(project: KeyArgument, json: JsonFlag = False) -> None:
+    """List the join codes of a project, newest first."""
+    around = look_around()
+    with open_gateway(around) as gateway:
+        found = gateway.call("list_join_codes", {"project_key": absolute_key(project)})
+    if json:
+        print_json(found)
+    else:
+        print_rows(found, _CODES, nothing="No join codes: am projects invite makes one.")
+
+
+@app.command("revoke-code", cls=LeanCommand)
+def revoke_code(
+    project: KeyArgument,
+    code: Annotated[int, typer.Argument(metavar="ID", help="The number that `am projects codes` shows.")],
+    json: JsonFlag = False,
+) -> None:
+    """Take back a join code that nobody has used."""
+    around = look_around()
+    with open_gateway(around) as gateway:
+        answer = gateway.call("revoke_join_code", {"project_key": absolute_key(project), "join_code_id": code})
+    if json:
+        print_json(answer)
+    else:
+        print_fields([("id", answer["id"]), ("revoked", "yes")])
 
 
 @app.command("mark-identity", cls=LeanCommand)

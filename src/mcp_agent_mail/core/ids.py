@@ -13,9 +13,11 @@ OutboxSeq = NewType("OutboxSeq", int)
 LeaseId = NewType("LeaseId", int)
 ProductId = NewType("ProductId", int)
 WindowId = NewType("WindowId", int)
+JoinCodeId = NewType("JoinCodeId", int)
 
 AGENT_TOKEN_PREFIX = "amt_"
 OPERATOR_TOKEN_PREFIX = "amo_"
+JOIN_CODE_PREFIX = "amj_"
 
 
 def new_store_id() -> str:

@@ -130,6 +130,14 @@ _CALLERS = (
         group="Who calls",
     ),
     Row(
+        name="PROJECT_ADMISSION",
+        kind=kinds.one_of("open", "member", "operator"),
+        default="open",
+        does="Who lets a new name into a project that has agents: `open` anybody, `member` one of its agents, "
+        "`operator` you. A join code (`am projects invite`) opens each.",
+        group="Who calls",
+    ),
+    Row(
         name="HTTP_BEARER_TOKEN",
         kind=kinds.SECRET,
         default="",

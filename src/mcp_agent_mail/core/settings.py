@@ -57,6 +57,7 @@ class Settings:
     http_allowed_hosts: tuple[str, ...]
     http_request_log_enabled: bool
     agent_auth: str
+    project_admission: str
     http_bearer_token: Secret | None
     http_allow_localhost_unauthenticated: bool
     project_identity_mode: str

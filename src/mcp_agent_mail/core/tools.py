@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_type_hints
 
-from mcp_agent_mail.core.errors import InvalidInput, NotFound, listed
+from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied, listed
 from mcp_agent_mail.core.params import Rule
 
 Json = Any
@@ -163,12 +163,7 @@ class ToolTable:
         """Validate, call and return the tool's plain result. Raises AgentMailError."""
         spec = self.require(name, credentials)
         given = dict(arguments)
-        for token_name in TOKEN_ARGUMENTS:
-            token = given.pop(token_name, None)
-            if isinstance(token, str) and token.strip():
-                credentials = _with_token(credentials, token.strip())
-            elif token is not None and not isinstance(token, str):
-                raise InvalidInput(f"{token_name} must be text.", data={"parameter": token_name})
+        credentials = _with_token(credentials, given)
         token_listed = spec.schema["properties"].keys() - spec.params.keys()
         call = bind(spec.params, given, what=name, listed_too=token_listed)
         return await call_as(credentials, spec.handler, call)
@@ -183,8 +178,18 @@ async def call_as(credentials: Credentials, handler: Handler, arguments: Mapping
         _credentials.reset(reset)
 
 
-def _with_token(credentials: Credentials, token: str) -> Credentials:
-    return replace(credentials, token_argument=token)
+def _with_token(credentials: Credentials, given: dict[str, Json]) -> Credentials:
+    """With the token that stands among the arguments, which is taken out of them."""
+    tokens = set()
+    for name in TOKEN_ARGUMENTS:
+        token = given.pop(name, None)
+        if token is not None and not isinstance(token, str):
+            raise InvalidInput(f"{name} must be text.", data={"parameter": name})
+        if token is not None and token.strip():
+            tokens.add(token.strip())
+    if len(tokens) > 1:
+        raise PermissionDenied(f"{listed(TOKEN_ARGUMENTS)}: both are given, and differ.", hint="Send one of them.")
+    return replace(credentials, token_argument=tokens.pop()) if tokens else credentials
 
 
 def bind(

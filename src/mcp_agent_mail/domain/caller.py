@@ -27,7 +27,8 @@ class AgentAuth(StrEnum):
 class Caller:
     """The one answer to "who is calling". `agent_*` are set when a token proved an agent.
 
-    `linked_projects` are those that are part of a product together with the agent's.
+    `linked_projects` are those that are part of a product together with the agent's. `join_code` is the hash of a
+    code that came along: it may let a new name in, and proves no agent.
     """
 
     kind: CallerKind
@@ -36,6 +37,7 @@ class Caller:
     agent_name: str | None = None
     project_id: ProjectId | None = None
     linked_projects: frozenset[ProjectId] = frozenset()
+    join_code: bytes | None = None
 
     @property
     def is_operator(self) -> bool:
@@ -44,6 +46,11 @@ class Caller:
     @property
     def is_verified(self) -> bool:
         return self.kind is not CallerKind.ANONYMOUS
+
+    def name_in(self, project_id: ProjectId) -> str | None:
+        """The agent of this project that a token proved the caller to be."""
+        is_one = self.kind is CallerKind.AGENT and self.agent_id is not None and self.project_id == project_id
+        return self.agent_name if is_one else None
 
 
 class ReservedIdentity(PermissionDenied):
@@ -81,6 +88,11 @@ def require_to_act(caller: Caller, agent: Agent) -> bool:
                 hint=_TOKEN_HINT.format(name=agent.name),
             )
         return True
+    if caller.join_code is not None:
+        raise WrongToken(
+            f"A join code lets a new name in; it does not prove {agent.name}.",
+            hint=f"Register under a name of your own, or send the registration_token of {agent.name}.",
+        )
     if caller.auth is AgentAuth.STRICT:
         raise TokenMissing(
             f"Acting as {agent.name} needs its token (AGENT_AUTH=strict).", hint=_TOKEN_HINT.format(name=agent.name)
@@ -89,7 +101,7 @@ def require_to_act(caller: Caller, agent: Agent) -> bool:
 
 
 def require_proof(caller: Caller, act: str) -> None:
-    """For what names no project: under `strict` the caller must be proven, as any agent or the operator."""
+    """Under `strict` the caller must be proven, as any agent or the operator, before anything is looked at for it."""
     if caller.auth is AgentAuth.STRICT and not caller.is_verified:
         raise TokenMissing(
             f"{act} needs an agent's token (AGENT_AUTH=strict).",
@@ -98,14 +110,10 @@ def require_proof(caller: Caller, act: str) -> None:
 
 
 def require_to_change_project(caller: Caller, project_id: ProjectId) -> None:
-    """Archiving a project names no agent: under `strict` it needs a token of one of its agents, or the operator."""
+    """Under `strict` it needs a token of one of its agents, or the operator."""
+    require_proof(caller, "Changing a project")
     if caller.auth is not AgentAuth.STRICT or caller.is_operator:
         return
-    if not caller.is_verified:
-        raise TokenMissing(
-            "Changing a project needs the token of one of its agents (AGENT_AUTH=strict).",
-            hint="Send your registration_token as Authorization: Bearer or as header X-Agent-Token.",
-        )
     if caller.project_id != project_id:
         raise WrongToken(
             f"The token given belongs to {caller.agent_name}, an agent of another project.",

@@ -6,9 +6,10 @@ Below the tools: a refusal here is `{"detail": ...}` with 401 or 403, before any
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 
 from mcp_agent_mail.server.identity import Headers, bearer_token
 
@@ -32,18 +33,31 @@ _OPEN = Admitted(bearer_is_servers=False)
 _WITH_TOKEN = Admitted(bearer_is_servers=True)
 
 
-def host_name(authority: str) -> str:
-    """The host of `host:port`, lower case, without brackets; empty when it is none."""
-    text = authority.strip().lower().rstrip(".")
-    if text.startswith("["):
-        return text[1:].partition("]")[0]
-    name, colon, port = text.rpartition(":")
-    return name.rstrip(".") if colon and port.isdigit() and ":" not in name else text
+_AUTHORITY = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]*[a-z0-9_-])\.?)(?::([0-9]{1,5}))?", re.IGNORECASE)
+"""`host[:port]` as a browser writes it: no user, no zone, nothing behind the bracket. A closing dot changes no name."""
+
+_LAST_PORT = 65_535
 
 
-def _origin_host(origin: str) -> str:
+def host_name(authority: str) -> str | None:
+    """The host of `host[:port]`, lower case, without brackets; None for anything else."""
+    found = _AUTHORITY.fullmatch(authority)
+    if found is None or int(found[3] or 0) > _LAST_PORT:
+        return None
+    return _address(found[1]) if found[1] else found[2].lower()
+
+
+def _address(text: str) -> str | None:
+    """An IPv6 address in its one short form."""
+    try:
+        return str(IPv6Address(text))
+    except ValueError:
+        return None
+
+
+def _origin_host(origin: str) -> str | None:
     scheme, separator, authority = origin.partition("://")
-    return host_name(authority) if separator and scheme in ("http", "https") else ""
+    return host_name(authority) if separator and scheme in ("http", "https") else None
 
 
 def is_loopback(host: str) -> bool:
@@ -67,14 +81,23 @@ class Gate:
         operator_token: str | None,
         trust_loopback: bool,
     ) -> None:
-        self._hosts = {host_name(host) for host in (*LOOPBACK_HOSTS, *allowed_hosts)}
+        self._hosts = frozenset(_configured(host) for host in (*LOOPBACK_HOSTS, *allowed_hosts))
         self._server_token = server_token.encode() if server_token else None
         self._operator_token = operator_token.encode() if operator_token else None
         self._trust_loopback = trust_loopback
 
-    def check_source(self, headers: Headers) -> Refusal | None:
-        """Host and Origin must name this server: else a web page could reach it through a browser."""
-        host = host_name(headers.get(b"host", b"").decode("latin-1"))
+    def check_source(self, given: Collection[tuple[bytes, bytes]], headers: Headers) -> Refusal | None:
+        """Host and Origin must name this server: else a web page could reach it through a browser.
+
+        `given` are the headers as they came, `headers` the last of each name: of two, another reader would take the
+        first.
+        """
+        if len(given) > len(headers) and (twice := _repeated(given)):
+            return Refusal(400, f"{twice} is there more than once.")
+        asked = headers.get(b"host", b"").decode("latin-1")
+        host = host_name(asked) if asked else ""
+        if host is None:
+            return Refusal(400, f"Host {asked!r:.200} is no host name.")
         if host not in self._hosts:
             return Refusal(403, f"Host {host!r:.200} is not served here. HTTP_ALLOWED_HOSTS lists what is.")
         origin = headers.get(b"origin")
@@ -98,6 +121,28 @@ class Gate:
         if given is None:
             return Refusal(401, "This server needs its token: send Authorization: Bearer <HTTP_BEARER_TOKEN>.")
         return Refusal(401, "The bearer token is not this server's. An agent's own token belongs in X-Agent-Token.")
+
+
+_ONCE = {
+    b"host": "Host",
+    b"origin": "Origin",
+    b"authorization": "Authorization",
+    b"x-agent-token": "X-Agent-Token",
+    b"x-agent-window": "X-Agent-Window",
+    b"content-type": "Content-Type",
+}
+"""What decides who may come in, and as whom: given twice, one of the two would go unread."""
+
+
+def _repeated(given: Collection[tuple[bytes, bytes]]) -> str | None:
+    names = [name for name, _ in given]
+    return next((shown for name, shown in _ONCE.items() if names.count(name) > 1), None)
+
+
+def _configured(host: str) -> str:
+    """A host as settings name it: an IPv6 address may stand without brackets. What is none is the name of nobody."""
+    bare = _address(host) if host.count(":") > 1 else None
+    return bare or host_name(host) or host.lower()
 
 
 def _is_forwarded(headers: Headers) -> bool:

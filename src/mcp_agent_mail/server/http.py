@@ -115,7 +115,7 @@ class HttpApp:
         if path.startswith(("/health/", _WELL_KNOWN)) and await self._answer_open(path, send):
             return
         is_rpc = path.startswith(PREFIX) or path in self._routes
-        admitted = self._gate.check_source(headers) or self._gate.check_token(
+        admitted = self._gate.check_source(scope["headers"], headers) or self._gate.check_token(
             headers, _peer(scope), operator_may=is_rpc
         )
         if isinstance(admitted, Refusal):

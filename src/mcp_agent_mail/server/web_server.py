@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from mcp_agent_mail.server.http import HttpApp
+from mcp_agent_mail.server.request_target import TargetProtocol
 
 KEEP_ALIVE_S = 75
 """Agents think for a minute between calls; uvicorn's 5 s would cost them a connection each time."""
@@ -31,7 +32,7 @@ class WebServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http="httptools",
+                http=TargetProtocol,
                 ws="none",
                 lifespan="off",
                 log_config=None,

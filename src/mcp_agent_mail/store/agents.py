@@ -76,6 +76,8 @@ _UPDATE_PROFILE = f"""
 _SET_STATUS = f"UPDATE agents SET status = ?, status_note = ?, status_ts = ? WHERE id = ? RETURNING {_COLUMNS}"
 _SET_RETIRED = f"UPDATE agents SET retired_ts = ?, profiled_ts = ? WHERE id = ? RETURNING {_COLUMNS}"
 _SET_CONTACT_POLICY = f"UPDATE agents SET contact_policy = ?, profiled_ts = ? WHERE id = ? RETURNING {_COLUMNS}"
+_HAS_TOKEN = "SELECT 1 FROM agents WHERE id = ? AND token_hash IS NOT NULL"
+_HAS_MEMBERS = "SELECT 1 FROM agents WHERE project_id = ? AND kind = 'agent' AND token_hash IS NOT NULL LIMIT 1"
 _SET_TOKEN_HASH = "UPDATE agents SET token_hash = ? WHERE id = ?"
 _TOUCH = "UPDATE agents SET last_active_ts = max(last_active_ts, ?) WHERE id = ?"
 # Of mail that nobody has got yet, or that is for few eyes, and of what came of a blind copy, no commit tells.
@@ -230,6 +232,14 @@ class Agents:
 
     def set_token_hash(self, agent_id: AgentId, token_hash: bytes) -> None:
         self._connection.execute(_SET_TOKEN_HASH, (token_hash, agent_id))
+
+    def has_token(self, agent_id: AgentId) -> bool:
+        """False of a name that others spoke of and nobody has registered: it is nobody's yet."""
+        return self._connection.execute(_HAS_TOKEN, (agent_id,)).fetchone() is not None
+
+    def has_members(self, project_id: ProjectId) -> bool:
+        """Whether anybody has registered in the project, retired since or not."""
+        return self._connection.execute(_HAS_MEMBERS, (project_id,)).fetchone() is not None
 
     def touch_many(self, activity: Iterable[tuple[AgentId, Micros]]) -> None:
         """Note when agents were last active; a time older than the stored one changes nothing."""

@@ -300,6 +300,23 @@ class ProductProjectRow(SQLModel, table=True):
     linked_ts: int
 
 
+class JoinCodeRow(SQLModel, table=True):
+    __tablename__ = "join_codes"
+    __table_args__: ClassVar[tuple[Any, ...]] = (
+        CheckConstraint("(used_ts IS NULL) = (agent_id IS NULL)"),
+        Index("join_codes_project", "project_id", "id"),
+        Index("join_codes_unused", "expires_ts", "id", **_where("used_ts IS NULL")),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    project_id: int = Field(foreign_key="projects.id")
+    code_hash: bytes = Field(unique=True, sa_type=LargeBinary)
+    created_ts: int
+    expires_ts: int
+    used_ts: int | None
+    agent_id: int | None = Field(foreign_key="agents.id")
+
+
 class WindowRow(SQLModel, table=True):
     __tablename__ = "windows"
     __table_args__: ClassVar[tuple[Any, ...]] = (

@@ -16,6 +16,7 @@ from mcp_agent_mail.store.held import Held
 from mcp_agent_mail.store.holders import Holders
 from mcp_agent_mail.store.idempotency import IdempotencyKeys
 from mcp_agent_mail.store.inboxes import Inboxes
+from mcp_agent_mail.store.join_codes import JoinCodes
 from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.messages import Messages
 from mcp_agent_mail.store.meta import Meta
@@ -37,6 +38,7 @@ class View:
         self.adoption = Adoption(connection)
         self.products = Products(connection)
         self.agents = Agents(connection)
+        self.join_codes = JoinCodes(connection)
         self.windows = Windows(connection)
         self.messages = Messages(connection)
         self.inboxes = Inboxes(connection)

@@ -19,6 +19,7 @@ from mcp_agent_mail.features.archiving.pace import Pace
 from mcp_agent_mail.features.contacts.consent import Desk
 from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.contacts.tools import contact_tools
+from mcp_agent_mail.features.identity.admission import NewNames
 from mcp_agent_mail.features.messaging.resources import messaging_resources
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.tools import messaging_tools
@@ -104,7 +105,7 @@ async def open_house(directory: Path, rules: ContactRules | None = None) -> Asyn
         contacts = ContactService(
             room.store,
             rules=rules,
-            enforcement=NameEnforcement.FREE,
+            new_names=NewNames(enforcement=NameEnforcement.FREE),
             note_activity=lambda agent: noted.append(agent.name),
             clock=room.clock,
         )

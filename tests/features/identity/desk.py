@@ -17,6 +17,7 @@ from mcp_agent_mail.domain.names import NameEnforcement
 from mcp_agent_mail.domain.project_identity import IdentityMode
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.identity.activity import Activity
+from mcp_agent_mail.features.identity.admission import NewNames
 from mcp_agent_mail.features.identity.callers import AuthRules
 from mcp_agent_mail.features.identity.resources import identity_resources
 from mcp_agent_mail.features.identity.service import IdentityService
@@ -91,7 +92,8 @@ async def open_desk(
         projects = ProjectService(store, places=ArchivePlaces(projects_path=folder / "projects"), identities=identities)
         tables = Tables(store, identities)
         rules = AuthRules(auth=auth, server_token=SERVER_TOKEN, operator_token=OPERATOR_TOKEN)
-        identity = IdentityService(store, activity, rules=rules, enforcement=enforcement, clock=clock, choose=choose)
+        new_names = NewNames(enforcement=enforcement)
+        identity = IdentityService(store, activity, rules=rules, new_names=new_names, clock=clock, choose=choose)
         yield Desk(
             store=store,
             path=path,

@@ -11,7 +11,7 @@ from mcp_agent_mail.core.ids import AgentId, ProjectId, token_hash
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus, AttachmentsPolicy, ContactPolicy
 from mcp_agent_mail.domain.caller import AgentAuth, CallerKind
-from mcp_agent_mail.features.identity.callers import AuthRules, UnknownToken, resolve_caller
+from mcp_agent_mail.features.identity.callers import AuthRules, Proofs, ProofsDiffer, UnknownToken, resolve_caller
 
 BLUE, RED, GONE, WRONG = "amt_blue", "amt_red", "amt_gone", "amt_wrong"
 SERVERS, OPERATORS = "server-token", "amo_operator"
@@ -45,6 +45,7 @@ AGENTS = {
     token_hash(RED): an_agent(2, "RedStone"),
     token_hash(GONE): an_agent(3, "GoneElm", retired=True),
 }
+PROOFS = Proofs(find_agent=AGENTS.get, find_join_code=lambda _: None, clock=lambda: Micros(1))
 ANONYMOUS, OPERATOR = "anonymous", "operator"
 TABLE: list[tuple[dict[str, str], dict[str, str]]] = [
     # credentials                                        who that is, by way in
@@ -54,8 +55,7 @@ TABLE: list[tuple[dict[str, str], dict[str, str]]] = [
     ({"agent_token": BLUE}, {"mcp": "BlueLake", "rpc": "BlueLake"}),
     ({"token_argument": BLUE}, {"mcp": "BlueLake", "rpc": "BlueLake"}),
     ({"token_argument": f" {BLUE}\n"}, {"mcp": "BlueLake"}),
-    ({"token_argument": BLUE, "agent_token": RED, "bearer_token": GONE}, {"mcp": "BlueLake"}),
-    ({"agent_token": RED, "bearer_token": BLUE}, {"mcp": "RedStone"}),
+    ({"token_argument": BLUE, "agent_token": BLUE, "bearer_token": BLUE}, {"mcp": "BlueLake"}),
     ({"bearer_token": GONE}, {"mcp": "GoneElm"}),
     ({"bearer_token": SERVERS}, {"mcp": ANONYMOUS, "rpc": ANONYMOUS}),
     ({"bearer_token": SERVERS, "agent_token": BLUE}, {"mcp": "BlueLake"}),
@@ -64,6 +64,12 @@ TABLE: list[tuple[dict[str, str], dict[str, str]]] = [
     # Given and wrong is refused, never ignored.
     ({"bearer_token": WRONG}, {"mcp": "refused", "rpc": "refused", "local": "refused"}),
     ({"agent_token": WRONG, "bearer_token": BLUE}, {"mcp": "refused"}),
+    ({"agent_token": BLUE, "bearer_token": WRONG}, {"mcp": "refused", "rpc": "refused"}),
+    ({"token_argument": BLUE, "agent_token": WRONG}, {"mcp": "refused"}),
+    # Two agents at once are nobody.
+    ({"token_argument": BLUE, "agent_token": RED}, {"mcp": "refused", "rpc": "refused"}),
+    ({"agent_token": RED, "bearer_token": BLUE}, {"mcp": "refused", "rpc": "refused"}),
+    ({"token_argument": GONE, "bearer_token": BLUE}, {"mcp": "refused"}),
     ({"token_argument": WRONG, "agent_token": BLUE}, {"mcp": "refused"}),
     ({"token_argument": WRONG, "bearer_token": OPERATORS}, {"rpc": "refused"}),
     ({"token_argument": SERVERS}, {"mcp": "refused"}),
@@ -86,10 +92,10 @@ def test_credentials_make_a_caller(
     credentials = Credentials(via=via, **given)
 
     if who == "refused":
-        with pytest.raises(UnknownToken):
-            resolve_caller(credentials, rules, AGENTS.get)
+        with pytest.raises((UnknownToken, ProofsDiffer)):
+            resolve_caller(credentials, rules, PROOFS)
         return
-    caller, agent = resolve_caller(credentials, rules, AGENTS.get)
+    caller, agent = resolve_caller(credentials, rules, PROOFS)
 
     assert caller.auth is auth
     if who in (ANONYMOUS, OPERATOR):
@@ -107,7 +113,7 @@ def test_credentials_make_a_caller(
 def test_a_token_that_is_not_set_is_matched_by_nothing() -> None:
     rules = AuthRules(auth=AgentAuth.OPEN, server_token="", operator_token=None)
 
-    caller, _ = resolve_caller(Credentials(via="rpc", bearer_token=""), rules, AGENTS.get)
+    caller, _ = resolve_caller(Credentials(via="rpc", bearer_token=""), rules, PROOFS)
 
     assert caller.kind is CallerKind.ANONYMOUS
 

@@ -22,6 +22,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.pace import Pace
 from mcp_agent_mail.features.contacts.consent import Desk
 from mcp_agent_mail.features.identity.activity import Activity
+from mcp_agent_mail.features.identity.admission import NewNames
 from mcp_agent_mail.features.identity.callers import AuthRules
 from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.features.messaging.resources import messaging_resources
@@ -99,7 +100,7 @@ async def open_shop(folder: Path, *, auth: AgentAuth = AgentAuth.OPEN) -> AsyncI
             room.store,
             activity,
             rules=AuthRules(auth=auth, operator_token="amo_operator"),
-            enforcement=NameEnforcement.FREE,
+            new_names=NewNames(enforcement=NameEnforcement.FREE),
             clock=room.clock,
         )
         messaging = MessagingService(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import RecipientNotFound
 from mcp_agent_mail.domain.addresses import parse_address
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
-from mcp_agent_mail.domain.caller import ReservedIdentity
+from mcp_agent_mail.domain.caller import Caller, ReservedIdentity
 from mcp_agent_mail.domain.contacts import AddressesDiffer, ContactWithSelf
 from mcp_agent_mail.domain.names import (
     NameEnforcement,
@@ -19,6 +18,7 @@ from mcp_agent_mail.domain.names import (
 )
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.contacts.linking import End
+from mcp_agent_mail.features.identity.admission import Door, NewNames, add_agent
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.registering import tell_archive
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
@@ -47,13 +47,14 @@ class Wanted:
     register: Profile | None
 
 
-def require_target(tx: Tx, source: End, wanted: Wanted, enforcement: NameEnforcement, now: Micros) -> End:
-    """The agent that is asked. Its project exists; the agent itself is registered when it may be."""
+def require_target(tx: Tx, caller: Caller, source: End, wanted: Wanted, rules: NewNames) -> End:
+    """The agent that is asked. Its project exists; the agent itself is made when it may be."""
     name, project = _addressed(tx, source.project, wanted.to_agent, wanted.to_project)
     require_writable(project)
     agent = tx.agents.find_by_name(project.id, name)
     if agent is None and wanted.register is not None:
-        return _register(tx, project, name, wanted.register, enforcement, now)
+        door = Door(project=project, caller=caller, admission=rules.admission)
+        return _make(tx, door, name, wanted.register, rules.enforcement)
     if agent is None or agent.kind is AgentKind.SYSTEM:
         raise _unknown(tx, project, name)
     if agent.id == source.agent.id:
@@ -91,15 +92,16 @@ def _addressed(tx: Tx, home: Project, text: str, project_key: str | None) -> tup
     return recipient_name(address.name), project
 
 
-def _register(tx: Tx, project: Project, name: str, profile: Profile, enforcement: NameEnforcement, now: Micros) -> End:
-    """It has no token: whoever registers under the name later is asked for none while AGENT_AUTH=open, and gets one
-    from the operator (`am token reissue`) otherwise. The one who asks for a contact must never hold it.
-    """
+def _make(tx: Tx, door: Door, name: str, profile: Profile, enforcement: NameEnforcement) -> End:
+    """It is nobody's: the first to register the name gets its token. The one who asks for a contact never holds it."""
+    project, now = door.project, tx.now()
     program, model = profile.program or UNKNOWN, profile.model or UNKNOWN
     fit = name_to_register(name, enforcement, program=program, model=model)
     if fit is None:
         raise _unknown(tx, project, name)
-    agent = tx.agents.add(
+    agent = add_agent(
+        tx,
+        door,
         NewAgent(
             project_id=project.id,
             kind=AgentKind.AGENT,

@@ -8,7 +8,6 @@ from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.domain.agents import Agent, ContactPolicy
 from mcp_agent_mail.domain.caller import Caller, require_to_act
 from mcp_agent_mail.domain.contacts import AnswererRetired, Contact, ContactRules
-from mcp_agent_mail.domain.names import NameEnforcement
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.contacts.accepting import accept_unasked
 from mcp_agent_mail.features.contacts.addressing import Wanted, require_source_of, require_target
@@ -23,6 +22,7 @@ from mcp_agent_mail.features.contacts.results import (
     PolicySet,
     Responded,
 )
+from mcp_agent_mail.features.identity.admission import NewNames
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.registering import tell_archive
 from mcp_agent_mail.features.identity.service import require_changeable
@@ -39,13 +39,13 @@ class ContactService:
         store: Store,
         *,
         rules: ContactRules,
-        enforcement: NameEnforcement,
+        new_names: NewNames,
         note_activity: Callable[[Agent], None],
         clock: Clock,
     ) -> None:
         self._store = store
         self._rules = rules
-        self._enforcement = enforcement
+        self._new_names = new_names
         self._note_activity = note_activity
         self._clock = clock
 
@@ -63,7 +63,7 @@ class ContactService:
         _require_active(agent)
         source = End(agent=agent, project=project)
         now = tx.now()
-        target = require_target(tx, source, wanted, self._enforcement, now)
+        target = require_target(tx, caller, source, wanted, self._new_names)
         contact = ask(tx, source, target, Request(reason=reason, ttl=Micros(ttl_s * SECOND)), now)
         return Asked(source=source, target=target, contact=contact, is_verified=is_verified, now=now)
 

@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from mcp_agent_mail.core.looks import Looks
-from mcp_agent_mail.domain.caller import AgentAuth, Caller, require_operator, require_to_change_project
+from mcp_agent_mail.domain.caller import (
+    AgentAuth,
+    Caller,
+    require_operator,
+    require_proof,
+    require_to_change_project,
+)
 from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.guard.install import Installed, Uninstalled, install_guard, recorded_project, uninstall_guard
@@ -40,6 +46,7 @@ class GuardInstallation:
 
     async def uninstall(self, caller: Caller, code_repo_path: str) -> Uninstalled:
         """By those who may install for the project that the repository is recorded as. Safe to repeat."""
+        require_proof(caller, "Taking a guard away")
         path = Path(code_repo_path.strip())
         recorded = await self._at(path, partial(recorded_project, path))
         self._require_to_uninstall(caller, recorded)

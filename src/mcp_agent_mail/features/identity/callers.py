@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.errors import PermissionDenied
-from mcp_agent_mail.core.ids import token_hash
+from mcp_agent_mail.core.ids import JOIN_CODE_PREFIX, token_hash
 from mcp_agent_mail.core.tools import Credentials
+from mcp_agent_mail.domain.admission import JoinCode, require_open
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.caller import AgentAuth, Caller, CallerKind
 
 
 class UnknownToken(PermissionDenied):
     """A token was given and is no one's: never ignored, whatever AGENT_AUTH says."""
+
+
+class ProofsDiffer(PermissionDenied):
+    """Two tokens were given that prove two agents: nobody can tell which of them calls."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proofs:
+    """Where tokens and join codes are looked up, by their hashes."""
+
+    find_agent: Callable[[bytes], Agent | None]
+    find_join_code: Callable[[bytes], JoinCode | None]
+    clock: Clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,46 +41,89 @@ class AuthRules:
     operator_token: str | None = field(repr=False, default=None)
 
 
-def sort_tokens(credentials: Credentials, rules: AuthRules) -> tuple[str | None, bool]:
-    """The token that claims to be an agent's, if any, and whether the bearer proves the operator.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """What a call brought, less what is the server's: tokens that claim to be an agent's, join codes, the operator."""
 
-    Argument before X-Agent-Token before Bearer. The server's own token proves no agent. The
-    operator's proves the operator off MCP, and nothing over MCP.
+    tokens: tuple[str, ...]
+    codes: tuple[str, ...]
+    is_operator: bool
+
+
+def _sort(credentials: Credentials, rules: AuthRules) -> _Given:
+    """The server's own token proves no agent. The operator's proves the operator off MCP, and nothing over MCP.
+
+    A join code is one where an agent's own token would stand, not as bearer.
     """
     bearer = _given(credentials.bearer_token)
     is_operators = _same(bearer, rules.operator_token)
     if is_operators or _same(bearer, rules.server_token):
         bearer = None
-    token = _given(credentials.token_argument) or _given(credentials.agent_token) or bearer
-    return token, is_operators and credentials.via != "mcp"
+    own = [token for token in map(_given, (credentials.token_argument, credentials.agent_token)) if token is not None]
+    codes = [token for token in own if token.startswith(JOIN_CODE_PREFIX)]
+    tokens = [token for token in [*own, *([] if bearer is None else [bearer])] if token not in codes]
+    return _Given(
+        tokens=tuple(dict.fromkeys(tokens)),
+        codes=tuple(dict.fromkeys(codes)),
+        is_operator=is_operators and credentials.via != "mcp",
+    )
 
 
-def resolve_caller(
-    credentials: Credentials, rules: AuthRules, find_by_token_hash: Callable[[bytes], Agent | None]
-) -> tuple[Caller, Agent | None]:
-    """The caller, and the agent that a token proved. Raises UnknownToken for one that is no agent's.
+def resolve_caller(credentials: Credentials, rules: AuthRules, proofs: Proofs) -> tuple[Caller, Agent | None]:
+    """The caller, and the agent that a token proved. Every token given must be right, and all the same agent's.
 
-    An agent's token beside the operator's wins: who sends both asks to act as that agent alone.
+    Raises UnknownToken, ProofsDiffer, JoinCodeRefused. An agent's token beside the operator's wins: who sends both
+    asks to act as that agent alone. So does a join code: who sends one comes as a newcomer.
     """
-    token, is_operator = sort_tokens(credentials, rules)
-    if token is None:
-        kind = CallerKind.OPERATOR if is_operator else CallerKind.ANONYMOUS
-        return Caller(kind=kind, auth=rules.auth), None
-    agent = find_by_token_hash(token_hash(token))
+    given = _sort(credentials, rules)
+    agent = _one_agent(given.tokens, proofs.find_agent)
+    code = _join_code(given.codes, agent, proofs)
     if agent is None:
-        raise UnknownToken(
-            "The agent token given is not valid.",
-            hint="Send the registration_token that registering returned, or none at all where AGENT_AUTH=open. "
-            "Lost it? The operator runs: am token reissue AGENT",
-        )
+        is_operator = given.is_operator and code is None
+        kind = CallerKind.OPERATOR if is_operator else CallerKind.ANONYMOUS
+        return Caller(kind=kind, auth=rules.auth, join_code=code), None
     caller = Caller(
         kind=CallerKind.AGENT,
         auth=rules.auth,
         agent_id=agent.id,
         agent_name=agent.name,
         project_id=agent.project_id,
+        join_code=code,
     )
     return caller, agent
+
+
+def _one_agent(tokens: Sequence[str], find_agent: Callable[[bytes], Agent | None]) -> Agent | None:
+    found = [find_agent(token_hash(token)) for token in tokens]
+    agents = [agent for agent in found if agent is not None]
+    if len(agents) < len(tokens):
+        raise UnknownToken(
+            "An agent token that was given is not valid.",
+            hint="Send the registration_token that registering returned, or none at all where AGENT_AUTH=open. "
+            "Each of Authorization, X-Agent-Token and the arguments counts. "
+            "Lost it? The operator runs: am token reissue AGENT",
+        )
+    if any(agent.id != agents[0].id for agent in agents):
+        names = ", ".join(agent.name for agent in agents)
+        raise ProofsDiffer(
+            f"The tokens given are of different agents: {names}.",
+            hint="Send the token of the agent that acts, and no other.",
+        )
+    return agents[0] if agents else None
+
+
+def _join_code(codes: Sequence[str], agent: Agent | None, proofs: Proofs) -> bytes | None:
+    """The hash of the code that may let somebody in. One that let in the very agent that calls has served."""
+    if len(codes) > 1:
+        raise ProofsDiffer("Two join codes were given.", hint="Send one.")
+    if not codes:
+        return None
+    code_hash = token_hash(codes[0])
+    code = proofs.find_join_code(code_hash)
+    if code is not None and agent is not None and (code.used_by, code.project_id) == (agent.name, agent.project_id):
+        return None
+    require_open(code, proofs.clock())
+    return code_hash
 
 
 def _given(token: str | None) -> str | None:

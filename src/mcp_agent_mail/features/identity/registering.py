@@ -19,8 +19,8 @@ from mcp_agent_mail.domain.names import (
     name_from_hint,
     name_to_register,
 )
-from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.windows import Window
+from mcp_agent_mail.features.identity.admission import Door, NewNames, add_agent, claim_agent
 from mcp_agent_mail.features.identity.windows import WindowUse, find_live, keep_window
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.view import Tx
@@ -44,7 +44,7 @@ class Supplies:
     that the call comes from, if it says so.
     """
 
-    enforcement: NameEnforcement
+    new_names: NewNames
     candidates: Sequence[str]
     token: str
     window: WindowUse | None = None
@@ -62,20 +62,27 @@ class Registered:
 
 
 def register(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -> Registered:
-    """The agent of this name, back with its new profile; else a new one. No name is the window's."""
+    """The agent of this name, back with its new profile; else a new one. No name is the token's own, then the window's.
+
+    A name that others spoke of and nobody has registered is a new one, with what waits for it.
+    """
     project = require_writable(require_project(tx, wanted.project_key))
-    asked = wanted.name
+    door = Door(project=project, caller=caller, admission=supplies.new_names.admission)
+    own = caller.name_in(project.id)
+    asked = wanted.name or own
     if asked is None and supplies.window is not None:
         window = find_live(tx, project.id, supplies.window, tx.now())
         asked = None if window is None else window.display_name
     known = None if asked is None else tx.agents.find_by_name(project.id, asked)
-    if known is not None and known.kind is AgentKind.AGENT:
+    if known is None or known.kind is not AgentKind.AGENT:
+        name = _name_for(asked, wanted, supplies.new_names.enforcement)
+        registered = _create(tx, door, name, wanted, supplies)
+    elif tx.agents.has_token(known.id):
         is_verified = require_to_act(caller, known)
         registered = Registered(agent=_come_back(tx, known, wanted), is_verified=is_verified)
     else:
-        name = _name_for(asked, wanted, supplies.enforcement)
-        registered = _create(tx, project, name, wanted, supplies)
-    return _in_window(tx, registered, supplies, was_named=wanted.name is not None)
+        registered = _claim(tx, door, known, wanted, supplies)
+    return _in_window(tx, caller, registered, supplies, was_named=wanted.name is not None or own is not None)
 
 
 def _name_for(asked: str | None, wanted: Registration, enforcement: NameEnforcement) -> str | None:
@@ -86,23 +93,35 @@ def _name_for(asked: str | None, wanted: Registration, enforcement: NameEnforcem
     return asked if is_fit and (enforcement is NameEnforcement.FREE or is_generated_form(asked)) else None
 
 
-def create_identity(tx: Tx, wanted: Registration, supplies: Supplies) -> Registered:
+def create_identity(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -> Registered:
     """Always a new agent."""
     project = require_writable(require_project(tx, wanted.project_key))
+    door = Door(project=project, caller=caller, admission=supplies.new_names.admission)
 
     def is_taken(name: str) -> bool:
-        return tx.agents.find_by_name(project.id, name) is not None
+        known = tx.agents.find_by_name(project.id, name)
+        return known is not None and (known.kind is not AgentKind.AGENT or tx.agents.has_token(known.id))
 
     name = name_from_hint(
-        wanted.name, supplies.enforcement, program=wanted.program, model=wanted.model, is_taken=is_taken
+        wanted.name, supplies.new_names.enforcement, program=wanted.program, model=wanted.model, is_taken=is_taken
     )
-    return _in_window(tx, _create(tx, project, name, wanted, supplies), supplies, was_named=True)
+    unclaimed = None if name is None else tx.agents.find_by_name(project.id, name)
+    if unclaimed is None:
+        registered = _create(tx, door, name, wanted, supplies)
+    else:
+        registered = _claim(tx, door, unclaimed, wanted, supplies)
+    return _in_window(tx, caller, registered, supplies, was_named=True)
 
 
-def _in_window(tx: Tx, registered: Registered, supplies: Supplies, *, was_named: bool) -> Registered:
+def _in_window(tx: Tx, caller: Caller, registered: Registered, supplies: Supplies, *, was_named: bool) -> Registered:
+    """The window is the caller's: a member that lets somebody in does not give it away."""
     if supplies.window is None:
         return registered
-    return replace(registered, window=keep_window(tx, registered.agent, supplies.window, was_named=was_named))
+    agent = registered.agent
+    own = None if caller.agent_id is None else tx.agents.find(caller.agent_id)
+    if own is not None and own.project_id == agent.project_id:
+        agent = own
+    return replace(registered, window=keep_window(tx, agent, supplies.window, was_named=was_named))
 
 
 def tell_archive(tx: Tx, agent: Agent, by: AgentId | None, now: Micros) -> None:
@@ -140,14 +159,22 @@ def _come_back(tx: Tx, known: Agent, wanted: Registration) -> Agent:
     return agent
 
 
-def _create(tx: Tx, project: Project, name: str | None, wanted: Registration, supplies: Supplies) -> Registered:
+def _claim(tx: Tx, door: Door, known: Agent, wanted: Registration, supplies: Supplies) -> Registered:
+    """The first to register a name that nobody had gets its token, and the spelling that it was spoken of by."""
+    claim_agent(tx, door, known, token_hash(supplies.token), tx.now())
+    return Registered(agent=_come_back(tx, known, wanted), is_verified=False, token=supplies.token)
+
+
+def _create(tx: Tx, door: Door, name: str | None, wanted: Registration, supplies: Supplies) -> Registered:
     given = name or first_free(
-        supplies.candidates, lambda candidate: tx.agents.find_by_name(project.id, candidate) is not None
+        supplies.candidates, lambda candidate: tx.agents.find_by_name(door.project.id, candidate) is not None
     )
     now = tx.now()
-    agent = tx.agents.add(
+    agent = add_agent(
+        tx,
+        door,
         NewAgent(
-            project_id=project.id,
+            project_id=door.project.id,
             kind=AgentKind.AGENT,
             name=given,
             program=wanted.program,

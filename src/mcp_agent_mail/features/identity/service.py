@@ -9,15 +9,17 @@ from dataclasses import replace
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, AgentId, new_token, token_hash
 from mcp_agent_mail.core.tools import current_credentials
+from mcp_agent_mail.domain.admission import JoinCode
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus
 from mcp_agent_mail.domain.caller import Caller, ReservedIdentity, require_operator, require_to_act
 from mcp_agent_mail.domain.leases import EndedBy, Lease
-from mcp_agent_mail.domain.names import NameEnforcement, candidate_names
+from mcp_agent_mail.domain.names import candidate_names
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reading import Record, may_read
 from mcp_agent_mail.domain.windows import find_window_uuid, parse_window_uuid
 from mcp_agent_mail.features.identity.activity import Activity
-from mcp_agent_mail.features.identity.callers import AuthRules, resolve_caller
+from mcp_agent_mail.features.identity.admission import Door, NewNames, require_admission
+from mcp_agent_mail.features.identity.callers import AuthRules, Proofs, resolve_caller
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.registering import (
     Registered,
@@ -50,21 +52,22 @@ class IdentityService:
         activity: Activity,
         *,
         rules: AuthRules,
-        enforcement: NameEnforcement,
+        new_names: NewNames,
         clock: Clock,
         choose: Callable[[Sequence[str]], str] = secrets.choice,
     ) -> None:
         self._store = store
         self._activity = activity
         self._rules = rules
-        self._enforcement = enforcement
+        self._new_names = new_names
         self._clock = clock
         self._choose = choose
 
     def caller(self) -> Caller:
         """Who runs the current call. A proven agent is active by calling at all."""
         credentials = current_credentials()
-        caller, agent = resolve_caller(credentials, self._rules, self._find_by_token_hash)
+        proofs = Proofs(find_agent=self._find_by_token_hash, find_join_code=self._find_join_code, clock=self._clock)
+        caller, agent = resolve_caller(credentials, self._rules, proofs)
         if (window := find_window_uuid(credentials.window_id)) is not None:
             self._activity.note_window(window)
         if agent is None:
@@ -77,6 +80,14 @@ class IdentityService:
         """Only a call that brought a token costs a look into the store."""
         return self._store.read(lambda view: view.agents.find_by_token_hash(token_hash))
 
+    def _find_join_code(self, code_hash: bytes) -> JoinCode | None:
+        return self._store.read(lambda view: view.join_codes.find(code_hash))
+
+    def require_admission(self, caller: Caller, project: Project) -> None:
+        """Refuse a newcomer before work is done for it; the unit that lets it in decides again."""
+        door = Door(project=project, caller=caller, admission=self._new_names.admission)
+        self._store.read(lambda view: require_admission(view, door, self._clock()))
+
     def touch(self, agent: Agent) -> None:
         """`agent` has just done something; written with the next few seconds' activity."""
         self._activity.note(agent)
@@ -84,7 +95,7 @@ class IdentityService:
     def supplies(self) -> Supplies:
         """What one registration needs that its unit of work may not draw itself."""
         return Supplies(
-            enforcement=self._enforcement,
+            new_names=self._new_names,
             candidates=candidate_names(self._choose),
             token=new_token(AGENT_TOKEN_PREFIX),
             window=self._window(),
@@ -102,10 +113,10 @@ class IdentityService:
             self.touch(registered.agent)
         return replace(registered, agent=self._newest(registered.agent))
 
-    async def create(self, wanted: Registration) -> Registered:
+    async def create(self, caller: Caller, wanted: Registration) -> Registered:
         """Become a new agent, whoever has the name that was hinted at."""
         supplies = self.supplies()
-        return await self._store.write(lambda tx: create_identity(tx, wanted, supplies))
+        return await self._store.write(lambda tx: create_identity(tx, caller, wanted, supplies))
 
     def whois(self, caller: Caller, project_key: str, agent_name: str, *, commit_limit: int) -> Known:
         """Any agent, `Human` and `System` and retired ones too. `commit_limit` 0 leaves the commits out, and so do

@@ -78,7 +78,7 @@ def _registering_tools(service: IdentityService, current_caller: Callable[[], Ca
             task_description=task_description,
             attachments_policy=AttachmentsPolicy(attachments_policy),
         )
-        return schemas.show_registered(await service.create(wanted), caller)
+        return schemas.show_registered(await service.create(caller, wanted), caller)
 
     return [
         tool(register_agent, cluster="identity", title="Register an agent", token_argument="registration_token"),

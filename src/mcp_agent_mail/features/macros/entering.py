@@ -31,12 +31,17 @@ def who_begins(view: View, caller: Caller, wish: Wish, newcomer: Newcomer) -> tu
 
 
 def who_joins(view: View, caller: Caller, request: JoinRequest) -> tuple[Project, Agent | None]:
-    """The project, and the agent if it exists and the caller may act as it. Raises where it must exist and does not."""
+    """The project, and the agent if it exists and the caller may act as it. Raises where it must exist and does not.
+
+    A name that nobody has registered yet is no agent for whoever may register it.
+    """
     project = require_project(view, request.project_key)
     name = request.newcomer.name or own_name(caller, project)
     if request.register:
         require_writable(project)
         agent = _find(view, project, name)
+        if agent is not None and not view.agents.has_token(agent.id):
+            agent = None
     elif name is None:
         raise AgentUnsaid(
             "Say who joins the thread.",

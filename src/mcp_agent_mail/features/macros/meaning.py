@@ -29,8 +29,7 @@ class Pair:
 
 def own_name(caller: Caller, project: Project | None) -> str | None:
     """The agent of this project whose token came with the call."""
-    is_here = project is not None and caller.kind is CallerKind.AGENT and caller.project_id == project.id
-    return caller.agent_name if is_here else None
+    return None if project is None else caller.name_in(project.id)
 
 
 def acting_as(caller: Caller, project: Project, agent: Agent | None = None) -> Caller:

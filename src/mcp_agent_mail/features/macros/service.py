@@ -115,11 +115,15 @@ class MacroService:
     async def prepare_thread(self, caller: Caller, request: JoinRequest) -> Joined:
         """What a thread says, for whoever joins it. All that may fail comes before the one write.
 
-        It is read with the caller's own rights: who has to be a member to read has to be one before.
+        It is read with the caller's own rights: who has to be a member to read has to be one before, or to hold a
+        code that makes it one.
         """
-        project, _ = self._store.read(lambda view: who_joins(view, caller, request))
+        project, known = self._store.read(lambda view: who_joins(view, caller, request))
+        if known is None:
+            self._parts.identity.require_admission(caller, project)
+        reader = acting_as(caller, project) if known is None and caller.join_code is not None else caller
         (thread,) = await self._parts.summaries.summarize_threads(
-            caller, project.human_key, [request.thread_id], request.wishes, per_thread_limit=MESSAGES_OF_THREAD
+            reader, project.human_key, [request.thread_id], request.wishes, per_thread_limit=MESSAGES_OF_THREAD
         )
         registered = await self._join(caller, request)
         self._acted(caller, registered.agent)

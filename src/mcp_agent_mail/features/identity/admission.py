@@ -1,0 +1,99 @@
+"""The one place where agents come into being, and where it is decided who lets them in.
+
+Every way to a new name comes through here: registering, macros, contact requests that make their target.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.errors import suggest_call
+from mcp_agent_mail.domain.admission import (
+    JoinCode,
+    JoinCodeRefused,
+    NotAdmitted,
+    ProjectAdmission,
+    lets_in,
+    require_open,
+)
+from mcp_agent_mail.domain.agents import Agent, NewAgent
+from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.names import NameEnforcement
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.store.view import Tx, View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewNames:
+    """The server's rules for names that are new: which ones agents may have, and who lets them in."""
+
+    enforcement: NameEnforcement
+    admission: ProjectAdmission = ProjectAdmission.OPEN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """Of a project, for one call: who stands before it, and by which rule it opens."""
+
+    project: Project
+    caller: Caller
+    admission: ProjectAdmission
+
+
+def require_admission(view: View, door: Door, now: Micros) -> JoinCode | None:
+    """May a new name come in? The join code that lets it in, if one came along. Raises NotAdmitted, JoinCodeRefused.
+
+    A project is new until somebody has registered in it: names that others only spoke of lock nobody out.
+    """
+    given = door.caller.join_code
+    if given is not None:
+        code = require_open(view.join_codes.find(given), now)
+        if code.project_id != door.project.id:
+            raise JoinCodeRefused(
+                f"The join code given is not for {door.project.human_key}.",
+                hint="Register in the project that it was made for; it is not used up.",
+            )
+        return code
+    if lets_in(door.admission, door.caller, door.project.id) or not view.agents.has_members(door.project.id):
+        return None
+    raise _not_admitted(door)
+
+
+def add_agent(tx: Tx, door: Door, new: NewAgent, now: Micros) -> Agent:
+    """A new name. The code that let it in is used up with it, or not at all."""
+    code = require_admission(tx, door, now)
+    agent = tx.agents.add(new, now)
+    _use(tx, code, agent, now)
+    return agent
+
+
+def claim_agent(tx: Tx, door: Door, agent: Agent, token_hash: bytes, now: Micros) -> None:
+    """Make a name that was nobody's the one of whoever holds this token."""
+    code = require_admission(tx, door, now)
+    assert not tx.agents.has_token(agent.id), agent
+    tx.agents.set_token_hash(agent.id, token_hash)
+    _use(tx, code, agent, now)
+
+
+def _use(tx: Tx, code: JoinCode | None, agent: Agent, now: Micros) -> None:
+    if code is not None:
+        tx.join_codes.use(code.id, agent.id, now)
+
+
+def _not_admitted(door: Door) -> NotAdmitted:
+    key = door.project.human_key
+    member = "an agent of it names you in register_agent with its own X-Agent-Token and hands you the token, or "
+    return NotAdmitted(
+        f"{key} lets no new name in without a word for it (PROJECT_ADMISSION={door.admission.value}).",
+        hint=f"To be let in: {member if door.admission is ProjectAdmission.MEMBER else ''}the operator gives you a "
+        f"join code (am projects invite), which you send as registration_token. Are you there already? Come with your "
+        "name and its own token.",
+        data={
+            "project": key,
+            "admission": door.admission.value,
+            "suggested_tool_calls": [
+                suggest_call("register_agent", {"project_key": key, "registration_token": "<join code>"})
+            ],
+        },
+    )
