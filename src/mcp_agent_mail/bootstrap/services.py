@@ -87,7 +87,7 @@ class Services:
 
     async def close(self, *, timeout_s: float) -> None:
         """Write what is only in memory, then let the archiver commit what is pending for at most `timeout_s`."""
-        await self.leases.reservations.close()
+        self.wake()
         await self.leases.sweeper.stop()
         await self.workers.stop()
         await self.guard_spool.close()
