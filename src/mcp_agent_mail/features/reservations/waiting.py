@@ -153,7 +153,9 @@ class Line:
                 return
             seconds = min(seconds, max(_SHORTEST_S, (watched[2] - now) / SECOND))
         try:
-            await asyncio.wait_for(place.turn.wait(), seconds)
+            # Not wait_for: cancelled in the moment its turn comes, it would swallow that.
+            async with asyncio.timeout(seconds):
+                await place.turn.wait()
         except TimeoutError:
             pass
         finally:
