@@ -10,10 +10,12 @@ import pytest
 
 from mcp_agent_mail.features.reservations import answers, reserving
 from mcp_agent_mail.store.leases import Leases
+from tests.faults.histories_over_http import HttpHistory, HttpShop
 from tests.features.reservations.histories import play
 
 PARTS = 20
 OF_A_PART = 1_000
+OVER_HTTP = 200
 FEW = 60
 
 
@@ -23,6 +25,13 @@ async def test_nobody_is_told_of_a_dead_lease(tmp_path: Path, part: int) -> None
     played = await play(tmp_path, first=1_000_000 + part * OF_A_PART, count=OF_A_PART)
 
     assert (played.histories, played.faults) == (OF_A_PART, [])
+
+
+@pytest.mark.slow
+async def test_nor_over_http_with_connections_that_break(tmp_path: Path) -> None:
+    played = await play(tmp_path, first=0, count=OVER_HTTP, over=(HttpShop, HttpHistory))
+
+    assert (played.histories, played.faults) == (OVER_HTTP, [])
 
 
 def without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:

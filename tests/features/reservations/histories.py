@@ -8,9 +8,9 @@ import asyncio
 import random
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from mcp_agent_mail.features.reservations.tools import reservation_tools
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.ending import sweep_expired
 from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.writer import Unit
 from mcp_agent_mail.workspace.facts import Workspaces
 from tests.features.messaging.office import NOBODY, Identities
 from tests.features.reservations.hearings import Deaf
@@ -63,11 +64,15 @@ class Shop:
 
     def deafen(self) -> None:
         """What is undone from now on is not: nobody is there to do it."""
-        self.store.write_soon = lambda _unit: None  # type: ignore[method-assign]
+        self.store.write_soon = _drop  # type: ignore[method-assign]
 
     async def settle(self) -> None:
         for _ in range(3):
             await self.store.write(lambda tx: tx.now())
+
+
+def _drop(unit: Unit[object]) -> None:
+    """As a server that is no more."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -78,6 +83,7 @@ class Call:
     hearing: Deaf
     task: asyncio.Task[Any]
     releases_before: int
+    number: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +92,7 @@ class Belief:
 
     agent: str
     lease_id: int
+    fencing: int
     path: str
     exclusive: bool
     until: int
@@ -100,6 +107,8 @@ class History:
     beliefs: list[Belief] = field(default_factory=list)
     known: set[int] = field(default_factory=set)
     releases: Counter[str] = field(default_factory=Counter)
+    shared_by: Counter[tuple[str, str]] = field(default_factory=Counter)
+    begun: int = 0
     faults: list[str] = field(default_factory=list)
     was_killed: bool = False
 
@@ -126,19 +135,38 @@ class History:
             await asyncio.to_thread(threading.get_ident)
             await self.shop.settle()
 
-    def begin(self, agent: str, **chosen: Any) -> Call:
-        arguments = {
+    def number_of(self, agent: str, arguments: Mapping[str, Any]) -> int:
+        """Of the next call. Who asks to share what it has alone gives that up, heard or not."""
+        self.begun += 1
+        for path in () if arguments["exclusive"] else arguments["paths"]:
+            self.shared_by[agent, path] = self.begun
+            self.beliefs = [
+                replace(belief, exclusive=False) if (belief.agent, belief.path) == (agent, path) else belief
+                for belief in self.beliefs
+            ]
+        return self.begun
+
+    def chosen(self) -> dict[str, Any]:
+        return {
             "paths": self.random.choice(WANTED),
             "exclusive": self.random.random() < 0.8,
             "ttl_seconds": self.random.choice((60, 120)),
             "wait_seconds": self.random.choice((0, 50)),
             "idempotency_key": self.random.choice((None, "k", "l")),
-            **chosen,
         }
+
+    def begin(self, agent: str, **chosen: Any) -> Call:
+        arguments = {**self.chosen(), **chosen}
         hearing = Deaf()
         with hearing.listening():
             task = asyncio.create_task(self.call("file_reservation_paths", agent, **arguments))
-        call = Call(agent=agent, hearing=hearing, task=task, releases_before=self.releases[agent])
+        call = Call(
+            agent=agent,
+            hearing=hearing,
+            task=task,
+            releases_before=self.releases[agent],
+            number=self.number_of(agent, arguments),
+        )
         self.calls.append(call)
         return call
 
@@ -240,15 +268,18 @@ class History:
             has_released = self.releases[call.agent] != call.releases_before
             if has_released and grant["id"] not in self.live():
                 continue
-            self.beliefs.append(
-                Belief(
-                    agent=call.agent,
-                    lease_id=grant["id"],
-                    path=grant["path_pattern"],
-                    exclusive=grant["exclusive"],
-                    until=until,
-                )
+            belief = Belief(
+                agent=call.agent,
+                lease_id=grant["id"],
+                fencing=grant["fencing"],
+                path=grant["path_pattern"],
+                exclusive=grant["exclusive"] and self.shared_by[call.agent, grant["path_pattern"]] <= call.number,
+                until=until,
             )
+            known = [one for one in self.beliefs if one.lease_id == belief.lease_id]
+            if not any(one.fencing > belief.fencing for one in known):
+                self.beliefs = [one for one in self.beliefs if one not in known or one.fencing == belief.fencing]
+                self.beliefs.append(belief)
 
     def live(self) -> dict[int, tuple[str, str, bool]]:
         sql = """
@@ -304,15 +335,22 @@ class Played:
     faults: list[str] = field(default_factory=list)
 
 
-async def play(directory: Path, *, first: int, count: int, steps: int = 12) -> Played:
+async def play(
+    directory: Path,
+    *,
+    first: int,
+    count: int,
+    steps: int = 12,
+    over: tuple[type[Shop], type[History]] = (Shop, History),
+) -> Played:
     """`count` histories, from the seeds `first` and on. Each fault names its seed."""
-    played, clock = Played(), SetClock()
+    played, clock, (a_shop, a_history) = Played(), SetClock(), over
     for start in range(first, first + count, OF_A_STORE):
-        shop = Shop(directory / f"{start}.sqlite3", clock)
+        shop = a_shop(directory / f"{start}.sqlite3", clock)
         await shop.open()
         for seed in range(start, min(start + OF_A_STORE, first + count)):
             project = await shop.store.write(lambda tx, seed=seed: _project(tx, seed))  # type: ignore[misc]
-            history = History(shop=shop, project=project, random=random.Random(seed))
+            history = a_history(shop=shop, project=project, random=random.Random(seed))
             played.faults += [f"history {seed}: {fault}" for fault in await history.play(steps)]
             played.histories += 1
         await shop.close()

@@ -137,6 +137,24 @@ async def test_a_lease_that_was_made_exclusive_is_shared_again(claims: Claims) -
     assert (await claims.reserve("GreenField", "a", exclusive=False))["conflicts"] == []
 
 
+async def test_a_lease_that_was_made_shared_is_exclusive_again_unless_others_share_it(claims: Claims) -> None:
+    deaf = Deaf()
+    await claims.hold("RedStone", "a")
+    await claims.hold("RedStone", "b")
+    with deaf.listening():
+        await claims.reserve("RedStone", "a", exclusive=False)
+    deaf.leave()
+    await settle(claims)
+    with deaf.listening():
+        await claims.reserve("RedStone", "b", exclusive=False)
+    await claims.hold("GreenField", "b", exclusive=False)
+
+    deaf.leave()
+    await settle(claims)
+
+    assert [(path, exclusive) for path, exclusive, _, _ in leases(claims)] == [("a", 1), ("b", 0), ("b", 0)]
+
+
 async def test_whoever_waits_for_a_lease_that_is_as_short_again_does_not_sleep_past_its_end(claims: Claims) -> None:
     await claims.hold("RedStone", "a", ttl_seconds=60)
     deaf = Deaf()

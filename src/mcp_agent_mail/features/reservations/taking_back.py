@@ -37,14 +37,22 @@ def take_back(tx: Tx, told: Iterable[Told], acting: Agent) -> bool:
         elif lease.promises <= 0:
             end_leases(tx, [lease], EndedBy.RELEASE, now, acting=acting)
             stands = False
-        elif one.before is not None and lease == replace(one.lease, promises=one.before.promises):
+        elif one.before is not None and _may_restore(tx, lease, one.lease, one.before):
             _restore(tx, lease, one.before, acting)
             stands = False
     return stands
 
 
+def _may_restore(tx: Tx, lease: Lease, told: Lease, before: Lease) -> bool:
+    """Nothing has happened to it since, and nobody was granted what it reached beyond what it reaches now."""
+    if lease != replace(told, promises=before.promises):
+        return False
+    is_wider = before.exclusive > lease.exclusive or before.is_folder > lease.is_folder
+    return not (is_wider and tx.leases.granted_after(lease.project_id, lease.kind, lease.fencing, 1))
+
+
 def _restore(tx: Tx, lease: Lease, before: Lease, acting: Agent) -> None:
-    """Nothing has happened to it since: it is its holder's as it was before the call."""
+    """It is its holder's as it was before the call."""
     now = tx.now()
     if lease.fencing == before.fencing:
         back = tx.leases.shorten(lease, before)
