@@ -330,7 +330,8 @@ async def test_a_call_that_is_cancelled_while_its_unit_runs_is_stored_and_strand
 
 
 async def test_what_a_unit_did_whose_caller_left_is_told_once_it_is_on_disk(desk: Desk) -> None:
-    loop, unheard = asyncio.get_running_loop(), []
+    loop = asyncio.get_running_loop()
+    unheard: list[int] = []
     calls: list[asyncio.Task[int]] = []
 
     def leaving(tx: Tx) -> int:
