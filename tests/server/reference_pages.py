@@ -149,7 +149,11 @@ def _result(contract: dict[str, Any]) -> str:
     keys = ", ".join(f"`{key}`" for key in contract["result_keys"])
     optional = ", ".join(f"`{key}`" for key in contract.get("optional_keys", []))
     kind = "A list of objects" if contract["result_list"] else "An object"
-    return f"Gives: {kind} with {keys}{f'; where they apply {optional}' if optional else ''}."
+    nested = "".join(
+        f"; `{place.replace(' ', '` ', 1)} also {', '.join(f'`{key}`' for key in inner)}"
+        for place, inner in contract.get("nested_optional", {}).items()
+    )
+    return f"Gives: {kind} with {keys}{f'; where they apply {optional}' if optional else ''}{nested}."
 
 
 def resources_page(specs: list[ResourceSpec]) -> str:

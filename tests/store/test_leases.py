@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -185,8 +186,10 @@ async def test_a_regrant_keeps_the_id_and_has_a_new_number(room: Mailroom) -> No
 
 
 async def test_it_is_seen_which_watched_leases_gave_way(room: Mailroom) -> None:
-    ended, expired, changed, standing = await grant(room, room.blue, "a", "b", "c", "d")
-    watched = [(lease.id, lease.fencing) for lease in (ended, expired, changed, standing)]
+    ended, expired, changed, shortened, standing = await grant(room, room.blue, "a", "b", "c", "d", "e")
+    watched = [(lease.id, lease.fencing, lease.expires_ts) for lease in (ended, expired, changed, shortened, standing)]
+    sooner = replace(shortened, expires_ts=Micros(shortened.expires_ts - 1))
+    await room.store.write(lambda tx: tx.leases.shorten(shortened, sooner))
     await room.store.write(lambda tx: end_leases(tx, [ended], EndedBy.RELEASE, tx.now()))
     await room.store.write(lambda tx: tx.leases.prolong(expired, tx.now()))
     await room.store.write(
@@ -197,7 +200,18 @@ async def test_it_is_seen_which_watched_leases_gave_way(room: Mailroom) -> None:
 
     gone = room.store.read(lambda view: view.leases.given_way(watched, room.clock.now))
 
-    assert gone == {ended.id, expired.id, changed.id}
+    assert gone == {ended.id, expired.id, changed.id, shortened.id}
+
+
+async def test_promises_are_counted(room: Mailroom) -> None:
+    (lease,) = await grant(room, room.blue, "a")
+
+    longer = await room.store.write(lambda tx: tx.leases.prolong(lease, lease.expires_ts))
+    await room.store.write(lambda tx: tx.leases.promise([lease.id]))
+    counted = await room.store.write(lambda tx: tx.leases.count_off(lease.id))
+    as_before = await room.store.write(lambda tx: tx.leases.shorten(counted, lease))
+
+    assert [one.promises for one in (lease, longer, counted, as_before)] == [1, 2, 2, 2]
 
 
 async def test_what_was_granted_after_a_number_is_of_one_project(room: Mailroom) -> None:

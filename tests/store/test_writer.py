@@ -329,6 +329,38 @@ async def test_a_call_that_is_cancelled_while_its_unit_runs_is_stored_and_strand
     assert desk.stored() == ["started", "neighbour"]
 
 
+async def test_what_a_unit_did_whose_caller_left_is_told_once_it_is_on_disk(desk: Desk) -> None:
+    loop = asyncio.get_running_loop()
+    unheard: list[int] = []
+    calls: list[asyncio.Task[int]] = []
+
+    def leaving(tx: Tx) -> int:
+        added = desk.add("left")(tx)
+        loop.call_soon_threadsafe(calls[0].cancel)
+        return added
+
+    calls.append(asyncio.create_task(desk.writer.write(leaving, unheard.append)))
+    await asyncio.wait(calls)
+    await desk.writer.write(desk.add("next"), unheard.append)
+
+    assert (calls[0].cancelled(), unheard, desk.stored()) == (True, [1], ["left", "next"])
+
+
+async def test_a_unit_that_nobody_waits_for_is_run_and_its_failure_logged(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: Tx) -> None:
+        raise Conflict("no")
+
+    desk.writer.write_soon(fail)
+    desk.writer.write_soon(desk.add("soon"))
+    await desk.writer.close()
+    desk.writer.write_soon(desk.add("late"))
+
+    assert desk.stored() == ["soon"]
+    assert [record.levelname for record in caplog.records] == ["ERROR", "WARNING"]
+
+
 async def test_closing_answers_what_is_queued_and_refuses_what_comes_after(desk: Desk) -> None:
     queued = [asyncio.create_task(desk.writer.write(desk.add(f"row {number}"))) for number in range(10)]
     await asyncio.sleep(0)

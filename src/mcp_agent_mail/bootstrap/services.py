@@ -118,7 +118,7 @@ class Services:
         deadline = loop.time() + timeout_s
         self.looks.close()
         self.guard_installation.looks.close()
-        await self.leases.reservations.close()
+        self.wake()
         patience_s = min(STOP_WITHIN_S, timeout_s / _SHARES)
         await asyncio.gather(
             self.leases.sweeper.stop(patience_s),

@@ -11,9 +11,11 @@ import base64
 import http.client
 import json
 import re
+import select
 import socket
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http import HTTPStatus
@@ -29,6 +31,8 @@ MAX_LINE_BYTES = 4 * 1024 * 1024 + 64 * 1024
 """What the server accepts and a little more: it words the refusal. Beyond, a line is dropped and said to be."""
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 MAX_AT_ONCE = 32
+MAX_HELD_BACK = 64
+"""Requests that are read beyond those under way: what takes one of them back stands behind them in the input."""
 END_WITHIN_S = 5.0
 
 _VERSION_META = "io.modelcontextprotocol/protocolVersion"
@@ -86,12 +90,13 @@ class Proxy:
         self._out = out
         self._out_lock = threading.Lock()
         self._session: dict[str, str] = {}
-        self._room = threading.Semaphore(MAX_AT_ONCE)
+        self._at_work = 0
+        self._held_back: deque[_Call] = deque()
         self._calls: dict[str, _Call] = {}
         self._calls_changed = threading.Condition()
 
     def take(self, line: bytes) -> None:
-        """Pass one message on. Blocks while MAX_AT_ONCE requests are under way."""
+        """Pass one message on. Blocks while MAX_AT_ONCE requests are under way and MAX_HELD_BACK wait for that."""
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
@@ -110,44 +115,81 @@ class Proxy:
             self._session = {}
             self._answer(call)
         else:
-            self._room.acquire()
-            with self._calls_changed:
-                self._calls[_key(message["id"])] = call
-            threading.Thread(target=self._work, args=(call,), daemon=True).start()
+            self._begin(call)
 
     def refuse(self, code: int, words: str) -> None:
         self._write_error(None, code, words)
 
     def end(self) -> None:
-        """Let what is under way finish, for a moment, and end the session."""
+        """Let what is under way finish, for a moment and for whoever still reads, and end the session."""
+        if _nobody_reads(self._out):
+            self._abandon()
         with self._calls_changed:
             self._calls_changed.wait_for(lambda: not self._calls, END_WITHIN_S)
         self._upstream.part(self._session)
+
+    def _begin(self, call: _Call) -> None:
+        with self._calls_changed:
+            self._calls_changed.wait_for(lambda: len(self._held_back) < MAX_HELD_BACK)
+            self._calls[_key(call.message["id"])] = call
+            if self._at_work >= MAX_AT_ONCE:
+                self._held_back.append(call)
+                return
+            self._at_work += 1
+        self._start(call)
+
+    def _start(self, call: _Call) -> None:
+        threading.Thread(target=self._work, args=(call,), daemon=True).start()
 
     def _work(self, call: _Call) -> None:
         try:
             self._answer(call)
         finally:
-            with self._calls_changed:
-                self._calls.pop(_key(call.message["id"]), None)
-                self._calls_changed.notify_all()
-            self._room.release()
+            following = self._after(call)
+            if following is not None:
+                self._start(following)
+
+    def _after(self, call: _Call) -> _Call | None:
+        """Which call takes its room, of those that are held back."""
+        with self._calls_changed:
+            self._calls.pop(_key(call.message["id"]), None)
+            following = self._held_back.popleft() if self._held_back else None
+            self._at_work -= following is None
+            self._calls_changed.notify_all()
+        return following
 
     def _cancel(self, message: Message) -> bool:
-        """In the stateless era a request is cancelled by closing its stream; True when that is done."""
+        """A call that is taken back ends with its connection, which the server watches; True when that says it all.
+
+        In the stateless era nothing else does. In a session the server is told besides.
+        """
         if message.get("method") != "notifications/cancelled":
             return False
         params = message.get("params")
         with self._calls_changed:
             call = self._calls.get(_key(params.get("requestId"))) if isinstance(params, dict) else None
-            if call is None or not call.is_modern:
+            if call is None:
                 return False
-            call.cancelled.set()
-            sock = call.connection.sock if call.connection is not None else None
-            if sock is not None:
-                with suppress(OSError):
-                    sock.shutdown(socket.SHUT_RDWR)
-        return True
+            was_sent = call.connection is not None
+            self._give_up(call)
+        return call.is_modern or not was_sent
+
+    def _abandon(self) -> None:
+        with self._calls_changed:
+            for call in list(self._calls.values()):
+                self._give_up(call)
+
+    def _give_up(self, call: _Call) -> None:
+        """It is sent no more, or its connection is cut. The lock is held."""
+        call.cancelled.set()
+        if call in self._held_back:
+            self._held_back.remove(call)
+            del self._calls[_key(call.message["id"])]
+            self._calls_changed.notify_all()
+        sock = call.connection.sock if call.connection is not None else None
+        if sock is not None:
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
 
     def _pass_on(self, call: _Call) -> None:
         """A notification, or the client's answer to a question of the server's: nothing comes back."""
@@ -226,10 +268,23 @@ class Proxy:
         self._write(_error(message_id, code, words))
 
     def _write(self, line: bytes) -> None:
-        # Whoever has closed our stdout wants no answer; the end of stdin ends us.
-        with self._out_lock, suppress(BrokenPipeError, ValueError):
-            self._out.write(line + b"\n")
-            self._out.flush()
+        try:
+            with self._out_lock, suppress(ValueError):
+                self._out.write(line + b"\n")
+                self._out.flush()
+        except BrokenPipeError:
+            # Whoever has closed our stdout wants no answer, and waits for nothing; the end of stdin ends us.
+            self._abandon()
+
+
+def _nobody_reads(out: BinaryIO) -> bool:
+    """Whether the other end of a pipe is closed; of what is no pipe nobody knows."""
+    try:
+        poll = select.poll()
+        poll.register(out.fileno(), 0)
+        return bool(poll.poll(0))
+    except (OSError, ValueError):
+        return False
 
 
 def _modern_version(message: Message) -> str | None:

@@ -62,7 +62,8 @@ class Lease:
     """`fencing` rises with every grant of the store: of two holders, one after the other, the later has the higher.
 
     `released_ts` is when it ended, by whatever way; None while nobody has ended it, expired or not.
-    `evidence` is plain JSON: what an end by IDLE or FORCE rests on.
+    `evidence` is plain JSON: what an end by IDLE or FORCE rests on. `promises` counts how often its holder was told
+    that it holds it, less the answers that nobody heard: one without any is nobody's.
     """
 
     id: LeaseId
@@ -82,6 +83,7 @@ class Lease:
     ended_by: EndedBy | None
     evidence: Mapping[str, Any] | None
     fencing: int
+    promises: int = 1
 
     def is_live(self, now: Micros) -> bool:
         return self.released_ts is None and now < self.expires_ts

@@ -9,6 +9,7 @@ when an update moves them.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -25,12 +26,14 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.hearing import heard_by
 from mcp_agent_mail.core.resources import ResourceSpec
 from mcp_agent_mail.core.tools import Credentials, ToolSpec, UnknownTool
 from mcp_agent_mail.server.calls import Calls, RequestFacts
 from mcp_agent_mail.server.completion import Suggest, complete
 from mcp_agent_mail.server.connection import Wishes
 from mcp_agent_mail.server.formats import of_uri, take_argument
+from mcp_agent_mail.server.hearing import HEARING, RequestHearing
 from mcp_agent_mail.server.prompts import WORKFLOWS, prompt_of
 from mcp_agent_mail.server.trace_context import with_meta
 from mcp_agent_mail.server.wire import (
@@ -199,6 +202,12 @@ def _facts(ctx: Context) -> RequestFacts:
     return facts if isinstance(facts, RequestFacts) else _NO_REQUEST
 
 
+def _heard(ctx: Context) -> AbstractContextManager[None]:
+    """Within, calls can learn whether the request's client is still there."""
+    hearing = ctx.request.scope.get(HEARING) if ctx.request is not None else None
+    return heard_by(hearing) if isinstance(hearing, RequestHearing) else nullcontext()
+
+
 async def _list_tools(mcp: FastMCP[Any], ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
     listed = await mcp._on_list_tools(ctx, params)  # noqa: SLF001  # guarded by tests/server/test_mcp.py
     profile = _facts(ctx).wishes.profile
@@ -216,7 +225,8 @@ async def _call_tool(calls: Calls, ctx: Context, _params: RawParams) -> HandlerR
     try:
         _require_shown(name, facts.wishes)
         arguments, output = take_argument(params.get("arguments") or {}, facts.wishes.output)
-        result = await calls.run_tool(name, arguments, facts)
+        with _heard(ctx):
+            result = await calls.run_tool(name, arguments, facts)
         return tool_result(calls.tools.require(name, facts.credentials), result, output)
     except AgentMailError as error:
         return tool_error(name, error)

@@ -21,6 +21,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import Receive, Scope, Send
 
+from mcp_agent_mail.server.hearing import HEARING, RequestHearing
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.limits import read_body, replay
 from mcp_agent_mail.server.replies import send_value
@@ -64,6 +65,13 @@ class McpEndpoint:
 
     async def answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         """Answer one request. Raises what `read_body` raises."""
+        scope[HEARING] = hearing = RequestHearing(receive, send)
+        try:
+            await self._answer(scope, headers, receive, hearing.send)
+        finally:
+            hearing.close()
+
+    async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         if b"accept" not in headers:
             scope["headers"] = [*scope["headers"], (b"accept", b"application/json, text/event-stream")]
         if b"content-length" not in headers and scope["method"] == "POST":

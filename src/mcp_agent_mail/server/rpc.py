@@ -12,9 +12,11 @@ import orjson
 from starlette.types import Receive, Send
 
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
+from mcp_agent_mail.core.hearing import heard_by
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.server.calls import Calls, RequestFacts
 from mcp_agent_mail.server.formats import OutputFormat, take_argument
+from mcp_agent_mail.server.hearing import RequestHearing
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.limits import read_body
 from mcp_agent_mail.server.replies import send_detail, send_json, send_text, send_value
@@ -39,6 +41,14 @@ class Rpc:
             await send_detail(send, 415, "Send Content-Type: application/json.")
             return
         body = await read_body(receive)
+        hearing = RequestHearing(receive, send)
+        try:
+            with heard_by(hearing):
+                await self._answer(name, body, facts, hearing.send)
+        finally:
+            hearing.close()
+
+    async def _answer(self, name: str, body: bytes, facts: RequestFacts, send: Send) -> None:
         try:
             arguments, output = take_argument(_parse(body), facts.wishes.output)
             result = await self._call(name, arguments, facts)

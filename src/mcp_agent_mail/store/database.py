@@ -77,13 +77,20 @@ class Store:
         """
         self._writer.on_mail_change(listener)
 
-    async def write(self, unit: Unit[T]) -> T:
+    async def write(self, unit: Unit[T], *, unheard: Callable[[Tx, T], object] | None = None) -> T:
         """Run `unit` in the writer's next transaction; return its result once it is on disk.
 
         Check and insert belong in one unit. A unit touches nothing but its `tx`: it may be run
-        in a transaction that is rolled back.
+        in a transaction that is rolled back. A caller that is cancelled while the unit runs never learns
+        of its result: then `unheard` is run with it, in a unit of its own.
         """
-        return await self._writer.write(unit)
+        if unheard is None:
+            return await self._writer.write(unit)
+        return await self._writer.write(unit, lambda result: self.write_soon(lambda tx: unheard(tx, result)))
+
+    def write_soon(self, unit: Unit[object]) -> None:
+        """Queue `unit` from the event loop; nobody waits for it, and what fails is logged."""
+        self._writer.write_soon(unit)
 
     async def stop_writing(self) -> None:
         """Drain the writer and end it; further writes answer UNAVAILABLE, reads still answer."""

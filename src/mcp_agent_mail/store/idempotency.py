@@ -15,6 +15,7 @@ _FIND = "SELECT arguments_hash, result FROM idempotency_keys WHERE agent_id = ? 
 _ADD = """
 INSERT OR REPLACE INTO idempotency_keys (agent_id, key, arguments_hash, result, created_ts) VALUES (?, ?, ?, ?, ?)
 """
+_REMOVE = "DELETE FROM idempotency_keys WHERE agent_id = ? AND key = ?"
 _PRUNE = """
 DELETE FROM idempotency_keys WHERE (agent_id, key) IN (
     SELECT agent_id, key FROM idempotency_keys WHERE created_ts <= ? ORDER BY created_ts, agent_id, key LIMIT ?
@@ -45,3 +46,7 @@ class IdempotencyKeys:
         """Remember; an expired answer under the same key is replaced. Drops at most `PRUNE_LOT` expired ones."""
         self._connection.execute(_ADD, (agent_id, key, answer.arguments_hash, answer.result, now))
         self._connection.execute(_PRUNE, (now - KEPT, PRUNE_LOT))
+
+    def remove(self, agent_id: AgentId, key: str) -> None:
+        """What the answer told of is undone, in this very unit: the next call with the key is a first one."""
+        self._connection.execute(_REMOVE, (agent_id, key))

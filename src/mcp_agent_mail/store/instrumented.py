@@ -40,7 +40,7 @@ class InstrumentedStore(Store):
         super().__init__(path, clock=clock, reach=reach, echo=echo)
         self.queries: QueryFigures = queries
 
-    async def write(self, unit: Unit[T]) -> T:
+    async def write(self, unit: Unit[T], *, unheard: Callable[[Tx, T], object] | None = None) -> T:
         def measured(tx: Tx) -> T:
             before, began = _statements(self._writing), time.perf_counter()
             try:
@@ -49,7 +49,7 @@ class InstrumentedStore(Store):
                 took_s = time.perf_counter() - began
                 self.queries.note("unit", name_of(unit), took_s, _statements(self._writing) - before)
 
-        return await super().write(measured)
+        return await super().write(measured, unheard=unheard)
 
     def read(self, query: Callable[[View], T]) -> T:
         if self._reading.in_transaction:  # Part of another read, which is noted as a whole.

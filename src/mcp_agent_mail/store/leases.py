@@ -14,7 +14,7 @@ from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind, N
 
 _COLUMNS = """
     l.id, l.project_id, l.agent_id, a.name, l.kind, l.path_pattern, l.is_folder, l.ignore_case, l.exclusive, l.reason,
-    l.branch, l.created_ts, l.expires_ts, l.released_ts, l.ended_by, l.evidence, l.fencing
+    l.branch, l.created_ts, l.expires_ts, l.released_ts, l.ended_by, l.evidence, l.fencing, l.promises
 """
 _FROM = f"SELECT {_COLUMNS} FROM leases l JOIN agents a ON a.id = l.agent_id"
 _JOINED = f"SELECT {_COLUMNS} FROM leases l {{index}} JOIN agents a ON a.id = l.agent_id"
@@ -79,7 +79,8 @@ _EXPIRED_UNSWEPT = f"""
 """
 _GIVEN_WAY = """
     SELECT w.value ->> 0 FROM json_each(?) w JOIN leases l ON l.id = w.value ->> 0
-    WHERE l.released_ts IS NOT NULL OR l.expires_ts <= ? OR l.fencing <> w.value ->> 1 LIMIT ?
+    WHERE l.released_ts IS NOT NULL OR l.expires_ts <= ? OR l.fencing <> w.value ->> 1 OR l.expires_ts < w.value ->> 2
+    LIMIT ?
 """
 _DRAW = "UPDATE counters SET value = value + ? WHERE name = 'fencing' RETURNING value"
 _FENCING = "SELECT value FROM counters WHERE name = 'fencing'"
@@ -92,10 +93,13 @@ _ADD = """
     ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     RETURNING id
 """
-_PROLONG = "UPDATE leases SET expires_ts = ?, reason = ? WHERE id = ?"
+_PROLONG = "UPDATE leases SET expires_ts = ?, reason = ?, promises = promises + 1 WHERE id = ?"
+_PROMISE = "UPDATE leases SET promises = promises + 1 WHERE id IN (SELECT value FROM json_each(?))"
+_COUNT_OFF = "UPDATE leases SET promises = promises - 1 WHERE id = ?"
+_SHORTEN = "UPDATE leases SET expires_ts = ?, reason = ? WHERE id = ?"
 _REGRANT = """
     UPDATE leases SET expires_ts = ?, reason = ?, exclusive = ?, is_folder = ?, anchor = ?, tail = ?, fencing = ?,
-        released_ts = NULL, ended_by = NULL, evidence = NULL
+        released_ts = NULL, ended_by = NULL, evidence = NULL, promises = promises + 1
     WHERE id = ?
 """
 _END = """
@@ -128,6 +132,7 @@ def _lease(row: _Row) -> Lease:
         ended_by=None if row[14] is None else EndedBy(row[14]),
         evidence=None if row[15] is None else json.loads(row[15]),
         fencing=row[16],
+        promises=row[17],
     )
 
 
@@ -225,8 +230,10 @@ class Leases:
         """Expired, in all projects, but not ended yet: the longest expired first."""
         return self._list(_EXPIRED_UNSWEPT, now, limit)
 
-    def given_way(self, watched: Collection[tuple[LeaseId, int]], now: Micros) -> set[LeaseId]:
-        """Of these leases, each with its fencing number, those that have ended or expired, or were granted anew."""
+    def given_way(self, watched: Collection[tuple[LeaseId, int, Micros]], now: Micros) -> set[LeaseId]:
+        """Of these leases, each with its fencing number and expiry, those that have ended or expired, end sooner now,
+        or were granted anew.
+        """
         rows = self._connection.execute(_GIVEN_WAY, (json.dumps(list(watched)), now, len(watched)))
         return {LeaseId(lease_id) for (lease_id,) in rows}
 
@@ -292,7 +299,22 @@ class Leases:
         """The same lease, longer; a reason of None stays what it was. `lease` is as this very unit has read it."""
         said = lease.reason if reason is None else reason
         self._connection.execute(_PROLONG, (expires_ts, said, lease.id))
-        return replace(lease, expires_ts=expires_ts, reason=said)
+        return replace(lease, expires_ts=expires_ts, reason=said, promises=lease.promises + 1)
+
+    def promise(self, ids: Collection[LeaseId]) -> None:
+        """Their holder is told of them once more."""
+        self._connection.execute(_PROMISE, (json.dumps(list(ids)),))
+
+    def count_off(self, lease_id: LeaseId) -> Lease:
+        """One promise less: nobody heard it."""
+        self._connection.execute(_COUNT_OFF, (lease_id,))
+        return self._require(lease_id)
+
+    def shorten(self, lease: Lease, before: Lease) -> Lease:
+        """As long as it was `before`, and no promise: what prolonged it is undone. Whoever waits for it looks again."""
+        self._connection.execute(_SHORTEN, (before.expires_ts, before.reason, lease.id))
+        self._connection.execute(_COUNT_ENDS, (1,))
+        return self._require(lease.id)
 
     def regrant(
         self, lease: Lease, expires_ts: Micros, *, exclusive: bool, is_folder: bool, keys: LeaseKeys, reason: str

@@ -259,6 +259,7 @@ class LeaseRow(SQLModel, table=True):
     ended_by: str | None = Field(sa_type=Text)
     evidence: str | None = Field(sa_type=Text)
     fencing: int = Field(unique=True)
+    promises: int = Field(sa_column_kwargs={"server_default": text("1")})
 
 
 class GuardEventRow(SQLModel, table=True):

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.errors import AgentMailError, Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.thread_names import name_this_thread
@@ -58,21 +58,24 @@ class _TransactionLost(Exception):
 class _Job:
     """One unit of work on its way, with its outcome once the writer's thread has run it."""
 
-    __slots__ = ("context", "error", "future", "result", "unit")
+    __slots__ = ("context", "error", "future", "has_run", "result", "unheard", "unit")
 
-    def __init__(self, unit: Unit[Any], future: asyncio.Future[Any]) -> None:
+    def __init__(self, unit: Unit[Any], future: asyncio.Future[Any], unheard: Callable[[Any], None] | None) -> None:
         self.unit = unit
+        self.unheard = unheard
         # What is logged inside carries the id of the caller's request, on this thread too.
         self.context = contextvars.copy_context()
         self.future = future
         self.result: object = None
         self.error: Exception | None = None
+        self.has_run = False
 
     def settle(self) -> None:
         """On the event loop: answer the caller, unless it has left."""
         if self.future.done():
-            return
-        if self.error is not None:
+            if self.has_run and self.error is None and self.unheard is not None:
+                self.unheard(self.result)
+        elif self.error is not None:
             self.future.set_exception(self.error)
         else:
             self.future.set_result(self.result)
@@ -120,10 +123,11 @@ class Writer:
         """How many units wait for the next group."""
         return self._queue.qsize()
 
-    async def write(self, unit: Unit[T]) -> T:
+    async def write(self, unit: Unit[T], unheard: Callable[[T], None] | None = None) -> T:
         """Run `unit` and return its result once it is on disk.
 
-        Cancelled before the unit has started, it is skipped; after that it completes, unheard.
+        Cancelled before the unit has started, it is skipped; after that it completes, and `unheard` is called on the
+        event loop with what nobody waits for any more.
         """
         if self._closed:
             raise StoreClosed("The server is stopping.", hint="Call again when it is back.")
@@ -136,13 +140,27 @@ class Writer:
                 data={"retry_after_s": 1},
             )
         future: asyncio.Future[T] = self._loop.create_future()
-        job = _Job(unit, future)
+        job = _Job(unit, future, unheard)
         self._unanswered.add(job)
         self._queue.put(job)
         try:
             return await future
+        except asyncio.CancelledError:
+            # Cancelled in the moment between the answer and its reader's turn.
+            if unheard is not None and not future.cancelled() and future.done() and future.exception() is None:
+                unheard(future.result())
+            raise
         finally:
             self._unanswered.discard(job)
+
+    def write_soon(self, unit: Unit[object]) -> None:
+        """Queue `unit`, on the event loop and however full the queue is. Nobody waits for it; its failure is logged."""
+        if self._closed or self._death is not None:
+            _log.warning("A write that nobody waits for came after the last one; it is not made.")
+            return
+        future: asyncio.Future[object] = self._loop.create_future()
+        future.add_done_callback(_tell_failure)
+        self._queue.put(_Job(unit, future, None))
 
     async def close(self) -> None:
         """Answer everything that is queued, then end the thread. Safe to call twice.
@@ -151,8 +169,23 @@ class Writer:
         """
         if not self._closed:
             self._closed = True
-            self._queue.put(None)
+            try:
+                await self._settled()
+            finally:
+                self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
+
+    async def _settled(self) -> None:
+        """Until whatever was queued before is answered: so what nobody heard has queued its undoing."""
+        if self._death is not None:
+            return
+        last: asyncio.Future[None] = self._loop.create_future()
+        job = _Job(_nothing, last, None)
+        self._unanswered.add(job)
+        self._queue.put(job)
+        with suppress(AgentMailError):
+            await asyncio.shield(last)
+        self._unanswered.discard(job)
 
     def _run(self) -> None:
         name_this_thread("store-writer")
@@ -250,6 +283,7 @@ class Writer:
         try:
             job.result = job.context.run(job.unit, self._tx)
             self._reach(FailPoint.IN_UNIT)
+            job.has_run = True
         except BaseException as error:
             if not connection.in_transaction:
                 raise _TransactionLost from error
@@ -272,6 +306,15 @@ def _ended(death: BaseException) -> WriterEnded:
     )
     ended.__cause__ = death
     return ended
+
+
+def _nothing(_tx: Tx) -> None:
+    """A unit that only waits for its turn."""
+
+
+def _tell_failure(done: asyncio.Future[object]) -> None:
+    if not done.cancelled() and (error := done.exception()) is not None:
+        _log.error("A write that nobody waits for failed: %r", error, exc_info=error)
 
 
 def _told(error: BaseException) -> Exception:

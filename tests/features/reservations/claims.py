@@ -127,4 +127,4 @@ async def open_claims(directory: Path) -> AsyncIterator[Claims]:
             ToolTable(reservation_tools(service, identities.caller)),
             ResourceTable(reservation_resources(service, identities.caller)),
         )
-        await service.close()
+        service.wake()

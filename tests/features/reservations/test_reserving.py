@@ -18,6 +18,7 @@ from mcp_agent_mail.core.errors import (
     QuotaExceeded,
 )
 from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES
+from mcp_agent_mail.store.ending import sweep_expired
 from tests.features.reservations.claims import Claims, open_claims
 
 
@@ -290,13 +291,36 @@ async def test_nobody_reserves_as_the_overseer(claims: Claims) -> None:
 
 async def test_a_keyed_call_is_answered_once_and_then_again_the_same(claims: Claims) -> None:
     first = await claims.reserve("BlueLake", "src", idempotency_key="k")
-    await claims.release("BlueLake")
 
     again = await claims.reserve("BlueLake", "src", idempotency_key="k")
 
-    assert again == {**first, "idempotent_replay": True}
+    (grant,) = first["granted"]
+    assert again == {**first, "granted": [{**grant, "live": True}], "idempotent_replay": True}
     with pytest.raises(IdempotencyKeyConflict):
         await claims.reserve("BlueLake", "docs", idempotency_key="k")
+
+
+@pytest.mark.parametrize("end", ["release", "expiry", "swept", "lapsed and renewed", "shared", "retired", "archived"])
+async def test_a_repeat_never_says_that_a_grant_holds_which_does_not(claims: Claims, end: str) -> None:
+    await claims.hold("RedStone", "src", idempotency_key="k", ttl_seconds=60)
+    if end == "release":
+        await claims.release("RedStone")
+    elif end in ("expiry", "swept", "lapsed and renewed"):
+        claims.room.clock.step(60)
+    if end == "swept":
+        await claims.room.store.write(lambda tx: sweep_expired(tx, tx.now(), 10))
+    elif end == "lapsed and renewed":
+        await claims.renew("RedStone")
+    elif end == "shared":
+        await claims.hold("RedStone", "src", exclusive=False)
+    elif end == "retired":
+        await claims.retire(claims.room.red)
+    elif end == "archived":
+        await claims.room.store.write(lambda tx: tx.projects.set_archived(claims.room.app.id, tx.now()))
+
+    again = await claims.reserve("RedStone", "src", idempotency_key="k", ttl_seconds=60)
+
+    assert [grant["live"] for grant in again["granted"]] == [False]
 
 
 async def test_a_keyed_conflict_is_kept_with_its_holders(claims: Claims) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -199,27 +198,6 @@ async def test_a_caller_that_leaves_is_forgotten_and_the_next_one_moves_up(claim
     assert claims.rows("SELECT count(*) FROM leases WHERE agent_id = ?", claims.room.red.id) == [(0,)]
 
 
-async def test_a_caller_that_leaves_while_its_unit_runs_holds_nothing(claims: Claims) -> None:
-    """The writer is held until the grant and, behind it in one group, the caller's leaving are queued."""
-    may_go_on = threading.Event()
-    loop = asyncio.get_running_loop()
-    writer = claims.room.store._writer
-    holding_up = asyncio.create_task(claims.room.store.write(lambda _tx: may_go_on.wait()))
-    waiter = asyncio.create_task(claims.reserve("RedStone", "a", wait_seconds=WAIT))
-    while writer.pending() == 0:
-        await asyncio.to_thread(threading.get_ident)
-    leaving = asyncio.create_task(claims.room.store.write(lambda _tx: loop.call_soon_threadsafe(waiter.cancel)))
-    while writer.pending() < 2:
-        await asyncio.to_thread(threading.get_ident)
-
-    may_go_on.set()
-    await asyncio.wait([holding_up, leaving, waiter])
-    await claims.service.close()
-
-    assert waiter.cancelled()
-    assert claims.rows("SELECT released_ts, ended_by FROM leases") == [(claims.room.clock.now, "release")]
-
-
 async def test_a_stop_wakes_everyone(claims: Claims) -> None:
     await claims.hold("BlueLake", "a")
     waiters = [await start(claims, "RedStone", "a"), await start(claims, "GreenField", "a")]
@@ -255,7 +233,8 @@ async def test_a_keyed_wait_is_answered_once(claims: Claims) -> None:
 
     again = await claims.reserve("RedStone", "a", wait_seconds=WAIT, idempotency_key="k")
 
-    assert again == {**first, "idempotent_replay": True}
+    (grant,) = first["granted"]
+    assert again == {**first, "granted": [{**grant, "live": True}], "idempotent_replay": True}
 
 
 async def test_twenty_who_wait_are_served_in_their_order(claims: Claims) -> None:

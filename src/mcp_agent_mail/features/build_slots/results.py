@@ -21,12 +21,16 @@ class SlotRequest:
 class Acquired:
     """`granted` is None when others hold the slot: `conflicts`, longest first, a bounded number of them.
 
-    `already_held`: it was the agent's before this call, which only prolonged it.
+    `before` is how the agent held it before this call, which only prolonged it.
     """
 
     granted: Lease | None
     conflicts: list[Lease]
-    already_held: bool = False
+    before: Lease | None = None
+
+    @property
+    def already_held(self) -> bool:
+        return self.before is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

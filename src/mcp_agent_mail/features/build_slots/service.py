@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.hearing import current_hearing
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.build_slots import in_the_way
 from mcp_agent_mail.domain.caller import Caller, require_to_act
@@ -18,6 +19,7 @@ from mcp_agent_mail.features.build_slots.results import Acquired, Released, Rene
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.features.reservations.ending import end_leases, tell_archive
+from mcp_agent_mail.features.reservations.taking_back import Told, take_back
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.leases import Standing
 from mcp_agent_mail.store.view import Tx, View
@@ -65,9 +67,9 @@ class BuildSlotService:
             else:
                 granted = _prolong(tx, asking.own, Micros(max(asking.own.expires_ts, expires_ts)), exclusive=exclusive)
             tell_archive(tx, granted, asking.project, asking.now, acting=asking.agent)
-            return Acquired(granted=granted, already_held=asking.own is not None, conflicts=[])
+            return Acquired(granted=granted, before=asking.own, conflicts=[])
 
-        return await self._act(caller, request, take)
+        return await self._act(caller, request, take, unheard=_take_back)
 
     async def _branch(self, project: Project) -> str | None:
         """For the record alone: a directory that does not answer keeps nobody from the slot."""
@@ -100,15 +102,30 @@ class BuildSlotService:
 
         return await self._act(caller, request, end)
 
-    async def _act(self, caller: Caller, request: SlotRequest, act: Callable[[Tx, _Asking], T]) -> T:
+    async def _act(
+        self,
+        caller: Caller,
+        request: SlotRequest,
+        act: Callable[[Tx, _Asking], T],
+        unheard: Callable[[Tx, tuple[Agent, T]], object] | None = None,
+    ) -> T:
         def unit(tx: Tx) -> tuple[Agent, T]:
             asking = _require_asking(tx, caller, request, tx.now())
             return asking.agent, act(tx, asking)
 
-        agent, outcome = await self._store.write(unit)
+        done = agent, outcome = await self._store.write(unit, unheard=unheard)
+        if unheard is not None:
+            current_hearing().unless_heard(lambda: self._store.write_soon(lambda tx: unheard(tx, done)))
         if not caller.is_operator:
             self._note_activity(agent)
         return outcome
+
+
+def _take_back(tx: Tx, done: tuple[Agent, Acquired]) -> None:
+    """Nobody heard that the slot was granted."""
+    agent, acquired = done
+    if acquired.granted is not None:
+        take_back(tx, [Told(lease=acquired.granted, before=acquired.before)], agent)
 
 
 def _require_asking(view: View, caller: Caller, request: SlotRequest, now: Micros) -> _Asking:

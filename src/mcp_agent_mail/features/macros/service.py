@@ -18,7 +18,7 @@ from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.identity.registering import Registered, register
 from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.features.macros.entering import find_foreseen, registration, who_begins, who_joins
-from mcp_agent_mail.features.macros.giving_back import give_back, held_before
+from mcp_agent_mail.features.macros.giving_back import give_back
 from mcp_agent_mail.features.macros.meaning import acting_as, require_pair
 from mcp_agent_mail.features.macros.requests import HandshakeRequest, JoinRequest, StartRequest, Welcome
 from mcp_agent_mail.features.macros.results import Cycled, Handshake, Joined, Reserved, Started
@@ -156,9 +156,8 @@ class MacroService:
 
         def unit(tx: Tx, reserve: Reserve) -> tuple[Decided, Released | None]:
             asking = require_holder(tx, caller, request.project_key, request.agent_name)
-            before = held_before(tx, asking, claim)
             decided = reserve(tx, asking)
-            return decided, give_back(tx, decided, before) if auto_release else None
+            return decided, give_back(tx, decided) if auto_release else None
 
         decided, released = await self._parts.reservations.within(
             claim, lambda _: (holder.project.id, holder.agent.id), unit

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import IdempotencyKeyConflict
+from mcp_agent_mail.core.ids import LeaseId
+from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.features.reservations.deciding import Holder
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.store.idempotency import RememberedAnswer
@@ -21,14 +23,17 @@ Wire = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """The first answer to the same call, as it was given."""
+    """The first answer to the same call. `live` are those of its grants that still hold, as they are now."""
 
     holder: Holder
     answer: Wire
+    live: tuple[Lease, ...]
 
 
 def find_answer(view: View, holder: Holder, request: ReserveRequest, now: Micros) -> Replayed | None:
-    """Raises IdempotencyKeyConflict when the key was used for another call."""
+    """Each grant in it says whether it still holds. Raises IdempotencyKeyConflict when the key was used for another
+    call.
+    """
     key = request.idempotency_key
     if key is None:
         return None
@@ -41,7 +46,37 @@ def find_answer(view: View, holder: Holder, request: ReserveRequest, now: Micros
             hint="Use a new key for a new call; repeat a call only with the very same arguments.",
             data={"idempotency_key": key},
         )
-    return Replayed(holder=holder, answer={**json.loads(remembered.result), "idempotent_replay": True})
+    answer = json.loads(remembered.result)
+    live = _still_held(view, holder, answer["granted"], now)
+    held = {lease.id for lease in live}
+    granted = [{**grant, "live": grant["id"] in held} for grant in answer["granted"]]
+    return Replayed(holder=holder, answer={**answer, "granted": granted, "idempotent_replay": True}, live=live)
+
+
+def repeat_answer(tx: Tx, holder: Holder, request: ReserveRequest) -> Replayed | None:
+    """As `find_answer`, for a caller who is told: whatever holds is promised once more."""
+    answer = find_answer(tx, holder, request, tx.now())
+    if answer is not None and answer.live:
+        tx.leases.promise([lease.id for lease in answer.live])
+    return answer
+
+
+def _still_held(view: View, holder: Holder, granted: Sequence[Wire], now: Micros) -> tuple[Lease, ...]:
+    """A lease that lapsed and came back, or changed between shared and exclusive, is another grant."""
+    if not granted or holder.project.is_archived or holder.agent.is_retired:
+        return ()
+    numbers = {grant["id"]: grant["fencing"] for grant in granted}
+    return tuple(
+        lease
+        for lease in view.leases.find_many([LeaseId(number) for number in numbers])
+        if lease.is_live(now) and lease.agent_id == holder.agent.id and lease.fencing == numbers[lease.id]
+    )
+
+
+def forget_answer(tx: Tx, holder: Holder, request: ReserveRequest) -> None:
+    """Nothing to do without a key."""
+    if request.idempotency_key is not None:
+        tx.idempotency_keys.remove(holder.agent.id, request.idempotency_key)
 
 
 def keep_answer(tx: Tx, holder: Holder, request: ReserveRequest, answer: Callable[[], Wire]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.caller import Caller, require_to_act
 from mcp_agent_mail.domain.lease_keys import keys_of
@@ -42,12 +43,15 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """What a call got, in the order it asked, and what it did not get."""
+    """What a call got, in the order it asked, and what it did not get. `before` are those of its leases that its
+    agent held already, as they were.
+    """
 
     holder: Holder
     granted: tuple[Lease, ...]
     conflicts: tuple[PathConflict, ...]
     now: Micros
+    before: Mapping[LeaseId, Lease] = field(default_factory=dict)
 
 
 def require_holder(view: View, caller: Caller, project_key: str, agent_name: str) -> Holder:
@@ -102,7 +106,8 @@ def decide(tx: Tx, holder: Holder, decision: Decision, patterns: Patterns) -> De
     if decision.all_or_nothing and conflicts:
         free = []
     granted = _grant(tx, holder, decision.request, free, own, now)
-    return Decided(holder=holder, granted=granted, conflicts=tuple(conflicts), now=now)
+    before = {lease.id: lease for lease in own.values()}
+    return Decided(holder=holder, granted=granted, conflicts=tuple(conflicts), now=now, before=before)
 
 
 def _grant(

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
-from mcp_agent_mail.core.errors import AgentMailError, Unavailable
+from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.hearing import current_hearing
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
 from mcp_agent_mail.domain.caller import Caller
-from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
+from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.reservations import PathConflict, Patterns, Waiting, Wanted
-from mcp_agent_mail.features.reservations.answers import Replayed, Wire, find_answer, keep_answer
+from mcp_agent_mail.features.reservations.answers import (
+    Replayed,
+    Wire,
+    find_answer,
+    forget_answer,
+    keep_answer,
+    repeat_answer,
+)
 from mcp_agent_mail.features.reservations.conflicts import Asking, Foresight, TooMuchHere
 from mcp_agent_mail.features.reservations.deciding import Decided, Decision, Holder, decide, require_holder
 from mcp_agent_mail.features.reservations.judging import Judge
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
-from mcp_agent_mail.features.reservations.waiting import Line, Place
+from mcp_agent_mail.features.reservations.taking_back import Told, take_back
+from mcp_agent_mail.features.reservations.waiting import Line, Place, gave_up
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.ending import end_leases
 from mcp_agent_mail.store.view import Tx, View
 
 TRIES = 3
@@ -41,17 +49,6 @@ class ReservationsBusy(Unavailable):
     """Reservations change faster than a large call can be compared with them."""
 
 
-class CallerLeft(Unavailable):
-    """Nobody hears this: the caller was gone before its turn came."""
-
-
-@dataclass(slots=True)
-class Presence:
-    """Whether the caller is still there; read by the writer's thread."""
-
-    has_left: bool = False
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """One reservation on its way, as it is known before a unit of work."""
@@ -60,7 +57,6 @@ class Call:
     request: ReserveRequest
     holder: Holder
     wanted: Sequence[Wanted]
-    presence: Presence = field(default_factory=Presence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +65,14 @@ class Claim:
 
     request: ReserveRequest
     wanted: Sequence[Wanted]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Done(Generic[T]):
+    """A larger unit of work with what it has reserved."""
+
+    result: T
+    reserved: Sequence[Decided]
 
 
 class Reserver:
@@ -92,29 +96,36 @@ class Reserver:
         self._show = show
         self._judge = Judge(store, patterns)
         self._line = Line(store, clock=clock)
-        self._undoing: set[asyncio.Task[None]] = set()
 
     async def take(self, call: Call) -> Outcome:
         """What is free now and nobody has been waiting for."""
-        return await self._decide(call, all_or_nothing=False)
+        return self._unless_heard(call.request, await self._decide(call, all_or_nothing=False))
 
     async def wait(self, call: Call) -> Outcome:
         """All of it, or after `wait_seconds` nothing; first come, first granted."""
+        return self._unless_heard(call.request, await self._repeated(call) or await self._in_line(call))
+
+    async def _repeated(self, call: Call) -> Replayed | None:
+        """Asked again in a unit of work: what is told must not be taken back meanwhile."""
+        if self._store.read(lambda view: find_answer(view, call.holder, call.request, self._clock())) is None:
+            return None
+        return await self._store.write(partial(_repeat, call), unheard=partial(_take_back, call.request))
+
+    async def _in_line(self, call: Call) -> Outcome:
         request = call.request
-        if answer := self._store.read(lambda view: find_answer(view, call.holder, request, self._clock())):
-            return answer
         deadline = _monotonic() + request.wait_seconds
         place = self._place(call)
         self._line.join(place)
         try:
-            while (left := deadline - _monotonic()) > 0:
-                if not place.ahead:
-                    outcome = await self._try(call, only_if_granted=True)
-                    if isinstance(outcome, Replayed) or not outcome.conflicts:
-                        return outcome
-                    place.watch(max((lease for one in outcome.conflicts for lease in one.holders), key=_expiry))
-                await self._line.wait(place, left)
-            return await self._try(call, only_if_granted=False, place=place)
+            with current_hearing().watched(place.give_up):
+                while (left := deadline - _monotonic()) > 0:
+                    if not place.ahead:
+                        outcome = await self._decide(call, all_or_nothing=True, in_turn=place)
+                        if isinstance(outcome, Replayed) or not outcome.conflicts:
+                            return outcome
+                        place.watch(max((lease for one in outcome.conflicts for lease in one.holders), key=_expiry))
+                    await self._line.wait(place, left)
+                return await self._decide(call, all_or_nothing=True, at_last=place)
         finally:
             self._line.leave(place)
 
@@ -126,13 +137,28 @@ class Reserver:
             asking = Asking(project_id=project_id or ProjectId(0), agent_id=agent_id or AgentId(0), now=self._clock())
             # In the same step as the unit is queued: nobody can come between.
             decision = replace(decision, waited_for=self.waited_for(asking, claim.wanted))
-            reserve = partial(self._reserve_as, asking, decision)
             try:
-                return await self._store.write(lambda tx, reserve=reserve: unit(tx, reserve))  # type: ignore[misc]  # bound as it is now
+                done: _Done[T] = await self._store.write(
+                    partial(self._with_reserving, unit, asking, decision),
+                    unheard=partial(_take_back_part, claim.request),
+                )
             except TooMuchHere:
                 foresight, _ = await self._judge.foresee(asking, claim.wanted)
                 decision = replace(decision, foresight=foresight)
+            else:
+                for decided in done.reserved:
+                    self._unless_heard(claim.request, decided)
+                return done.result
         raise _busy()
+
+    def _with_reserving(self, unit: Callable[[Tx, Reserve], T], asking: Asking, decision: Decision, tx: Tx) -> _Done[T]:
+        reserved: list[Decided] = []
+
+        def reserve(tx: Tx, holder: Holder) -> Decided:
+            reserved.append(self._reserve_as(asking, decision, tx, holder))
+            return reserved[-1]
+
+        return _Done(result=unit(tx, reserve), reserved=reserved)
 
     def _reserve_as(self, asking: Asking, decision: Decision, tx: Tx, holder: Holder) -> Decided:
         if holder.agent.id != asking.agent_id and tx.leases.count_of_agent(holder.agent.id, LeaseKind.FILE, tx.now()):
@@ -153,12 +179,6 @@ class Reserver:
         """The server stops: whoever waits is told."""
         self._line.close()
 
-    async def close(self) -> None:
-        """What callers who left were granted is given back."""
-        self._line.close()
-        while self._undoing:
-            await asyncio.gather(*self._undoing)
-
     def _place(self, call: Call) -> Place:
         request = call.request
         first = call.wanted[0].pattern.text
@@ -172,48 +192,32 @@ class Reserver:
         )
         return Place(project_id=call.holder.project.id, agent_id=call.holder.agent.id, shown=shown, wanted=call.wanted)
 
-    async def _try(self, call: Call, *, only_if_granted: bool, place: Place | None = None) -> Outcome:
-        """A decision that is given back if the caller leaves meanwhile. Without a `place` it is the caller's turn."""
-        task = asyncio.ensure_future(
-            self._decide(call, all_or_nothing=True, only_if_granted=only_if_granted, place=place)
-        )
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            call.presence.has_left = True
-            undoing = asyncio.ensure_future(self._undo(task))
-            self._undoing.add(undoing)
-            undoing.add_done_callback(self._undoing.discard)
-            raise
-
-    async def _undo(self, task: asyncio.Future[Outcome]) -> None:
-        try:
-            outcome = await task
-        except AgentMailError:
-            return
-        if isinstance(outcome, Decided):
-            fresh = [lease for lease in outcome.granted if lease.created_ts == outcome.now]
-            await self._store.write(
-                lambda tx: end_leases(tx, fresh, EndedBy.RELEASE, tx.now(), acting=outcome.holder.agent)
-            )
+    def _unless_heard(self, request: ReserveRequest, outcome: Outcome) -> Outcome:
+        """The same outcome: what it promises is taken back if it cannot be written."""
+        current_hearing().unless_heard(lambda: self._store.write_soon(lambda tx: _take_back(request, tx, outcome)))
+        return outcome
 
     async def _decide(
-        self, call: Call, *, all_or_nothing: bool, only_if_granted: bool = False, place: Place | None = None
+        self, call: Call, *, all_or_nothing: bool, in_turn: Place | None = None, at_last: Place | None = None
     ) -> Outcome:
+        """`in_turn` is behind nobody and takes only the whole; `at_last` takes whatever answer there is."""
         decision = Decision(request=call.request, wanted=call.wanted, all_or_nothing=all_or_nothing)
         for _ in range(TRIES):
             # In the same step as the unit is queued: nobody can come between.
-            decision = replace(decision, waited_for=self._waited_for(call, place, in_turn=only_if_granted))
+            decision = replace(decision, waited_for=self._waited_for(call, in_turn, at_last))
             try:
-                return await self._store.write(partial(self._unit, call, decision, only_if_granted=only_if_granted))
+                return await self._store.write(
+                    partial(self._unit, call, decision, in_turn or at_last, only_if_granted=in_turn is not None),
+                    unheard=partial(_take_back, call.request),
+                )
             except TooMuchHere:
                 decision = replace(decision, foresight=await self._foresee(call))
         raise _busy()
 
-    def _waited_for(self, call: Call, place: Place | None, *, in_turn: bool) -> dict[int, tuple[Waiting, ...]]:
-        if in_turn:
+    def _waited_for(self, call: Call, in_turn: Place | None, at_last: Place | None) -> dict[int, tuple[Waiting, ...]]:
+        if in_turn is not None:
             return {}
-        before = None if place is None else place.ahead
+        before = None if at_last is None else at_last.ahead
         return self._line.waited_for(call.holder.project.id, call.holder.agent.id, call.wanted, among=before)
 
     async def _foresee(self, call: Call) -> Foresight:
@@ -222,12 +226,12 @@ class Reserver:
         foresight, _ = await self._judge.foresee(asking, call.wanted)
         return foresight
 
-    def _unit(self, call: Call, decision: Decision, tx: Tx, *, only_if_granted: bool) -> Outcome:
+    def _unit(self, call: Call, decision: Decision, place: Place | None, tx: Tx, *, only_if_granted: bool) -> Outcome:
         request = call.request
-        if call.presence.has_left:
-            raise CallerLeft("The caller has left.")
+        if place is not None and place.is_given_up:
+            raise gave_up()
         holder = require_holder(tx, call.caller, request.project_key, request.agent_name)
-        if answer := find_answer(tx, holder, request, tx.now()):
+        if answer := repeat_answer(tx, holder, request):
             return answer
         decided = decide(tx, holder, decision, self._patterns)
         if not (only_if_granted and decided.conflicts):
@@ -235,6 +239,30 @@ class Reserver:
                 tx, holder, request, lambda: self._show(decided, self._stale_among(tx, decided.conflicts, decided.now))
             )
         return decided
+
+
+def _repeat(call: Call, tx: Tx) -> Replayed | None:
+    holder = require_holder(tx, call.caller, call.request.project_key, call.request.agent_name)
+    return repeat_answer(tx, holder, call.request)
+
+
+def _take_back(request: ReserveRequest, tx: Tx, outcome: Outcome | None) -> None:
+    """Nobody heard it: what was promised under a key goes in the same unit as the key."""
+    if isinstance(outcome, Replayed):
+        told = [Told(lease=lease) for lease in outcome.live]
+        is_undone = not take_back(tx, told, outcome.holder.agent)
+    elif outcome is not None:
+        told = [Told(lease=lease, before=outcome.before.get(lease.id)) for lease in outcome.granted]
+        is_undone = not take_back(tx, told, outcome.holder.agent) or not told
+    else:
+        return
+    if is_undone:
+        forget_answer(tx, outcome.holder, request)
+
+
+def _take_back_part(request: ReserveRequest, tx: Tx, done: _Done[object]) -> None:
+    for decided in done.reserved:
+        _take_back(request, tx, decided)
 
 
 def _busy() -> ReservationsBusy:

@@ -119,10 +119,6 @@ class ReservationService:
         """The server stops: whoever waits is told."""
         self._reserver.wake()
 
-    async def close(self) -> None:
-        """While the store is still open."""
-        await self._reserver.close()
-
     def _stale_among(self, view: View, conflicts: Sequence[PathConflict], now: Micros) -> set[LeaseId]:
         leases = {lease.id: lease for conflict in conflicts for lease in conflict.holders}
         return {one.lease.id for one in self._staleness.assess(view, list(leases.values()), now) if one.is_stale}

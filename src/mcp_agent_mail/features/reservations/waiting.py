@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from mcp_agent_mail.core.clock import SECOND, Clock
+from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
 from mcp_agent_mail.domain.leases import Lease
@@ -37,9 +37,19 @@ class LineClosed(Unavailable):
     """The server stops; nobody waits any more."""
 
 
+class CallerLeft(Unavailable):
+    """Nobody hears this: the caller was gone before its turn came."""
+
+
+def gave_up() -> CallerLeft:
+    return CallerLeft("The caller has left.")
+
+
 @dataclass(eq=False, slots=True, kw_only=True)
 class Place:
-    """One waiting call. `ahead` are the calls it is behind; it may be granted once there is none left."""
+    """One waiting call. `ahead` are the calls it is behind; it may be granted once there is none left. The writer's
+    thread reads `is_given_up` too.
+    """
 
     project_id: ProjectId
     agent_id: AgentId
@@ -47,13 +57,17 @@ class Place:
     wanted: Sequence[Wanted]
     ahead: set[Place] = field(default_factory=set)
     turn: asyncio.Event = field(default_factory=asyncio.Event)
-    watched: tuple[LeaseId, int] | None = None
-    watched_until: int = 0
+    watched: tuple[LeaseId, int, Micros] | None = None
+    is_given_up: bool = False
 
     def watch(self, lease: Lease) -> None:
         """Nothing can be granted while this one stands: look again when it no longer does."""
-        self.watched = (lease.id, lease.fencing)
-        self.watched_until = lease.expires_ts
+        self.watched = (lease.id, lease.fencing, lease.expires_ts)
+
+    def give_up(self) -> None:
+        """The caller is gone: nothing is granted to it any more."""
+        self.is_given_up = True
+        self.turn.set()
 
 
 class Line:
@@ -129,21 +143,25 @@ class Line:
             del self._places[place.project_id]
 
     async def wait(self, place: Place, seconds: float) -> None:
-        """Until `place` should look again, at most so long. Raises LineClosed."""
+        """Until `place` should look again, at most so long. Raises LineClosed, CallerLeft."""
         self._require_open()
+        _require_caller(place)
         if place.watched is not None:
             # It may have ended between the look at it and now.
             watched, now = place.watched, self._clock()
             if self._store.read(lambda view: view.leases.given_way([watched], now)):
                 return
-            seconds = min(seconds, max(_SHORTEST_S, (place.watched_until - now) / SECOND))
+            seconds = min(seconds, max(_SHORTEST_S, (watched[2] - now) / SECOND))
         try:
-            await asyncio.wait_for(place.turn.wait(), seconds)
+            # Not wait_for: cancelled in the moment its turn comes, it would swallow that.
+            async with asyncio.timeout(seconds):
+                await place.turn.wait()
         except TimeoutError:
             pass
         finally:
             place.turn.clear()
         self._require_open()
+        _require_caller(place)
 
     def close(self) -> None:
         self._is_closed = True
@@ -169,6 +187,11 @@ class Line:
         for place in watching:
             if place.watched is not None and place.watched[0] in gone:
                 place.turn.set()
+
+
+def _require_caller(place: Place) -> None:
+    if place.is_given_up:
+        raise gave_up()
 
 
 def _meets(wanted: Wanted, place: Place, work: Work) -> bool:

@@ -1,0 +1,121 @@
+"""A waiting call behind the proxy ends with whoever asked for it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.cli.stdio import MAX_AT_ONCE
+from tests.cli.stdio_clients import RawClient
+from tests.cli.test_stdio import MODERN_META
+from tests.served import Connection, Served, pause
+
+PROJECT = "/srv/shop"
+WAIT_S = 50
+NOTICED_WITHIN_S = 25
+"""Half of what a call waits that nobody takes back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shop:
+    """BlueLake holds `a`; RedStone asks through the proxy; GreenField looks what is free."""
+
+    server: Served
+    connection: Connection
+    client: RawClient
+
+    def reserve(self, agent: str, *paths: str, **arguments: Any) -> Any:
+        given = {"project_key": PROJECT, "agent_name": agent, "paths": list(paths), **arguments}
+        return self.connection.call("file_reservation_paths", **given)
+
+    def ask(self, number: int, *paths: str, meta: dict[str, Any] | None) -> None:
+        arguments = {"project_key": PROJECT, "agent_name": "RedStone", "paths": list(paths), "wait_seconds": WAIT_S}
+        self._write(number, "tools/call", name="file_reservation_paths", arguments=arguments, _meta=meta)
+
+    def _write(self, number: int, method: str, **params: Any) -> None:
+        message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        self.client.write(json.dumps(message).encode() + b"\n")
+
+    def take_back(self, number: int, *, meta: dict[str, Any] | None) -> None:
+        params = {"requestId": number, "_meta": meta}
+        message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+        self.client.write(json.dumps(message).encode() + b"\n")
+
+    def is_waited_for(self, path: str) -> bool:
+        given = {"project_key": PROJECT, "agent_name": "GreenField", "paths": [path]}
+        return bool(self.connection.call("check_file_reservation_conflicts", **given)["conflicts"])
+
+    def until_waited_for(self, path: str, *, is_waited_for: bool) -> None:
+        deadline = time.monotonic() + NOTICED_WITHIN_S
+        while self.is_waited_for(path) != is_waited_for:
+            assert time.monotonic() < deadline
+            pause()
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Shop]:
+    with Served(tmp_path / "store") as server, server.connect() as connection:
+        connection.call("ensure_project", human_key=PROJECT)
+        for agent in ("BlueLake", "RedStone", "GreenField"):
+            connection.call("register_agent", project_key=PROJECT, program="p", model="m", name=agent)
+        environment = server.environment() | {"AGENT_MAIL_URL": f"http://127.0.0.1:{server.port}"}
+        with RawClient(tmp_path, environment) as client:
+            shop = Shop(server=server, connection=connection, client=client)
+            shop.reserve("BlueLake", "a")
+            yield shop
+
+
+@pytest.mark.parametrize("meta", [None, MODERN_META], ids=["handshake", "modern"])
+def test_a_call_that_is_taken_back_gives_up_its_place(shop: Shop, meta: dict[str, Any] | None) -> None:
+    if meta is None:
+        shop.client.open()
+    shop.ask(7, "a", "b", meta=meta)
+    shop.until_waited_for("b", is_waited_for=True)
+
+    shop.take_back(7, meta=meta)
+
+    shop.until_waited_for("b", is_waited_for=False)
+
+
+def test_a_proxy_that_is_killed_gives_up_its_places(shop: Shop) -> None:
+    shop.client.open()
+    shop.ask(7, "a", "b", meta=None)
+    shop.until_waited_for("b", is_waited_for=True)
+
+    shop.client.process.kill()
+
+    shop.until_waited_for("b", is_waited_for=False)
+
+
+def test_a_client_that_is_gone_gives_up_its_places(shop: Shop) -> None:
+    shop.client.open()
+    shop.ask(7, "a", "b", meta=None)
+    shop.until_waited_for("b", is_waited_for=True)
+    process = shop.client.process
+    assert process.stdin is not None
+    assert process.stdout is not None
+
+    process.stdout.close()
+    process.stdin.close()
+
+    shop.until_waited_for("b", is_waited_for=False)
+    process.stdin = process.stdout = None
+
+
+def test_what_takes_a_call_back_is_read_however_many_calls_are_under_way(shop: Shop) -> None:
+    shop.client.open()
+    for number in range(100, 100 + MAX_AT_ONCE):
+        shop.ask(number, *(["a", "b"] if number == 100 else ["a"]), meta=None)
+    shop.until_waited_for("b", is_waited_for=True)
+    shop.ask(200, "c", meta=None)
+
+    shop.take_back(100, meta=None)
+
+    assert shop.client.read()["id"] == 200
+    shop.until_waited_for("b", is_waited_for=False)
