@@ -51,6 +51,8 @@ keep the registration_token it returns. Then send_message, fetch_inbox, reply_me
 project_key is that same path in every call."""
 
 _JSON = "application/json"
+SESSION_HEADER = "mcp-session-id"
+_INVALID_REQUEST = -32600
 _OURS = frozenset({"tools/call", "resources/read"})
 _NO_REQUEST = RequestFacts(credentials=Credentials(via="mcp"), request_id="in-process")
 
@@ -181,6 +183,9 @@ class _Bypass:
         self._others = others
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        if ctx.method == "initialize" and ctx.request is not None and SESSION_HEADER in ctx.request.headers:
+            # What a session keeps was measured when it was opened; a second one would replace it.
+            raise MCPError(code=_INVALID_REQUEST, message="This session is initialized already.")
         if ctx.method not in _OURS:
             for middleware in reversed(self._others):
                 call_next = _wrap(middleware, call_next)
