@@ -7,7 +7,6 @@ values. FastMCP only lists what stands here (why: docs/adr).
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
@@ -15,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_type_hints
 
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, listed
+from mcp_agent_mail.core.likeness import COMPARED, most_like
 from mcp_agent_mail.core.params import Rule
 
 Json = Any
@@ -154,9 +154,9 @@ class ToolTable:
         spec = self._specs.get(name)
         if spec is None or (spec.operator_only and credentials.via == "mcp"):
             shown = [s.name for s in self._specs.values() if not s.operator_only]
-            nearest = difflib.get_close_matches(name, shown, n=3)
+            nearest = most_like(name, shown)
             hint = f"Did you mean {listed(nearest)}?" if nearest else "tools/list names them all."
-            raise UnknownTool(f"Unknown tool: {name}", hint=hint, data={"nearest": nearest})
+            raise UnknownTool(f"Unknown tool: {name:.{COMPARED}}", hint=hint, data={"nearest": nearest})
         return spec
 
     async def run(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> Json:
@@ -194,8 +194,9 @@ def bind(
 
     `listed_too` are accepted arguments that were taken out of `given` before.
     """
-    if unknown := [name for name in given if name not in params]:
-        raise _unknown_argument(unknown[0], [*params, *listed_too], what)
+    unknown = next((name for name in given if name not in params), None)
+    if unknown is not None:
+        raise _unknown_argument(unknown, [*params, *listed_too], what)
     bound: dict[str, Json] = {}
     for name, param in params.items():
         value = given.get(name)
@@ -218,10 +219,10 @@ def _missing_argument(name: str, params: Mapping[str, Param], what: str) -> Inva
 
 
 def _unknown_argument(name: str, accepted: list[str], what: str) -> InvalidInput:
-    nearest = difflib.get_close_matches(name, accepted, n=3)
+    nearest = most_like(name, accepted)
     did_you_mean = f"Did you mean {listed(nearest)}? " if nearest else ""
     return InvalidInput(
-        f"{what} has no argument {name!r:.100}.",
+        f"{what} has no argument {name[:COMPARED]!r}.",
         hint=f"{did_you_mean}Accepted: {', '.join(accepted) or 'none'}.",
-        data={"parameter": name, "accepted": accepted, "nearest": nearest},
+        data={"parameter": name[:COMPARED], "accepted": accepted, "nearest": nearest},
     )

@@ -25,7 +25,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.core.resources import ResourceSpec
+from mcp_agent_mail.core.resources import MAX_URI, ResourceSpec
 from mcp_agent_mail.core.tools import Credentials, ToolSpec, UnknownTool
 from mcp_agent_mail.server.calls import Calls, RequestFacts
 from mcp_agent_mail.server.completion import Suggest, complete
@@ -253,4 +253,4 @@ async def _read_resource(calls: Calls, ctx: Context, _params: RawParams) -> Hand
     except AgentMailError as error:
         code = resource_error_code(error, is_modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
         message = f"{error.message} {error.hint}".rstrip()
-        raise MCPError(code=code, message=message, data={**error_object(error), "uri": uri}) from error
+        raise MCPError(code=code, message=message, data={**error_object(error), "uri": uri[:MAX_URI]}) from error
