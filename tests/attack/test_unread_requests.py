@@ -268,8 +268,23 @@ async def test_sessions_have_a_bound_in_bytes_and_beyond_it_clients_are_served_w
     assert opened <= MAX_KEPT_BYTES // (MAX_INITIALIZE_BYTES - 500)
 
 
+async def test_a_small_body_that_comes_after_its_answer_costs_no_connection() -> None:
+    body = POST.replace(b"/rpc/echo", b"/nowhere") + b"Content-Length: 2\r\n\r\n"
+    async with hosted(toy_app()) as url:
+        reader, writer = await asyncio.open_connection("127.0.0.1", _port(url))
+        answers = []
+        for _ in range(3):
+            writer.write(body)
+            answers.append(await reader.readuntil(b"\r\n\r\n"))
+            await reader.readuntil(b"}")
+            writer.write(b"{}")
+        writer.close()
+
+    assert [status_of(answer) for answer in answers] == [404] * 3
+
+
 async def test_without_its_token_a_server_reads_no_body_to_its_end() -> None:
     async with hosted(toy_app(toy_gate(server_token="s3cret"))) as url:
-        heard, sent = await say(url, POST + b"Content-Length: 4000000\r\n\r\n", b"{")
+        heard, sent = await say(url, POST + b"Content-Length: 4000000000\r\n\r\n", and_on=b"a" * CHUNK)
 
     assert (status_of(heard), sent < SENT_AT_MOST) == (401, True)

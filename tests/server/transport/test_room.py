@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import resource
 
 import pytest
 
@@ -131,8 +132,8 @@ def test_a_bound_that_is_reached_a_thousand_times_is_one_line_and_then_one_a_min
 
 def test_room_fits_the_files_that_the_process_may_open(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, int]] = []
-    monkeypatch.setattr(room_module.resource, "getrlimit", lambda _: (256, 1_024))
-    monkeypatch.setattr(room_module.resource, "setrlimit", lambda _, limits: asked.append(limits))
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 1_024))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: asked.append(limits))
 
     assert room_module.size_of_room().connections == 1_024 - 200 - 32
     assert asked == [(1_024, 1_024)]

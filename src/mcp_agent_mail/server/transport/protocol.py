@@ -26,6 +26,8 @@ MAX_HEAD_BYTES = MAX_HEADERS_BYTES + MAX_TARGET_BYTES + 4 * MAX_HEADERS + 64
 """With what stands between: also of what a chunked body has between two pieces of content, and of its trailers."""
 MAX_PIPELINED = 16
 """So many requests may wait on a connection for the one that is being answered."""
+UNREAD_BYTES = 64 * 1024
+"""So much of a body is still taken when its request was answered without it: the connection can go on afterwards."""
 LINGER_BYTES = 16 * 1024 * 1024
 """So much is read and dropped after a refusal: a client that is reset while it sends may never see its answer."""
 
@@ -106,6 +108,9 @@ class BoundedHttp(HttpToolsProtocol):
         if self._since_content > MAX_HEAD_BYTES:
             self._refusal = _HEADERS_TOO_LARGE
             self._refuse_unread()
+        elif self._dropped_bytes > UNREAD_BYTES:
+            self._end_with_this()
+            self.close_after_answer()
         elif self._is_reading or self._since_content:
             self._room.begin(self)
 
@@ -142,7 +147,9 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._since_content = 0
-        if not self.cycle.response_complete and not self._room.hold(self, len(body)):
+        if self.cycle.response_complete:
+            self._dropped_bytes += len(body)
+        elif not self._room.hold(self, len(body)):
             self._stop(_NO_ROOM)
         super().on_body(body)
 
@@ -152,18 +159,26 @@ class BoundedHttp(HttpToolsProtocol):
         self._since_content = 0
         self._room.unfinished.pop(self, None)
         super().on_message_complete()
+        if self.cycle.response_complete:
+            self._unset_keepalive_if_required()
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+            self._rest()
 
     def on_response_complete(self) -> None:
-        has_unread_body = self._is_reading and not self._is_in_head and self.cycle.response_complete
-        if has_unread_body and not self._is_refused:
-            self.close_after_answer()
         if self._is_refused and not self.pipeline:
             self.server_state.total_requests += 1
             return
         super().on_response_complete()
         if not self._is_reading and not self.pipeline:
-            self._room.release(self)
-            self._room.idle[self] = None
+            self._rest()
+
+    def _rest(self) -> None:
+        """Nothing is asked and nothing is due."""
+        self._room.release(self)
+        self._room.idle[self] = None
+        self._dropped_bytes = 0
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -226,7 +241,8 @@ class BoundedHttp(HttpToolsProtocol):
             # The request whose body is refused: to the application its client has left.
             cycle.disconnected = True
             cycle.message_event.set()
-        self._write_refusal(status, detail)
+        if cycle is not None or self._is_in_head:
+            self._write_refusal(status, detail)
         return True
 
     def _unanswered(self) -> RequestResponseCycle | None:
