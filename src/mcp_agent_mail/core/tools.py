@@ -39,6 +39,8 @@ class Credentials:
     agent_token: str | None = None
     token_argument: str | None = None
     window_id: str | None = None
+    origin: str | None = None
+    """The connection that the call came by."""
 
 
 _credentials: ContextVar[Credentials] = ContextVar("credentials")
@@ -47,6 +49,21 @@ _credentials: ContextVar[Credentials] = ContextVar("credentials")
 def current_credentials() -> Credentials:
     """The credentials of the call that is running; a call outside `ToolTable` is a bug."""
     return _credentials.get()
+
+
+def current_turn() -> str:
+    """Whom the time of the running call is put down to; what runs beside all calls is the server's own."""
+    credentials = _credentials.get(None)
+    return "server" if credentials is None else turn_of(credentials)
+
+
+def turn_of(credentials: Credentials) -> str:
+    """Whose a call is as far as turns are concerned: who sent its token, else its connection.
+
+    Nothing is proven by that: whoever invents tokens gains no more than by opening connections.
+    """
+    tokens = (credentials.token_argument, credentials.agent_token, credentials.bearer_token)
+    return next((f"token {token}" for token in tokens if token), f"connection {credentials.origin}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +76,10 @@ class Param:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """One declared tool. `schema` is its JSON schema as listed; `operator_only` ones are never listed over MCP."""
+    """One declared tool. `schema` is its JSON schema as listed; `operator_only` ones are never listed over MCP.
+
+    `is_long`: it may occupy a thread for long, so that calls of it take turns.
+    """
 
     name: str
     title: str
@@ -73,6 +93,7 @@ class ToolSpec:
     idempotent: bool
     result_list: bool
     operator_only: bool
+    is_long: bool = False
 
 
 def params_of(handler: Handler) -> dict[str, Param]:
@@ -113,6 +134,7 @@ def tool(
     idempotent: bool = False,
     result_list: bool = False,
     operator_only: bool = False,
+    is_long: bool = False,
     token_argument: Literal["registration_token", "sender_token"] | None = None,
 ) -> ToolSpec:
     """Declare `handler` as a tool: name, parameters and text come from the function itself."""
@@ -130,6 +152,7 @@ def tool(
         idempotent=idempotent,
         result_list=result_list,
         operator_only=operator_only,
+        is_long=is_long,
     )
 
 
