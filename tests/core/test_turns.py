@@ -33,12 +33,11 @@ async def _asked(turns: Turns, *callers: str) -> AsyncIterator[list[str]]:
             served.append(caller)
             await asyncio.sleep(0)
 
-    async with asyncio.TaskGroup() as tasks:
-        async with turns.turn("first"):
-            for caller in callers:
-                tasks.create_task(ask(caller))
-            await _until_all_wait()
-            yield served
+    async with asyncio.TaskGroup() as tasks, turns.turn("first"):
+        for caller in callers:
+            tasks.create_task(ask(caller))
+        await _until_all_wait()
+        yield served
 
 
 async def test_callers_are_served_in_rotation_however_often_one_asks() -> None:
