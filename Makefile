@@ -108,6 +108,10 @@ scale: $(DEV) ## The same questions to 1,000 and 100,000 messages, in alternatio
 leases: $(DEV) ## Reserving and releasing beside no and 10,000 live leases, in alternation with the floor
 	@exec $(BIN)/python -m benchmarks.leases $(ARGS)
 
+.PHONY: pressure
+pressure: $(DEV) ## Memory and liveness while unfinished requests, endless headers, slow searches and installations press
+	@exec $(BIN)/python -m benchmarks.pressure $(ARGS)
+
 .PHONY: overhead
 overhead: $(DEV) ## What metrics, profiles and workers cost a request, on against off, in alternation
 	@exec $(BIN)/python -m benchmarks.overhead $(ARGS)

@@ -147,3 +147,18 @@ def test_logging_without_a_terminal_does_not_import_rich() -> None:
     finished = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
 
     assert finished.returncode == 0, finished.stderr
+
+
+@pytest.mark.parametrize("json_enabled", [False, True])
+def test_what_a_terminal_would_obey_reaches_no_log_raw(json_enabled: bool) -> None:
+    stream = _configured(json_enabled=json_enabled)
+    evil = "\x1b[2J\x9b\u202e\u061c\U000e0041\u200b\x7f"
+
+    logging.getLogger("mail").warning("tool %s", evil, extra={"facts": {"path": evil}})
+
+    assert not [
+        character
+        for character in stream.getvalue().rstrip("\n")
+        if character in evil and not character.isalnum() and character != "["
+    ]
+    assert "u202e" in stream.getvalue()

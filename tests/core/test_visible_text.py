@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_agent_mail.core.visible_text import on_one_line, visible, visible_json
+from mcp_agent_mail.core.visible_text import on_one_line, visible, visible_json, written_on_one_line
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,33 @@ from mcp_agent_mail.core.visible_text import on_one_line, visible, visible_json
         ("user\u202etxt.exe", r"user\u202etxt.exe"),
         ("line\r\nline\n\ttabbed", "line\nline\n\ttabbed"),
         ("half \ud800 a pair", r"half \ud800 a pair"),
+        ("a\u061cb", r"a\u061cb"),
+        ("seen\U000e0068\U000e0069", r"seen\U000e0068\U000e0069"),
+        ("seen\U000e0101", r"seen\U000e0101"),
+        ("Blue\u200bLake\ufeff\u2060", r"Blue\u200bLake\ufeff\u2060"),
+        ("soft\u00adly", r"soft\xadly"),
+        ("\u3164\u115f\uffa0", r"\u3164\u115f\uffa0"),
+        ("Blue\u200dLake\u200c", r"Blue\u200dLake\u200c"),
+        ("\u0645\u06cc\u200c\u062e\u0648\u0631\u0645", "\u0645\u06cc\u200c\u062e\u0648\u0631\u0645"),
+        ("👩\u200d🚀 and ❤\ufe0f\u200d🔥 and 1\ufe0f\u20e3", "👩\u200d🚀 and ❤\ufe0f\u200d🔥 and 1\ufe0f\u20e3"),
+        ("😀\ufe01\ufe02\ufe03", "😀\ufe01\\ufe02\\ufe03"),
+        ("漢\u200d\u200c\u200d字", "漢\\u200d\\u200c\\u200d字"),
     ],
 )
 def test_what_a_terminal_would_obey_is_written_out(text: str, shown: str) -> None:
     assert visible(text) == shown
+
+
+def test_what_is_not_shown_is_the_same_in_json() -> None:
+    text = "seen\U000e0068\u061c\u200b\ufe01 👩\u200d🚀"
+    document = visible_json(json.dumps({"body": text}, ensure_ascii=False))
+
+    assert document == r"""{"body": "seen\udb40\udc68\u061c\u200b\ufe01 """ + "👩\u200d🚀" + '"}'
+    assert json.loads(document) == {"body": text}
+
+
+def test_a_line_of_a_log_has_one_line_and_its_own_columns() -> None:
+    assert written_on_one_line("two\nlines\tand\r\x1b[2J") == r"two\nlines\tand\r\x1b[2J"
 
 
 def test_a_cell_of_a_table_has_one_line() -> None:
@@ -43,7 +66,7 @@ def test_visible_json_means_the_same_and_holds_no_control_character(text: str) -
     document = visible_json(json.dumps({"body": text}, ensure_ascii=False))
 
     assert json.loads(document) == {"body": text}
-    assert not any(character in document for character in "\x1b\x9b\x7f\u202e\u2066")
+    assert not any(character in document for character in "\x1b\x9b\x7f\u202e\u2066\u061c\U000e0041")
 
 
 def _harmless(text: str) -> set[str]:

@@ -19,6 +19,7 @@ from mcp_agent_mail.server.http import HttpApp, HttpOptions
 from mcp_agent_mail.server.listener import open_listener
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
+from mcp_agent_mail.server.transport.room import RoomSize
 from mcp_agent_mail.server.web_server import WebServer
 
 VERSION = "7.8.9"
@@ -127,12 +128,16 @@ class _WithoutSignals(WebServer):
 
 @asynccontextmanager
 async def hosted(
-    app: HttpApp, *, port: int = 0, on_stopping: Callable[[], object] = lambda: None
+    app: HttpApp,
+    *,
+    port: int = 0,
+    on_stopping: Callable[[], object] = lambda: None,
+    room_size: RoomSize | None = None,
 ) -> AsyncIterator[str]:
     """The base URL of `app` while it is served, in a task of its own."""
     started = asyncio.Event()
     with open_listener("127.0.0.1", port) as listener:
-        server = _WithoutSignals(app, grace_s=2.0, on_started=started.set, on_stopping=on_stopping)
+        server = _WithoutSignals(app, grace_s=2.0, on_started=started.set, on_stopping=on_stopping, room_size=room_size)
 
         async def live() -> None:
             async with app.opened():

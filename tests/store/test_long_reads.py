@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.store.long_reads import LongReads, ReadTooLong, TooManyLongReads
+from mcp_agent_mail.core.turns import TooMuchAtOnce
+from mcp_agent_mail.store.long_reads import LongReads, ReadTooLong
 
 _NUMBERS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
 _ENDLESS = f"SELECT count(*) FROM ({_NUMBERS})"
@@ -24,7 +25,7 @@ def path(tmp_path: Path) -> Path:
 
 async def test_connections_are_opened_when_needed_and_lent_again(path: Path) -> None:
     reads = LongReads(path, connections=2)
-    async with reads.connection() as first, reads.connection() as second:
+    async with reads.connection("one") as first, reads.connection("two") as second:
         assert first is not second
     async with reads.connection() as again:
         assert again in (first, second)
@@ -98,7 +99,7 @@ async def test_a_cancelled_read_frees_its_thread(path: Path) -> None:
 async def test_those_who_wait_for_a_connection_are_bounded(path: Path) -> None:
     reads = LongReads(path, connections=1, max_waiting=0)
     async with reads.connection():
-        with pytest.raises(TooManyLongReads):
+        with pytest.raises(TooMuchAtOnce):
             async with reads.connection():
                 pass
 
@@ -121,4 +122,24 @@ async def test_a_mistake_in_a_query_stays_what_it_is(path: Path) -> None:
         async with reads.connection() as connection:
             await connection.execute_fetchall("SELECT 1 FROM nowhere")
 
+    await reads.close()
+
+
+async def test_who_asks_for_much_leaves_a_connection_to_others(path: Path) -> None:
+    reads = LongReads(path, connections=2, time_bound_s=3_600)
+
+    async def read_without_end() -> None:
+        async with reads.connection("many") as connection:
+            await connection.execute_fetchall(_ENDLESS)
+
+    endless = [asyncio.create_task(read_without_end()) for _ in range(6)]
+    await asyncio.sleep(0)
+    async with reads.connection("one") as connection:
+        ((answer,),) = await connection.execute_fetchall("SELECT 1")
+    are_running = [not reading.done() for reading in endless]
+    for reading in endless:
+        reading.cancel()
+    await asyncio.gather(*endless, return_exceptions=True)
+
+    assert (answer, are_running) == (1, [True] * 6)
     await reads.close()

@@ -21,6 +21,7 @@ from typing import TextIO
 
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, OPERATOR_TOKEN_PREFIX
 from mcp_agent_mail.core.setting_kinds import MASK
+from mcp_agent_mail.core.visible_text import visible_json, written_on_one_line
 
 MAX_MESSAGE_LENGTH = 4_000
 MAX_TRACE_LENGTH = 8_000
@@ -106,11 +107,6 @@ def _clean(text: str, length: int) -> str:
     return _cut(_TOKENS.sub(MASK, text), length)
 
 
-def _one_line(text: str) -> str:
-    """A peer's text must not be able to write a line of its own."""
-    return text.replace("\r", "\\r").replace("\n", "\\n")
-
-
 def _facts(record: logging.LogRecord) -> dict[str, object]:
     facts = getattr(record, "facts", {})
     assert isinstance(facts, dict), "facts are a dict"
@@ -137,7 +133,7 @@ class JsonLines(logging.Formatter):
             line.setdefault(name, _fact(value))
         if record.exc_info:
             line["error"] = _trace(record.exc_info[1])
-        return json.dumps(line, ensure_ascii=False)
+        return visible_json(json.dumps(line, ensure_ascii=False))
 
 
 def _fact(value: object) -> object:
@@ -150,12 +146,12 @@ class _Columns(logging.Formatter):
     """The message and its facts; time and level have columns of their own."""
 
     def format(self, record: logging.LogRecord) -> str:
-        words = [_one_line(_clean(record.getMessage(), MAX_MESSAGE_LENGTH))]
-        words += [f"{name}={_one_line(str(_fact(value)))}" for name, value in _facts(record).items()]
+        words = [written_on_one_line(_clean(record.getMessage(), MAX_MESSAGE_LENGTH))]
+        words += [f"{name}={written_on_one_line(str(_fact(value)))}" for name, value in _facts(record).items()]
         if (request_id := current_request_id()) is not None:
             words.append(f"request_id={request_id}")
         if record.exc_info:
-            words.append(f"error={_one_line(_trace(record.exc_info[1]))}")
+            words.append(f"error={written_on_one_line(_trace(record.exc_info[1]))}")
         return " ".join(words)
 
 

@@ -19,6 +19,8 @@ from mcp_agent_mail.core.clock import iso, parse_time
 from mcp_agent_mail.core.errors import InvalidInput, listed
 
 MAX_ID = 2**63 - 1
+_LONGEST_NUMBER = 400
+"""Characters of a number or a time written as text."""
 
 
 class Rule(Protocol):
@@ -39,7 +41,7 @@ def _shown(value: object) -> str:
         return "a list"
     if isinstance(value, dict):
         return "an object"
-    return repr(value)[:100]
+    return repr(value[:100] if isinstance(value, str) else value)[:100]
 
 
 def _as_text(name: str, value: object) -> str:
@@ -50,6 +52,23 @@ def _as_text(name: str, value: object) -> str:
         text.encode()
     except UnicodeEncodeError as broken:
         raise _refuse(name, "holds a lone surrogate, which is no Unicode text", hint="Send valid UTF-8.") from broken
+    return text
+
+
+def _too_long(name: str, text: str, max_length: int) -> InvalidInput:
+    return _refuse(
+        name,
+        f"has {len(text)} characters; at most {max_length} are accepted",
+        hint="Shorten it: nothing is ever cut for you.",
+        max_length=max_length,
+    )
+
+
+def _short(name: str, value: object) -> str:
+    """Text that can be a number or a time. Raises ValueError for what is far too long to be one."""
+    text = _as_text(name, value)
+    if len(text) > _LONGEST_NUMBER:
+        raise ValueError
     return text
 
 
@@ -74,12 +93,7 @@ class Text:
         if not self.raw and "\0" in text:
             raise _refuse(name, "holds a NUL character", hint="Remove it.")
         if len(text) > self.max_length:
-            raise _refuse(
-                name,
-                f"has {len(text)} characters; at most {self.max_length} are accepted",
-                hint="Shorten it: nothing is ever cut for you.",
-                max_length=self.max_length,
-            )
+            raise _too_long(name, text, self.max_length)
         return text
 
 
@@ -106,7 +120,11 @@ def _as_integer(name: str, value: object) -> int:
         return value
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,40}(\.0{1,40})?\s*", value):
+    if (
+        isinstance(value, str)
+        and len(value) <= _LONGEST_NUMBER
+        and re.fullmatch(r"\s*[+-]?[0-9]{1,40}(\.0{1,40})?\s*", value)
+    ):
         return int(value.strip().split(".")[0])
     raise _refuse(name, f"must be a whole number, not {_shown(value)}", expected="integer")
 
@@ -161,7 +179,7 @@ class Amount:
 
     def convert(self, name: str, value: object) -> float:
         try:
-            number = math.nan if isinstance(value, bool) else float(_as_text(name, value))
+            number = math.nan if isinstance(value, bool) else float(_short(name, value))
         except ValueError:
             number = math.nan
         if not number > 0:
@@ -258,7 +276,7 @@ class Time:
 
     def convert(self, name: str, value: object) -> int:
         try:
-            at = parse_time(_as_text(name, value))
+            at = parse_time(_short(name, value))
             iso(at)
         except (ValueError, OverflowError) as unreadable:
             raise _refuse(
@@ -272,12 +290,16 @@ class Time:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Text that `parse` accepts: the rule itself (names, threads, topics) stands in `domain`."""
+    """Text of at most `max_length` characters that `parse` accepts: the rule itself (names, topics) is `domain`'s."""
 
     parse: Callable[[str], str]
+    max_length: int = 4_000
 
     def schema(self) -> dict[str, Any]:
         return {"type": "string"}
 
     def convert(self, name: str, value: object) -> str:
-        return self.parse(_as_text(name, value))
+        text = _as_text(name, value)
+        if len(text) > self.max_length:
+            raise _too_long(name, text, self.max_length)
+        return self.parse(text)

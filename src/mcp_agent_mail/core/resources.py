@@ -10,7 +10,6 @@ clients and gateways add their own (`format` among them).
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 from collections.abc import Iterable, Mapping
@@ -18,9 +17,13 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from mcp_agent_mail.core.errors import NotFound, listed
+from mcp_agent_mail.core.likeness import most_like
 from mcp_agent_mail.core.tools import Credentials, Handler, Json, Param, bind, call_as, params_of
 
 SCHEME = "resource://"
+MAX_URI = 8_192
+"""Characters; a longer one names nothing."""
+MAX_COMPARED_PATH = 500
 
 _QUERY_BLOCK = re.compile(r"\{\?([a-z_]+(?:,[a-z_]+)*)\}$")
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
@@ -90,6 +93,8 @@ class ResourceTable:
 
     def match(self, uri: str) -> tuple[ResourceSpec, dict[str, str]]:
         """The resource that `uri` names and its arguments, decoded but not yet validated."""
+        if len(uri) > MAX_URI:
+            raise self._unknown(uri[:MAX_URI])
         path, _, query = _without_scheme(uri).partition("?")
         for spec in self._specs:
             keys = _match_path(spec, path)
@@ -103,9 +108,9 @@ class ResourceTable:
         return await call_as(credentials, spec.handler, bind(spec.params, given, what=spec.name))
 
     def _unknown(self, uri: str) -> UnknownResource:
-        path = _without_scheme(uri).partition("?")[0]
+        path = _without_scheme(uri).partition("?")[0][:MAX_COMPARED_PATH]
         candidates = {_filled_like(spec, path): spec.uri for spec in self._specs}
-        nearest = [candidates[close] for close in difflib.get_close_matches(path, candidates, n=3)]
+        nearest = [candidates[close] for close in most_like(path, candidates)]
         hint = f"Did you mean {listed(nearest)}?" if nearest else "resources/templates/list names them all."
         return UnknownResource(f"Unknown resource: {uri:.500}.", hint=hint, data={"uri": uri[:500], "nearest": nearest})
 

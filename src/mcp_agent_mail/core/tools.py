@@ -7,7 +7,6 @@ values. FastMCP only lists what stands here (why: docs/adr).
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
@@ -15,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_type_hints
 
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied, listed
+from mcp_agent_mail.core.likeness import COMPARED, most_like
 from mcp_agent_mail.core.params import Rule
 
 Json = Any
@@ -39,6 +39,8 @@ class Credentials:
     agent_token: str | None = None
     token_argument: str | None = None
     window_id: str | None = None
+    origin: str | None = None
+    """The connection that the call came by."""
 
 
 _credentials: ContextVar[Credentials] = ContextVar("credentials")
@@ -47,6 +49,21 @@ _credentials: ContextVar[Credentials] = ContextVar("credentials")
 def current_credentials() -> Credentials:
     """The credentials of the call that is running; a call outside `ToolTable` is a bug."""
     return _credentials.get()
+
+
+def current_turn() -> str:
+    """Whom the time of the running call is put down to; what runs beside all calls is the server's own."""
+    credentials = _credentials.get(None)
+    return "server" if credentials is None else turn_of(credentials)
+
+
+def turn_of(credentials: Credentials) -> str:
+    """Whose a call is as far as turns are concerned: who sent its token, else its connection.
+
+    Nothing is proven by that: whoever invents tokens gains no more than by opening connections.
+    """
+    tokens = (credentials.token_argument, credentials.agent_token, credentials.bearer_token)
+    return next((f"token {token}" for token in tokens if token), f"connection {credentials.origin}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +76,10 @@ class Param:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """One declared tool. `schema` is its JSON schema as listed; `operator_only` ones are never listed over MCP."""
+    """One declared tool. `schema` is its JSON schema as listed; `operator_only` ones are never listed over MCP.
+
+    `is_long`: it may occupy a thread for long, so that calls of it take turns.
+    """
 
     name: str
     title: str
@@ -73,6 +93,7 @@ class ToolSpec:
     idempotent: bool
     result_list: bool
     operator_only: bool
+    is_long: bool = False
 
 
 def params_of(handler: Handler) -> dict[str, Param]:
@@ -113,6 +134,7 @@ def tool(
     idempotent: bool = False,
     result_list: bool = False,
     operator_only: bool = False,
+    is_long: bool = False,
     token_argument: Literal["registration_token", "sender_token"] | None = None,
 ) -> ToolSpec:
     """Declare `handler` as a tool: name, parameters and text come from the function itself."""
@@ -130,6 +152,7 @@ def tool(
         idempotent=idempotent,
         result_list=result_list,
         operator_only=operator_only,
+        is_long=is_long,
     )
 
 
@@ -154,9 +177,9 @@ class ToolTable:
         spec = self._specs.get(name)
         if spec is None or (spec.operator_only and credentials.via == "mcp"):
             shown = [s.name for s in self._specs.values() if not s.operator_only]
-            nearest = difflib.get_close_matches(name, shown, n=3)
+            nearest = most_like(name, shown)
             hint = f"Did you mean {listed(nearest)}?" if nearest else "tools/list names them all."
-            raise UnknownTool(f"Unknown tool: {name}", hint=hint, data={"nearest": nearest})
+            raise UnknownTool(f"Unknown tool: {name:.{COMPARED}}", hint=hint, data={"nearest": nearest})
         return spec
 
     async def run(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> Json:
@@ -199,8 +222,9 @@ def bind(
 
     `listed_too` are accepted arguments that were taken out of `given` before.
     """
-    if unknown := [name for name in given if name not in params]:
-        raise _unknown_argument(unknown[0], [*params, *listed_too], what)
+    unknown = next((name for name in given if name not in params), None)
+    if unknown is not None:
+        raise _unknown_argument(unknown, [*params, *listed_too], what)
     bound: dict[str, Json] = {}
     for name, param in params.items():
         value = given.get(name)
@@ -223,10 +247,10 @@ def _missing_argument(name: str, params: Mapping[str, Param], what: str) -> Inva
 
 
 def _unknown_argument(name: str, accepted: list[str], what: str) -> InvalidInput:
-    nearest = difflib.get_close_matches(name, accepted, n=3)
+    nearest = most_like(name, accepted)
     did_you_mean = f"Did you mean {listed(nearest)}? " if nearest else ""
     return InvalidInput(
-        f"{what} has no argument {name!r:.100}.",
+        f"{what} has no argument {name[:COMPARED]!r}.",
         hint=f"{did_you_mean}Accepted: {', '.join(accepted) or 'none'}.",
-        data={"parameter": name, "accepted": accepted, "nearest": nearest},
+        data={"parameter": name[:COMPARED], "accepted": accepted, "nearest": nearest},
     )

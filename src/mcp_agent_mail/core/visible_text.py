@@ -1,18 +1,36 @@
-"""Text from peers is data: what a terminal would obey is shown, not sent."""
+"""Text from peers is data: what a terminal would obey, or not show at all, is written out.
+
+Invisible characters carry what a person does not see and a model reads, and make two names look like one. Joiners and
+variation selectors belong to words and emoji: they are written out where they stand beside no such character.
+"""
 
 from __future__ import annotations
 
 import re
 
 _CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f"
-_REORDERING = "\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069"
-_OBEYED = re.compile(f"[{_CONTROL}{_REORDERING}\ud800-\udfff]")
-_OBEYED_IN_JSON = re.compile(f"[\x7f-\x9f{_REORDERING}\ud800-\udfff]")
+_REORDERING = "\u061c\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u206f"
+# Fillers, separators and marks without a shape; the last range holds tags and the variation selectors beyond 16.
+_UNSEEN = (
+    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u3164\ufeff\uffa0\ufff0-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_JOINERS = "\u200c\u200d"
+_SELECTORS = "\ufe00-\ufe0f"
+_SHAPE = f"[^\x00-\xa0{_REORDERING}{_UNSEEN}{_JOINERS}{_SELECTORS}]"
+_ALONE = (
+    f"[{_JOINERS}](?!{_SHAPE})|(?<!{_SHAPE})(?<!{_SHAPE}[{_SELECTORS}])[{_JOINERS}]"
+    f"|(?<!{_SHAPE})[{_SELECTORS}](?!\u20e3)"
+)
+_OBEYED = re.compile(f"[{_CONTROL}{_REORDERING}{_UNSEEN}\ud800-\udfff]|{_ALONE}")
+_OBEYED_IN_JSON = re.compile(f"[\x7f-\x9f{_REORDERING}{_UNSEEN}\ud800-\udfff]|{_ALONE}")
 _BREAKS = re.compile(r"[\t\n\r]+")
 
 
 def visible(text: str) -> str:
-    r"""`text` with control and reordering characters written out (`\x1b`, `\u202e`); line breaks and tabs stay."""
+    r"""`text` with control, reordering and unseen characters written out (`\x1b`, `\u202e`); breaks and tabs stay."""
+    if text.isascii() and text.isprintable():
+        return text
     return _OBEYED.sub(_written_out, text.replace("\r\n", "\n"))
 
 
@@ -21,14 +39,28 @@ def on_one_line(text: str) -> str:
     return visible(_BREAKS.sub(" ", text))
 
 
+def written_on_one_line(text: str) -> str:
+    r"""`visible` text for a line of a log, in which nobody writes a line or a column of its own: `\n`, `\t`."""
+    if text.isascii() and text.isprintable():
+        return text
+    return visible(text.replace("\r", "\\r").replace("\n", "\\n").replace("\t", "\\t"))
+
+
 def visible_json(document: str) -> str:
     r"""A JSON document that means the same and holds nothing a terminal would obey.
 
     Such characters stand only inside strings, where `\uXXXX` is the same character.
     """
-    return _OBEYED_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
+    return _OBEYED_IN_JSON.sub(_written_in_json, document)
+
+
+def _written_in_json(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
 def _written_out(found: re.Match[str]) -> str:
     code = ord(found[0])
+    if code > 0xFFFF:
+        return f"\\U{code:08x}"
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

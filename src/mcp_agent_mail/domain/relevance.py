@@ -14,6 +14,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -30,6 +31,8 @@ THREAD_SHARE = 0.4
 RECENCY = 0.2
 HALF_LIFE_DAYS = 30
 IMPORTANCE = {Importance.LOW: -0.05, Importance.NORMAL: 0.0, Importance.HIGH: 0.05, Importance.URGENT: 0.1}
+MAX_WORDS = 16
+"""So much of a phrase is looked for when hits are ranked: one that repeats itself costs its length at each place."""
 _SATURATION = 1.2
 _LENGTH_WEIGHT = 0.3
 _DAY = 86_400 * SECOND
@@ -65,10 +68,11 @@ def folded(text: str) -> str:
 
 
 def words_of(phrase: Phrase) -> list[str]:
-    """The words of the phrase as the index splits them, folded."""
-    return _WORD.findall(spaced_out(folded(phrase.text)))
+    """The first words of the phrase as the index splits them, folded."""
+    return _WORD.findall(spaced_out(folded(phrase.text)))[:MAX_WORDS]
 
 
+@lru_cache(maxsize=256)
 def pattern_of(phrase: Phrase, *, for_ascii: bool = False) -> re.Pattern[str] | None:
     """Finds the phrase in folded text; None when it cannot be there.
 

@@ -29,6 +29,8 @@ from mcp_agent_mail.domain.messages import Importance
 # A prefix costs the index up to 100 ms at 100,000 messages (a whole word: 0.1 ms), parentheses cost stack.
 MAX_PREFIXES = 8
 MAX_DEPTH = 20
+# Within one message the index cannot be interrupted: NEAR of 480 words took a second for each of 100 KB.
+MAX_NEAR = 8
 # Hits are found by all phrases and ranked by the first of them.
 MAX_RANKED = 8
 _DEFAULT_DISTANCE = 10
@@ -337,6 +339,8 @@ class _Parser:
         phrases = [self._phrase(columns)]
         while self._kind() in ("word", "quoted"):
             phrases.append(self._phrase(columns))
+        if len(phrases) > MAX_NEAR:
+            raise _NotUnderstood
         distance = _DEFAULT_DISTANCE
         if self._accept(","):
             number = self._take()

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from mcp_agent_mail.core.errors import AgentMailError, Internal
 from mcp_agent_mail.core.resources import ResourceTable
-from mcp_agent_mail.core.tools import Credentials, Json, ToolTable
+from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, turn_of
+from mcp_agent_mail.core.turns import TurnBounds, Turns
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.server.connection import NO_WISHES, Wishes
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("mcp_agent_mail.server")
 
 _UNKNOWN = "(unknown)"
+_LONG_CALLS = TurnBounds(places=4, places_each=2, waiting_each=16, waiting=128, within_s=20.0)
+"""Of tools that may keep a thread for long; threads are shared with looks that reservations and sends wait for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +70,8 @@ class Calls:
         self._log_calls = log_calls
         self._usage = usage
         self._tracer = tracer
+        self._long = frozenset(spec.name for spec in tools.specs() if spec.is_long)
+        self._turns = Turns("long calls", _LONG_CALLS)
 
     @property
     def are_traced(self) -> bool:
@@ -74,7 +79,8 @@ class Calls:
 
     async def run_tool(self, name: str, arguments: Mapping[str, Json], facts: RequestFacts) -> Json:
         running: Awaitable[Json]
-        running = self._guard(self.tools.run(name, arguments, facts.credentials), f"tool {name:.100}", facts)
+        run = self._run_in_turn if name in self._long else self.tools.run
+        running = self._guard(run(name, arguments, facts.credentials), f"tool {name:.100}", facts)
         if self._tracer is not None:
             target = name if name in self.tools else _UNKNOWN
             running = self._tracer.run("tools/call", target, running, via=facts.credentials.via, trace=facts.trace)
@@ -87,6 +93,10 @@ class Calls:
             return result
         finally:
             _note(self._usage, name, time.perf_counter() - started, failed=failed, arguments=arguments)
+
+    async def _run_in_turn(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> Json:
+        async with self._turns.turn(turn_of(credentials)):
+            return await self.tools.run(name, arguments, credentials)
 
     async def read_resource(self, uri: str, facts: RequestFacts) -> Json:
         running: Awaitable[Json] = self.resources.read(uri, facts.credentials)

@@ -13,10 +13,12 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.resources import MAX_URI
 from mcp_agent_mail.core.tools import Json
 
 ARGUMENT = "format"
 """Accepted by every tool and as a query key by every resource, listed by none."""
+_LONGEST_WORD = 100
 
 
 class OutputFormat(StrEnum):
@@ -43,10 +45,11 @@ class UnknownFormat(InvalidInput):
 def parse_format(text: object) -> OutputFormat:
     """Ignoring letter case and outer blanks."""
     accepted = [one.value for one in OutputFormat]
-    word = text.strip().lower() if isinstance(text, str) else ""
+    word = text[:_LONGEST_WORD].strip().lower() if isinstance(text, str) else ""
     if word not in accepted:
+        shown = text[:_LONGEST_WORD] if isinstance(text, str) else type(text).__name__
         raise UnknownFormat(
-            f"Results are not written as {text!r:.100}.",
+            f"Results are not written as {shown!r}.",
             hint=f"Accepted: {', '.join(accepted)}.",
             data={"parameter": ARGUMENT, "accepted": accepted},
         )
@@ -67,7 +70,7 @@ def take_argument(arguments: Mapping[str, Json], output: Output) -> tuple[Mappin
 def of_uri(uri: str, output: Output) -> Output:
     """The form that a resource's query key `format` asks for, else `output`."""
     query = uri.partition("?")[2]
-    if f"{ARGUMENT}=" not in query:
+    if len(uri) > MAX_URI or f"{ARGUMENT}=" not in query:
         return output
     asked = dict(parse_qsl(query)).get(ARGUMENT)
     return output if asked is None else Output(format=parse_format(asked), source="query")

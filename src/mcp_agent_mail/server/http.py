@@ -125,7 +125,10 @@ class HttpApp:
             await send_detail(send, 413, _TOO_LARGE)
             return
         credentials = read_credentials(
-            headers, via="rpc" if is_rpc else "mcp", bearer_is_servers=admitted.bearer_is_servers
+            headers,
+            via="rpc" if is_rpc else "mcp",
+            bearer_is_servers=admitted.bearer_is_servers,
+            origin=_connection(scope),
         )
         try:
             wishes = self._connections.wishes(scope, headers, is_rpc=is_rpc)
@@ -170,6 +173,11 @@ def _trim(scope: Scope) -> None:
 def _peer(scope: Scope) -> str | None:
     client = scope.get("client")
     return client[0] if client else None
+
+
+def _connection(scope: Scope) -> str | None:
+    client = scope.get("client")
+    return f"{client[0]}:{client[1]}" if client else None
 
 
 def _logged(scope: Scope, send: Send) -> Send:

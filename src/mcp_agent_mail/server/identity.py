@@ -20,13 +20,16 @@ def bearer_token(headers: Headers) -> str | None:
     return token.strip().decode("latin-1") or None if scheme.lower() == b"bearer" else None
 
 
-def read_credentials(headers: Headers, *, via: Literal["mcp", "rpc"], bearer_is_servers: bool) -> Credentials:
+def read_credentials(
+    headers: Headers, *, via: Literal["mcp", "rpc"], bearer_is_servers: bool, origin: str | None = None
+) -> Credentials:
     """`bearer_is_servers`: the Authorization header held the server's own token, so it names no agent."""
     return Credentials(
         via=via,
         bearer_token=None if bearer_is_servers else bearer_token(headers),
         agent_token=_text(headers, b"x-agent-token"),
         window_id=_text(headers, b"x-agent-window"),
+        origin=origin,
     )
 
 

@@ -145,6 +145,7 @@ async def _serve_http(
 ) -> None:
     # FastMCP takes a second to import: a taken store or port is told before.
     from mcp_agent_mail.server.assembly import build_http_app  # noqa: PLC0415
+    from mcp_agent_mail.server.transport.room import size_of_room  # noqa: PLC0415
     from mcp_agent_mail.server.web_server import WebServer  # noqa: PLC0415
 
     def on_stopping() -> None:
@@ -160,6 +161,7 @@ async def _serve_http(
             grace_s=settings.shutdown_timeout_seconds * REQUESTS_SHARE,
             on_started=started,
             on_stopping=on_stopping,
+            room_size=size_of_room(),
         )
         await server.serve(sockets=[listener])
 

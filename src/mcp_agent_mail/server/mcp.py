@@ -27,7 +27,7 @@ from pydantic import BaseModel
 
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.hearing import heard_by
-from mcp_agent_mail.core.resources import ResourceSpec
+from mcp_agent_mail.core.resources import MAX_URI, ResourceSpec
 from mcp_agent_mail.core.tools import Credentials, ToolSpec, UnknownTool
 from mcp_agent_mail.server.calls import Calls, RequestFacts
 from mcp_agent_mail.server.completion import Suggest, complete
@@ -54,6 +54,8 @@ keep the registration_token it returns. Then send_message, fetch_inbox, reply_me
 project_key is that same path in every call."""
 
 _JSON = "application/json"
+SESSION_HEADER = "mcp-session-id"
+_INVALID_REQUEST = -32600
 _OURS = frozenset({"tools/call", "resources/read"})
 _NO_REQUEST = RequestFacts(credentials=Credentials(via="mcp"), request_id="in-process")
 
@@ -184,6 +186,9 @@ class _Bypass:
         self._others = others
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        if ctx.method == "initialize" and ctx.request is not None and SESSION_HEADER in ctx.request.headers:
+            # What a session keeps was measured when it was opened; a second one would replace it.
+            raise MCPError(code=_INVALID_REQUEST, message="This session is initialized already.")
         if ctx.method not in _OURS:
             for middleware in reversed(self._others):
                 call_next = _wrap(middleware, call_next)
@@ -258,4 +263,4 @@ async def _read_resource(calls: Calls, ctx: Context, _params: RawParams) -> Hand
     except AgentMailError as error:
         code = resource_error_code(error, is_modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
         message = f"{error.message} {error.hint}".rstrip()
-        raise MCPError(code=code, message=message, data={**error_object(error), "uri": uri}) from error
+        raise MCPError(code=code, message=message, data={**error_object(error), "uri": uri[:MAX_URI]}) from error

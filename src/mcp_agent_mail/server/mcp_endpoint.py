@@ -19,27 +19,34 @@ from fastmcp import FastMCP
 from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from mcp_agent_mail.server.hearing import HEARING, RequestHearing
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.limits import read_body, replay
-from mcp_agent_mail.server.replies import send_value
+from mcp_agent_mail.server.mcp import SESSION_HEADER
+from mcp_agent_mail.server.replies import send_detail, send_value
 
 _HANDSHAKE = frozenset(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS)
-_SESSION_ID = b"mcp-session-id"
+_SESSION_ID = SESSION_HEADER.encode()
 _SESSION_ENDED = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "The client ended this session."}}
 PATH = "/mcp"
 
 
 MAX_SESSIONS = 2_000
 """An idle session costs 52 KiB. Beyond this many a client is served without one and does not notice."""
+MAX_INITIALIZE_BYTES = 64 * 1024
+"""A session keeps what its client said of itself in `initialize`, at several times its size."""
+MAX_KEPT_BYTES = 2 * 1024 * 1024
+"""Of all sessions together; beyond it, too, a client is served without one. Clients say a few hundred bytes."""
+_INITIALIZE_TOO_LARGE = "An initialize request may have 64 KiB."
 
 
 class McpEndpoint:
     def __init__(self, mcp: FastMCP[Any], *, max_sessions: int = MAX_SESSIONS) -> None:
         self._max_sessions = max_sessions
         self._ended: deque[bytes] = deque(maxlen=max_sessions)
+        self._kept_bytes: dict[str, int] = {}
         self._apps = [
             mcp.http_app(path=PATH, stateless_http=stateless, json_response=True) for stateless in (False, True)
         ]
@@ -95,9 +102,33 @@ class McpEndpoint:
         else:
             body = await read_body(receive)
             scope["headers"] = [header for header in scope["headers"] if header[0] != _SESSION_ID]
-            opens = _is_initialize(body) and len(self._sessions()) < self._max_sessions
-            manager = self._stateful if opens else self._stateless
-            await manager.handle_request(scope, replay(body, receive), send)
+            if not _is_initialize(body):
+                await self._stateless.handle_request(scope, replay(body, receive), send)
+            elif len(body) > MAX_INITIALIZE_BYTES:
+                await send_detail(send, 413, _INITIALIZE_TOO_LARGE)
+            elif self._has_room_for(body):
+                await self._stateful.handle_request(scope, replay(body, receive), self._noting(len(body), send))
+            else:
+                await self._stateless.handle_request(scope, replay(body, receive), send)
+
+    def _has_room_for(self, body: bytes) -> bool:
+        sessions = self._sessions()
+        if len(sessions) >= self._max_sessions:
+            return False
+        self._kept_bytes = {name: size for name, size in self._kept_bytes.items() if name in sessions}
+        return sum(self._kept_bytes.values()) + len(body) <= MAX_KEPT_BYTES
+
+    def _noting(self, kept_bytes: int, send: Send) -> Send:
+        """A `send` that notes how much the session keeps that its answer names."""
+
+        async def send_and_note(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                for name, value in message["headers"]:
+                    if name == _SESSION_ID:
+                        self._kept_bytes[value.decode("latin-1")] = kept_bytes
+            await send(message)
+
+        return send_and_note
 
 
 def is_modern(headers: Headers) -> bool:

@@ -8,6 +8,11 @@ import orjson
 from starlette.types import Send
 
 _JSON = b"application/json"
+_WITH_STATUS = {
+    401: ((b"www-authenticate", b'Bearer realm="mcp-agent-mail"'),),
+    # The rest of the body is not read.
+    413: ((b"connection", b"close"),),
+}
 
 
 async def send_json(send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
@@ -33,5 +38,4 @@ async def send_value(send: Send, status: int, value: Any, *headers: tuple[bytes,
 
 async def send_detail(send: Send, status: int, detail: str) -> None:
     """A refusal below the tools: `{"detail": ...}`."""
-    extra = ((b"www-authenticate", b'Bearer realm="mcp-agent-mail"'),) if status == 401 else ()
-    await send_value(send, status, {"detail": detail}, *extra)
+    await send_value(send, status, {"detail": detail}, *_WITH_STATUS.get(status, ()))

@@ -14,6 +14,7 @@ from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.failpoints import NO_FAULTS, Faults
 from mcp_agent_mail.core.logging import configure_logs
 from mcp_agent_mail.core.settings import Settings
+from mcp_agent_mail.core.visible_text import visible
 from mcp_agent_mail.server.lifespan import Announce, Running, run_server
 from mcp_agent_mail.server.listener import CannotListen, PortTaken
 from mcp_agent_mail.store.lock import StoreInUse
@@ -49,7 +50,7 @@ def serve(settings: Settings, *, announce: Announce = announce_on_stdout, faults
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(run_server(settings, announce, faults))
     except AgentMailError as error:
-        sys.stderr.write(f"{error.message}\n{error.hint}\n")
+        sys.stderr.write(f"{visible(error.message)}\n{visible(error.hint)}\n")
         return _exit_code(error)
     return ServeExit.STOPPED
 

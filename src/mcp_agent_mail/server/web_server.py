@@ -7,15 +7,20 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from time import monotonic
 
 import uvicorn
 
 from mcp_agent_mail.server.http import HttpApp
-from mcp_agent_mail.server.request_target import TargetProtocol
+from mcp_agent_mail.server.transport.protocol import BoundedHttp
+from mcp_agent_mail.server.transport.room import Room, RoomSize
 
 KEEP_ALIVE_S = 75
 """Agents think for a minute between calls; uvicorn's 5 s would cost them a connection each time."""
 
+_TICKS_BETWEEN_SWEEPS = 10
+"""uvicorn ticks ten times a second."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -27,12 +32,19 @@ class WebServer(uvicorn.Server):
     """
 
     def __init__(
-        self, app: HttpApp, *, grace_s: float, on_started: Callable[[], None], on_stopping: Callable[[], object]
+        self,
+        app: HttpApp,
+        *,
+        grace_s: float,
+        on_started: Callable[[], None],
+        on_stopping: Callable[[], object],
+        room_size: RoomSize | None = None,
     ) -> None:
+        self._room = Room(monotonic, room_size)
         super().__init__(
             uvicorn.Config(
                 app,
-                http=TargetProtocol,
+                http=partial(BoundedHttp, room=self._room),  # type: ignore[arg-type]  # called with the rest
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -65,6 +77,11 @@ class WebServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         self._on_started()
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % _TICKS_BETWEEN_SWEEPS == 0:
+            self._room.sweep()
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._on_stopping()

@@ -14,6 +14,7 @@ import aiosqlite
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.failpoints import Reach, no_fault
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.core.tools import current_turn
 from mcp_agent_mail.store.connection import open_reading, open_writing
 from mcp_agent_mail.store.faults import StoreFailed, is_outside_fault
 from mcp_agent_mail.store.instrumentation import QueryFigures
@@ -118,5 +119,5 @@ class Store:
     @asynccontextmanager
     async def long_read(self) -> AsyncIterator[aiosqlite.Connection]:
         """A read-only connection with a thread of its own, for searches, exports and checks. Bounded in time."""
-        async with self._long_reads.connection() as connection:
+        async with self._long_reads.connection(current_turn()) as connection:
             yield connection

@@ -15,18 +15,23 @@ import aiosqlite
 
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.thread_names import name_this_thread
+from mcp_agent_mail.core.turns import TurnBounds, Turns
 from mcp_agent_mail.store.connection import EchoingConnection, open_reading
 from mcp_agent_mail.store.faults import StoreFailed, is_outside_fault
 
 CONNECTIONS = 2
+EACH = 1
+"""Connections that one caller may have: whatever it searches for, the other one is free for others."""
 MAX_WAITING = 200
-TIME_BOUND_S = 10.0
+MAX_WAITING_EACH = 20
+TURN_WITHIN_S = 20.0
+TIME_BOUND_S = 4.0
 _STEPS_BETWEEN_LOOKS = 50_000
 _ROWS_AT_ONCE = 64
 
 
-class TooManyLongReads(Unavailable):
-    """All reading connections are taken and enough callers wait already."""
+class StoreClosing(Unavailable):
+    """No connection is lent any more."""
 
 
 class ReadTooLong(Unavailable):
@@ -49,19 +54,30 @@ class LongReads:
         self._path = path
         self._idle: list[_Lent] = []
         self._ending: set[asyncio.Future[object]] = set()
-        self._turns = asyncio.Semaphore(connections)
-        self._max_waiting = max_waiting
-        self._waiting = 0
+        bounds = TurnBounds(
+            places=connections,
+            places_each=EACH,
+            waiting_each=min(MAX_WAITING_EACH, max_waiting),
+            waiting=max_waiting,
+            within_s=TURN_WITHIN_S,
+        )
+        self._turns = Turns("searches and exports", bounds)
         self._time_bound_s = time_bound_s
         self._echo = echo
         self._counts = counts
         self._closed = False
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator[aiosqlite.Connection]:
-        """Lend a connection that cannot write. What still runs when the time is up is stopped: ReadTooLong."""
-        await self._take_turn()
-        try:
+    async def connection(self, caller: str = "server") -> AsyncIterator[aiosqlite.Connection]:
+        """Lend a connection that cannot write. What still runs when the time is up is stopped: ReadTooLong.
+
+        Callers take turns. Raises TooMuchAtOnce.
+        """
+        if self._closed:
+            raise StoreClosing(
+                "The store is being closed.", hint="Call again after the restart.", data={"retry_after_s": 1}
+            )
+        async with self._turns.turn(caller):
             lent = self._idle.pop() if self._idle else await self._open()
             lent.bound.begin(self._time_bound_s)
             if lent.echoing is not None:
@@ -81,8 +97,6 @@ class LongReads:
                 raise
             else:
                 await self._give_back(lent)
-        finally:
-            self._turns.release()
 
     async def close(self) -> None:
         """Close what is idle; a connection still lent out is closed when it comes back."""
@@ -91,17 +105,6 @@ class LongReads:
             await self._idle.pop().connection.close()
         while self._ending:
             await self._ending.pop()
-
-    async def _take_turn(self) -> None:
-        if self._closed or (self._turns.locked() and self._waiting >= self._max_waiting):
-            raise TooManyLongReads(
-                "Too many searches and exports are running.", hint="Call again shortly.", data={"retry_after_s": 1}
-            )
-        self._waiting += 1
-        try:
-            await self._turns.acquire()
-        finally:
-            self._waiting -= 1
 
     async def _open(self) -> _Lent:
         bound = _Bound()

@@ -7,6 +7,7 @@ against the tables, so that nothing hangs on the index alone.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
@@ -47,6 +48,12 @@ MAX_NAMES = 20
 """So many names of code are looked for that hold a word in their inside: those that were new last."""
 RANKED_CHARACTERS = 4_096
 """So much of a body is ranked and searched for a snippet."""
+RANKED_TOGETHER = 1024 * 1024
+"""So much of all bodies is ranked: of a thousand hits a kilobyte each."""
+RANKED_AT_ONCE = 128 * 1024
+"""More than so much is ranked beside the event loop, which a look at a megabyte would hold up."""
+MAX_SHOWN = 24
+"""So many phrases are looked for to place a snippet."""
 FEW = 200
 """Filters that leave at most so many messages are asked first: the index then looks at these alone."""
 
@@ -182,25 +189,30 @@ async def search(
             sql = _AMONG if few is not None else _NEWEST if order is Order.NEWEST else _OLDEST
             match = _within(reader, every_term(terms))
             rows = await _rows(connection, sql, match, parameters | {"ids": few}, limit=max(limit, FEW))
-        rows = _in_order(rows, others, terms, order)[:limit]
-        snippets = await _snippets(connection, rows, shown_phrases(terms))
+        rows = (await _in_order(rows, others, terms, order))[:limit]
+        snippets = await _snippets(connection, rows, shown_phrases(terms)[:MAX_SHOWN])
     return [_hit(row, snippets[row.id]) for row in rows]
 
 
-def _in_order(rows: list[_Row], others: list[_Row], terms: Sequence[Term], order: Order) -> list[_Row]:
+async def _in_order(rows: list[_Row], others: list[_Row], terms: Sequence[Term], order: Order) -> list[_Row]:
     """`rows` hold what was asked for, `others` something like it; both newest first when `order` is by relevance."""
     if order is not Order.RELEVANCE:
         return sorted(rows, key=lambda row: row.id, reverse=order is Order.NEWEST)
     exact = {row.id for row in rows}
     candidates = rows + [row for row in others if row.id not in exact]
-    texts = [_text(row, is_exact=row.id in exact) for row in candidates]
-    return [candidates[position] for position in ranked(texts, terms)]
+    each = RANKED_TOGETHER // max(1, len(candidates))
+    texts = [_text(row, each, is_exact=row.id in exact) for row in candidates]
+    if sum(len(text.body) for text in texts) > RANKED_AT_ONCE:
+        positions = await asyncio.to_thread(ranked, texts, terms)
+    else:
+        positions = ranked(texts, terms)
+    return [candidates[position] for position in positions]
 
 
-def _text(row: _Row, *, is_exact: bool) -> Text:
+def _text(row: _Row, length: int, *, is_exact: bool) -> Text:
     return Text(
         subject=row.subject,
-        body=row.beginning,
+        body=row.beginning[:length],
         created_ts=row.created_ts,
         importance=Importance(row.importance),
         thread=row.thread_id or str(row.id),

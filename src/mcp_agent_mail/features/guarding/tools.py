@@ -32,11 +32,18 @@ def guard_tools(installation: GuardInstallation, current_caller: Callable[[], Ca
         return {"removed": uninstalled.removed, "left": list(uninstalled.left)}
 
     return [
-        tool(install_precommit_guard, cluster="infrastructure", title="Guard a code repository", idempotent=True),
+        tool(
+            install_precommit_guard,
+            cluster="infrastructure",
+            title="Guard a code repository",
+            is_long=True,
+            idempotent=True,
+        ),
         tool(
             uninstall_precommit_guard,
             cluster="infrastructure",
             title="Stop guarding a code repository",
+            is_long=True,
             destructive=True,
             idempotent=True,
         ),

@@ -66,7 +66,9 @@ def summary_tools(service: SummaryService, current_caller: Callable[[], Caller])
         return [digest_object(digest) for digest in digests]
 
     return [
-        tool(summarize_thread, cluster="search", title="Summarize threads", read_only=True, idempotent=True),
-        tool(summarize_recent, cluster="search", title="Summarize recent mail"),
+        tool(
+            summarize_thread, cluster="search", title="Summarize threads", is_long=True, read_only=True, idempotent=True
+        ),
+        tool(summarize_recent, cluster="search", title="Summarize recent mail", is_long=True),
         tool(fetch_summary, cluster="search", title="Fetch digests", read_only=True, idempotent=True, result_list=True),
     ]

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from collections.abc import MutableSequence
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
 _HOST = b"host"
 
 
-class TargetProtocol(HttpToolsProtocol):
-    """uvicorn's own, which reads the path of such a target and forgets the rest (RFC 9112, 3.2.2)."""
-
-    def on_headers_complete(self) -> None:
-        take_host(self.url, self.headers)
-        super().on_headers_complete()
-
-
 def take_host(target: bytes, headers: MutableSequence[tuple[bytes, bytes]]) -> None:
-    """Make the host that `target` names the request's `Host`. Two of those are left: they are refused as they are."""
+    """Make the host that `target` names the request's `Host` (RFC 9112, 3.2.2): uvicorn reads its path and forgets it.
+
+    Two `Host` headers are left as they are: they are refused.
+    """
     scheme, separator, rest = target.partition(b"://")
     if not separator or b"/" in scheme or b"?" in scheme:
         return

@@ -1,0 +1,277 @@
+"""uvicorn's HTTP protocol, with bounds on everything that is read before the application sees it.
+
+The parser keeps a header, a trailer or a target in memory until it is complete, however long it is, so
+bytes are counted here before they are parsed. What is refused is answered at once, then the
+connection is closed: without reading on for longer than it takes the client to see the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httptools
+import orjson
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from mcp_agent_mail.server.transport.request_target import take_host
+from mcp_agent_mail.server.transport.room import Bound, Room
+
+MAX_HEADERS = 100
+MAX_HEADERS_BYTES = 32 * 1024
+"""Of all names and values together."""
+MAX_TARGET_BYTES = 8 * 1024
+MAX_HEAD_BYTES = MAX_HEADERS_BYTES + MAX_TARGET_BYTES + 4 * MAX_HEADERS + 64
+"""With what stands between: also of what a chunked body has between two pieces of content, and of its trailers."""
+MAX_PIPELINED = 16
+"""So many requests may wait on a connection for the one that is being answered."""
+UNREAD_BYTES = 64 * 1024
+"""So much of a body is still taken when its request was answered without it: the connection can go on afterwards."""
+LINGER_BYTES = 16 * 1024 * 1024
+"""So much is read and dropped after a refusal: a client that is reset while it sends may never see its answer."""
+
+_HEALTH = b"/health/"
+_HEADERS_TOO_LARGE = (431, f"At most {MAX_HEADERS} headers of {MAX_HEADERS_BYTES} bytes together are read.")
+_TARGET_TOO_LONG = (414, f"At most {MAX_TARGET_BYTES} bytes of a target are read.")
+_NO_ROOM = (503, "The server has no room for another request just now.")
+_NO_REQUEST = (400, "This is no HTTP/1.1 request.")
+
+
+class _Refused(Exception):
+    """Ends the parser's run; the refusal stands in the protocol."""
+
+
+class _Outlet:
+    """What a request's answer is written to: the connection, which is closed only once its client can have read it."""
+
+    def __init__(self, protocol: BoundedHttp) -> None:
+        self._protocol = protocol
+        self.write = protocol.transport.write
+        self.is_closing = protocol.transport.is_closing
+
+    def close(self) -> None:
+        self._protocol.close_after_answer()
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """One connection."""
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],  # Any: uvicorn's signature
+        _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        room: Room,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.held_bytes = 0
+        self._room = room
+        self._is_reserved = False
+        self._is_reading = False
+        """A request has begun and its end has not come."""
+        self._is_in_head = True
+        self._since_content = 0
+        """Bytes since the last content of a body, or since the end of the last request."""
+        self._headers_bytes = 0
+        self._refusal: tuple[int, str] | None = None
+        self._is_refused = False
+        """Nothing is parsed any more."""
+        self._dropped_bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        self._outlet = _Outlet(self)
+        self._is_reserved = not self._room.enter(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._room.leave(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_refused:
+            self._drop(data)
+            return
+        self._unset_keepalive_if_required()
+        self._room.idle.pop(self, None)
+        self._since_content += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._end_with_this()
+            return
+        except httptools.HttpParserError:
+            self._refuse_unread()
+            return
+        if self._since_content > MAX_HEAD_BYTES:
+            self._refusal = _HEADERS_TOO_LARGE
+            self._refuse_unread()
+        elif self._dropped_bytes > UNREAD_BYTES:
+            self._end_with_this()
+            self.close_after_answer()
+        elif self._is_reading or self._since_content:
+            self._room.begin(self)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._is_reading = True
+        self._headers_bytes = 0
+
+    def on_url(self, url: bytes) -> None:
+        self.url += url
+        if len(self.url) > MAX_TARGET_BYTES:
+            self._stop(_TARGET_TOO_LONG)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers_bytes += len(name) + len(value)
+        if self._headers_bytes > MAX_HEADERS_BYTES or len(self.headers) >= MAX_HEADERS:
+            self._stop(_HEADERS_TOO_LARGE)
+        # Trailers come this way too: behind the body, when the headers have been judged.
+        if self._is_in_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        if self._is_reserved and not self.url.startswith(_HEALTH):
+            self._stop(_NO_ROOM)
+        if len(self.pipeline) >= MAX_PIPELINED:
+            self._stop(_NO_ROOM)
+        take_host(self.url, self.headers)
+        super().on_headers_complete()
+        self.cycle.transport = self._outlet  # type: ignore[assignment]  # it writes to it, asks it, and closes it
+        if self._is_reserved:
+            self.cycle.keep_alive = False
+        self._is_in_head = False
+        self._since_content = 0
+        self._room.await_body(self)
+
+    def on_body(self, body: bytes) -> None:
+        self._since_content = 0
+        if self.cycle.response_complete:
+            self._dropped_bytes += len(body)
+        elif not self._room.hold(self, len(body)):
+            self._stop(_NO_ROOM)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._is_reading = False
+        self._is_in_head = True
+        self._since_content = 0
+        self._room.unfinished.pop(self, None)
+        super().on_message_complete()
+        if self.cycle.response_complete:
+            self._unset_keepalive_if_required()
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+            self._rest()
+
+    def on_response_complete(self) -> None:
+        if self._is_refused and not self.pipeline:
+            self.server_state.total_requests += 1
+            return
+        super().on_response_complete()
+        if not self._is_reading and not self.pipeline:
+            self._rest()
+
+    def _rest(self) -> None:
+        """Nothing is asked and nothing is due."""
+        self._room.release(self)
+        self._room.idle[self] = None
+        self._dropped_bytes = 0
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._room.block(self)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._room.unblock(self)
+
+    def shutdown(self) -> None:
+        """A request that is not complete holds up no stop."""
+        if self._is_reading:
+            self.evict(503, "The server is stopping.")
+        else:
+            super().shutdown()
+
+    def evict(self, status: int, detail: str) -> None:
+        if self._refuse(status, detail):
+            self.close_idle()
+
+    def close_idle(self) -> None:
+        self._room.leave(self)
+        self.transport.close()
+
+    def abort(self) -> None:
+        self._room.leave(self)
+        self.transport.abort()
+
+    def close_after_answer(self) -> None:
+        """Close; but while the client still sends, first let it see the answer."""
+        if not self._is_reading:
+            self.transport.close()
+            return
+        self._is_refused = True
+        self._room.await_leave(self)
+        self.flow.resume_reading()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+
+    def _stop(self, refusal: tuple[int, str]) -> None:
+        self._refusal = refusal
+        raise _Refused
+
+    def _refuse_unread(self) -> None:
+        """Refuse what came; without a refusal of ours it was no HTTP."""
+        self._room.note(Bound.MALFORMED if self._refusal is None else Bound.HEAD)
+        status, detail = self._refusal or _NO_REQUEST
+        self._is_reading = True
+        if self._refuse(status, detail):
+            self.close_after_answer()
+
+    def _refuse(self, status: int, detail: str) -> bool:
+        """Nothing is read any more. False when answers are due first, the last of which closes the connection."""
+        self._end_with_this()
+        self._room.forget(self)
+        cycle = self._unanswered()
+        if cycle is not None:
+            if self.pipeline or cycle.response_started or not cycle.more_body:
+                return False
+            # The request whose body is refused: to the application its client has left.
+            cycle.disconnected = True
+            cycle.message_event.set()
+        if cycle is not None or self._is_in_head:
+            self._write_refusal(status, detail)
+        return True
+
+    def _unanswered(self) -> RequestResponseCycle | None:
+        """The last request whose headers were complete, while its answer is not."""
+        cycle: RequestResponseCycle | None = self.cycle  # None before the first request, whatever uvicorn declares
+        return None if cycle is None or cycle.response_complete or cycle.disconnected else cycle
+
+    def _end_with_this(self) -> None:
+        self._is_refused = True
+        if cycle := self._unanswered():
+            cycle.keep_alive = False
+
+    def _write_refusal(self, status: int, detail: str) -> None:
+        if self.transport.is_closing():
+            return
+        body = orjson.dumps({"detail": detail})
+        retry = b"retry-after: 1\r\n" if status == _NO_ROOM[0] else b""
+        self.transport.write(
+            STATUS_LINE[status]
+            + b"".join(name + b": " + value + b"\r\n" for name, value in self.server_state.default_headers)
+            + b"content-type: application/json\r\nconnection: close\r\n"
+            + retry
+            + b"content-length: %d\r\n\r\n" % len(body)
+            + body
+        )
+
+    def _drop(self, data: bytes) -> None:
+        self._dropped_bytes += len(data)
+        if self._dropped_bytes > LINGER_BYTES:
+            self.abort()

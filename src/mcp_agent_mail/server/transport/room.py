@@ -1,0 +1,211 @@
+"""How much of the server clients may take up before anything of theirs is answered: connections, time, bytes.
+
+When a bound is reached, whoever has left something unfinished longest makes room for whoever comes:
+an honest request arrives within one or two packets and is unfinished for no time at all. So a probe
+gets its answer while any number of clients hold requests that they never finish.
+"""
+
+from __future__ import annotations
+
+import logging
+import resource
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+logger = logging.getLogger("mcp_agent_mail.http")
+
+MAX_CONNECTIONS = 2_000
+RESERVED = 32
+"""So many connections more are taken for `/health/` while all others are busy."""
+MAX_UNFINISHED = 256
+"""So many requests, or connections without a request yet, may be incomplete at a time."""
+MAX_BODIES_BYTES = 64 * 1024 * 1024
+"""Of all bodies that were begun and are not answered yet, together: sixteen of the largest."""
+HEAD_WITHIN_S = 10.0
+BODY_WITHIN_S = 60.0
+TAKEN_WITHIN_S = 60.0
+"""So long an answer may lie here because its client takes nothing of it."""
+GONE_WITHIN_S = 2.0
+"""So long a client may go on sending after its refusal, which it may not have read yet."""
+SAID_EVERY_S = 60.0
+
+_OPEN_FILES = 4_096
+_OTHER_FILES = 200
+"""Files that are not connections: store, searches, archiver, log, workspaces."""
+
+
+class Bound(StrEnum):
+    """What was reached, as the log says it."""
+
+    CONNECTIONS = "connections"
+    UNFINISHED = "unfinished requests"
+    BODIES = "bytes of request bodies"
+    TIME = "time for a request or an answer"
+    HEAD = "size of a request's target and headers"
+    MALFORMED = "patience with what is no HTTP request"
+
+
+class Guest(Protocol):
+    """A connection, as far as room is concerned. Each method leaves the room, or will."""
+
+    held_bytes: int
+
+    def evict(self, status: int, detail: str) -> None:
+        """Answer what is unfinished with a refusal, and close."""
+
+    def close_idle(self) -> None:
+        """Close the connection, which has no request."""
+
+    def abort(self) -> None:
+        """Close without another word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoomSize:
+    connections: int = MAX_CONNECTIONS
+    unfinished: int = MAX_UNFINISHED
+    bodies_bytes: int = MAX_BODIES_BYTES
+
+
+class Room:
+    """Counts every connection of the server. `sweep` is to be called about once a second."""
+
+    def __init__(self, clock: Callable[[], float], size: RoomSize | None = None) -> None:
+        self._now = clock
+        self._size = size or RoomSize()
+        self._all: set[Guest] = set()
+        # By age: the first is the oldest.
+        self.idle: dict[Guest, None] = {}
+        self.unfinished: dict[Guest, float] = {}
+        self._leaving: dict[Guest, float] = {}
+        self._blocked: dict[Guest, float] = {}
+        self.bodies_bytes = 0
+        self._reached: Counter[Bound] = Counter()
+        self._said: dict[Bound, float] = {}
+
+    def enter(self, guest: Guest) -> bool:
+        """Take a new connection in; False when all room is taken, and it may ask for nothing but health."""
+        if len(self._all) >= self._size.connections:
+            self.note(Bound.CONNECTIONS)
+            self._let_one_go()
+        has_room = len(self._all) < self._size.connections
+        if len(self._all) >= self._size.connections + RESERVED and self.unfinished:
+            next(iter(self.unfinished)).abort()
+        self._all.add(guest)
+        self.begin(guest)
+        return has_room
+
+    def _let_one_go(self) -> None:
+        """Whoever can be spared; the guest itself takes its leave when its connection is closed."""
+        if self._leaving:
+            next(iter(self._leaving)).abort()
+        elif self.idle:
+            next(iter(self.idle)).close_idle()
+        elif self.unfinished:
+            next(iter(self.unfinished)).evict(408, "Too many connections; this request was unfinished for longest.")
+
+    def begin(self, guest: Guest) -> None:
+        """A request has begun and is not complete, or is awaited on a new connection."""
+        if guest in self.unfinished:
+            return
+        if len(self.unfinished) >= self._size.unfinished:
+            self.note(Bound.UNFINISHED)
+            next(iter(self.unfinished)).evict(408, "Too many unfinished requests; this one was for longest.")
+        self.unfinished[guest] = self._now() + HEAD_WITHIN_S
+
+    def await_body(self, guest: Guest) -> None:
+        """Its headers are complete: from now on its body has time. It grows no younger by that."""
+        if guest in self.unfinished:
+            self.unfinished[guest] = self._now() + BODY_WITHIN_S
+
+    def hold(self, guest: Guest, size_bytes: int) -> bool:
+        """Count a piece of a body; False when there is no room for it."""
+        guest.held_bytes += size_bytes
+        self.bodies_bytes += size_bytes
+        if self.bodies_bytes <= self._size.bodies_bytes:
+            return True
+        self.note(Bound.BODIES)
+        others = (other for other in self.unfinished if other.held_bytes and other is not guest)
+        if (oldest := next(others, None)) is None:
+            return False
+        oldest.evict(408, "Too much of unfinished requests; this one was for longest.")
+        return self.bodies_bytes <= self._size.bodies_bytes
+
+    def release(self, guest: Guest) -> None:
+        """Its bodies are answered, or given up."""
+        self.bodies_bytes -= guest.held_bytes
+        guest.held_bytes = 0
+
+    def await_leave(self, guest: Guest) -> None:
+        """It was refused, and may still be sending."""
+        self.forget(guest)
+        self._leaving[guest] = self._now() + GONE_WITHIN_S
+
+    def block(self, guest: Guest) -> None:
+        """It takes nothing of its answer."""
+        self._blocked[guest] = self._now() + TAKEN_WITHIN_S
+
+    def unblock(self, guest: Guest) -> None:
+        self._blocked.pop(guest, None)
+
+    def leave(self, guest: Guest) -> None:
+        """Its connection is closed."""
+        self.forget(guest)
+        self._leaving.pop(guest, None)
+        self._blocked.pop(guest, None)
+        self._all.discard(guest)
+
+    def forget(self, guest: Guest) -> None:
+        """It is served no more, or not yet again; its connection still counts."""
+        self.release(guest)
+        self.idle.pop(guest, None)
+        self.unfinished.pop(guest, None)
+
+    def sweep(self) -> None:
+        """End what has had its time."""
+        now = self._now()
+        for guest in [guest for guest, until in self.unfinished.items() if until <= now]:
+            self.note(Bound.TIME)
+            guest.evict(408, "The request was not complete in time.")
+        for guest in [guest for guest, until in self._blocked.items() if until <= now]:
+            self.note(Bound.TIME)
+            guest.abort()
+        for guest in [guest for guest, until in self._leaving.items() if until <= now]:
+            guest.abort()
+        for bound in [bound for bound in self._reached if self._may_say(bound)]:
+            self._say(bound)
+
+    def note(self, bound: Bound) -> None:
+        """The bound was reached: one line in the log, and then one a minute with how often."""
+        self._reached[bound] += 1
+        if self._may_say(bound):
+            self._say(bound)
+
+    def _may_say(self, bound: Bound) -> bool:
+        said = self._said.get(bound)
+        return said is None or self._now() >= said + SAID_EVERY_S
+
+    def _say(self, bound: Bound) -> None:
+        self._said[bound] = self._now()
+        facts = {
+            "times": self._reached.pop(bound),
+            "connections": len(self._all),
+            "unfinished": len(self.unfinished),
+            "body_bytes": self.bodies_bytes,
+        }
+        logger.warning("clients were turned away: the bound on %s is reached", bound.value, extra={"facts": facts})
+
+
+def size_of_room() -> RoomSize:
+    """As many connections as this process may have open files for; the soft limit is raised as far as it may be."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    if soft == resource.RLIM_INFINITY:
+        return RoomSize()
+    return RoomSize(connections=max(RESERVED, min(MAX_CONNECTIONS, soft - _OTHER_FILES - RESERVED)))

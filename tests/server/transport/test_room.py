@@ -1,0 +1,139 @@
+"""Who is let go when room gets short, and how often the log says so."""
+
+from __future__ import annotations
+
+import logging
+import resource
+
+import pytest
+
+from mcp_agent_mail.server.transport import room as room_module
+from mcp_agent_mail.server.transport.room import BODY_WITHIN_S, HEAD_WITHIN_S, Bound, Room, RoomSize
+
+
+class FakeGuest:
+    """A connection that leaves as soon as it is told to."""
+
+    def __init__(self, room: Room) -> None:
+        self.held_bytes = 0
+        self.ended_by: str | None = None
+        self._room = room
+
+    def _end(self, how: str) -> None:
+        self.ended_by = how
+        self._room.leave(self)
+
+    def evict(self, status: int, detail: str) -> None:  # noqa: ARG002  # the protocol's
+        self._end(f"evict {status}")
+
+    def close_idle(self) -> None:
+        self._end("idle")
+
+    def abort(self) -> None:
+        self._end("abort")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def _entered(room: Room) -> FakeGuest:
+    guest = FakeGuest(room)
+    room.enter(guest)
+    return guest
+
+
+def test_the_oldest_unfinished_request_makes_room_for_a_new_one() -> None:
+    room = Room(Clock(), RoomSize(unfinished=2))
+    guests = [_entered(room) for _ in range(3)]
+
+    assert [guest.ended_by for guest in guests] == ["evict 408", None, None]
+
+
+def test_an_idle_connection_goes_before_an_unfinished_one() -> None:
+    room = Room(Clock(), RoomSize(connections=2))
+    unfinished, idle = _entered(room), _entered(room)
+    room.forget(idle)
+    room.idle[idle] = None
+
+    assert room.enter(FakeGuest(room))
+    assert (unfinished.ended_by, idle.ended_by) == (None, "idle")
+
+
+def test_while_all_are_busy_a_newcomer_may_ask_for_health_alone() -> None:
+    room = Room(Clock(), RoomSize(connections=1))
+    room.forget(_entered(room))
+
+    assert not room.enter(FakeGuest(room))
+
+
+def test_a_head_and_a_body_have_their_time() -> None:
+    clock = Clock()
+    room = Room(clock)
+    slow_head, slow_body = _entered(room), _entered(room)
+    room.await_body(slow_body)
+    clock.now += HEAD_WITHIN_S
+    room.sweep()
+    in_time = (slow_head.ended_by, slow_body.ended_by)
+    clock.now += BODY_WITHIN_S - HEAD_WITHIN_S
+    room.sweep()
+
+    assert in_time == ("evict 408", None)
+    assert slow_body.ended_by == "evict 408"
+
+
+def test_who_takes_nothing_of_its_answer_is_cut_off() -> None:
+    clock = Clock()
+    room = Room(clock)
+    deaf, slow = _entered(room), _entered(room)
+    for guest in (deaf, slow):
+        room.forget(guest)
+        room.block(guest)
+    room.unblock(slow)
+    clock.now += room_module.TAKEN_WITHIN_S
+    room.sweep()
+
+    assert (deaf.ended_by, slow.ended_by) == ("abort", None)
+
+
+def test_bodies_have_a_bound_together_and_what_is_answered_counts_no_more() -> None:
+    room = Room(Clock(), RoomSize(bodies_bytes=100))
+    old, new = _entered(room), _entered(room)
+    fits = room.hold(old, 60) and room.hold(new, 40)
+    makes_room = room.hold(new, 10)
+    alone = room.hold(new, 60)
+
+    assert (fits, makes_room, alone) == (True, True, False)
+    assert (old.ended_by, new.ended_by, room.bodies_bytes) == ("evict 408", None, 110)
+    room.release(new)
+    assert room.bodies_bytes == 0
+
+
+def test_a_bound_that_is_reached_a_thousand_times_is_one_line_and_then_one_a_minute(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = Clock()
+    room = Room(clock)
+    for _ in range(1_000):
+        room.note(Bound.HEAD)
+    at_once = len(caplog.records)
+    clock.now += room_module.SAID_EVERY_S
+    room.sweep()
+    room.sweep()
+
+    assert at_once == 1
+    assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
+    assert [record.facts["times"] for record in caplog.records] == [1, 999]  # type: ignore[attr-defined]
+
+
+def test_room_fits_the_files_that_the_process_may_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 1_024))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: asked.append(limits))
+
+    assert room_module.size_of_room().connections == 1_024 - 200 - 32
+    assert asked == [(1_024, 1_024)]
