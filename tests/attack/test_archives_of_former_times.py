@@ -276,6 +276,9 @@ def test_readers_run_no_git_there_before_it_is_moved(room: ArchiveRoom, work_tre
     project = fill(room, work_tree)
     make_former(room, project, work_tree)
     shutil.rmtree(work_tree / ".git/objects")
+    for name in ("months", "work-tree", "open"):
+        (work_tree / ".git/agent-mail" / name).unlink(missing_ok=True)
+        os.mkfifo(work_tree / ".git/agent-mail" / name)
 
     findings = room.verify().findings
 

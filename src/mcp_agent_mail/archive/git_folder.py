@@ -68,6 +68,8 @@ class NotOurGitFolder(ArchiveRefused):
 
 def work_tree_of(path: Path) -> Path:
     """Where the files of the archive at `path` lie: there, or where it was begun to have them."""
+    if path.is_symlink():
+        return path  # Of former times: nothing is read behind it.
     note = path / STATE / _WORK_TREE
     with suppress(FileNotFoundError, NotADirectoryError):
         return Path(note.read_text().removesuffix("\n"))

@@ -41,7 +41,7 @@ class Inspection:
     def __init__(self, path: Path) -> None:
         self._repository = Repository(path)
         self._hashed: dict[tuple[int, int, int, int], str] = {}
-        self._kept = MonthsNote(path / STATE).read()
+        self._kept = None if path.is_symlink() else MonthsNote(path / STATE).read()
 
     @property
     def path(self) -> Path:
