@@ -53,8 +53,8 @@ _OF_PEOPLE = re.compile(
     r"\t(?:name|email|url|pushurl|fetch|remote|merge) = [^\\\"#;\x00-\x1f]*"
 )
 
-# Bytes are bytes: whatever a `.gitattributes` in the work tree says, Git converts nothing and filters nothing. `diff`, `merge`
-# as they are built in: without them people would be shown "Binary files differ".
+# Bytes are bytes: whatever a `.gitattributes` in the work tree says, Git converts nothing and filters nothing.
+# `diff` and `merge` as they are built in: without them people would be shown "Binary files differ".
 _ATTRIBUTES = b"* -text -eol -crlf -ident -filter -working-tree-encoding diff merge\n"
 _EXCLUDES = b"/.agent-mail-new*\n/.git.set-aside*\n"
 
