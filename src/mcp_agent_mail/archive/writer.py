@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mcp_agent_mail.archive.fast_import import NewCommit, Signature, import_commit, import_large
+from mcp_agent_mail.archive.git_folder import STATE, make_ours
 from mcp_agent_mail.archive.index import follow_branch
 from mcp_agent_mail.archive.months import (
     EXTRA_MONTHS,
-    STATE,
     KeptMonths,
     MonthsNote,
     Thinning,
@@ -26,7 +26,7 @@ from mcp_agent_mail.archive.recovery import (
     remove_leftovers,
     remove_torn_index,
     remove_torn_marks,
-    restore_months,
+    restore_files,
     restore_recent_files,
 )
 from mcp_agent_mail.archive.repository import BRANCH, PLAIN_RUN, TIP, GitRun, Repository, SealedCommit, sync
@@ -37,13 +37,16 @@ from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.ids import OutboxSeq
-from mcp_agent_mail.domain.archive_layout import UnknownMonth
+from mcp_agent_mail.domain.archive_layout import UnknownMonth, month_of
 from mcp_agent_mail.domain.commit_text import CommitText
 
 MANY_PACKS = 50
 """Every batch is one pack, and every Git command opens them all."""
 
 _OPEN_NOTE = STATE / "open"
+_BLOCKED_NOTE = STATE / "blocked"
+"""Files are missing from the work tree, because something stood in their way: the next process tries again."""
+
 _PATIENCE = 5
 """Beside commits, at low priority, a step may take so many times as long as Git may elsewhere."""
 
@@ -69,8 +72,13 @@ class ArchiveOwner:
 
 
 def is_unfinished(path: Path) -> bool:
-    """Did whoever wrote this archive last stop in the middle of something?"""
-    return (path / _OPEN_NOTE).exists() or MonthsNote(path / STATE).is_unfinished()
+    """Did whoever wrote this archive last stop in the middle of something?
+
+    So is a link: an archive of former times, which opening moves into the store.
+    """
+    if path.is_symlink():
+        return True
+    return (path / _OPEN_NOTE).exists() or (path / _BLOCKED_NOTE).exists() or MonthsNote(path / STATE).is_unfinished()
 
 
 class ArchiveWriter:
@@ -87,17 +95,25 @@ class ArchiveWriter:
         self._reach = reach
         state = path / STATE
         self._open_note = path / _OPEN_NOTE
+        self._blocked_note = path / _BLOCKED_NOTE
         self._index_note = state / "indexed"
         self._months_note = MonthsNote(state)
         self._kept = self._months_note.read()
-        self._tree = WorkTree(path, state, self._shows)
+        # On the file system of the files, and out of their way.
+        scratch = state if self._repository.work_tree == path else self._repository.work_tree
+        self._tree = WorkTree(self._repository.work_tree, scratch, self._shows)
         self._files = 0
         self._was_cut_off = False
+        if self._repository.exists():
+            make_ours(path)
         require_fit(self._repository, owner.store_id, claim)
         if not self._repository.exists():
             self._repository.create()
         self._tip = self._repository.tip()
         state.mkdir(exist_ok=True)
+        self._is_noted = False
+        if self._tip is not None and (self._blocked_note.exists() or self._tree.is_empty()):
+            self._show_all()
         if self._open_note.exists():
             self._mend()
         self._is_noted = False
@@ -106,6 +122,10 @@ class ArchiveWriter:
         self.is_refreshing = False
         self._place = self._look_at_place()
         self.packs = count_packs(self._repository)
+
+    @property
+    def store_id(self) -> str:
+        return self._owner.store_id
 
     @property
     def is_empty(self) -> bool:
@@ -130,6 +150,7 @@ class ArchiveWriter:
             self._note_change()
         for path in paths if self._repository.is_checked_out() else ():
             self._tree.put(self._repository.git("cat-file", "blob", f"{BRANCH}:{path}"), [path])
+        self._note_blocked()
         self._tree.require_unblocked()
 
     @property
@@ -164,6 +185,7 @@ class ArchiveWriter:
         # In the work tree of another branch they would stand in the way of switching back.
         if self._repository.is_checked_out():
             self._tree.write(files)
+            self._note_blocked()
         return SealedCommit(
             hexsha=self._tip,
             subject=text.subject,
@@ -188,6 +210,7 @@ class ArchiveWriter:
         self._thin_again()
         if self._repository.is_checked_out():
             changes.show(self._tree)
+            self._note_blocked()
         forget_joining(self._repository)
         return SealedCommit(
             hexsha=self._tip,
@@ -287,7 +310,8 @@ class ArchiveWriter:
             remove_leftovers(self._repository)
             self._index_note.unlink(missing_ok=True)
         elif self._was_cut_off and self._kept is not None:
-            restore_months(self._repository, self._tree, self._kept.unsynced)
+            months = self._kept.unsynced
+            restore_files(self._repository, self._tree, lambda path: month_of(path) in months)
             self._was_cut_off = False
 
     def figures(self) -> ArchiveFigures:
@@ -324,6 +348,7 @@ class ArchiveWriter:
 
     def _mend(self) -> None:
         remove_leftovers(self._repository)
+        self._tree.remove_leftovers()
         remove_torn_marks(self._repository, self._open_note.stat().st_mtime)
         remove_torn_index(self._repository)
         # What the index holds now is not known: the next refresh compares all of it.
@@ -332,6 +357,20 @@ class ArchiveWriter:
         self._thin_again()
         if self._tip is not None:
             restore_recent_files(self._repository, self._tree, self._tip)
+
+    def _show_all(self) -> None:
+        """Somebody removed the folder, or put something in the way of files: they are written again as Git has them."""
+        if self._repository.is_checked_out():
+            self._note_open()
+            restore_files(self._repository, self._tree, self._shows)
+            self._index_note.unlink(missing_ok=True)
+            self._note_blocked()
+
+    def _note_blocked(self) -> None:
+        if self.has_blocked:
+            self._blocked_note.touch()
+        else:
+            self._blocked_note.unlink(missing_ok=True)
 
     def _note_open(self) -> None:
         """From here on a stop is unclean until the next refresh. On disk before what it warns of can be."""
