@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.git import GitFailed, run_git, scrubbed_environment, stream_git, talk_to_git
+from mcp_agent_mail.core.git import GitFailed, run_git, stream_git, talk_to_git
+from mcp_agent_mail.core.git_environment import GitPlace, make_shadow, scrubbed_environment
 
 
 def test_git_variables_of_the_caller_do_not_reach_git() -> None:
@@ -90,3 +91,56 @@ def test_a_conversation_that_takes_too_long_is_ended(tmp_path: Path) -> None:
         talk_to_git("-C", str(tmp_path), "cat-file", "--batch-check", timeout_s=0.05) as git,
     ):
         assert git.hear() == b""
+
+
+def made_repository(folder: Path) -> str:
+    """With one commit; its id."""
+    run_git("init", "-q", "-b", "main", str(folder))
+    identity = ("user.name=Somebody", "user.email=somebody@example.com")
+    run_git("-C", str(folder), "commit", "-q", "--allow-empty", "-m", "first", config=identity)
+    return run_git("-C", str(folder), "rev-parse", "HEAD").decode().strip()
+
+
+def test_a_repository_is_read_through_a_shadow_without_its_settings(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    commit = made_repository(theirs)
+    run_git("-C", str(theirs), "config", "log.format", "theirs")
+    shadow = tmp_path / "shadow"
+    shadow.mkdir()
+    make_shadow(shadow, head=commit)
+    place = GitPlace(git_dir=shadow, objects=theirs / ".git" / "objects")
+
+    assert run_git("rev-list", "HEAD", place=place).decode().split() == [commit]
+    assert run_git("config", "--default=ours", "--get", "log.format", place=place) == b"ours\n"
+
+
+def test_objects_are_borrowed_from_a_folder_of_any_name(tmp_path: Path) -> None:
+    theirs = tmp_path / 'a:b "quoted" \\ back'
+    commit = made_repository(theirs)
+    shadow = tmp_path / "shadow"
+    shadow.mkdir()
+    make_shadow(shadow)
+
+    place = GitPlace(git_dir=shadow, borrowed=(theirs / ".git" / "objects",))
+
+    assert run_git("cat-file", "-t", commit, place=place) == b"commit\n"
+
+
+def test_a_missing_object_is_fetched_from_nowhere(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    made_repository(theirs)
+    ran = tmp_path / "ran"
+    for name, value in {
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+        "remote.origin.url": "ssh://nowhere.invalid/repository",
+        "core.sshCommand": f"touch {ran};",
+        "protocol.ssh.allow": "always",
+    }.items():
+        run_git("-C", str(theirs), "config", name, value)
+
+    with pytest.raises(GitFailed):
+        run_git("-C", str(theirs), "cat-file", "blob", "1" * 40)
+
+    assert not ran.exists()

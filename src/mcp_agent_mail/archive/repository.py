@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -20,6 +20,7 @@ from mcp_agent_mail.core.git import (
     stream_git,
     talk_to_git,
 )
+from mcp_agent_mail.core.git_environment import GitPlace
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.commit_text import SEQ_TRAILER
 
@@ -76,18 +77,18 @@ class Repository:
         self._lock_fds = run.lock_fds
         self._timeout_s = run.timeout_s
         # Named, never discovered: in a folder without `.git`, Git would take the next one above it.
-        self._place = (f"--git-dir={self.git_path}", f"--work-tree={path}")
+        self._place = GitPlace(git_dir=self.git_path, work_tree=path)
 
     def git(
         self, *arguments: str, stdin: bytes = b"", config: Sequence[str] = (), timeout_s: float | None = None
     ) -> bytes:
         return run_git(
-            *self._place,
             *arguments,
             stdin=stdin,
             config=config,
             timeout_s=self._timeout_s if timeout_s is None else timeout_s,
             keep_fds=self._lock_fds,
+            place=self._place,
         )
 
     @property
@@ -101,17 +102,22 @@ class Repository:
         config: Sequence[str] = (),
         is_locked: bool = True,
         index_path: Path | None = None,
+        borrowed: Sequence[Path] = (),
     ) -> GitJob:
-        """Start a command that may take long; with `is_locked` the archive counts as locked until it has ended."""
+        """Start a command that may take long; with `is_locked` the archive counts as locked until it has ended.
+
+        `index_path`: an index of its own. `borrowed`: folders of objects that are read beside the repository's.
+        """
         keep_fds = self._lock_fds if is_locked else ()
-        return start_git(*self._place, *arguments, stdin=stdin, config=config, keep_fds=keep_fds, index_path=index_path)
+        place = replace(self._place, index=index_path, borrowed=tuple(borrowed))
+        return start_git(*arguments, stdin=stdin, config=config, keep_fds=keep_fds, place=place)
 
     def talk(
         self, *arguments: str, config: Sequence[str] = (), timeout_s: float | None = None
     ) -> AbstractContextManager[Conversation]:
         """A command that is told more once it has answered."""
         limit_s = self._timeout_s if timeout_s is None else timeout_s
-        return talk_to_git(*self._place, *arguments, config=config, timeout_s=limit_s, keep_fds=self._lock_fds)
+        return talk_to_git(*arguments, config=config, timeout_s=limit_s, keep_fds=self._lock_fds, place=self._place)
 
     def exists(self) -> bool:
         return all((self.git_path / name).exists() for name in ("HEAD", "objects", "refs"))
@@ -143,7 +149,7 @@ class Repository:
 
     def records(self, *arguments: str, timeout_s: float | None = None) -> Iterator[str]:
         """The fields that a reading command prints with `-z`, as they come. `timeout_s` includes the reader's time."""
-        with stream_git(*self._place, *arguments, timeout_s=timeout_s) as stdout:
+        with stream_git(*arguments, timeout_s=timeout_s, place=self._place) as stdout:
             yield from _records(stdout)
 
     def sealed(self, revisions: str = BRANCH) -> Iterator[SealedCommit]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from mcp_agent_mail.archive.fast_import import Put
 from mcp_agent_mail.archive.repository import BRANCH, Repository, sync
 from mcp_agent_mail.archive.worktree import WorkTree
+from mcp_agent_mail.core.git import GitFailed
 from mcp_agent_mail.domain.archive_contacts import CONTACTS_FOLDER
 from mcp_agent_mail.domain.blobs import blob_id
 
@@ -15,7 +16,7 @@ LIMIT_S = 3_600.0
 """For all of an archive, once."""
 
 _REF = "refs/agent-mail/joining"
-_FETCH = ("core.fsync=all", "fetch.unpackLimit=1", "transfer.fsckObjects=true", "protocol.file.allow=always")
+_CONFIG = ("core.fsync=all",)
 
 Render = Callable[[Put], None]
 """Puts every file of ours; without content one that is about to be written again, which is left alone."""
@@ -69,19 +70,26 @@ class Rewrite:
 
 
 def bring_history(repository: Repository, source: Path) -> str:
-    """All that the archive at `source` has, in this repository too; its tip."""
-    repository.git(
-        "fetch",
-        "--quiet",
-        "--no-tags",
-        "--no-write-fetch-head",
-        str(source),
-        f"+{BRANCH}:{_REF}",
-        config=_FETCH,
-        timeout_s=LIMIT_S,
-    )
-    sync(repository.git_path / "objects" / "pack")
-    return repository.git("rev-parse", "--verify", f"{_REF}^{{commit}}").decode().strip()
+    """All that the archive at `source` has, in this repository too; its tip.
+
+    Packed from its objects, which are lent as data: no transport runs, and no Git with its configuration.
+    """
+    lender = Repository(source)
+    tip = lender.tip()
+    if tip is None:
+        raise GitFailed(f"{source} has no commit on {BRANCH}")
+    folder = repository.git_path / "objects" / "pack"
+    own_tip = repository.tip()
+    revisions = f"{tip}\n" if own_tip is None else f"{tip}\n^{own_tip}\n"
+    repository.start(
+        *("pack-objects", "-q", "--revs", "--delta-base-offset", str(folder / "pack")),
+        stdin=revisions.encode(),
+        config=_CONFIG,
+        borrowed=(lender.git_path / "objects",),
+    ).finish(LIMIT_S)
+    sync(folder)
+    repository.git("update-ref", _REF, tip, config=_CONFIG)
+    return tip
 
 
 def forget_joining(repository: Repository) -> None:

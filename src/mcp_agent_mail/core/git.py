@@ -1,8 +1,7 @@
 """Runs Git as a child process, the same way for archives, workspaces and the guard.
 
-Nothing from outside decides what Git does: arguments are lists, `GIT_*` of the caller's
-environment is dropped, system and user configuration are not read, hooks and monitors are off,
-and every call has a time limit.
+Nothing from outside decides what Git does: arguments are lists, every run has the one environment
+of `git_environment`, and a time limit.
 """
 
 from __future__ import annotations
@@ -11,45 +10,28 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
 from mcp_agent_mail.core.errors import Unavailable
-from mcp_agent_mail.core.setting_names import SECRETS
+from mcp_agent_mail.core.git_environment import GitPlace, command_line, scrubbed_environment
 
 DEFAULT_TIMEOUT_S = 60.0
 _STDERR_SHOWN = 500
-
-_CONFIG = (
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.quotePath=false",
-    "core.autocrlf=false",
-    "core.excludesFile=/dev/null",
-    "core.attributesFile=/dev/null",
-    "commit.gpgSign=false",
-    "gc.auto=0",
-    "maintenance.auto=false",
-)
 
 
 class GitFailed(Unavailable):
     """Git ended with an error, or was ended because it took too long."""
 
 
-def scrubbed_environment(source: Mapping[str, str], *, user_config: bool = False) -> dict[str, str]:
-    """`source` without `GIT_*` (a hook's GIT_DIR would redirect every command) and secrets, with stable messages."""
-    kept = {name: value for name, value in source.items() if not name.startswith("GIT_") and name not in SECRETS}
-    without_config = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
-    return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"} | ({} if user_config else without_config)
-
-
-def _command(arguments: Sequence[str], config: Sequence[str]) -> list[str]:
-    settings = [part for entry in (*_CONFIG, *config) for part in ("-c", entry)]
-    return ["git", *settings, *arguments]
+def _told(arguments: Sequence[str], config: Sequence[str], place: GitPlace | None) -> tuple[list[str], dict[str, str]]:
+    """The command line and the environment of a run."""
+    environment = scrubbed_environment(os.environ)
+    if place is None:
+        return command_line(arguments, config), environment
+    return command_line((*place.arguments(), *arguments), config), environment | place.variables()
 
 
 def _failed(arguments: Sequence[str], code: int | None, stderr: bytes) -> GitFailed:
@@ -65,22 +47,41 @@ def run_git(
     config: Sequence[str] = (),
     timeout_s: float = DEFAULT_TIMEOUT_S,
     keep_fds: Sequence[int] = (),
-    user_config: bool = False,
+    place: GitPlace | None = None,
 ) -> bytes:
     """Run one Git command to its end and return what it printed; raises GitFailed.
 
+    `place`: without one, Git looks for a repository itself.
     `keep_fds` stay open in the child: a lock held through one of them is held until Git has ended too.
-    `user_config`: read the configuration of system and user as well, for questions about what Git does for them.
     """
-    with subprocess.Popen(
-        _command(arguments, config),
+    command, environment = _told(arguments, config, place)
+    process = subprocess.Popen(
+        command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=scrubbed_environment(os.environ, user_config=user_config),
+        env=environment,
         pass_fds=tuple(keep_fds),
         process_group=0,
-    ) as process:
+    )
+    return _ended(process, arguments, stdin, timeout_s)
+
+
+def run_users_git(*arguments: str, timeout_s: float = DEFAULT_TIMEOUT_S) -> bytes:
+    """The same with the configuration of system and user, for questions about what Git does for them."""
+    process = subprocess.Popen(
+        command_line(arguments),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=scrubbed_environment(os.environ, user_config=True),
+        process_group=0,
+    )
+    return _ended(process, arguments, None, timeout_s)
+
+
+def _ended(process: subprocess.Popen[bytes], arguments: Sequence[str], stdin: bytes | None, timeout_s: float) -> bytes:
+    with process:
         try:
             stdout, stderr = process.communicate(stdin, timeout=timeout_s)
         except subprocess.TimeoutExpired:
@@ -122,16 +123,18 @@ def talk_to_git(
     config: Sequence[str] = (),
     timeout_s: float = DEFAULT_TIMEOUT_S,
     keep_fds: Sequence[int] = (),
+    place: GitPlace | None = None,
 ) -> Iterator[Conversation]:
     """A Git command that is told more once it has answered. Raises GitFailed at the end; `keep_fds` as in `run_git`."""
+    command, environment = _told(arguments, config, place)
     with (
         TemporaryFile() as stderr,
         subprocess.Popen(
-            _command(arguments, config),
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
-            env=scrubbed_environment(os.environ),
+            env=environment,
             pass_fds=tuple(keep_fds),
             process_group=0,
         ) as process,
@@ -180,16 +183,19 @@ def _watched(process: subprocess.Popen[bytes], timeout_s: float | None) -> Itera
 
 
 @contextmanager
-def stream_git(*arguments: str, config: Sequence[str] = (), timeout_s: float | None = None) -> Iterator[IO[bytes]]:
+def stream_git(
+    *arguments: str, config: Sequence[str] = (), timeout_s: float | None = None, place: GitPlace | None = None
+) -> Iterator[IO[bytes]]:
     """What a Git command prints, as a stream; leaving early ends the command. Raises GitFailed at the end."""
+    command, environment = _told(arguments, config, place)
     with (
         TemporaryFile() as stderr,
         subprocess.Popen(
-            _command(arguments, config),
+            command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=stderr,
-            env=scrubbed_environment(os.environ),
+            env=environment,
             process_group=0,
         ) as process,
         _watched(process, timeout_s) as is_too_late,
@@ -226,6 +232,14 @@ class GitJob:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout_s)
 
+    def finish(self, timeout_s: float) -> bytes:
+        """What it printed; ended after `timeout_s`. Raises GitFailed."""
+        self.wait(timeout_s)
+        if self.is_running():
+            self.kill()
+            raise _failed(self._arguments, None, b"")
+        return self.result()
+
     def result(self) -> bytes:
         """What it printed, once it has ended. Raises GitFailed."""
         code = self._process.wait()
@@ -251,24 +265,21 @@ def start_git(
     stdin: bytes = b"",
     config: Sequence[str] = (),
     keep_fds: Sequence[int] = (),
-    index_path: Path | None = None,
+    place: GitPlace | None = None,
 ) -> GitJob:
-    """Start a long command that reads all of `stdin` before it works; the caller waits for it, or ends it.
-
-    `index_path`: an index of its own instead of the repository's.
-    """
-    own = {} if index_path is None else {"GIT_INDEX_FILE": str(index_path)}
+    """Start a long command that reads all of `stdin` before it works; the caller waits for it, or ends it."""
+    command, environment = _told(arguments, config, place)
     # Files, so that nobody has to read along.
     stdout, stderr = TemporaryFile(), TemporaryFile()  # noqa: SIM115  # the job closes them
     with TemporaryFile() as told:
         told.write(stdin)
         told.seek(0)
         process = subprocess.Popen(
-            _command(arguments, config),
+            command,
             stdin=told,
             stdout=stdout,
             stderr=stderr,
-            env=scrubbed_environment(os.environ) | own,
+            env=environment,
             pass_fds=tuple(keep_fds),
             process_group=0,
         )

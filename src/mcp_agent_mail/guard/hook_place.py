@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import InvalidInput, Unavailable
-from mcp_agent_mail.core.git import GitFailed, run_git
+from mcp_agent_mail.core.git import GitFailed, run_users_git
 
 GUARDED = ("pre-commit", "pre-push")
 
@@ -53,7 +53,7 @@ class CodeRepository:
         answer = self._ask("config", "--null", "--show-scope", "--type=path", "--get-all", "core.hooksPath")
         words = answer.split("\0")
         pairs = zip(words[0::2], words[1::2], strict=False)
-        # "command" is what `run_git` itself says.
+        # "command" is what we ourselves says.
         return [(scope, path) for scope, path in pairs if scope != "command"]
 
     def config(self, name: str) -> str | None:
@@ -154,7 +154,7 @@ def find_code_repository(path: Path) -> CodeRepository:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    return os.fsdecode(run_git("-C", str(folder), *arguments, timeout_s=_GIT_TIMEOUT_S, user_config=True))
+    return os.fsdecode(run_users_git("-C", str(folder), *arguments, timeout_s=_GIT_TIMEOUT_S))
 
 
 def _why(path: Path, failed: GitFailed) -> NoCodeRepository | GitFailed:

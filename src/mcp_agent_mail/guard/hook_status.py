@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from mcp_agent_mail.core.git import scrubbed_environment
+from mcp_agent_mail.core.git_environment import scrubbed_environment
 from mcp_agent_mail.guard.hook_chain import former_of
 from mcp_agent_mail.guard.hook_front import hooks_path_of_others, is_in_front
 from mcp_agent_mail.guard.hook_place import GUARDED, PROJECT_KEY, CodeRepository, find_code_repository
