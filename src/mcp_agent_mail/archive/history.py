@@ -1,28 +1,25 @@
-"""Reads the history of an archive for people: its commits, newest first.
-
-GitPython hands the environment on to Git, so the variables that could redirect it (a hook's GIT_DIR,
-say) are set to the archive's own places.
-"""
+"""Reads the history of an archive for people: its commits, newest first."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from git import Commit, Repo
-from git.exc import GitError, ODBError
-
-from mcp_agent_mail.core.clock import Micros, from_datetime
+from mcp_agent_mail.archive.ownership import require_in_store
+from mcp_agent_mail.archive.repository import Repository
+from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import NotFound
+from mcp_agent_mail.core.git import GitFailed
 
 MAX_WALKED = 10_000
 """So many commits are looked at for those of one agent."""
 
+_TIMEOUT_S = 60.0
 _AGENT = "Agent: "
 _SEQUENCE = "Outbox-Seq: "
+_FORMAT = "%H%x1f%at%x1f%an%x1f%B"
 
 
 class ArchiveNotFound(NotFound):
@@ -42,49 +39,38 @@ class HistoryEntry:
 
 
 def read_history(path: Path, *, agent: str | None, limit: int) -> list[HistoryEntry]:
-    """The newest `limit` commits of the archive at `path`, or of those in which `agent` (case ignored) acted."""
+    """The newest `limit` commits of the archive at `path`, or of those in which `agent` (case ignored) acted.
+
+    Of what is checked out there, which may be a person's own branch. Raises ArchiveRefused, ArchiveNotFound.
+    """
+    repository = Repository(path)
+    require_in_store(repository)
+    log = ("log", "-z", "--first-parent", "--encoding=UTF-8", f"--max-count={MAX_WALKED}", f"--format={_FORMAT}")
     try:
-        with Repo(path) as repository:
-            repository.git.update_environment(**_places(Path(repository.git_dir)))
-            entries = (_entry(commit) for commit in islice(_first_parents(repository.head.commit), MAX_WALKED))
+        with closing(repository.records(*log, "HEAD", "--", timeout_s=_TIMEOUT_S)) as records:
+            entries = map(_entry, records)
             wanted = (entry for entry in entries if agent is None or _acted(entry, agent))
             return list(islice(wanted, limit))
-    except (GitError, ODBError, ValueError) as unreadable:
+    except (GitFailed, ValueError) as unreadable:
         raise ArchiveNotFound(
             f"There is no readable history in {path}.",
             hint="`am status` says whether the archive has caught up; `am doctor verify` says what is wrong.",
         ) from unreadable
 
 
-def _places(folder: Path) -> dict[str, str]:
-    return {
-        "GIT_DIR": str(folder),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-    }
-
-
-def _first_parents(newest: Commit) -> Iterator[Commit]:
-    commit = newest
-    while True:
-        yield commit
-        if not commit.parents:
-            return
-        commit = commit.parents[0]
-
-
 def _acted(entry: HistoryEntry, agent: str) -> bool:
     return agent.casefold() in (name.casefold() for name in entry.agents)
 
 
-def _entry(commit: Commit) -> HistoryEntry:
-    subject, *rest = str(commit.message).splitlines() or [""]
+def _entry(record: str) -> HistoryEntry:
+    hexsha, seconds, author, message = record.split("\x1f", 3)
+    subject, *rest = message.splitlines() or [""]
     trailers = [line for line in rest if line.startswith((_AGENT, _SEQUENCE))]
     sequence = next((line.removeprefix(_SEQUENCE) for line in trailers if line.startswith(_SEQUENCE)), "")
     return HistoryEntry(
-        hexsha=commit.hexsha,
-        authored_ts=from_datetime(commit.authored_datetime),
-        author=commit.author.name or "",
+        hexsha=hexsha,
+        authored_ts=Micros(int(seconds) * SECOND),
+        author=author,
         summary=subject,
         agents=tuple(line.removeprefix(_AGENT) for line in trailers if line.startswith(_AGENT)),
         last_seq=int(sequence) if sequence.isdecimal() else None,

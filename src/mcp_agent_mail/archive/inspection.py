@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.archive.months import STATE, MonthsNote
+from mcp_agent_mail.archive.folders import blob_of, facts_of
+from mcp_agent_mail.archive.git_folder import STATE
+from mcp_agent_mail.archive.months import MonthsNote
 from mcp_agent_mail.archive.ownership import Claim, require_fit
 from mcp_agent_mail.archive.repository import BRANCH, Repository
 from mcp_agent_mail.core.git import GitFailed, run_git
 from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
-from mcp_agent_mail.domain.blobs import blob_id
 
 _FSCK_TIMEOUT_S = 3_600.0
 _HASHES_REMEMBERED = 50_000
@@ -90,7 +91,7 @@ class Inspection:
         A file of a month that was put away need not be there.
         """
         try:
-            found = self._blob_on_disk(self._repository.path / file.path)
+            found = self._blob_on_disk(file.path)
         except OSError:
             found = None
         if found is None and self._kept is not None and not self._kept.hold(file.path):
@@ -110,14 +111,14 @@ class Inspection:
             return failed.message
         return None
 
-    def _blob_on_disk(self, path: Path) -> str:
-        facts = path.lstat()
+    def _blob_on_disk(self, path: str) -> str:
+        facts = facts_of(self._repository.work_tree, path)
         key = (facts.st_dev, facts.st_ino, facts.st_mtime_ns, facts.st_size)
         if key not in self._hashed:
             # Copies of one mail are one inode; neighbours in the listing are not, so remember many.
             if len(self._hashed) >= _HASHES_REMEMBERED:
                 self._hashed.clear()
-            self._hashed[key] = blob_id(path.read_bytes())
+            self._hashed[key] = blob_of(self._repository.work_tree, path)
         return self._hashed[key]
 
     def _at_tip(self, path: str) -> str | None:

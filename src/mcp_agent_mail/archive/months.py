@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 
+from mcp_agent_mail.archive.git_folder import switch_on
 from mcp_agent_mail.archive.repository import BRANCH, Repository, sync
 from mcp_agent_mail.core.clock import Micros, to_datetime
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
@@ -21,17 +24,8 @@ from mcp_agent_mail.domain.archive_layout import FOLDERS_BY_MONTH, month_folders
 EXTRA_MONTHS = 12
 """So many months that somebody brought back stay; a further one puts away the one brought back first."""
 
-STATE = Path(".git/agent-mail")
-"""Inside an archive: where its writer keeps its notes."""
-
 _NOTE = "months"
-_THINNED = """\
-[core]
-\tsparseCheckout = true
-\tsparseCheckoutCone = true
-[index]
-\tsparse = true
-"""
+_MONTH = re.compile(r"[0-9]{4}-[0-9]{2}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +73,18 @@ def _month(count: int) -> str:
     return f"{count // 12:04}-{count % 12 + 1:02}"
 
 
+def months_in(text: str) -> KeptMonths:
+    """What a note says. Torn by a loss of power, say, it is not known what is shown, and all of it is decided anew."""
+    try:
+        fields = json.loads(text)
+        lists = {name: tuple(fields.get(name, ())) for name in ("months", "extra", "unsynced")}
+        if not all(map(_MONTH.fullmatch, chain(*lists.values()))):
+            return KeptMonths(months=())
+        return KeptMonths(cone=str(fields["cone"]), **lists)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return KeptMonths(months=())
+
+
 class MonthsNote:
     """Remembers in `.git/agent-mail/` what is kept, from before Git begins to put away."""
 
@@ -88,14 +94,9 @@ class MonthsNote:
     def read(self) -> KeptMonths | None:
         """None: every file lies in the work tree."""
         try:
-            fields = json.loads(self._path.read_text())
-            lists = {name: tuple(fields.get(name, ())) for name in ("months", "extra", "unsynced")}
-            return KeptMonths(cone=fields["cone"], **lists)
+            return months_in(self._path.read_text())
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except (ValueError, KeyError, TypeError):
-            # Torn by a loss of power: nothing is known to be shown, so all of it is decided anew.
-            return KeptMonths(months=())
 
     def is_unfinished(self) -> bool:
         """Were months decided that Git has not put away yet? A stop may come between any two steps of it."""
@@ -123,7 +124,7 @@ class Thinning:
         folders = cone_folders(repository, kept)
         self._kept = replace(kept, cone=cone_name(folders))
         note.write(replace(kept, cone=""))
-        _switch_on(repository)
+        switch_on(repository.path)
         reach(FailPoint.THINNING)
         # Under the archive's lock, since it changes the work tree: after a kill the next archiver waits for its end.
         self._job = repository.start(
@@ -146,24 +147,6 @@ class Thinning:
         self._job.result()
         self._reach(FailPoint.THINNED)
         self._note.write(self._kept)
-
-
-def _switch_on(repository: Repository) -> None:
-    """Tell Git, in the repository's own configuration, that it is thinned; on disk when this returns.
-
-    Told by its arguments, `git sparse-checkout` would write it into a file that it does not sync: what a loss of
-    power leaves of that can stop every later command.
-    """
-    asked = ("config", "--type=bool", "--default=false", "--get", "core.sparseCheckout")
-    if repository.git(*asked).strip() == b"true":
-        return
-    config = repository.git_path / "config"
-    fresh = repository.git_path / "config.lock"
-    with fresh.open("x") as file:
-        file.write(config.read_text() + _THINNED)
-    sync(fresh)
-    fresh.replace(config)
-    sync(repository.git_path)
 
 
 def is_in_force(repository: Repository, kept: KeptMonths) -> bool:

@@ -6,18 +6,18 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mcp_agent_mail.archive.git_folder import ArchiveRefused, require_ours
 from mcp_agent_mail.archive.repository import BRANCH, Repository, SealedCommit
-from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE
 
 
-class ArchiveRefused(Conflict):
-    """This repository is not written to until somebody has decided what it is. Others are not affected."""
-
-
 class ForeignArchive(ArchiveRefused):
     """The repository belongs to another store, or is no archive at all."""
+
+
+class ArchiveNotMoved(ArchiveRefused):
+    """A link to an archive that lies in its project whole, as they did formerly: nothing is read there."""
 
 
 class ArchiveAhead(ArchiveRefused):
@@ -42,6 +42,7 @@ class Claim:
 
 def require_fit(repository: Repository, store_id: str, claim: Claim) -> None:
     """Raise ArchiveRefused unless this store may go on writing here. A place with nothing in it fits a new archive."""
+    require_in_store(repository)
     if not repository.exists() or repository.tip() is None:
         if claim.archived_seq:
             raise _gone(repository, claim)
@@ -53,6 +54,18 @@ def require_fit(repository: Repository, store_id: str, claim: Claim) -> None:
         raise _ahead(repository, claim, held)
     if held < claim.archived_seq:
         raise _behind(repository, claim, held)
+
+
+def require_in_store(repository: Repository) -> None:
+    """Raise ArchiveRefused where Git is not to be run: what is there is elsewhere, or not set up by us."""
+    if repository.path.is_symlink():
+        raise ArchiveNotMoved(
+            f"{repository.path} is a link: the archive lies in its project, Git directory and all.",
+            hint="Start the server: it moves the Git directory into the store, or says why it cannot.",
+            data={"path": str(repository.path)},
+        )
+    if repository.exists():
+        require_ours(repository.path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Iterator
 
+from mcp_agent_mail.archive.folders import blob_of
 from mcp_agent_mail.archive.repository import BRANCH, EMPTY_TREE, Repository
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.git import GitFailed
-from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS, month_of
-from mcp_agent_mail.domain.blobs import blob_id
+from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
 
 WINDOW_S = 120
 """Kernels write a file back within half a minute or so; what is older was on disk."""
@@ -73,13 +73,16 @@ def restore_recent_files(repository: Repository, tree: WorkTree, tip: str) -> in
     return restored
 
 
-def restore_months(repository: Repository, tree: WorkTree, months: Collection[str]) -> None:
-    """What bringing months back left half done when it was cut off: Git would take it for somebody's edit."""
+def restore_files(repository: Repository, tree: WorkTree, is_wanted: Callable[[str], bool]) -> None:
+    """Those of the branch that are wanted, as Git has them.
+
+    What bringing months back left half done when it was cut off, say: Git would take it for somebody's edit.
+    """
     wanted: dict[str, list[str]] = {}
     for entry in repository.records("ls-tree", "-r", "-z", BRANCH, timeout_s=repository.timeout_s):
         facts, _, path = entry.partition("\t")
         blob = facts.rpartition(" ")[2]
-        if month_of(path) in months and not _holds(repository, path, blob):
+        if is_wanted(path) and not _holds(repository, path, blob):
             wanted.setdefault(blob, []).append(path)
         if len(wanted) >= _AT_ONCE:
             _restore(repository, tree, wanted)
@@ -119,10 +122,9 @@ def _passing_files(repository: Repository, base: str, tip: str) -> Iterator[str]
 
 def _holds(repository: Repository, path: str, blob: str) -> bool:
     try:
-        content = (repository.path / path).read_bytes()
+        return blob_of(repository.work_tree, path) == blob
     except OSError:
         return False
-    return blob_id(content) == blob
 
 
 def _restore(repository: Repository, tree: WorkTree, wanted: dict[str, list[str]]) -> None:

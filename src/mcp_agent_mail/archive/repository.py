@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
+from mcp_agent_mail.archive.git_folder import begin_git_folder, work_tree_of
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.git import (
     DEFAULT_TIMEOUT_S,
@@ -28,22 +29,6 @@ BRANCH = "refs/heads/main"
 TIP = ("for-each-ref", "--format=%(objectname)", BRANCH)
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
-# What a person's own Git in the work tree must know too; our calls pass the rest themselves.
-_CONFIG = """\
-[core]
-\trepositoryformatversion = 0
-\tfilemode = true
-\tbare = false
-\tlogallrefupdates = false
-\thooksPath = /dev/null
-\tautocrlf = false
-[gc]
-\tauto = 0
-[maintenance]
-\tauto = false
-[fastimport]
-\tunpackLimit = 0
-"""
 _SEALED_FORMAT = f"%H%x1f%ct%x1f%s%x1f%(trailers:key={SEQ_TRAILER},valueonly,separator=%x2C)"
 
 
@@ -69,15 +54,16 @@ PLAIN_RUN = GitRun()
 
 
 class Repository:
-    """Git on one archive."""
+    """Git on one archive, at `path` in the store; its files lie in `work_tree`."""
 
     def __init__(self, path: Path, *, run: GitRun = PLAIN_RUN) -> None:
         self.path = path
         self.git_path = path / ".git"
+        self.work_tree = work_tree_of(path)
         self._lock_fds = run.lock_fds
         self._timeout_s = run.timeout_s
         # Named, never discovered: in a folder without `.git`, Git would take the next one above it.
-        self._place = GitPlace(git_dir=self.git_path, work_tree=path)
+        self._place = GitPlace(git_dir=self.git_path, work_tree=self.work_tree)
 
     def git(
         self, *arguments: str, stdin: bytes = b"", config: Sequence[str] = (), timeout_s: float | None = None
@@ -120,7 +106,10 @@ class Repository:
         return talk_to_git(*arguments, config=config, timeout_s=limit_s, keep_fds=self._lock_fds, place=self._place)
 
     def exists(self) -> bool:
-        return all((self.git_path / name).exists() for name in ("HEAD", "objects", "refs"))
+        """A link among the archives is one of former times, which leads out of the store: nothing is read there."""
+        return not self.path.is_symlink() and all(
+            (self.git_path / name).exists() for name in ("HEAD", "objects", "refs")
+        )
 
     def tip(self) -> str | None:
         """The commit the branch points to; None before the first."""
@@ -130,24 +119,26 @@ class Repository:
         """Is our branch what the work tree shows? A person may have switched to another."""
         return (self.git_path / "HEAD").read_text().strip() == f"ref: {BRANCH}"
 
-    def create(self) -> None:
-        """Set up an empty repository. It is built beside its place: it is there whole and on disk, or not at all."""
+    def create(self, work_tree: Path | None = None) -> None:
+        """Set up an empty repository, with its files in `work_tree` or beside it.
+
+        It is built beside its place: it is there whole and on disk, or not at all.
+        """
         building = self.path / ".git.new"
         shutil.rmtree(building, ignore_errors=True)
         self.path.mkdir(parents=True, exist_ok=True)
         branch = BRANCH.rpartition("/")[2]
         run_git("init", "--quiet", "--bare", f"--initial-branch={branch}", "--template=", str(building))
-        (building / "config").write_text(_CONFIG)
-        for place, _, files in os.walk(building, topdown=False):
-            for name in files:
-                sync(Path(place, name))
-            sync(Path(place))
+        begin_git_folder(building, self.path, work_tree or self.path)
+        sync_below(building)
         building.replace(self.git_path)
         # The folder of all archives may be new too.
         for folder in (self.path, self.path.parent, self.path.parent.parent):
             sync(folder)
+        self.work_tree = work_tree_of(self.path)
+        self._place = replace(self._place, work_tree=self.work_tree)
 
-    def records(self, *arguments: str, timeout_s: float | None = None) -> Iterator[str]:
+    def records(self, *arguments: str, timeout_s: float | None = None) -> Generator[str]:
         """The fields that a reading command prints with `-z`, as they come. `timeout_s` includes the reader's time."""
         with stream_git(*arguments, timeout_s=timeout_s, place=self._place) as stdout:
             yield from _records(stdout)
@@ -182,6 +173,14 @@ def sync(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def sync_below(folder: Path) -> None:
+    """Put everything in a folder on disk, the deepest first."""
+    for place, _, files in os.walk(folder, topdown=False):
+        for name in files:
+            sync(Path(place, name))
+        sync(Path(place))
 
 
 def _records(stdout: IO[bytes]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_agent_mail.archive.ownership import require_in_store
 from mcp_agent_mail.archive.repository import BRANCH, Repository
 
 _MAIL = re.compile(r"(?:messages|agents/[^/]+/(?:inbox|outbox))/.*__([0-9]+)\.md")
@@ -34,8 +35,9 @@ class ArchiveSize:
 
 
 def measure(path: Path) -> ArchiveSize | None:
-    """None where there is no archive, or no commit in it yet."""
+    """None where there is no archive, or no commit in it yet. Raises ArchiveRefused."""
     repository = Repository(path)
+    require_in_store(repository)
     if not repository.exists() or repository.tip() is None:
         return None
     index = repository.git_path / "index"

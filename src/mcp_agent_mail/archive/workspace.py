@@ -1,22 +1,27 @@
-"""An archive in its project's own directory: `<project>/.mcp-mail/`, with a link to it among the store's archives.
+"""An archive with its files in the project's own directory, `<project>/.mcp-mail/`; its Git directory is in the store.
 
-The link is what says where an archive lies: it is made before the archive, so a change of the setting
-moves nothing, and everything that reads archives finds them in one folder.
+A project's directory is anybody's: a clone may bring `.mcp-mail` along. So what lies there is written, and read only
+to compare it; the `.git` file there leads people's Git to the store, and nothing of ours reads it.
 """
 
 from __future__ import annotations
 
 import os
+import stat
+from contextlib import suppress
 from pathlib import Path
 
-from mcp_agent_mail.archive.ownership import ArchiveRefused, store_of
-from mcp_agent_mail.archive.repository import Repository, sync
-from mcp_agent_mail.core.git import GitFailed, run_git
+from mcp_agent_mail.archive.code_status import is_tracked, keep_out_of_status
+from mcp_agent_mail.archive.folders import names_in, opened, read_file, replace_file, sync_files
+from mcp_agent_mail.archive.git_folder import ArchiveRefused, work_tree_of
+from mcp_agent_mail.archive.repository import Repository
 
 WORKSPACE_FOLDER = ".mcp-mail"
-_EXCLUDED = f"{WORKSPACE_FOLDER}/"
+SET_ASIDE = ".git.set-aside"
+_GIT_FILE = ".git"
 _OWNER_ONLY = 0o700
-_NO_REPOSITORY = "not a git repository"
+_SMALL_BYTES = 64 * 1024
+_MOST_SET_ASIDE = 100
 
 
 class WorkspaceTaken(ArchiveRefused):
@@ -24,86 +29,103 @@ class WorkspaceTaken(ArchiveRefused):
 
 
 class WorkspaceGone(ArchiveRefused):
-    """The project directory that holds the archive is not there."""
+    """The project directory that holds the archive's files is not there."""
 
 
-def begin_in_workspace(link: Path, project: Path, store_id: str) -> None:
-    """Make room in the directory `project` and let `link` lead there. Safe to repeat."""
-    place = project / WORKSPACE_FOLDER
-    _require_free(place, store_id)
-    place.mkdir(mode=_OWNER_ONLY, exist_ok=True)
-    keep_out_of_status(project)
-    sync(project)
-    link.parent.mkdir(parents=True, exist_ok=True)
-    link.symlink_to(place, target_is_directory=True)
-    sync(link.parent)
+def begin_in_workspace(place: Path, project: Path) -> None:
+    """Set up the archive at `place` in the store with its files in the directory `project`. Safe to repeat."""
+    work_tree = project / WORKSPACE_FOLDER
+    _require_free(work_tree, place)
+    if is_tracked(project, WORKSPACE_FOLDER):
+        raise WorkspaceTaken(
+            f"{work_tree} is tracked by the code repository around it.",
+            hint=f"Take it out (git -C {project} rm -r --cached {WORKSPACE_FOLDER}), or set ARCHIVE_LOCATION=store.",
+            data={"path": str(work_tree)},
+        )
+    _furnish(place, work_tree)
+    Repository(place).create(work_tree)
 
 
-def return_to_workspace(link: Path) -> None:
-    """Before an archive behind `link` is opened: is its project there, and is the archive still out of its status?"""
-    place = link.readlink()
-    project = place.parent
+def return_to_workspace(place: Path) -> None:
+    """Before an archive is opened: are its files where they were, found by people, and out of the code's status?"""
+    work_tree = work_tree_of(place)
+    if work_tree != place:
+        require_project(place, work_tree)
+        _furnish(place, work_tree)
+
+
+def require_project(place: Path, work_tree: Path) -> None:
+    """Raise WorkspaceGone where the directory that the files lay in is not there."""
+    project = work_tree.parent
     if not project.is_dir():
         raise WorkspaceGone(
             f"{project} is not there, and the archive lay in it (ARCHIVE_LOCATION=workspace).",
             hint=f"Put {project} back: it is then gone on with by itself. If it is lost for good, stop the "
-            f"server, remove the link {link} and run `am archive renew {link.name}`.",
-            data={"path": str(place), "link": str(link)},
+            f"server, move {place} away and run `am archive renew {place.name}`.",
+            data={"path": str(work_tree), "archive": str(place)},
         )
-    place.mkdir(mode=_OWNER_ONLY, exist_ok=True)
-    keep_out_of_status(project)
 
 
-def keep_out_of_status(project: Path) -> None:
-    """Name the archive in `info/exclude` of the code repository around it, if there is one. Touches nothing tracked.
-
-    Work trees of one repository share that file.
-    """
-    exclude = _exclude_file(project)
-    if exclude is None:
-        return
-    if _git(project, "ls-files", "-z", "--", WORKSPACE_FOLDER):
-        raise WorkspaceTaken(
-            f"{project / WORKSPACE_FOLDER} is tracked by the code repository around it.",
-            hint=f"Take it out (git -C {project} rm -r --cached {WORKSPACE_FOLDER}), or set ARCHIVE_LOCATION=store.",
-            data={"path": str(project / WORKSPACE_FOLDER)},
-        )
-    before = exclude.read_bytes() if exclude.exists() else b""
-    if _EXCLUDED.encode() in before.splitlines():
-        return
-    exclude.parent.mkdir(exist_ok=True)
-    gap = b"\n" if before and not before.endswith(b"\n") else b""
-    with exclude.open("ab") as file:
-        file.write(gap + _EXCLUDED.encode() + b"\n")
-
-
-def _exclude_file(project: Path) -> Path | None:
-    try:
-        answer = _git(project, "rev-parse", "--is-inside-work-tree", "--git-path", "info/exclude")
-    except GitFailed as failed:
-        if _NO_REPOSITORY in failed.message:
-            return None
-        raise
-    is_inside, _, path = os.fsdecode(answer).rstrip("\n").partition("\n")
-    return project / path if is_inside == "true" else None
-
-
-def _git(project: Path, *arguments: str) -> bytes:
-    # A directory of another user is theirs to own: these two commands run nothing that it could configure.
-    return run_git("-C", str(project), *arguments, config=("safe.directory=*",))
-
-
-def _require_free(place: Path, store_id: str) -> None:
-    """Nothing may lie there but what an interrupted begin, or this store's own archive, left."""
-    if not place.is_symlink() and not place.exists():
-        return
-    if place.is_dir() and not place.is_symlink():
-        repository = Repository(place)
-        is_ours = repository.exists() and store_of(repository) == store_id
-        if is_ours or not any(place.iterdir()):
+def lead_people(place: Path, work_tree: Path) -> None:
+    """Write the `.git` file. What else has its name is put aside, never read."""
+    with opened(work_tree) as fd:
+        wanted = _git_file(place)
+        if _is_git_file(fd, wanted):
             return
+        with suppress(FileNotFoundError):
+            if stat.S_ISDIR(os.stat(_GIT_FILE, dir_fd=fd, follow_symlinks=False).st_mode):
+                _set_aside(fd)
+        replace_file(fd, _GIT_FILE, wanted)
+
+
+def _furnish(place: Path, work_tree: Path) -> None:
+    project = work_tree.parent
+    with suppress(FileExistsError):
+        work_tree.mkdir(mode=_OWNER_ONLY)
+    if not stat.S_ISDIR(work_tree.lstat().st_mode):
+        raise WorkspaceTaken(
+            f"{work_tree} is a link or a file: the files of this archive are not written through it.",
+            hint=f"Move {work_tree} away; the folder is then made anew and its files are written by themselves.",
+            data={"path": str(work_tree), "archive": str(place)},
+        )
+    lead_people(place, work_tree)
+    keep_out_of_status(project, WORKSPACE_FOLDER)
+    sync_files(project, {f"{WORKSPACE_FOLDER}/{_GIT_FILE}"})
+
+
+def _set_aside(fd: int) -> None:
+    """A Git directory of former times, or one that somebody planted: kept under a name that Git does not look for."""
+    taken = names_in(fd)
+    names = (SET_ASIDE, *(f"{SET_ASIDE}-{number}" for number in range(2, _MOST_SET_ASIDE)))
+    free = next((name for name in names if name not in taken), None)
+    if free is None:
+        raise FileExistsError(f"{SET_ASIDE} and {_MOST_SET_ASIDE - 2} more have been put aside already")
+    os.rename(_GIT_FILE, free, src_dir_fd=fd, dst_dir_fd=fd)
+
+
+def _git_file(place: Path) -> bytes:
+    return b"gitdir: %s\n" % os.fsencode(place.absolute() / ".git")
+
+
+def _is_git_file(fd: int, wanted: bytes) -> bool:
+    try:
+        return read_file(fd, _GIT_FILE, limit=_SMALL_BYTES) == wanted
+    except OSError:
+        return False
+
+
+def _require_free(work_tree: Path, place: Path) -> None:
+    """Nothing may lie there but what an interrupted begin, or this very archive, left: a folder that names it."""
+    try:
+        with opened(work_tree) as fd:
+            if not names_in(fd) or _is_git_file(fd, _git_file(place)):
+                return
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        pass
     raise WorkspaceTaken(
-        f"{place} is there already and is no archive of this store.",
-        hint=f"Move {place} away, or set ARCHIVE_LOCATION=store.",
-        data={"path": str(place)},
+        f"{work_tree} is there already and is no archive of this store.",
+        hint=f"Move {work_tree} away, or set ARCHIVE_LOCATION=store.",
+        data={"path": str(work_tree)},
     )

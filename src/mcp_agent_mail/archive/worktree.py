@@ -1,4 +1,8 @@
-"""The files people read: written once, shared by hard links, replaced but never edited in place."""
+"""The files people read: written once, shared by hard links, replaced but never edited in place.
+
+Others can write to a work tree, so it is entered folder by folder (`folders`): what is put in the way
+of a file keeps that file away from people, and leads nothing elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,18 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from mcp_agent_mail.archive.repository import sync
-from mcp_agent_mail.archive.steps import Steps, Syncing, sync_each
+from mcp_agent_mail.archive.folders import names_in, opened, sync_files, write_new
+from mcp_agent_mail.archive.steps import Steps, Syncing
 from mcp_agent_mail.core.errors import Conflict
 
-_FOLDERS_REMEMBERED = 10_000
+SCRATCH = ".agent-mail-new"
+"""Names in the scratch folder begin so."""
+
+_FRESH = SCRATCH
+_SECOND = f"{SCRATCH}-link"
+_COPY = f"{SCRATCH}-copy"
 _SYNCED_ONE_BY_ONE = 1_000
 _BLOCKED_REMEMBERED = 1_000
 _BLOCKED_SHOWN = 20
@@ -23,7 +32,7 @@ class WorkTreeBlocked(Conflict):
 
 
 class WorkTree:
-    """`scratch` lies inside `.git`, on the same file system: half a file is never seen under its name.
+    """`scratch` lies on the same file system: half a file is never seen under its name.
 
     What it does not `show` is in Git alone and not written.
     """
@@ -32,7 +41,6 @@ class WorkTree:
         self._root = root
         self._scratch = scratch
         self._shows = shows
-        self._known: set[str] = set()
         self._not_synced: set[str] = set()
         self._is_all_unsynced = False
         self.blocked: set[str] = set()
@@ -52,24 +60,31 @@ class WorkTree:
         shown = [path for path in paths if self._shows(path)]
         if not shown:
             return
-        fresh = self._scratch / "new"
-        _write_anew(fresh, content)
-        for path in shown:
-            try:
-                self._make_folder(path)
-                self._place(fresh, self._root / path, content)
-            except (IsADirectoryError, NotADirectoryError, FileExistsError):
-                # A person put a folder where a file belongs, or a file where a folder does. Git has it: go on.
-                self._note_blocked(path)
-            else:
-                self.note(path)
-        fresh.unlink()
+        with opened(self._scratch) as scratch:
+            write_new(scratch, _FRESH, content)
+            for path in shown:
+                folder, _, name = path.rpartition("/")
+                try:
+                    with opened(self._root, folder, make=True) as fd:
+                        _place(scratch, fd, name, content)
+                except (IsADirectoryError, NotADirectoryError, FileExistsError):
+                    # A person put a folder where a file belongs, or a file or a link where a folder does.
+                    # Git has it: go on.
+                    self._note_blocked(path)
+                else:
+                    self.note(path)
+            with suppress(FileNotFoundError):
+                os.unlink(_FRESH, dir_fd=scratch)
 
     def remove(self, path: str) -> None:
-        """A folder that a person has put there is left alone."""
+        """A folder that a person has put there is left alone, and what lies behind a link."""
         if self._shows(path):
-            with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
-                (self._root / path).unlink()
+            folder, _, name = path.rpartition("/")
+            with (
+                suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError),
+                opened(self._root, folder) as fd,
+            ):
+                os.unlink(name, dir_fd=fd)
             self.note(path)
 
     def require_unblocked(self) -> None:
@@ -81,6 +96,18 @@ class WorkTree:
                 hint=f"Move what is at {path}, or at a folder of it, away; the file is then written by itself.",
                 data={"paths": sorted(self.blocked)[:_BLOCKED_SHOWN]},
             )
+
+    def is_empty(self) -> bool:
+        """Is nothing there at all, but for what people's Git needs?"""
+        with opened(self._root) as fd:
+            return not names_in(fd) - {".git"}
+
+    def remove_leftovers(self) -> None:
+        """Files that a stop in the middle of writing left."""
+        with opened(self._scratch) as scratch:
+            for name in (_FRESH, _SECOND, _COPY):
+                with suppress(FileNotFoundError, IsADirectoryError):
+                    os.unlink(name, dir_fd=scratch)
 
     def _note_blocked(self, path: str) -> None:
         if len(self.blocked) < _BLOCKED_REMEMBERED:
@@ -101,61 +128,36 @@ class WorkTree:
         is_all, self._is_all_unsynced = self._is_all_unsynced or len(paths) > _SYNCED_ONE_BY_ONE, False
         is_done = False
         try:
-            yield Syncing(os.sync if is_all else partial(self._sync_each, paths))
+            yield Syncing(os.sync if is_all else partial(sync_files, self._root, paths))
             is_done = True
         finally:
             if not is_done:
                 self._not_synced |= paths
                 self._is_all_unsynced = self._is_all_unsynced or is_all
 
-    def _sync_each(self, paths: Iterable[str]) -> None:
-        inodes: set[int] = set()
-        folders: set[Path] = set()
-        for path in paths:
-            place = self._root / path
-            folders.update(self._root / parent for parent in PurePosixPath(path).parents)
-            with suppress(FileNotFoundError):  # A person may have removed it.
-                inode = place.stat().st_ino
-                if inode not in inodes:
-                    inodes.add(inode)
-                    sync(place)
-        sync_each(folders)
 
-    def _place(self, fresh: Path, target: Path, content: bytes) -> None:
-        try:
-            os.link(fresh, target)
-        except FileExistsError:
-            self._replace(fresh, target, content)
-        except OSError:
-            # No hard links here (or no more for this inode): a copy of its own.
-            self._replace_by_copy(target, content)
-
-    def _replace(self, fresh: Path, target: Path, content: bytes) -> None:
-        second = self._scratch / "link"
-        second.unlink(missing_ok=True)
-        try:
-            os.link(fresh, second)
-        except OSError:
-            self._replace_by_copy(target, content)
-        else:
-            second.replace(target)
-
-    def _replace_by_copy(self, target: Path, content: bytes) -> None:
-        copy = self._scratch / "copy"
-        _write_anew(copy, content)
-        copy.replace(target)
-
-    def _make_folder(self, path: str) -> None:
-        folder = path.rpartition("/")[0]
-        if folder in self._known:
-            return
-        (self._root / folder).mkdir(parents=True, exist_ok=True)
-        if len(self._known) >= _FOLDERS_REMEMBERED:
-            self._known.clear()
-        self._known.add(folder)
+def _place(scratch: int, folder: int, name: str, content: bytes) -> None:
+    """What the scratch folder has as `_FRESH`, in an open folder too."""
+    try:
+        os.link(_FRESH, name, src_dir_fd=scratch, dst_dir_fd=folder, follow_symlinks=False)
+    except FileExistsError:
+        _replace(scratch, folder, name, content)
+    except OSError:
+        # No hard links here (or no more for this inode): a copy of its own.
+        _replace_by_copy(scratch, folder, name, content)
 
 
-def _write_anew(path: Path, content: bytes) -> None:
-    """A file of its own: one that a crash left here may be an archived mail's by another name."""
-    path.unlink(missing_ok=True)
-    path.write_bytes(content)
+def _replace(scratch: int, folder: int, name: str, content: bytes) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(_SECOND, dir_fd=scratch)
+    try:
+        os.link(_FRESH, _SECOND, src_dir_fd=scratch, dst_dir_fd=scratch, follow_symlinks=False)
+    except OSError:
+        _replace_by_copy(scratch, folder, name, content)
+    else:
+        os.rename(_SECOND, name, src_dir_fd=scratch, dst_dir_fd=folder)
+
+
+def _replace_by_copy(scratch: int, folder: int, name: str, content: bytes) -> None:
+    write_new(scratch, _COPY, content)
+    os.rename(_COPY, name, src_dir_fd=scratch, dst_dir_fd=folder)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mcp_agent_mail.archive.fast_import import NewCommit, Signature, import_commit, import_large
+from mcp_agent_mail.archive.git_folder import STATE, make_ours
 from mcp_agent_mail.archive.index import follow_branch
 from mcp_agent_mail.archive.months import (
     EXTRA_MONTHS,
-    STATE,
     KeptMonths,
     MonthsNote,
     Thinning,
@@ -26,7 +26,7 @@ from mcp_agent_mail.archive.recovery import (
     remove_leftovers,
     remove_torn_index,
     remove_torn_marks,
-    restore_months,
+    restore_files,
     restore_recent_files,
 )
 from mcp_agent_mail.archive.repository import BRANCH, PLAIN_RUN, TIP, GitRun, Repository, SealedCommit, sync
@@ -37,7 +37,7 @@ from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.ids import OutboxSeq
-from mcp_agent_mail.domain.archive_layout import UnknownMonth
+from mcp_agent_mail.domain.archive_layout import UnknownMonth, month_of
 from mcp_agent_mail.domain.commit_text import CommitText
 
 MANY_PACKS = 50
@@ -69,8 +69,11 @@ class ArchiveOwner:
 
 
 def is_unfinished(path: Path) -> bool:
-    """Did whoever wrote this archive last stop in the middle of something?"""
-    return (path / _OPEN_NOTE).exists() or MonthsNote(path / STATE).is_unfinished()
+    """Did whoever wrote this archive last stop in the middle of something?
+
+    So is a link: an archive of former times, which opening moves into the store.
+    """
+    return path.is_symlink() or (path / _OPEN_NOTE).exists() or MonthsNote(path / STATE).is_unfinished()
 
 
 class ArchiveWriter:
@@ -90,14 +93,24 @@ class ArchiveWriter:
         self._index_note = state / "indexed"
         self._months_note = MonthsNote(state)
         self._kept = self._months_note.read()
-        self._tree = WorkTree(path, state, self._shows)
+        # On the file system of the files, and out of their way.
+        scratch = state if self._repository.work_tree == path else self._repository.work_tree
+        self._tree = WorkTree(self._repository.work_tree, scratch, self._shows)
         self._files = 0
         self._was_cut_off = False
+        if self._repository.exists():
+            make_ours(path)
         require_fit(self._repository, owner.store_id, claim)
         if not self._repository.exists():
             self._repository.create()
         self._tip = self._repository.tip()
         state.mkdir(exist_ok=True)
+        self._is_noted = False
+        if self._tip is not None and self._repository.is_checked_out() and self._tree.is_empty():
+            # Somebody removed the folder: what Git has is written again.
+            self._note_open()
+            restore_files(self._repository, self._tree, self._shows)
+            self._index_note.unlink(missing_ok=True)
         if self._open_note.exists():
             self._mend()
         self._is_noted = False
@@ -106,6 +119,10 @@ class ArchiveWriter:
         self.is_refreshing = False
         self._place = self._look_at_place()
         self.packs = count_packs(self._repository)
+
+    @property
+    def store_id(self) -> str:
+        return self._owner.store_id
 
     @property
     def is_empty(self) -> bool:
@@ -287,7 +304,8 @@ class ArchiveWriter:
             remove_leftovers(self._repository)
             self._index_note.unlink(missing_ok=True)
         elif self._was_cut_off and self._kept is not None:
-            restore_months(self._repository, self._tree, self._kept.unsynced)
+            months = self._kept.unsynced
+            restore_files(self._repository, self._tree, lambda path: month_of(path) in months)
             self._was_cut_off = False
 
     def figures(self) -> ArchiveFigures:
@@ -324,6 +342,7 @@ class ArchiveWriter:
 
     def _mend(self) -> None:
         remove_leftovers(self._repository)
+        self._tree.remove_leftovers()
         remove_torn_marks(self._repository, self._open_note.stat().st_mtime)
         remove_torn_index(self._repository)
         # What the index holds now is not known: the next refresh compares all of it.

@@ -53,7 +53,7 @@ class CodeRepository:
         answer = self._ask("config", "--null", "--show-scope", "--type=path", "--get-all", "core.hooksPath")
         words = answer.split("\0")
         pairs = zip(words[0::2], words[1::2], strict=False)
-        # "command" is what we ourselves says.
+        # "command" is what we say ourselves.
         return [(scope, path) for scope, path in pairs if scope != "command"]
 
     def config(self, name: str) -> str | None:

@@ -241,15 +241,48 @@ def test_an_archive_of_another_store_in_the_project_is_refused(room: ArchiveRoom
     assert git(code / ".mcp-mail", "rev-parse", "main") == tip
 
 
-def test_a_lost_link_to_our_own_archive_is_made_again(room: ArchiveRoom, code: Path) -> None:
+async def test_an_archive_whose_git_directory_is_lost_is_written_again_where_it_was(
+    room: ArchiveRoom, code: Path
+) -> None:
     project = fill(room, code)
     room.archive()
-    (room.root / PROJECTS_FOLDER / project.slug).unlink()
+    shutil.rmtree(room.root / PROJECTS_FOLDER / project.slug)
+    write(room, project)
+    assert room.archive() == 1
+
+    async with Store(room.database) as store:
+        renewed = await renew_archive(store, room.settings, project)
+
+    assert "am archive renew" in room.failures[0].hint
+    assert renewed.failed == []
+    assert mail_in(code / ".mcp-mail") == 2
+    assert room.verify().findings == ()
+
+
+def test_a_folder_that_was_removed_from_the_project_is_written_again(room: ArchiveRoom, code: Path) -> None:
+    project = fill(room, code)
+    room.archive()
+    shutil.rmtree(code / ".mcp-mail")
     write(room, project)
 
     assert room.archive() == 0
 
     assert mail_in(code / ".mcp-mail") == 2
+    assert git(code / ".mcp-mail", "status", "--porcelain") == ""
+    assert room.verify().findings == ()
+
+
+def test_the_git_directory_lies_in_the_store_and_people_are_led_there(room: ArchiveRoom, code: Path) -> None:
+    project = fill(room, code)
+
+    room.archive()
+
+    place = room.root / PROJECTS_FOLDER / project.slug
+    assert (place / ".git" / "HEAD").is_file()
+    assert [path.name for path in place.iterdir()] == [".git"]
+    assert (code / ".mcp-mail" / ".git").read_text() == f"gitdir: {place}/.git\n"
+    assert git(code / ".mcp-mail", "log", "--format=%s") == git(place, "log", "--format=%s") != ""
+    assert git(place, "status", "--porcelain") == ""
 
 
 def test_what_the_code_repository_tracks_is_not_touched(room: ArchiveRoom, code: Path) -> None:
@@ -293,7 +326,7 @@ async def test_an_archive_that_is_gone_with_its_project_can_be_written_again_in_
     project = fill(room, code)
     room.archive()
     shutil.rmtree(code)
-    (room.root / PROJECTS_FOLDER / project.slug).unlink()
+    shutil.rmtree(room.root / PROJECTS_FOLDER / project.slug)
 
     async with Store(room.database) as store:
         renewed = await renew_archive(store, room.settings, project)

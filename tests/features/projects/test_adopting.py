@@ -175,8 +175,8 @@ def test_an_adopted_archive_in_its_workspace_stays_there_and_is_joined(tmp_path:
 
     assert clean(settings)
     assert (tmp_path / "feature" / ".mcp-mail" / "archive.json").exists()
-    (link,) = (settings.storage_root / "adopted").iterdir()
-    assert link.readlink() == tmp_path / "feature" / ".mcp-mail"
+    (adopted,) = (settings.storage_root / "adopted").iterdir()
+    assert (tmp_path / "feature" / ".mcp-mail" / ".git").read_text() == f"gitdir: {adopted}/.git\n"
 
 
 def _run(work: Any) -> Any:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from mcp_agent_mail.archive.fast_import import Put
-from mcp_agent_mail.archive.ownership import ArchiveRefused
+from mcp_agent_mail.archive.git_folder import ArchiveRefused, make_ours, work_tree_of
+from mcp_agent_mail.archive.moving import finish_move, move_into_store
 from mcp_agent_mail.archive.repository import Repository, SealedCommit, sync
+from mcp_agent_mail.archive.workspace import lead_people
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId
@@ -43,7 +46,7 @@ def write_adoption(
 ) -> SealedCommit:
     """One commit. Repeated after a crash it finds what was done and goes on."""
     slug = event.snapshot["source"]
-    source = None if slug is None else _set_aside(projects_path, slug)
+    source = None if slug is None else _set_aside(projects_path, slug, writer.store_id)
     with open_artifacts(database_path) as artifacts:
 
         def render(put: Put) -> None:
@@ -55,9 +58,12 @@ def write_adoption(
         return writer.rewrite(render, commit_text([event]), at, source=source)
 
 
-def _set_aside(projects_path: Path, slug: str) -> Path:
-    """Where the adopted archive, or the link to it, lies from now on: whole, and no project's."""
+def _set_aside(projects_path: Path, slug: str, store_id: str) -> Path:
+    """Where the adopted archive lies from now on: whole, and no project's. Its files stay where they are."""
     place, aside = projects_path / slug, projects_path.parent / ADOPTED_FOLDER / slug
+    finish_move(place)
+    if place.is_symlink():
+        move_into_store(place, store_id)
     if place.is_symlink() or place.exists():
         aside.parent.mkdir(exist_ok=True, mode=0o700)
         place.rename(aside)
@@ -70,6 +76,11 @@ def _set_aside(projects_path: Path, slug: str) -> Path:
             hint=f"Put it back to {aside}: it is then gone on with by itself.",
             data={"path": str(aside)},
         )
+    make_ours(aside)
+    if (work_tree := work_tree_of(aside)) != aside:
+        # It may be gone, with its project; its history is what counts.
+        with suppress(OSError):
+            lead_people(aside, work_tree)
     return aside
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection, git_version
-from mcp_agent_mail.archive.ownership import ArchiveRefused
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.git import GitFailed
 from mcp_agent_mail.domain.projects import Project

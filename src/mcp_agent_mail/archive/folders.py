@@ -1,0 +1,151 @@
+"""Files below a folder that others can write to, opened folder by folder without following a link.
+
+Whatever stands in the way (a link, a FIFO, a device) is an OSError at once: nothing is read or written elsewhere,
+and nothing waits. Only the folder above the first one is taken as its path says.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from secrets import token_hex
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Without O_NONBLOCK a FIFO would be waited for.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_CHUNK = 1 << 20
+
+
+class NotAFile(OSError):
+    """A link, a FIFO or a device has a file's name."""
+
+
+_NOT_OURS = (FileNotFoundError, NotADirectoryError, NotAFile)
+
+
+@contextmanager
+def opened(root: Path, folder: str = "", *, make: bool = False) -> Iterator[int]:
+    """The folder `folder` below `root`, or `root` itself; `make` what is missing below it.
+
+    Raises NotADirectoryError where a link or a file stands in the way, FileNotFoundError where nothing is.
+    """
+    fd = os.open(root, _FOLDER)
+    try:
+        for name in PurePosixPath(folder).parts:
+            inner = _enter(fd, name, make=make)
+            os.close(fd)
+            fd = inner
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _enter(fd: int, name: str, *, make: bool) -> int:
+    if name == "..":
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name)
+    try:
+        return os.open(name, _FOLDER, dir_fd=fd)
+    except FileNotFoundError:
+        if not make:
+            raise
+    with suppress(FileExistsError):
+        os.mkdir(name, dir_fd=fd)
+    return os.open(name, _FOLDER, dir_fd=fd)
+
+
+@contextmanager
+def opened_file(fd: int, name: str) -> Iterator[int]:
+    """A file in the open folder `fd`, to read or sync. Raises OSError for anything but a plain file."""
+    try:
+        file = os.open(name, _FILE, dir_fd=fd)
+    except OSError as error:
+        # A link, a socket, a device without a driver.
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.ENODEV):
+            raise NotAFile(error.errno, "is no plain file", name) from None
+        raise
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise NotAFile(errno.EINVAL, "is no plain file", name)
+        yield file
+    finally:
+        os.close(file)
+
+
+def read_file(fd: int, name: str, *, limit: int) -> bytes:
+    """What a file holds. Raises OSError for anything but a plain file, and for one larger than `limit`."""
+    with opened_file(fd, name) as file, open(file, "rb", closefd=False) as stream:
+        content = stream.read(limit + 1)
+    if len(content) > limit:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), name)
+    return content
+
+
+def blob_of(root: Path, path: str) -> str:
+    """Git's name for what the file at `path` below `root` holds. Raises OSError for anything but a plain file."""
+    folder, _, name = path.rpartition("/")
+    with opened(root, folder) as fd, opened_file(fd, name) as file, open(file, "rb", closefd=False) as stream:
+        size = left = os.fstat(file).st_size
+        hashed = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+        while chunk := stream.read(min(_CHUNK, left)):
+            left -= len(chunk)
+            hashed.update(chunk)
+    return hashed.hexdigest()
+
+
+def facts_of(root: Path, path: str) -> os.stat_result:
+    """What the kernel says of the file at `path` below `root`. Raises OSError where the way to it is no folders."""
+    folder, _, name = path.rpartition("/")
+    with opened(root, folder) as fd:
+        return os.stat(name, dir_fd=fd, follow_symlinks=False)
+
+
+def names_in(fd: int) -> set[str]:
+    """What the open folder `fd` has."""
+    with os.scandir(fd) as entries:
+        return {entry.name for entry in entries}
+
+
+def write_new(fd: int, name: str, content: bytes, *, mode: int = 0o666) -> None:
+    """A file of its own in the open folder `fd`. What has the name goes: it may be another's by a second name."""
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=fd)
+    with os.fdopen(os.open(name, _NEW, mode, dir_fd=fd), "wb") as file:
+        file.write(content)
+
+
+def replace_file(fd: int, name: str, content: bytes, *, mode: int = 0o666) -> None:
+    """Write a file anew, whole and on disk or not at all; never into what is there, which may have a second name."""
+    fresh = f"{name}.{token_hex(4)}"
+    try:
+        write_new(fd, fresh, content, mode=mode)
+        with opened_file(fd, fresh) as file:
+            os.fsync(file)
+        os.rename(fresh, name, src_dir_fd=fd, dst_dir_fd=fd)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(fresh, dir_fd=fd)
+        raise
+    os.fsync(fd)
+
+
+def sync_files(root: Path, paths: set[str]) -> None:
+    """Put files and the folders they lie in on disk; what somebody has removed or replaced meanwhile is left out."""
+    inodes: set[int] = set()
+    folders: set[str] = set()
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        folders.update(str(parent) for parent in PurePosixPath(path).parents)
+        with suppress(*_NOT_OURS), opened(root, folder) as fd, opened_file(fd, name) as file:
+            inode = os.fstat(file).st_ino
+            if inode not in inodes:
+                inodes.add(inode)
+                os.fsync(file)
+    for folder in folders:
+        with suppress(*_NOT_OURS), opened(root, folder) as fd:
+            os.fsync(fd)

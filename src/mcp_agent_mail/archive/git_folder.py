@@ -1,0 +1,187 @@
+"""An archive's Git directory: beside objects and references only what we wrote, for our Git runs and for people's.
+
+It lies in the store. Its configuration, attributes and excludes are ours; of others only a person's name and remotes
+stay, as `git config` writes them. What would make Git read another place is refused.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from mcp_agent_mail.archive.folders import opened, read_file, replace_file
+from mcp_agent_mail.core.errors import Conflict
+
+STATE = Path(".git/agent-mail")
+"""Inside an archive: where its writer keeps its notes."""
+
+_WORK_TREE = "work-tree"
+_SET_ASIDE = "config.set-aside"
+_MOST_BYTES = 1 << 20
+
+# What a person's own Git in the work tree must know too; our calls pass the rest themselves.
+_CORE = """\
+[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = false
+\tlogallrefupdates = false
+\thooksPath = /dev/null
+\tautocrlf = false
+"""
+_WORK_TREE_LINE = "\tworktree = {}\n"
+_REST = """\
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+[fastimport]
+\tunpackLimit = 0
+"""
+_THINNED = """\
+[core]
+\tsparseCheckout = true
+\tsparseCheckoutCone = true
+[index]
+\tsparse = true
+"""
+# As `git config` and `git remote add` write them. No quotation mark and no backslash: a value ends with its line.
+_OF_PEOPLE = re.compile(
+    r'\[(?:user|(?:remote|branch) "[\w./-]+")\]|'
+    r"\t(?:name|email|url|pushurl|fetch|remote|merge) = [^\\\"#;\x00-\x1f]*"
+)
+
+# Bytes are bytes: whatever a `.gitattributes` in the work tree says, Git converts nothing and runs no filter.
+_ATTRIBUTES = b"* -text -eol -crlf -ident -filter -working-tree-encoding -diff -merge\n"
+_EXCLUDES = b"/.agent-mail-new*\n/.git.set-aside*\n"
+
+
+class ArchiveRefused(Conflict):
+    """This repository is not written to until somebody has decided what it is. Others are not affected."""
+
+
+class NotOurGitFolder(ArchiveRefused):
+    """The Git directory is not one that we set up and that stands for itself."""
+
+
+def work_tree_of(path: Path) -> Path:
+    """Where the files of the archive at `path` lie: there, or where it was begun to have them."""
+    note = path / STATE / _WORK_TREE
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return Path(note.read_text().removesuffix("\n"))
+    return path
+
+
+def begin_git_folder(folder: Path, path: Path, work_tree: Path) -> None:
+    """In a Git directory that is being built for the archive at `path`. The caller puts it on disk."""
+    (folder / STATE.name).mkdir()
+    if work_tree != path:
+        (folder / STATE.name / _WORK_TREE).write_text(f"{work_tree}\n")
+    (folder / "info").mkdir(exist_ok=True)
+    (folder / "info" / "attributes").write_bytes(_ATTRIBUTES)
+    (folder / "info" / "exclude").write_bytes(_EXCLUDES)
+    (folder / "config").write_text(_configuration(path, work_tree))
+
+
+def require_ours(path: Path) -> None:
+    """Raise NotOurGitFolder unless Git may be run on the archive at `path`, which is there. Changes nothing."""
+    _require_own(path)
+    config = _config_of(path)
+    if _people_lines(path, config) is None:
+        raise NotOurGitFolder(
+            f"{path / '.git' / 'config'} holds settings that are not the archive's.",
+            hint=f"The server puts them aside (as {_SET_ASIDE}) when it next opens the archive; settings of your own "
+            "belong into ~/.gitconfig.",
+            data={"path": str(path)},
+        )
+
+
+def make_ours(path: Path) -> None:
+    """What lies beside objects and references in the archive at `path` is ours from now on. Under the archive's lock.
+
+    Other settings are put aside. Raises NotOurGitFolder for what cannot be put right here.
+    """
+    _require_own(path)
+    config = _config_of(path)
+    with opened(path / ".git") as folder:
+        if _people_lines(path, config) is None:
+            replace_file(folder, _SET_ASIDE, config.encode("utf-8", "surrogateescape"))
+            kept = _configuration(path, work_tree_of(path)) + (_THINNED if _is_thinned(path) else "")
+            replace_file(folder, "config", kept.encode())
+    with opened(path / ".git", "info", make=True) as info:
+        for name, content in (("attributes", _ATTRIBUTES), ("exclude", _EXCLUDES)):
+            if _read(info, name) != content:
+                replace_file(info, name, content)
+
+
+def is_switched_on(path: Path) -> bool:
+    """Does the configuration say that the archive is thinned?"""
+    return _THINNED in _config_of(path)
+
+
+def switch_on(path: Path) -> None:
+    """Tell Git, in the repository's own configuration, that it is thinned; on disk when this returns.
+
+    Told by its arguments, `git sparse-checkout` would write it into a file that it does not sync: what a loss of
+    power leaves of that can stop every later command.
+    """
+    if not is_switched_on(path):
+        with opened(path / ".git") as folder:
+            replace_file(folder, "config", (_config_of(path) + _THINNED).encode("utf-8", "surrogateescape"))
+
+
+def _require_own(path: Path) -> None:
+    git_path = path / ".git"
+    if not stat.S_ISDIR(git_path.lstat().st_mode):
+        raise NotOurGitFolder(
+            f"{git_path} is a link or a file that leads elsewhere; the Git directory of an archive lies in the store.",
+            hint=f"Put the directory itself to {git_path}.",
+            data={"path": str(path)},
+        )
+    for name in ("commondir", "objects/info/alternates", "objects/info/http-alternates"):
+        if (git_path / name).is_symlink() or (git_path / name).exists():
+            raise NotOurGitFolder(
+                f"{git_path / name} makes Git read another repository as this archive.",
+                hint=f"Move {path} away and keep it. If it is yours, clone it whole (git clone --no-local), put that "
+                "in its place, and it is gone on with by itself.",
+                data={"path": str(git_path / name)},
+            )
+
+
+def _configuration(path: Path, work_tree: Path) -> str:
+    named = "" if work_tree == path else _WORK_TREE_LINE.format(_quoted(str(work_tree)))
+    return f"{_CORE}{named}{_REST}"
+
+
+def _people_lines(path: Path, config: str) -> list[str] | None:
+    """Lines of people after those that are ours; None where anything else stands."""
+    ours = _configuration(path, work_tree_of(path))
+    if not config.startswith(ours):
+        return None
+    rest = config.removeprefix(ours).replace(_THINNED, "", 1).removesuffix("\n")
+    lines = rest.split("\n") if rest else []
+    return lines if all(map(_OF_PEOPLE.fullmatch, lines)) else None
+
+
+def _is_thinned(path: Path) -> bool:
+    return is_switched_on(path) or (path / STATE / "months").exists()
+
+
+def _config_of(path: Path) -> str:
+    with opened(path / ".git") as folder:
+        return (_read(folder, "config") or b"").decode("utf-8", "surrogateescape")
+
+
+def _read(fd: int, name: str) -> bytes | None:
+    """None too for what is no plain file: it is replaced."""
+    try:
+        return read_file(fd, name, limit=_MOST_BYTES)
+    except OSError:
+        return None
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{escaped}"'

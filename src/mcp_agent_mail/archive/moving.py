@@ -1,0 +1,166 @@
+"""Moves an archive that lies in its project whole, as they did formerly, into the store.
+
+Its Git directory is data of anybody who can write to the project. Only objects and the branch are taken, file by file
+and no link followed; each pack is read through by Git here, in the store, and all of it checked before it counts.
+Its configuration, hooks, attributes and whatever else are left where they are.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from tempfile import mkdtemp
+
+from mcp_agent_mail.archive.folders import NotAFile, facts_of, names_in, opened, opened_file, read_file
+from mcp_agent_mail.archive.git_folder import STATE, ArchiveRefused
+from mcp_agent_mail.archive.months import MonthsNote, months_in
+from mcp_agent_mail.archive.ownership import store_of
+from mcp_agent_mail.archive.repository import BRANCH, Repository, sync, sync_below
+from mcp_agent_mail.archive.workspace import WORKSPACE_FOLDER, require_project
+from mcp_agent_mail.core.git import GitFailed
+
+MOVING_FOLDER = "moving"
+"""Beside the folder of all archives: where one is built until it is whole."""
+
+_LIMIT_S = 3_600.0
+_SMALL_BYTES = 64 * 1024
+_REFS_BYTES = 16 << 20
+_FAN = re.compile(r"[0-9a-f]{2}")
+_LOOSE = re.compile(r"[0-9a-f]{38}")
+_PACK = re.compile(r"pack-[0-9a-f]{40}\.pack")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+class MoveRefused(ArchiveRefused):
+    """What lies in the project is not taken for this store's archive."""
+
+
+def move_into_store(link: Path, store_id: str) -> None:
+    """Let the archive that `link` leads to lie in the store, its files where they are. Safe to repeat after any stop.
+
+    Raises ArchiveRefused and leaves everything as it was.
+    """
+    work_tree = link.readlink()
+    if work_tree.name != WORKSPACE_FOLDER or not work_tree.is_absolute():
+        raise MoveRefused(
+            f"{link} is a link to {work_tree}, and an archive's Git directory lies in the store.",
+            hint=f"Stop the server, and put the archive itself to {link}.",
+            data={"path": str(link)},
+        )
+    require_project(link, work_tree)
+    folder = link.parent.parent / MOVING_FOLDER
+    folder.mkdir(exist_ok=True, mode=0o700)
+    for leftover in folder.glob(f"{link.name}.*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    whole = folder / link.name
+    shutil.rmtree(whole, ignore_errors=True)
+    building = Path(mkdtemp(prefix=f"{link.name}.", dir=folder))
+    try:
+        _copy(work_tree, building, store_id, link)
+    except (NotADirectoryError, FileNotFoundError, NotAFile) as missing:
+        shutil.rmtree(building, ignore_errors=True)
+        raise _refused(
+            link, work_tree, f"{missing.filename or work_tree} is no plain file or folder of Git"
+        ) from missing
+    except (GitFailed, MoveRefused):
+        shutil.rmtree(building, ignore_errors=True)
+        raise
+    building.rename(whole)
+    sync(folder)
+    link.unlink()
+    sync(link.parent)
+    finish_move(link)
+
+
+def finish_move(place: Path) -> None:
+    """One that a stop interrupted after all had been copied: the link is gone, what takes its place is there whole."""
+    whole = place.parent.parent / MOVING_FOLDER / place.name
+    if whole.is_dir() and not place.is_symlink() and not place.exists():
+        whole.rename(place)
+        sync(place.parent)
+        sync(whole.parent)
+
+
+def _copy(work_tree: Path, building: Path, store_id: str, link: Path) -> None:
+    building.chmod(0o755)
+    new = Repository(building)
+    new.create(work_tree)
+    for name in ("commondir", "objects/info/alternates"):
+        with suppress(FileNotFoundError):
+            facts_of(work_tree, f".git/{name}")
+            raise _refused(link, work_tree, f".git/{name} leads to another repository")
+    tip = _tip(work_tree)
+    months = _read(work_tree, f"{STATE}", "months", _SMALL_BYTES)
+    if tip is None:
+        raise _refused(link, work_tree, f"it has no branch {BRANCH}")
+    _copy_objects(work_tree, new)
+    try:
+        new.git("update-ref", BRANCH, tip, config=("core.fsync=all",))
+        new.git("fsck", "--strict", "--no-dangling", "--no-progress", timeout_s=_LIMIT_S)
+    except GitFailed as broken:
+        raise _refused(link, work_tree, f"git fsck --strict says {broken.message}") from broken
+    if (found := store_of(new)) != store_id:
+        raise _refused(link, work_tree, f"it belongs to {f'store {found}' if found else 'no store'}")
+    if months:
+        MonthsNote(building / STATE).write(replace(months_in(months), cone=""))
+    # What its files are is not known: opening compares the last ones, and the index is built anew.
+    (building / STATE / "open").touch()
+    sync_below(building)
+
+
+def _refused(link: Path, work_tree: Path, why: str) -> MoveRefused:
+    return MoveRefused(
+        f"{work_tree} is not taken for the archive that {link} stands for: {why}.",
+        hint=f"Put the right archive back to {work_tree}: it is then moved by itself. If it is lost, stop the server, "
+        f"move {work_tree} away, remove the link {link} and run `am archive renew {link.name}`.",
+        data={"path": str(work_tree), "link": str(link)},
+    )
+
+
+def _copy_objects(work_tree: Path, new: Repository) -> None:
+    packs = new.git_path / "objects" / "pack"
+    with opened(work_tree, ".git/objects") as objects:
+        fans = sorted(name for name in names_in(objects) if _FAN.fullmatch(name))
+    for fan in fans:
+        target = new.git_path / "objects" / fan
+        target.mkdir()
+        _copy_files(work_tree, f".git/objects/{fan}", target, _LOOSE.fullmatch)
+    for name in _copy_files(work_tree, ".git/objects/pack", packs, _PACK.fullmatch):
+        new.git("index-pack", str(packs / name), config=("core.fsync=all",), timeout_s=_LIMIT_S)
+
+
+def _copy_files(
+    work_tree: Path, folder: str, target: Path, is_wanted: Callable[[str], re.Match[str] | None]
+) -> list[str]:
+    with opened(work_tree, folder) as fd:
+        names = sorted(name for name in names_in(fd) if is_wanted(name))
+        for name in names:
+            with (
+                opened_file(fd, name) as file,
+                open(file, "rb", closefd=False) as stream,
+                (target / name).open("xb") as copy,
+            ):
+                shutil.copyfileobj(stream, copy)
+            (target / name).chmod(0o444)
+    return names
+
+
+def _tip(work_tree: Path) -> str | None:
+    """Where the branch stands, read as Git writes it."""
+    folder, _, name = BRANCH.rpartition("/")
+    found = _read(work_tree, f".git/{folder}", name, _SMALL_BYTES).strip()
+    if not found:
+        lines = _read(work_tree, ".git", "packed-refs", _REFS_BYTES).splitlines()
+        found = next((line.partition(" ")[0] for line in lines if line.partition(" ")[2] == BRANCH), "")
+    return found if _COMMIT.fullmatch(found) else None
+
+
+def _read(work_tree: Path, folder: str, name: str, limit: int) -> str:
+    """Empty where there is no such file."""
+    with suppress(FileNotFoundError), opened(work_tree, folder) as fd:
+        return read_file(fd, name, limit=limit).decode("utf-8", "replace")
+    return ""
