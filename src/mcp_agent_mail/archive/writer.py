@@ -44,6 +44,9 @@ MANY_PACKS = 50
 """Every batch is one pack, and every Git command opens them all."""
 
 _OPEN_NOTE = STATE / "open"
+_BLOCKED_NOTE = STATE / "blocked"
+"""Files are missing from the work tree, because something stood in their way: the next process tries again."""
+
 _PATIENCE = 5
 """Beside commits, at low priority, a step may take so many times as long as Git may elsewhere."""
 
@@ -73,7 +76,9 @@ def is_unfinished(path: Path) -> bool:
 
     So is a link: an archive of former times, which opening moves into the store.
     """
-    return path.is_symlink() or (path / _OPEN_NOTE).exists() or MonthsNote(path / STATE).is_unfinished()
+    if path.is_symlink():
+        return True
+    return (path / _OPEN_NOTE).exists() or (path / _BLOCKED_NOTE).exists() or MonthsNote(path / STATE).is_unfinished()
 
 
 class ArchiveWriter:
@@ -90,6 +95,7 @@ class ArchiveWriter:
         self._reach = reach
         state = path / STATE
         self._open_note = path / _OPEN_NOTE
+        self._blocked_note = path / _BLOCKED_NOTE
         self._index_note = state / "indexed"
         self._months_note = MonthsNote(state)
         self._kept = self._months_note.read()
@@ -106,11 +112,8 @@ class ArchiveWriter:
         self._tip = self._repository.tip()
         state.mkdir(exist_ok=True)
         self._is_noted = False
-        if self._tip is not None and self._repository.is_checked_out() and self._tree.is_empty():
-            # Somebody removed the folder: what Git has is written again.
-            self._note_open()
-            restore_files(self._repository, self._tree, self._shows)
-            self._index_note.unlink(missing_ok=True)
+        if self._tip is not None and (self._blocked_note.exists() or self._tree.is_empty()):
+            self._show_all()
         if self._open_note.exists():
             self._mend()
         self._is_noted = False
@@ -147,6 +150,7 @@ class ArchiveWriter:
             self._note_change()
         for path in paths if self._repository.is_checked_out() else ():
             self._tree.put(self._repository.git("cat-file", "blob", f"{BRANCH}:{path}"), [path])
+        self._note_blocked()
         self._tree.require_unblocked()
 
     @property
@@ -181,6 +185,7 @@ class ArchiveWriter:
         # In the work tree of another branch they would stand in the way of switching back.
         if self._repository.is_checked_out():
             self._tree.write(files)
+            self._note_blocked()
         return SealedCommit(
             hexsha=self._tip,
             subject=text.subject,
@@ -205,6 +210,7 @@ class ArchiveWriter:
         self._thin_again()
         if self._repository.is_checked_out():
             changes.show(self._tree)
+            self._note_blocked()
         forget_joining(self._repository)
         return SealedCommit(
             hexsha=self._tip,
@@ -351,6 +357,20 @@ class ArchiveWriter:
         self._thin_again()
         if self._tip is not None:
             restore_recent_files(self._repository, self._tree, self._tip)
+
+    def _show_all(self) -> None:
+        """Somebody removed the folder, or put something in the way of files: they are written again as Git has them."""
+        if self._repository.is_checked_out():
+            self._note_open()
+            restore_files(self._repository, self._tree, self._shows)
+            self._index_note.unlink(missing_ok=True)
+            self._note_blocked()
+
+    def _note_blocked(self) -> None:
+        if self.has_blocked:
+            self._blocked_note.touch()
+        else:
+            self._blocked_note.unlink(missing_ok=True)
 
     def _note_open(self) -> None:
         """From here on a stop is unclean until the next refresh. On disk before what it warns of can be."""
