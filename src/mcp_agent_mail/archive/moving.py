@@ -97,12 +97,12 @@ def _copy(work_tree: Path, building: Path, store_id: str, link: Path) -> None:
     months = _read(work_tree, f"{STATE}", "months", _SMALL_BYTES)
     if tip is None:
         raise _refused(link, work_tree, f"it has no branch {BRANCH}")
-    _copy_objects(work_tree, new)
     try:
+        _copy_objects(work_tree, new)
         new.git("update-ref", BRANCH, tip, config=("core.fsync=all",))
         new.git("fsck", "--strict", "--no-dangling", "--no-progress", timeout_s=_LIMIT_S)
     except GitFailed as broken:
-        raise _refused(link, work_tree, f"git fsck --strict says {broken.message}") from broken
+        raise _refused(link, work_tree, broken.message) from broken
     if (found := store_of(new)) != store_id:
         raise _refused(link, work_tree, f"it belongs to {f'store {found}' if found else 'no store'}")
     if months:

@@ -1,0 +1,282 @@
+"""An archive that lies in its project whole, Git directory and all, as they did formerly: who can write to the project
+could write into that directory. It is moved into the store as data, or refused."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.archive.moving import MOVING_FOLDER
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER
+from mcp_agent_mail.features.archiving.renew import Renewed, renew_archive
+from mcp_agent_mail.store.database import Store
+from tests.archive_room import ArchiveRoom, git, open_archive_room
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[ArchiveRoom]:
+    (tmp_path / "store").mkdir()
+    with open_archive_room(tmp_path / "store") as opened:
+        opened.in_workspace = True
+        yield opened
+
+
+@pytest.fixture
+def work_tree(tmp_path: Path) -> Path:
+    (tmp_path / "code").mkdir()
+    return tmp_path / "code" / ".mcp-mail"
+
+
+@pytest.fixture
+def trap(tmp_path: Path) -> Path:
+    """A program that says that it was run."""
+    program = tmp_path / "trap"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\ncat\n")
+    program.chmod(0o755)
+    return program
+
+
+def fill(room: ArchiveRoom, work_tree: Path) -> Project:
+    project = room.add_project(str(work_tree.parent))
+    blue, red = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
+    room.send(blue, [red])
+    room.archive()
+    return project
+
+
+def write(room: ArchiveRoom, project: Project) -> None:
+    blue, red = (room.tx.agents.find_by_name(project.id, name) for name in ("BlueLake", "RedStone"))
+    assert blue is not None
+    assert red is not None
+    room.send(blue, [red], subject="More")
+
+
+def make_former(room: ArchiveRoom, project: Project, work_tree: Path) -> Path:
+    """As it was laid out formerly; the link to it in the store."""
+    link = room.root / PROJECTS_FOLDER / project.slug
+    (work_tree / ".git").unlink()
+    (link / ".git").rename(work_tree / ".git")
+    link.rmdir()
+    link.symlink_to(work_tree)
+    git(work_tree, "config", "--unset", "core.worktree")
+    (work_tree / ".git/agent-mail/work-tree").unlink()
+    shutil.rmtree(work_tree / ".git/info")
+    return link
+
+
+def mail_in(archive: Path) -> int:
+    return len(list(archive.glob("messages/*/*/*/*.md")))
+
+
+def test_it_is_moved_at_start_and_gone_on_with(room: ArchiveRoom, work_tree: Path) -> None:
+    project = fill(room, work_tree)
+    link = make_former(room, project, work_tree)
+    git(work_tree, "gc", "-q")
+    tip = git(work_tree, "rev-parse", "main")
+
+    room.archive()
+
+    assert not link.is_symlink()
+    assert git(link, "rev-parse", "main") == tip
+    assert (work_tree / ".git").read_text() == f"gitdir: {link}/.git\n"
+    assert (work_tree / ".git.set-aside" / "HEAD").is_file()
+    assert list((room.root / MOVING_FOLDER).iterdir()) == []
+    write(room, project)
+    assert room.archive() == 0
+    assert room.failures == []
+    assert mail_in(work_tree) == 2
+    assert git(work_tree, "status", "--porcelain") == ""
+    assert git(link, "fsck", "--strict") == ""
+    assert room.verify().findings == ()
+
+
+def test_months_that_were_put_away_stay_away(room: ArchiveRoom, work_tree: Path) -> None:
+    room.max_tracked_files = 5
+    project = fill(room, work_tree)
+    room.clock.step(200 * 86_400)
+    write(room, project)
+    room.archive()
+    shown = mail_in(work_tree)
+    make_former(room, project, work_tree)
+
+    room.archive()
+    room.archive()
+
+    assert shown == mail_in(work_tree) == 1
+    assert room.failures == []
+    assert git(work_tree, "status", "--porcelain") == ""
+    assert room.verify().findings == ()
+
+
+def test_nothing_but_objects_and_the_branch_is_taken(room: ArchiveRoom, work_tree: Path, trap: Path) -> None:
+    project = fill(room, work_tree)
+    link = make_former(room, project, work_tree)
+    for name in ("core.fsmonitor", "core.sshCommand", "filter.trap.clean", "filter.trap.smudge", "core.pager"):
+        git(work_tree, "config", name, str(trap))
+    git(work_tree, "config", "extensions.worktreeConfig", "true")
+    (work_tree / ".git/config.worktree").write_text(f'[core]\n\tfsmonitor = "{trap}"\n')
+    (work_tree / ".git/info").mkdir()
+    (work_tree / ".git/info/attributes").write_text("* filter=trap\n")
+    (work_tree / ".git/info/grafts").write_text("")
+    hooks = work_tree / ".git/hooks"
+    hooks.mkdir(exist_ok=True)
+    for hook in ("post-checkout", "post-index-change", "reference-transaction", "post-commit", "pre-auto-gc"):
+        shutil.copy2(trap, hooks / hook)
+    for letter in work_tree.glob("messages/*/*/*/*.md"):
+        os.utime(letter, (1, 1))
+    write(room, project)
+
+    assert room.archive() == 0
+
+    assert not trap.with_name("ran").exists()
+    assert "trap" not in (link / ".git/config").read_text()
+    assert not (link / ".git/config.worktree").exists()
+    assert not (link / ".git/hooks").exists()
+    assert room.verify().findings == ()
+
+
+def with_alternates(git_path: Path, elsewhere: Path) -> None:
+    (git_path / "objects/info").mkdir(exist_ok=True)
+    (git_path / "objects/info/alternates").write_text(f"{elsewhere}\n")
+
+
+def with_another_common_directory(git_path: Path, elsewhere: Path) -> None:
+    (git_path / "commondir").write_text(f"{elsewhere}\n")
+
+
+def as_a_link(git_path: Path, elsewhere: Path) -> None:
+    git_path.rename(elsewhere / "moved")
+    git_path.symlink_to(elsewhere / "moved")
+
+
+def as_a_file(git_path: Path, elsewhere: Path) -> None:
+    git_path.rename(elsewhere / "moved")
+    git_path.write_text(f"gitdir: {elsewhere}/moved\n")
+
+
+def with_a_linked_pack(git_path: Path, elsewhere: Path) -> None:
+    pack = next((git_path / "objects/pack").glob("*.pack"))
+    pack.rename(elsewhere / "pack")
+    pack.symlink_to(elsewhere / "pack")
+
+
+def with_a_fifo_for_a_pack(git_path: Path, _: Path) -> None:
+    pack = next((git_path / "objects/pack").glob("*.pack"))
+    pack.unlink()
+    os.mkfifo(pack)
+
+
+def with_a_broken_pack(git_path: Path, _: Path) -> None:
+    pack = next((git_path / "objects/pack").glob("*.pack"))
+    content = bytearray(pack.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    pack.unlink()
+    pack.write_bytes(content)
+
+
+def without_its_branch(git_path: Path, _: Path) -> None:
+    (git_path / "refs/heads/main").unlink()
+
+
+def with_a_linked_branch(git_path: Path, elsewhere: Path) -> None:
+    branch = git_path / "refs/heads/main"
+    branch.rename(elsewhere / "main")
+    branch.symlink_to(elsewhere / "main")
+
+
+def of_another(git_path: Path, _: Path) -> None:
+    shutil.rmtree(git_path)
+    git(git_path.parent, "init", "-q", "-b", "main")
+    git(git_path.parent, "commit", "-q", "--allow-empty", "-m", "Theirs")
+
+
+HOSTILE = [
+    *(with_alternates, with_another_common_directory, as_a_link, as_a_file, with_a_linked_pack),
+    *(with_a_fifo_for_a_pack, with_a_broken_pack, without_its_branch, with_a_linked_branch, of_another),
+]
+
+
+@pytest.mark.parametrize("change", HOSTILE)
+def test_one_that_somebody_changed_is_refused_by_name(
+    room: ArchiveRoom, work_tree: Path, tmp_path: Path, change: Callable[[Path, Path], None]
+) -> None:
+    project = fill(room, work_tree)
+    link = make_former(room, project, work_tree)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    change(work_tree / ".git", elsewhere)
+    write(room, project)
+
+    assert room.archive() == 1
+
+    failure = room.failures[0]
+    assert f"{work_tree} is not taken for the archive" in failure.message
+    assert f"am archive renew {project.slug}" in failure.hint
+    assert link.is_symlink()
+    assert list((room.root / MOVING_FOLDER).iterdir()) == []
+
+
+def test_one_that_was_refused_is_written_again_as_it_is_told(room: ArchiveRoom, work_tree: Path) -> None:
+    project = fill(room, work_tree)
+    link = make_former(room, project, work_tree)
+    of_another(work_tree / ".git", work_tree)
+    room.archive()
+
+    async def renew() -> Renewed:
+        async with Store(room.database) as store:
+            return await renew_archive(store, room.settings, project)
+
+    work_tree.rename(work_tree.with_name("away"))
+    link.unlink()
+    renewed = asyncio.run(renew())
+
+    assert renewed.failed == []
+    assert mail_in(work_tree) == 1
+    assert room.verify().findings == ()
+
+
+def test_a_move_that_was_cut_off_is_finished_or_begun_again(room: ArchiveRoom, work_tree: Path) -> None:
+    project = fill(room, work_tree)
+    link = make_former(room, project, work_tree)
+    half = room.root / MOVING_FOLDER / f"{project.slug}.half"
+    (half / ".git").mkdir(parents=True)
+    room.archive()
+    moving = room.root / MOVING_FOLDER / project.slug
+    link.rename(moving)
+    write(room, project)
+
+    assert room.archive() == 0
+
+    assert not half.exists()
+    assert not moving.exists()
+    assert mail_in(work_tree) == 2
+    assert room.verify().findings == ()
+
+
+def test_a_link_that_leads_anywhere_else_is_refused(room: ArchiveRoom, work_tree: Path, tmp_path: Path) -> None:
+    project = fill(room, work_tree)
+    link = make_former(room, project, work_tree)
+    work_tree.rename(tmp_path / "anywhere")
+    link.unlink()
+    link.symlink_to(tmp_path / "anywhere")
+    write(room, project)
+
+    assert room.archive() == 1
+
+    assert f"{link} is a link to {tmp_path / 'anywhere'}" in room.failures[0].message
+
+
+def test_readers_run_no_git_there_before_it_is_moved(room: ArchiveRoom, work_tree: Path) -> None:
+    project = fill(room, work_tree)
+    make_former(room, project, work_tree)
+    shutil.rmtree(work_tree / ".git/objects")
+
+    findings = room.verify().findings
+
+    assert [(finding.check, finding.problem) for finding in findings] == [("archive", "missing")]
