@@ -70,7 +70,6 @@ def log(
     """
     around = look_around()
     path = _archive_path(around, project_key(project, around))
-    # GitPython: 0.1 s, for this command alone.
     from mcp_agent_mail.archive.history import read_history
 
     entries = read_history(path, agent=agent, limit=max(1, min(limit, MAX_COMMITS)))
