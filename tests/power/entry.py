@@ -122,7 +122,7 @@ def without_sync_of_the_files_people_read() -> None:
 
 def without_a_configuration_of_our_own() -> None:
     """Git itself then writes that the archive is thinned, and never syncs it."""
-    replace("archive.months", "_switch_on", nothing)
+    replace("archive.months", "switch_on", nothing)
 
 
 GUARDS: dict[str, Callable[[], None]] = {
