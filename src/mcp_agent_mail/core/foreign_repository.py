@@ -10,7 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.git_config import Entry, UnfitConfig, is_true, parse_config
@@ -114,9 +114,16 @@ def repository_of(git_dir: str, work_tree: str | None, cwd: str) -> ForeignRepos
     except (UnfitFile, UnfitConfig) as unfit:
         raise UnfitRepository(unfit.message) from unfit
     top = found.top if work_tree is None else os.path.realpath(os.path.join(cwd, work_tree))
-    return ForeignRepository(
-        top=top, git_dir=place, common_dir=found.common_dir, own=found.own, of_work_tree=found.of_work_tree
-    )
+    return replace(found, top=top)
+
+
+def read_again(known: ForeignRepository) -> ForeignRepository:
+    """Its settings as they stand now. Raises UnfitRepository."""
+    try:
+        found = _opened(known.git_dir, known.top)
+    except (UnfitFile, UnfitConfig) as unfit:
+        raise UnfitRepository(unfit.message) from unfit
+    return replace(found, top=known.top)
 
 
 def _at(folder: str) -> ForeignRepository | None:
@@ -157,11 +164,8 @@ def _opened(git_dir: str, top: str | None) -> ForeignRepository:
     found = ForeignRepository(top=top, git_dir=git_dir, common_dir=common_dir, own=own)
     _require_known_format(found)
     if found.is_set("extensions.worktreeconfig"):
-        of_work_tree = _named_settings(f"{git_dir}/config.worktree")
-        found = ForeignRepository(top=top, git_dir=git_dir, common_dir=common_dir, own=own, of_work_tree=of_work_tree)
-    return ForeignRepository(
-        top=_top(found), git_dir=git_dir, common_dir=common_dir, own=own, of_work_tree=found.of_work_tree
-    )
+        found = replace(found, of_work_tree=_named_settings(f"{git_dir}/config.worktree"))
+    return replace(found, top=_top(found))
 
 
 def _top(found: ForeignRepository) -> str | None:
