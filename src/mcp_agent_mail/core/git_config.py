@@ -37,8 +37,8 @@ def _entries(text: str) -> Iterator[Entry]:
             sub = found["sub"]
             section = found["name"].lower() + ("" if sub is None else "." + _SUB_ESCAPED.sub(r"\1", sub))
             at = found.end()
-        elif section is not None and (found := _KEY.match(text, at)):
-            name = f"{section}.{found['name'].lower()}"
+        elif found := _KEY.match(text, at):
+            name = ("" if section is None else f"{section}.") + found["name"].lower()
             at = found.end()
             value: str | None = None
             if found["has_value"] == "=":
