@@ -291,6 +291,8 @@ def test_a_git_directory_that_is_anothers_is_not_written_into(
     before = _inventory(other.top)
 
     refused = [drive(way, tmp_path, hostile.top)["hostile"] for way in CHANGES]
+    marked = am("projects", "mark-identity", "--private", home=tmp_path, cwd=hostile.top)
 
     assert all(refused), refused
+    assert marked.returncode != 0
     assert _inventory(other.top) == before
