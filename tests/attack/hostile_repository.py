@@ -128,10 +128,10 @@ def plain_repository(folder: Path) -> Hostile:
     return found
 
 
-def hostile_repository(folder: Path) -> Hostile:
-    """All of it at once."""
+def hostile_repository(folder: Path, *, missing: str = "HEAD~1:src") -> Hostile:
+    """All of it at once; `missing` is a tree that is to be fetched from a promisor."""
     found = plain_repository(folder)
-    parent_tree = found.git("rev-parse", "HEAD~1:src")
+    tree = found.git("rev-parse", missing)
     (found.top / ".gitattributes").write_text(ATTRIBUTES)
     (found.git_dir / "info").mkdir(exist_ok=True)
     (found.git_dir / "info" / "attributes").write_text(ATTRIBUTES)
@@ -140,8 +140,11 @@ def hostile_repository(folder: Path) -> Hostile:
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"#!/bin/sh\n: >> '{found.marks}/hook.{hook}'\n")
         path.chmod(0o755)
+    if missing.startswith("HEAD:"):
+        # The index keeps the ids of trees: without it the missing one has to be read.
+        (found.git_dir / "index").unlink()
     # A promisor that is asked for what is missing, twice over: by a program of its own, and over ssh.
-    (found.git_dir / "objects" / parent_tree[:2] / parent_tree[2:]).unlink()
+    (found.git_dir / "objects" / tree[:2] / tree[2:]).unlink()
     with (found.git_dir / "config").open("a") as config:
         config.write(_config(found))
     included = found.top / "included.config"

@@ -62,9 +62,10 @@ def test_the_harness_is_armed(tmp_path: Path) -> None:
     assert any(name.startswith(("remote.", "config.worktree.ssh", "core.ssh")) for name in ran)
 
 
+@pytest.mark.parametrize("missing", ["HEAD~1:src", "HEAD:src"])
 @pytest.mark.parametrize("way", WAYS)
-def test_nothing_runs_that_a_repository_names(way: str, tmp_path: Path) -> None:
-    hostile = hostile_repository(tmp_path)
+def test_nothing_runs_that_a_repository_names(way: str, missing: str, tmp_path: Path) -> None:
+    hostile = hostile_repository(tmp_path, missing=missing)
 
     drive(way, hostile.home, hostile.top)
 
