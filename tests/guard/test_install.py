@@ -307,11 +307,7 @@ def test_what_is_no_work_tree_is_refused_with_the_reason(code: Code, tmp_path: P
 
 
 def test_a_repository_of_another_user_is_refused(code: Code, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Git's own switch for its tests; the environment that we give to Git is scrubbed of it otherwise.
-    monkeypatch.setattr(
-        "mcp_agent_mail.core.git.scrubbed_environment",
-        lambda source, **_: {**source, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"},
-    )
+    monkeypatch.setattr("os.geteuid", lambda: code.top.stat().st_uid + 1)
 
     with pytest.raises(NoCodeRepository, match="belongs to another user"):
         find_code_repository(code.top)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from typing import Any
 
@@ -13,7 +12,7 @@ from mcp_agent_mail.cli.surroundings import Surroundings, look_around
 from mcp_agent_mail.cli.where import project_key
 from mcp_agent_mail.core.clock import iso, system_clock
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.domain.guard_events import NewGuardEvent, read_guard_event
+from mcp_agent_mail.domain.guard_events import NewGuardEvent, read_detail, read_guard_event
 from mcp_agent_mail.guard.spool import read_spooled
 
 
@@ -58,6 +57,7 @@ def _spooled(around: Surroundings, key: str | None) -> list[dict[str, Any]]:
 # As above.
 def _show(event: NewGuardEvent) -> dict[str, Any]:
     return {
+        **read_detail(event.detail),
         "id": None,
         "ts": iso(event.ts),
         "action": event.action.value,
@@ -65,7 +65,6 @@ def _show(event: NewGuardEvent) -> dict[str, Any]:
         "agent": event.agent,
         "project": event.project,
         "repository": event.repository,
-        **json.loads(event.detail),
         "is_spooled": True,
     }
 

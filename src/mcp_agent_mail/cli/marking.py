@@ -20,6 +20,7 @@ from mcp_agent_mail.domain.project_identity import (
     write_discovery,
     write_marker,
 )
+from mcp_agent_mail.guard.hook_place import find_code_repository
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
 from mcp_agent_mail.workspace.marks import read_marks
 
@@ -78,6 +79,9 @@ def _mark(around: Surroundings, directory: str | None, kind: _Kind) -> dict[str,
         raise NoRepository(
             f"{folder} is in no Git work tree.", hint="Name a directory of a repository, or run `git init` there first."
         )
+    if kind.is_private:
+        # Nothing is written into a Git directory that is not this work tree's own. Raises NoCodeRepository.
+        find_code_repository(folder)
     with open_gateway(around) as gateway:
         key = _key(gateway, folder)
         is_own = key == str(folder)

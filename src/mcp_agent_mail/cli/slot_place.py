@@ -14,8 +14,9 @@ from mcp_agent_mail.cli.gateway import Gateway
 from mcp_agent_mail.cli.surroundings import Surroundings
 from mcp_agent_mail.cli.where import project_key, resource_uri
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.guard.git import Git, GitRefused
-from mcp_agent_mail.guard.repository import NAME_KEY, PROJECT_KEY, look_at_repository
+from mcp_agent_mail.core.foreign_repository import UnfitRepository
+from mcp_agent_mail.guard.git import GitRefused
+from mcp_agent_mail.guard.repository import NAME_KEY, PROJECT_KEY, find_values
 from mcp_agent_mail.workspace.repository import branch
 
 AgentOption = Annotated[
@@ -63,8 +64,8 @@ def look_at_place(project: str | None, agent: str | None, around: Surroundings) 
 def _git_config() -> dict[str, str]:
     """Empty outside a repository."""
     try:
-        return look_at_repository(Git(os.environ), str(Path.cwd())).config
-    except GitRefused:
+        return find_values(os.environ, str(Path.cwd()))
+    except (GitRefused, UnfitRepository):
         return {}
 
 

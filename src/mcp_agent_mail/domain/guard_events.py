@@ -17,16 +17,22 @@ from mcp_agent_mail.domain.guarding import Action
 HOOKS = ("pre-commit", "pre-push", "check")
 MAX_DETAIL_BYTES = 12_000
 MAX_EVENTS_AT_ONCE = 100
+MAX_PATHS_TOLD = 20
 
 _ACTIONS = tuple(action.value for action in Action if action is not Action.PASSED)
 _KEY = re.compile(r"[0-9a-f]{32}")
 _MAX_NAME = 64
 _MAX_PATH = 4_096
+_MAX_WORDS = 300
+_MAX_NUMBER = 2**53
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewGuardEvent:
-    """`event_key` is the guard's own random name for it, so that a repeat is stored once. `detail` is JSON text."""
+    """`event_key` is the guard's own random name for it, so that a repeat is stored once.
+
+    `detail` is JSON text: `read_detail` reads it, since older ones hold whatever was reported.
+    """
 
     event_key: str
     ts: Micros
@@ -58,8 +64,8 @@ def read_guard_event(value: object, now: Micros) -> NewGuardEvent:
         raise _unfit(f"hook is one of {', '.join(HOOKS)}")
     if action not in _ACTIONS:
         raise _unfit(f"action is one of {', '.join(_ACTIONS)}")
-    detail = json.dumps(value.get("detail"), ensure_ascii=True)
-    if not isinstance(value.get("detail"), Mapping) or len(detail) > MAX_DETAIL_BYTES:
+    detail = value.get("detail")
+    if not isinstance(detail, Mapping) or _size(detail) > MAX_DETAIL_BYTES:
         raise _unfit(f"detail is an object of at most {MAX_DETAIL_BYTES:,} bytes")
     try:
         ts = parse_time(_text(value, "ts", _MAX_NAME))
@@ -74,8 +80,56 @@ def read_guard_event(value: object, now: Micros) -> NewGuardEvent:
         hook=hook,
         agent=_text(value, "agent", _MAX_NAME) if value.get("agent") is not None else None,
         repository=repository,
-        detail=detail,
+        detail=json.dumps(_detail(detail)),
     )
+
+
+def _size(detail: Mapping[str, Any]) -> int:
+    try:
+        return len(json.dumps(detail))
+    except RecursionError:
+        return MAX_DETAIL_BYTES + 1
+
+
+def read_detail(text: str) -> dict[str, Any]:
+    """What stands in a stored event's `detail`, in the one shape that there is, whatever was stored once."""
+    try:
+        stored = json.loads(text)
+    except (ValueError, RecursionError):
+        stored = None
+    return _detail(stored)
+
+
+def _detail(value: object) -> dict[str, Any]:
+    """What an agent's guard reports: nothing of it counts but these fields, of these kinds, so long."""
+    told: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
+    paths = told.get("paths")
+    return {
+        "paths": [_path(path) for path in (paths if isinstance(paths, list) else [])[:MAX_PATHS_TOLD]],
+        "path_count": _number(told.get("path_count")),
+        "source": _words(told.get("source")),
+        "note": _words(told.get("note")),
+    }
+
+
+def _path(value: object) -> dict[str, Any]:
+    told: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
+    return {
+        "path": _words(told.get("path")),
+        "holder": _words(told.get("holder")),
+        "reservation_id": _number(told.get("reservation_id")),
+        "path_pattern": _words(told.get("path_pattern")),
+        "is_own_too": told.get("is_own_too") is True,
+    }
+
+
+def _words(value: object) -> str:
+    # A lone surrogate cannot be stored, nor sent on.
+    return value[:_MAX_WORDS].encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else ""
+
+
+def _number(value: object) -> int:
+    return min(max(value, 0), _MAX_NUMBER) if isinstance(value, int) else 0
 
 
 def _text(value: Mapping[str, Any], name: str, max_length: int) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from mcp_agent_mail.core.plain_files import read_plain
 from mcp_agent_mail.guard.git import Git, GitRefused, line_of, names_of, text_of
 from mcp_agent_mail.guard.repository import Repository
 
@@ -15,6 +17,9 @@ MAX_COMMITS = 2_000
 
 # Renames as a deletion and an addition: both names, and no search for likeness, which takes seconds on large commits.
 _CHANGED = ("--no-renames", "--name-only", "-z", "--ignore-submodules=none", "--no-ext-diff", "--no-relative")
+
+_MAX_COMMITS_BYTES = 64 * 1024
+_ID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
 class Unseen(Exception):
@@ -57,10 +62,11 @@ def _other_sides(repository: Repository) -> Iterator[str]:
 
 
 def _commits_in(file: Path) -> list[str]:
-    try:
-        return file.read_text(encoding="ascii").split()
-    except FileNotFoundError:
-        return []
+    """Raises UnfitFile, and GitRefused for what is no list of commits: a word of it could be an option."""
+    words = text_of(read_plain(str(file), _MAX_COMMITS_BYTES) or b"").split()
+    if not all(_ID.fullmatch(word) for word in words):
+        raise GitRefused(f"{file} holds something that is no commit")
+    return words
 
 
 class Pusher(NamedTuple):
@@ -100,6 +106,8 @@ def read_refs(stdin: bytes) -> list[PushedRef]:
         if len(words) != 4:
             raise GitRefused("pre-push was told something that is no list of refs")
         _, local_id, _, remote_id = words
+        if not (_ID.fullmatch(local_id) and _ID.fullmatch(remote_id)):
+            raise GitRefused("pre-push was told something that is no list of refs")
         refs.append(PushedRef(local_id=local_id, remote_id=remote_id))
     return [ref for ref in refs if not ref.is_deletion]
 
@@ -188,6 +196,6 @@ def _is_own(commit: _Commit, pusher: Pusher, *, is_on_trunk: bool) -> bool:
 
 def author_of(git: Git) -> tuple[str, str] | None:
     """The author of a commit made now; None where Git has no identity to give."""
-    code, said, _ = git.try_("var", "GIT_AUTHOR_IDENT")
+    code, said, _ = git.try_as_committer("var", "GIT_AUTHOR_IDENT")
     name, bracket, rest = line_of(said).partition(" <")
     return (name, rest.partition(">")[0]) if code == 0 and bracket else None

@@ -55,6 +55,8 @@ def _hook(name: str, arguments: Sequence[str]) -> int:
         return Exit.PASS if run_hook(session, arguments, stdin) else Exit.REFUSED
     except Exception as failed:  # noqa: BLE001  # whatever it is: never blocks or passes without a word
         return Exit.PASS if session.fail(_told(failed)) else Exit.REFUSED
+    finally:
+        session.close()
 
 
 def _check(arguments: Sequence[str]) -> int:
@@ -75,6 +77,8 @@ def _check(arguments: Sequence[str]) -> int:
         return Exit.USAGE
     except Exception as failed:  # noqa: BLE001  # as above
         return Exit.PASS if session.fail(_told(failed)) else Exit.UNAVAILABLE
+    finally:
+        session.close()
 
 
 def _settings(deed: str) -> ClientSettings | None:

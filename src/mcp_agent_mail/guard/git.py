@@ -1,24 +1,33 @@
-"""Git, asked inside somebody's commit or push.
+"""Git, asked inside somebody's commit or push, in the one environment of every Git run of ours.
 
-Unlike `core.git` this keeps the caller's `GIT_*`: a hook is given the index of a partial commit and
-the directory of its worktree that way. It also reads their configuration, where the agent's name stands.
+It is asked through a shadow of the repository. What a hook is told in `GIT_*` is taken as data: the index of a
+partial commit, the directory of a linked work tree, where objects are. The committer's own configuration (system,
+user, `git -c`) is read for one question: who commits. It is theirs, and not the repository's.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 
-from mcp_agent_mail.core.setting_names import SECRETS
+from mcp_agent_mail.core.foreign_repository import ForeignRepository
+from mcp_agent_mail.core.git_environment import GitPlace, command_line, scrubbed_environment
+from mcp_agent_mail.core.shadow_repository import shadow_of
 
 TIMEOUT_S = 10.0
 """For one answer. A repository that takes longer is a failure of the guard, which is said, never silent."""
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
-_CONFIG = ("core.quotePath=false", "core.fsmonitor=false", "log.showSignature=false")
 _STDERR_SHOWN = 300
+
+_OBJECTS = ("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
+_OF_COMMITTER = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+COMMAND_LINE_SETTINGS = ("GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT")
+_NUMBERED_SETTINGS = ("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
 
 
 class GitRefused(Exception):
@@ -26,11 +35,13 @@ class GitRefused(Exception):
 
 
 class Git:
-    """`environ` is the hook's own environment, secrets left out."""
+    """`environ` is the hook's own environment; of its `GIT_*` only where objects are gets through."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        kept = {name: value for name, value in environ.items() if name not in SECRETS}
-        self._environ = {**kept, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    def __init__(self, environ: Mapping[str, str], place: GitPlace) -> None:
+        self._place = place
+        given = {name: environ[name] for name in _OBJECTS if name in environ}
+        self._environ = {**scrubbed_environment(environ), "GIT_OPTIONAL_LOCKS": "0", **given}
+        self._of_committer = {**scrubbed_environment(environ, user_config=True), **_settings_of_committer(environ)}
 
     def ask(self, *arguments: str) -> bytes:
         """What Git prints. Raises GitRefused."""
@@ -42,14 +53,20 @@ class Git:
 
     def try_(self, *arguments: str) -> tuple[int, bytes, bytes]:
         """Exit code, output and complaint, where an error is an answer too."""
-        settings = [part for entry in _CONFIG for part in ("-c", entry)]
+        return self._run(arguments, self._environ)
+
+    def try_as_committer(self, *arguments: str) -> tuple[int, bytes, bytes]:
+        """Likewise, with the committer's own configuration: for what it says, never for work on the repository."""
+        return self._run(arguments, self._of_committer)
+
+    def _run(self, arguments: tuple[str, ...], environ: Mapping[str, str]) -> tuple[int, bytes, bytes]:
         try:
             done = subprocess.run(
-                ["git", *settings, *arguments],
+                command_line((*self._place.arguments(), *arguments)),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 check=False,
-                env=self._environ,
+                env=environ,
                 timeout=TIMEOUT_S,
             )
         except subprocess.TimeoutExpired:
@@ -59,6 +76,23 @@ class Git:
         if len(done.stdout) > MAX_ANSWER_BYTES:
             raise GitRefused(f"git {arguments[0]} printed more than {MAX_ANSWER_BYTES >> 20} MiB")
         return done.returncode, done.stdout, done.stderr
+
+
+@contextmanager
+def open_git(environ: Mapping[str, str], repository: ForeignRepository, cwd: str) -> Iterator[Git]:
+    """Git over a shadow of `repository` that is gone afterwards. Raises GitRefused and UnfitRepository."""
+    index = environ.get("GIT_INDEX_FILE")
+    try:
+        with shadow_of(repository, index=index and os.path.join(cwd, index)) as shadow:  # noqa: PTH118  # starts faster
+            top = None if repository.top is None else Path(repository.top)
+            yield Git(environ, GitPlace(git_dir=Path(shadow), work_tree=top))
+    except OSError as failed:
+        raise GitRefused(f"{failed.filename or 'a temporary folder'}: {failed.strerror}") from failed
+
+
+def _settings_of_committer(environ: Mapping[str, str]) -> dict[str, str]:
+    named = (*_OF_COMMITTER, *COMMAND_LINE_SETTINGS)
+    return {name: value for name, value in environ.items() if name in named or name.startswith(_NUMBERED_SETTINGS)}
 
 
 def names_of(listing: bytes) -> list[str]:

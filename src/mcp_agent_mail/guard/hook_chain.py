@@ -6,12 +6,11 @@ Nothing here overwrites a file that is not ours, unless the same tool has writte
 
 from __future__ import annotations
 
-import os
 from enum import StrEnum
-from pathlib import Path
 
 from mcp_agent_mail.core.errors import Conflict
-from mcp_agent_mail.guard.hook_shim import Kind, kind_of, lies_at, supersedes, write_shim
+from mcp_agent_mail.guard.hook_folder import HookFile, not_plain
+from mcp_agent_mail.guard.hook_shim import Kind, kind_of, supersedes, write_shim
 
 FORMER_SUFFIX = ".before-agent-mail"
 MOVED_SUFFIXES = (".legacy", ".old")
@@ -30,91 +29,99 @@ class Change(StrEnum):
     UNCHANGED = "unchanged"
 
 
-def former_of(path: Path) -> Path:
-    """Where the hook lies that was at `path` before ours."""
-    return path.with_name(path.name + FORMER_SUFFIX)
+def former_of(hook: HookFile) -> HookFile:
+    """Where the hook lies that was there before ours."""
+    return hook.beside(FORMER_SUFFIX)
 
 
-def require_room(path: Path) -> None:
+def require_ordinary(hook: HookFile) -> None:
+    """Raises NothingPlainThere for a FIFO, a device or a folder where a hook or its former one belongs."""
+    for each in (hook, former_of(hook), *_slots(hook)):
+        if each.lies_here() and not each.is_link() and not each.is_ordinary():
+            raise not_plain(each.path, "file")
+
+
+def require_room(hook: HookFile) -> None:
     """Raises HookInTheWay where `chain` could not go on without harm; changes nothing."""
-    kind, former = kind_of(path), former_of(path)
+    kind, former = kind_of(hook), former_of(hook)
     if kind is Kind.CHANGED:
         raise HookInTheWay(
-            f"{path} was written by `am guard install` and changed by somebody since.",
-            hint=f"Move {path} away, then install again; what was added to it can stand in a hook of its own.",
-            data={"path": str(path)},
+            f"{hook.path} was written by `am guard install` and changed by somebody since.",
+            hint=f"Move {hook.path} away, then install again; what was added to it can stand in a hook of its own.",
+            data={"path": str(hook.path)},
         )
-    is_moved = any(kind_of(slot) is Kind.OURS for slot in _slots(path))
-    if kind is Kind.FOREIGN and lies_at(former) and not is_moved and not supersedes(path, former):
+    is_moved = any(kind_of(slot) is Kind.OURS for slot in _slots(hook))
+    if kind is Kind.FOREIGN and former.lies_here() and not is_moved and not supersedes(hook, former):
         raise HookInTheWay(
-            f"Somebody has put another hook at {path} since the guard was installed, and the hook from before "
+            f"Somebody has put another hook at {hook.path} since the guard was installed, and the hook from before "
             f"the guard is still kept as {former.name}.",
-            hint=f"Keep the one that you want: remove {former}, or move it to {path}. Then install again.",
-            data={"path": str(path), "former": str(former)},
+            hint=f"Keep the one that you want: remove {former.path}, or move it to {hook.path}. Then install again.",
+            data={"path": str(hook.path), "former": str(former.path)},
         )
 
 
-def chain(path: Path, shim: bytes) -> Change:
-    """Put `shim` at `path`, in front of the hook that is there. Safe to repeat. Raises HookInTheWay."""
-    require_room(path)
-    _set_right(path)
-    if kind_of(path) is Kind.FOREIGN:
-        _put_aside(path)
-    if not write_shim(path, shim):
+def chain(hook: HookFile, shim: bytes) -> Change:
+    """Put `shim` there, in front of the hook that is there. Safe to repeat. Raises HookInTheWay."""
+    require_room(hook)
+    _set_right(hook)
+    if kind_of(hook) is Kind.FOREIGN:
+        _put_aside(hook)
+    if not write_shim(hook, shim):
         return Change.UNCHANGED
-    return Change.CHAINED if lies_at(former_of(path)) else Change.INSTALLED
+    return Change.CHAINED if former_of(hook).lies_here() else Change.INSTALLED
 
 
-def unchain(path: Path) -> tuple[bool, str | None]:
+def unchain(hook: HookFile) -> tuple[bool, str | None]:
     """Take ours away and put back what was there: whether anything was, and what had to be left, and why."""
-    had_moved = _set_right(path)
-    former = former_of(path)
-    kind = kind_of(path)
+    had_moved = _set_right(hook)
+    former = former_of(hook)
+    kind = kind_of(hook)
     if kind in (Kind.OURS, Kind.NOTHING):
-        if lies_at(former):
-            former.replace(path)
+        if former.lies_here():
+            former.move_to(hook)
             return True, None
-        path.unlink(missing_ok=True)
+        hook.unlink()
         return kind is Kind.OURS or had_moved, None
     if kind is Kind.CHANGED:
-        left = f"{path} was changed after `am guard install` wrote it, and is left alone"
-        return had_moved, left + (f"; the hook from before is {former}" if lies_at(former) else "")
-    if not lies_at(former):
+        left = f"{hook.path} was changed after `am guard install` wrote it, and is left alone"
+        return had_moved, left + (f"; the hook from before is {former.path}" if former.lies_here() else "")
+    if not former.lies_here():
         return had_moved, None
-    if supersedes(path, former):
+    if supersedes(hook, former):
         former.unlink()
         return True, None
-    return had_moved, f"{path} was put there by somebody after us, and is left alone; the hook from before is {former}"
+    left = f"{hook.path} was put there by somebody after us, and is left alone"
+    return had_moved, f"{left}; the hook from before is {former.path}"
 
 
-def _set_right(path: Path) -> bool:
+def _set_right(hook: HookFile) -> bool:
     """If a tool moved our hook aside, let it have moved the one from before us: as if the tool had come first."""
-    former = former_of(path)
+    former = former_of(hook)
     found = False
-    for slot in _slots(path):
+    for slot in _slots(hook):
         if kind_of(slot) is not Kind.OURS:
             continue
         found = True
-        if lies_at(former) and kind_of(path) is Kind.FOREIGN and not supersedes(path, former):
-            former.replace(slot)
+        if former.lies_here() and kind_of(hook) is Kind.FOREIGN and not supersedes(hook, former):
+            former.move_to(slot)
             continue
         slot.unlink()
-        if lies_at(former) and kind_of(path) is Kind.FOREIGN:
+        if former.lies_here() and kind_of(hook) is Kind.FOREIGN:
             former.unlink()
     return found
 
 
-def _slots(path: Path) -> list[Path]:
-    return [path.with_name(path.name + suffix) for suffix in MOVED_SUFFIXES]
+def _slots(hook: HookFile) -> list[HookFile]:
+    return [hook.beside(suffix) for suffix in MOVED_SUFFIXES]
 
 
-def _put_aside(path: Path) -> None:
-    """`path` gets a second name, so that there is no moment without a hook. Never over another former hook."""
-    former = former_of(path)
+def _put_aside(hook: HookFile) -> None:
+    """The hook gets a second name, so that there is no moment without a hook. Never over another former hook."""
+    former = former_of(hook)
     # An older hook of the same tool, by `require_room`.
-    former.unlink(missing_ok=True)
+    former.unlink()
     try:
-        os.link(path, former, follow_symlinks=False)
+        hook.name_too(former)
     except (NotImplementedError, PermissionError):
         # No second names for this file here: a moment without a hook it is.
-        path.rename(former)
+        hook.move_to(former)

@@ -9,16 +9,18 @@ the include, and is followed. When the repository is moved the include no longer
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
+from mcp_agent_mail.core.git_config import quoted
 from mcp_agent_mail.guard.hook_chain import Change, HookInTheWay, former_of
-from mcp_agent_mail.guard.hook_place import GUARDED, OUR_FOLDER, CodeRepository
-from mcp_agent_mail.guard.hook_shim import Kind, Program, forwarder, guard_shim, is_runnable, kind_of, write_shim
+from mcp_agent_mail.guard.hook_folder import GitDirectory, HookFile, HookFolder, open_folder_of_others
+from mcp_agent_mail.guard.hook_place import GUARDED, INCLUDED, OUR_CONFIG, OUR_FOLDER, CodeRepository
+from mcp_agent_mail.guard.hook_shim import Kind, Program, forwarder, guard_shim, kind_of, write_shim
+from mcp_agent_mail.guard.repository_config import Edit, edit_config
 
-_CONFIG = "hooks.config"
-_INCLUDED = f"{OUR_FOLDER}/{_CONFIG}"
-_INCLUDES = r"^includeif\.gitdir:.*\.path$"
+_READABLE = 0o644
 
 _FORWARDED = (
     *("pre-commit", "pre-merge-commit", "prepare-commit-msg", "commit-msg", "post-commit", "applypatch-msg"),
@@ -46,67 +48,68 @@ def is_in_front(repository: CodeRepository) -> bool:
     return bool(paths) and paths[-1][1] == str(repository.front_hooks)
 
 
-def place_in_front(repository: CodeRepository, program: Program) -> Change:
+def place_in_front(repository: CodeRepository, git_dir: GitDirectory, program: Program) -> Change:
     """Safe to repeat. Raises HookInTheWay."""
-    folder = repository.front_hooks
-    wanted = _files(repository, program)
-    for path in wanted:
-        if kind_of(path) not in (Kind.NOTHING, Kind.OURS):
+    wanted = _files(repository, git_dir.folder(OUR_FOLDER, "hooks"), program)
+    for hook in wanted:
+        if kind_of(hook) not in (Kind.NOTHING, Kind.OURS):
             raise HookInTheWay(
-                f"Somebody has put a hook of their own at {path}, into the guard's folder, or changed ours there.",
-                hint=f"Move {path} to where your other hooks are, then install again.",
-                data={"path": str(path)},
+                f"Somebody has put a hook of their own at {hook.path}, into the guard's folder, or changed ours there.",
+                hint=f"Move {hook.path} to where your other hooks are, then install again.",
+                data={"path": str(hook.path)},
             )
-    folder.mkdir(parents=True, exist_ok=True)
-    changed = [path for path, content in wanted.items() if write_shim(path, content)]
+    folder = git_dir.folder(OUR_FOLDER, "hooks", make=True)
+    changed = [hook for hook, content in wanted.items() if write_shim(folder.file(hook.name), content)]
     if is_in_front(repository):
         return Change.CHAINED if changed else Change.UNCHANGED
-    _point_git_here(repository)
+    _point_git_here(repository, git_dir)
     return Change.CHAINED
 
 
-def leave_front(repository: CodeRepository) -> tuple[bool, list[str]]:
+def leave_front(repository: CodeRepository, git_dir: GitDirectory) -> tuple[bool, list[str]]:
     """Git looks where it looked before: whether anything was taken away, and what had to be left."""
-    was_there = _forget_includes(repository)
-    folder = repository.front_hooks
-    (folder.parent / _CONFIG).unlink(missing_ok=True)
+    includes = repository.includes_of_ours()
+    edit_config(git_dir.root, _without(includes))
+    was_there = bool(includes)
+    git_dir.folder(OUR_FOLDER).file(OUR_CONFIG).unlink()
+    folder = git_dir.folder(OUR_FOLDER, "hooks")
     left = []
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if kind_of(path) is Kind.OURS:
-            path.unlink()
+    for hook in map(folder.file, folder.names()):
+        if kind_of(hook) is Kind.OURS:
+            hook.unlink()
             was_there = True
         else:
-            left.append(f"{path} is not as `am guard install` wrote it, and is left; Git no longer looks there")
-    for empty in (folder, folder.parent):
-        if empty.is_dir() and not any(empty.iterdir()):
-            empty.rmdir()
+            left.append(f"{hook.path} is not as `am guard install` wrote it, and is left; Git no longer looks there")
+    if folder.descriptor is not None:
+        git_dir.remove_if_empty(OUR_FOLDER, "hooks")
+    git_dir.remove_if_empty(OUR_FOLDER)
     return was_there, left
 
 
-def _files(repository: CodeRepository, program: Program) -> dict[Path, bytes]:
+def _files(repository: CodeRepository, folder: HookFolder, program: Program) -> dict[HookFile, bytes]:
     """Every file of our folder. The guard's former hooks are forwarders, so its files are the same everywhere."""
-    folder = repository.front_hooks
-    others = Path(repository.top, hooks_path_of_others(repository) or repository.plain_hooks)
-    there = [name for name in _FORWARDED_IF_THERE if is_runnable(others / name)]
-    forward = forwarder(folder)
-    files = {folder / name: forward for name in (*_FORWARDED, *there)}
+    with open_folder_of_others(
+        Path(repository.top, hooks_path_of_others(repository) or repository.plain_hooks)
+    ) as others:
+        there = [name for name in _FORWARDED_IF_THERE if others.file(name).is_runnable()]
+    forward = forwarder(folder.path)
+    files = {folder.file(name): forward for name in (*_FORWARDED, *there)}
     for hook in GUARDED:
-        files[former_of(folder / hook)] = forward
-        files[folder / hook] = guard_shim(hook, program)
+        files[former_of(folder.file(hook))] = forward
+        files[folder.file(hook)] = guard_shim(hook, program)
     return files
 
 
-def _point_git_here(repository: CodeRepository) -> None:
-    _forget_includes(repository)
-    config = repository.front_hooks.parent / _CONFIG
-    repository.set_config("core.hooksPath", str(repository.front_hooks), file=config)
+def _point_git_here(repository: CodeRepository, git_dir: GitDirectory) -> None:
+    text = f"[core]\n\thooksPath = {quoted(str(repository.front_hooks))}\n"
+    git_dir.folder(OUR_FOLDER).file(OUR_CONFIG).write(os.fsencode(text), mode=_READABLE)
     # The pattern is Git's own kind: what is special in it must be told apart. Linked work trees lie below.
     place = re.sub(r"([*?\[\]\\])", r"\\\1", str(repository.common_dir))
-    for pattern in (place, f"{place}/"):
-        repository.set_config(f"includeIf.gitdir:{pattern}.path", _INCLUDED)
+    here: list[Edit] = [(f"includeIf.gitdir:{pattern}.path", INCLUDED) for pattern in (place, f"{place}/")]
+    edit_config(git_dir.root, [*_without(repository.includes_of_ours()), *here])
     if not is_in_front(repository):
         scope, path = repository.hooks_paths()[-1] if repository.hooks_paths() else ("local", "")
-        leave_front(repository)
+        leave_front(repository, git_dir)
         raise HookInTheWay(
             f"core.hooksPath is {path} by the {scope} configuration, which nothing of the repository can come before.",
             hint="Set it for the repository (git config --local core.hooksPath ...) and unset it there.",
@@ -114,9 +117,5 @@ def _point_git_here(repository: CodeRepository) -> None:
         )
 
 
-def _forget_includes(repository: CodeRepository) -> bool:
-    """Also of places where the repository was before it was moved."""
-    ours = [name for name, value in repository.config_like(_INCLUDES) if value == _INCLUDED]
-    for name in ours:
-        repository.unset_config(name)
-    return bool(ours)
+def _without(includes: list[str]) -> list[Edit]:
+    return [("--unset-all", name) for name in dict.fromkeys(includes)]

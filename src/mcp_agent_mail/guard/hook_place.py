@@ -1,25 +1,38 @@
 """A code repository as the guard's installation sees it: where Git looks for its hooks, and what is recorded in it.
 
-The repository is somebody else's: only `rev-parse` and `config` are run in it, which run nothing that it configures.
+The repository is somebody else's: it is read as data and no Git is run in it. The user's own configuration is Git's
+to read, outside of it.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import InvalidInput, Unavailable
+from mcp_agent_mail.core.foreign_repository import ForeignRepository, UnfitRepository, find_repository, read_again
 from mcp_agent_mail.core.git import GitFailed, run_users_git
+from mcp_agent_mail.core.git_config import UnfitConfig, parse_config
+from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
+from mcp_agent_mail.guard.hook_folder import GitDirectory, open_git_directory
+from mcp_agent_mail.guard.repository_config import NO_REPOSITORY, require_plain_config
 
 GUARDED = ("pre-commit", "pre-push")
 
 PROJECT_KEY = "agent-mail.project"
 OUR_FOLDER = "agent-mail"
+OUR_CONFIG = "hooks.config"
+INCLUDED = f"{OUR_FOLDER}/{OUR_CONFIG}"
+_INCLUDE_HERE = re.compile(r"includeif\.gitdir:(?P<place>(?s:.*))\.path")
+_INCLUDES = ("include.", "includeif.")
+_HOOKS_PATH = "core.hookspath"
+_MAX_OUR_CONFIG_BYTES = 16 * 1024
 _GIT_TIMEOUT_S = 10.0
 _LOCK_TIMEOUT_S = 5.0
 _LOOK_EVERY_S = 0.05
@@ -37,6 +50,7 @@ class CodeRepository:
 
     top: Path
     common_dir: Path
+    found: ForeignRepository
 
     @property
     def plain_hooks(self) -> Path:
@@ -48,48 +62,65 @@ class CodeRepository:
         """The folder of our own, for repositories whose hooks folder is not ours to write into."""
         return self.common_dir / OUR_FOLDER / "hooks"
 
+    def now(self) -> ForeignRepository:
+        """As its settings stand now."""
+        return read_again(self.found)
+
     def hooks_paths(self) -> list[tuple[str, str]]:
-        """Every value of core.hooksPath with its scope, the one that counts last."""
-        answer = self._ask("config", "--null", "--show-scope", "--type=path", "--get-all", "core.hooksPath")
-        words = answer.split("\0")
-        pairs = zip(words[0::2], words[1::2], strict=False)
-        # "command" is what we say ourselves.
-        return [(scope, path) for scope, path in pairs if scope != "command"]
+        """Every value of core.hooksPath with its scope, the one that counts last. Of includes only ours is followed."""
+        now = self.now()
+        paths = _hooks_paths_of_user()
+        for name, value in now.own:
+            if name == _HOOKS_PATH and value:
+                paths.append(("local", os.path.expanduser(value)))  # noqa: PTH111  # of `~` alone, as Git does
+            elif value == INCLUDED and self._is_here(name):
+                paths += [("local", path) for path in self._included()]
+        return paths + [("worktree", value) for name, value in now.of_work_tree if name == _HOOKS_PATH and value]
+
+    def includes_of_others(self) -> list[str]:
+        """What else could set core.hooksPath, and is not followed."""
+        return [name for name, value in self.now().settings if name.startswith(_INCLUDES) and value != INCLUDED]
+
+    def includes_of_ours(self) -> list[str]:
+        """Also of places where the repository was before it was moved."""
+        return [name for name, value in self.now().own if name.startswith(_INCLUDES) and value == INCLUDED]
+
+    def _is_here(self, name: str) -> bool:
+        found = _INCLUDE_HERE.fullmatch(name)
+        place = re.sub(r"\\(.)", r"\1", found["place"]) if found else ""
+        return place.removesuffix("/") == str(self.common_dir)
+
+    def _included(self) -> list[str]:
+        try:
+            content = read_plain(str(self.common_dir / INCLUDED), _MAX_OUR_CONFIG_BYTES, follow=False) or b""
+            return [value for name, value in parse_config(os.fsdecode(content)) if name == _HOOKS_PATH and value]
+        except (UnfitFile, UnfitConfig):
+            return []
 
     def config(self, name: str) -> str | None:
         """A value that the repository itself, not its user, has set."""
-        found = self._ask("config", "--local", "--null", "--get", name)
-        return found.removesuffix("\0") if found else None
+        values = [value for key, value in self.now().own if key == name.lower()]
+        return values[-1] if values else None
 
     def user_config(self, name: str) -> str | None:
         """A value of the repository, the user or the system."""
-        found = self._ask("config", "--null", "--get", name)
-        return found.removesuffix("\0") if found else None
+        return self.now().value(name) or _of_user("config", "--null", "--get", name).removesuffix("\0") or None
 
-    def config_like(self, pattern: str) -> list[tuple[str, str]]:
-        """Names, which match the expression, and values that the repository itself has set."""
-        found = self._ask("config", "--local", "--null", "--get-regexp", pattern)
-        return [(name, value) for name, _, value in (entry.partition("\n") for entry in found.split("\0")[:-1])]
 
-    def set_config(self, name: str, value: str, *, file: Path | None = None) -> None:
-        where = ["--local"] if file is None else ["--file", str(file)]
-        self._git("config", *where, name, value)
+def _hooks_paths_of_user() -> list[tuple[str, str]]:
+    words = _of_user("config", "--null", "--show-scope", "--type=path", "--get-all", "core.hooksPath").split("\0")
+    # "command" is what we say ourselves.
+    return [(scope, path) for scope, path in zip(words[0::2], words[1::2], strict=False) if scope != "command"]
 
-    def unset_config(self, name: str) -> None:
-        """Whether or not it is set."""
-        self._ask("config", "--local", "--unset-all", name)
 
-    def _ask(self, *arguments: str) -> str:
-        try:
-            return self._git(*arguments)
-        except GitFailed as failed:
-            # 5: nothing to unset.
-            if failed.data["code"] in (_NOTHING_FOUND, 5):
-                return ""
-            raise
-
-    def _git(self, *arguments: str) -> str:
-        return _git(self.top, *arguments)
+def _of_user(*arguments: str) -> str:
+    """What Git reads of system and user, outside of any repository; empty for nothing."""
+    try:
+        return os.fsdecode(run_users_git(*NO_REPOSITORY.arguments(), *arguments, timeout_s=_GIT_TIMEOUT_S))
+    except GitFailed as failed:
+        if failed.data["code"] == _NOTHING_FOUND:
+            return ""
+        raise
 
 
 class HooksNotWritable(InvalidInput):
@@ -101,20 +132,23 @@ class InstallationRunning(Unavailable):
 
 
 @contextmanager
-def only_one(repository: CodeRepository) -> Iterator[None]:
-    """One installation at a time in a repository: the kernel releases the lock with its holder."""
-    holder = os.open(repository.common_dir, os.O_RDONLY)
+def only_one(repository: CodeRepository) -> Iterator[GitDirectory]:
+    """One installation at a time in a repository: the kernel releases the lock with its holder.
+
+    What is given stays the same directory. Raises NothingPlainThere where its configuration or our folder is none.
+    """
     try:
-        _lock(holder, repository)
-        yield
+        with open_git_directory(repository.common_dir) as git_dir:
+            _lock(git_dir.root.opened, repository)
+            require_plain_config(git_dir.root)
+            git_dir.folder(OUR_FOLDER, "hooks")
+            yield git_dir
     except PermissionError as refused:
         raise HooksNotWritable(
             f"{refused.filename or repository.common_dir} cannot be written by this process.",
             hint="Run `am guard install` there as the user who owns the repository.",
             data={"parameter": "code_repo_path", "path": str(repository.top)},
         ) from refused
-    finally:
-        os.close(holder)
 
 
 def _lock(holder: int, repository: CodeRepository) -> None:
@@ -143,30 +177,59 @@ def find_code_repository(path: Path) -> CodeRepository:
     if not path.is_dir():
         raise _no(path, "is no folder on this machine", "Send the path as it is on the machine of the server.")
     try:
-        kind = _git(path, "rev-parse", "--is-bare-repository", "--is-inside-work-tree").split()
-        if kind != ["false", "true"]:
-            raise _no_work_tree(path, is_bare=kind[0] == "true")
-        top = _git(path, "rev-parse", "--show-toplevel")
-        common_dir = _git(path, "rev-parse", "--path-format=absolute", "--git-common-dir")
-    except GitFailed as failed:
-        raise _why(path, failed) from failed
-    return CodeRepository(top=Path(top.removesuffix("\n")), common_dir=Path(common_dir.removesuffix("\n")))
+        found = find_repository(str(path))
+    except UnfitRepository as unfit:
+        raise _no(
+            path, f"cannot be worked with ({unfit.message})", "Repair the repository, or send another."
+        ) from unfit
+    if found is None:
+        raise _no(path, "is in no Git repository", "Run git init there first, or send another path.")
+    if found.top is None or not Path(os.path.realpath(path)).is_relative_to(found.top):
+        raise _no_work_tree(path, is_bare=found.is_set("core.bare"))
+    top, git_dir = Path(found.top), Path(found.git_dir)
+    _require_to_belong(top, git_dir, Path(found.common_dir), found)
+    _require_owner((top, git_dir), path)
+    return CodeRepository(top=top, common_dir=Path(found.common_dir), found=found)
 
 
-def _git(folder: Path, *arguments: str) -> str:
-    return os.fsdecode(run_users_git("-C", str(folder), *arguments, timeout_s=_GIT_TIMEOUT_S))
+def _require_to_belong(top: Path, git_dir: Path, common_dir: Path, found: ForeignRepository) -> None:
+    """Whatever names a Git directory elsewhere must be named by it: else a planted file leads us into another's."""
+    git = top / ".git"
+    if git.is_symlink():
+        raise _no(git, "is a symbolic link, and nothing is written through one", "Name the repository where it lies.")
+    if found.is_linked and git_dir.parent != common_dir / "worktrees":
+        raise _no(git, f"leads to {common_dir}, which does not hold {git_dir}", "Run git worktree repair there.")
+    names_back = _named_back(git_dir) == str(top) if found.is_linked else found.value("core.worktree") is not None
+    if git_dir == git or names_back:
+        return
+    raise _no(
+        git,
+        f"leads to {git_dir}, which does not name this work tree",
+        f"If it is this one's: git -C {top} config core.worktree {top}",
+    )
 
 
-def _why(path: Path, failed: GitFailed) -> NoCodeRepository | GitFailed:
-    if "not a git repository" in failed.message:
-        return _no(path, "is in no Git repository", "Run git init there first, or send another path.")
-    if "dubious ownership" in failed.message:
-        return _no(
+def _named_back(git_dir: Path) -> str | None:
+    """The work tree that a linked one's Git directory names."""
+    try:
+        content = read_plain(str(git_dir / "gitdir"), _MAX_OUR_CONFIG_BYTES)
+    except UnfitFile:
+        return None
+    return None if content is None else os.path.realpath(git_dir / Path(os.fsdecode(content).rstrip("\n")).parent)
+
+
+def _require_owner(places: Sequence[Path], path: Path) -> None:
+    """As Git itself: what belongs to another user is only worked in where our user has named it."""
+    ours = {os.geteuid(), *([int(os.environ.get("SUDO_UID") or 0)] if os.geteuid() == 0 else [])}
+    if all(place.lstat().st_uid in ours for place in places):
+        return
+    safe = _of_user("config", "--null", "--type=path", "--get-all", "safe.directory").split("\0")
+    if "*" not in safe and str(places[0]) not in safe:
+        raise _no(
             path,
-            "belongs to another user, so Git refuses to work in it",
-            f"As the user who runs this: git config --global --add safe.directory {path}",
+            "belongs to another user, so nothing is written into it",
+            f"As the user who runs this: git config --global --add safe.directory {places[0]}",
         )
-    return failed
 
 
 def _no_work_tree(path: Path, *, is_bare: bool) -> NoCodeRepository:

@@ -9,16 +9,16 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-import stat
 import sys
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from mcp_agent_mail.guard.hook_folder import HookFile
+
 _SEAL = b"# agent-mail "
 _SEALED = re.compile(rb"(?s)(?P<text>.*\n)# agent-mail (?P<digest>[0-9a-f]{64})\n")
 _OURS = re.compile(rb"(?m)^# `?am guard install`? wrote this file")
-_EXECUTABLE = 0o755
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -84,60 +84,46 @@ def _templates() -> Path:
     return packaged if packaged.is_dir() else _PACKAGE.parents[1] / "hooks"
 
 
-def kind_of(path: Path) -> Kind:
-    if not lies_at(path):
+def kind_of(hook: HookFile) -> Kind:
+    if not hook.lies_here():
         return Kind.NOTHING
-    if path.is_symlink() or not path.is_file():
+    content = hook.content(follow=False)
+    if content is None:
         return Kind.FOREIGN
-    content = path.read_bytes()
     sealed = _SEALED.fullmatch(content)
     if sealed is not None and hashlib.sha256(sealed["text"]).hexdigest().encode() == sealed["digest"]:
         return Kind.OURS
     return Kind.CHANGED if _OURS.search(content) else Kind.FOREIGN
 
 
-def lies_at(path: Path) -> bool:
-    """A dangling link lies there too."""
-    return path.is_symlink() or path.exists()
-
-
-def is_runnable(path: Path) -> bool:
-    return path.is_file() and bool(path.stat().st_mode & stat.S_IXUSR)
-
-
-def tool_of(path: Path) -> Tool | None:
+def tool_of(hook: HookFile) -> Tool | None:
     """Which program wrote the hook, if it is one that writes it again."""
-    content = path.read_bytes() if path.is_file() else b""
+    content = hook.content() or b""
     return next((tool for tool, mark in _MARKS.items() if mark in content), None)
 
 
-def supersedes(newer: Path, older: Path) -> bool:
+def supersedes(newer: HookFile, older: HookFile) -> bool:
     """Whether nothing is lost when only `newer` stays: the same tool's hook, or the same hook."""
-    if newer.is_symlink() or older.is_symlink():
-        return newer.is_symlink() and older.is_symlink() and newer.readlink() == older.readlink()
-    tool = tool_of(newer)
-    return (tool is not None and tool is tool_of(older)) or (
-        newer.is_file() and older.is_file() and newer.read_bytes() == older.read_bytes()
-    )
+    if newer.is_link() or older.is_link():
+        return newer.is_link() and older.is_link() and newer.link_target() == older.link_target()
+    tool, content = tool_of(newer), newer.content()
+    return (tool is not None and tool is tool_of(older)) or (content is not None and content == older.content())
 
 
-def asks_its_name(path: Path) -> bool:
+def asks_its_name(hook: HookFile) -> bool:
     """Whether the hook may behave differently under another file name; when in doubt, yes.
 
     Its folder it may ask for: that stays the same.
     """
-    if not path.is_file() or tool_of(path) is not None:
+    if not hook.is_ordinary() or tool_of(hook) is not None:
         return False
-    return _ASKS_NAME.search(_ASKS_FOLDER.sub(b"", path.read_bytes())) is not None
+    content = hook.content()
+    return content is None or _ASKS_NAME.search(_ASKS_FOLDER.sub(b"", content)) is not None
 
 
-def write_shim(path: Path, content: bytes) -> bool:
-    """Put a file of ours at `path` in one step, over what lies there. False when it is there already."""
-    if kind_of(path) is Kind.OURS and is_runnable(path) and path.read_bytes() == content:
+def write_shim(hook: HookFile, content: bytes) -> bool:
+    """Put a file of ours there in one step, over what lies there. False when it is there already."""
+    if kind_of(hook) is Kind.OURS and hook.is_runnable() and hook.content(follow=False) == content:
         return False
-    beside = path.with_name(f"{path.name}.agent-mail-new")
-    beside.unlink(missing_ok=True)
-    beside.write_bytes(content)
-    beside.chmod(_EXECUTABLE)
-    beside.replace(path)
+    hook.write(content)
     return True

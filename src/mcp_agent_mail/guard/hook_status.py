@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from mcp_agent_mail.core.git_environment import scrubbed_environment
 from mcp_agent_mail.guard.hook_chain import former_of
+from mcp_agent_mail.guard.hook_folder import HookFile, HookFolder, open_folder_of_others
 from mcp_agent_mail.guard.hook_front import hooks_path_of_others, is_in_front
 from mcp_agent_mail.guard.hook_place import GUARDED, PROJECT_KEY, CodeRepository, find_code_repository
-from mcp_agent_mail.guard.hook_shim import Kind, Tool, is_runnable, kind_of, lies_at, tool_of
+from mcp_agent_mail.guard.hook_shim import Kind, Program, Tool, kind_of, tool_of
 
-_START_TIMEOUT_S = 10.0
-_TRY = "import sys; sys.path.append(sys.argv[1]); import mcp_agent_mail.__main__"
+_ENTRY = "mcp_agent_mail/__main__.py"
 
 
 class Standing(StrEnum):
@@ -86,8 +84,9 @@ def look_at_guard(path: Path) -> GuardStanding:
     in_front = is_in_front(repository)
     hooks_path = hooks_path_of_others(repository)
     folder = _folder(repository, hooks_path, in_front=in_front)
-    hooks = [_standing(repository, folder, hook) for hook in GUARDED]
-    python, packages = _recorded_program([folder / hook for hook in GUARDED])
+    with open_folder_of_others(folder) as opened:
+        hooks = [_standing(repository, opened, hook) for hook in GUARDED]
+        python, packages = _recorded_program([opened.file(hook) for hook in GUARDED])
     return GuardStanding(
         top=repository.top,
         common_dir=repository.common_dir,
@@ -98,7 +97,7 @@ def look_at_guard(path: Path) -> GuardStanding:
         project=repository.config(PROJECT_KEY),
         name=repository.user_config("agent-mail.name"),
         python=python,
-        is_runnable=python is not None and _starts(python, packages or ""),
+        is_runnable=python is not None and _can_start(python, packages or ""),
     )
 
 
@@ -109,67 +108,67 @@ def _folder(repository: CodeRepository, hooks_path: str | None, *, in_front: boo
     return repository.top / hooks_path if hooks_path is not None else repository.plain_hooks
 
 
-def _standing(repository: CodeRepository, folder: Path, hook: str) -> HookStanding:
-    path = folder / hook
-    former = _former(repository, path)
-    has_former = lies_at(former)
-    kind = kind_of(path)
-    if kind is Kind.OURS and is_runnable(path):
-        standing = Standing.CHAINED if has_former else Standing.INSTALLED
+def _standing(repository: CodeRepository, folder: HookFolder, name: str) -> HookStanding:
+    hook = folder.file(name)
+    former = _former(repository, hook)
+    kind = kind_of(hook)
+    if kind is Kind.OURS and hook.is_runnable():
+        standing = Standing.CHAINED if former else Standing.INSTALLED
     elif kind is Kind.CHANGED:
         standing = Standing.CHANGED
-    elif kind is Kind.FOREIGN and _is_called_by(path):
+    elif kind is Kind.FOREIGN and _is_called_by(hook):
         standing = Standing.CALLED
-    elif _is_elsewhere(repository, folder, hook):
+    elif _is_elsewhere(repository, folder.path, name):
         standing = Standing.NOT_LOOKED_AT
     elif kind is Kind.FOREIGN:
-        standing = Standing.REPLACED if has_former or _was_moved(path) else Standing.FOREIGN
+        standing = Standing.REPLACED if former or _was_moved(hook) else Standing.FOREIGN
     else:
         standing = Standing.MISSING
-    return HookStanding(hook=hook, path=path, standing=standing, former=former if has_former else None)
+    return HookStanding(hook=name, path=hook.path, standing=standing, former=former)
 
 
-def _former(repository: CodeRepository, path: Path) -> Path:
+def _former(repository: CodeRepository, hook: HookFile) -> Path | None:
     """In our own folder that is a forwarder: the hook itself is what people want to know."""
-    if path.parent != repository.front_hooks:
-        return former_of(path)
-    return repository.top / (hooks_path_of_others(repository) or repository.plain_hooks) / path.name
+    if hook.folder.path != repository.front_hooks:
+        return former_of(hook).path if former_of(hook).lies_here() else None
+    others = repository.top / (hooks_path_of_others(repository) or repository.plain_hooks)
+    with open_folder_of_others(others) as folder:
+        return others / hook.name if folder.file(hook.name).lies_here() else None
 
 
-def _is_called_by(path: Path) -> bool:
-    return tool_of(path) is Tool.PRE_COMMIT and kind_of(path.with_name(f"{path.name}.legacy")) is Kind.OURS
+def _is_called_by(hook: HookFile) -> bool:
+    return tool_of(hook) is Tool.PRE_COMMIT and kind_of(hook.beside(".legacy")) is Kind.OURS
 
 
-def _was_moved(path: Path) -> bool:
-    return kind_of(path.with_name(f"{path.name}.old")) is Kind.OURS
+def _was_moved(hook: HookFile) -> bool:
+    return kind_of(hook.beside(".old")) is Kind.OURS
 
 
-def _is_elsewhere(repository: CodeRepository, folder: Path, hook: str) -> bool:
+def _is_elsewhere(repository: CodeRepository, folder: Path, name: str) -> bool:
     """Ours lies where Git looked before."""
-    others = {repository.plain_hooks, repository.front_hooks} - {folder}
-    return any(kind_of(other / hook) is Kind.OURS for other in others)
+    for other in {repository.plain_hooks, repository.front_hooks} - {folder}:
+        with open_folder_of_others(other) as opened:
+            if kind_of(opened.file(name)) is Kind.OURS:
+                return True
+    return False
 
 
-def _recorded_program(paths: Sequence[Path]) -> tuple[str | None, str | None]:
+def _recorded_program(hooks: Sequence[HookFile]) -> tuple[str | None, str | None]:
     """The interpreter and the package folder that an installed hook names."""
-    for path in paths:
-        if kind_of(path) is Kind.OURS:
-            text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    for hook in hooks:
+        if kind_of(hook) is Kind.OURS:
+            text = os.fsdecode(hook.content(follow=False) or b"")
             words = dict(re.findall(r"(?m)^(python|packages)=(.*)$", text))
-            return "".join(shlex.split(words.get("python", ""))), "".join(shlex.split(words.get("packages", "")))
+            try:
+                return "".join(shlex.split(words.get("python", ""))), "".join(shlex.split(words.get("packages", "")))
+            except ValueError:
+                return None, None
     return None, None
 
 
-def _starts(python: str, packages: str) -> bool:
-    try:
-        done = subprocess.run(
-            [python, "-I", "-c", _TRY, packages],
-            env=scrubbed_environment(os.environ),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_START_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
+def _can_start(python: str, packages: str) -> bool:
+    """By what lies there: the hook is a file of the repository's, and what it names is nothing that we would start."""
+    program = Program.running()
+    if (python, packages) == (program.python, program.packages):
+        return True
+    return os.access(python, os.X_OK) and Path(python).is_file() and Path(packages, _ENTRY).is_file()

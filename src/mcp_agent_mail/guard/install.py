@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Conflict
-from mcp_agent_mail.guard.hook_chain import Change, chain, former_of, require_room, unchain
+from mcp_agent_mail.guard.hook_chain import Change, chain, former_of, require_ordinary, require_room, unchain
+from mcp_agent_mail.guard.hook_folder import GitDirectory, HookFolder
 from mcp_agent_mail.guard.hook_front import hooks_path_of_others, leave_front, place_in_front
 from mcp_agent_mail.guard.hook_place import GUARDED, PROJECT_KEY, CodeRepository, find_code_repository, only_one
 from mcp_agent_mail.guard.hook_shim import Kind, Program, asks_its_name, guard_shim, kind_of
+from mcp_agent_mail.guard.repository_config import edit_config
 
+_HOOKS = "hooks"
 _RECORDED_KEY = "agent-mail.installedProject"
 """What `install` wrote under `PROJECT_KEY`: only that is `uninstall`'s to remove."""
 
@@ -47,15 +50,14 @@ def install_guard(path: Path, project: str, *, replace: bool = False, program: P
     """
     repository = find_code_repository(path)
     program = program or Program.running()
-    with only_one(repository):
+    with only_one(repository) as git_dir:
         recorded = repository.config(PROJECT_KEY)
         if recorded not in (None, project) and not replace:
             raise _other_project(repository, str(recorded), project)
-        in_front = _must_stand_in_front(repository)
-        status = (_stand_in_front if in_front else _stand_in_plain)(repository, program)
+        in_front = _must_stand_in_front(repository, git_dir)
+        status = (_stand_in_front if in_front else _stand_in_plain)(repository, git_dir, program)
         if recorded != project:
-            repository.set_config(PROJECT_KEY, project)
-            repository.set_config(_RECORDED_KEY, project)
+            edit_config(git_dir.root, [("--replace-all", key, project) for key in (PROJECT_KEY, _RECORDED_KEY)])
             status = Change.INSTALLED if status is Change.UNCHANGED else status
         folder = repository.front_hooks if in_front else repository.plain_hooks
         return Installed(hook=folder / GUARDED[0], status=status)
@@ -64,17 +66,17 @@ def install_guard(path: Path, project: str, *, replace: bool = False, program: P
 def uninstall_guard(path: Path) -> Uninstalled:
     """Take the guard away and put back what was there. Safe to repeat. Raises NoCodeRepository."""
     repository = find_code_repository(path)
-    with only_one(repository):
-        removed, left = leave_front(repository)
+    with only_one(repository) as git_dir:
+        removed, left = leave_front(repository, git_dir)
+        plain = _plain_hooks(git_dir)
         for hook in GUARDED:
-            was_there, reason = unchain(repository.plain_hooks / hook)
+            was_there, reason = unchain(plain.file(hook))
             removed |= was_there
             left += [reason] if reason else []
         recorded = repository.config(_RECORDED_KEY)
         if recorded is not None:
-            if recorded == repository.config(PROJECT_KEY):
-                repository.unset_config(PROJECT_KEY)
-            repository.unset_config(_RECORDED_KEY)
+            keys = [_RECORDED_KEY, *([PROJECT_KEY] if recorded == repository.config(PROJECT_KEY) else [])]
+            edit_config(git_dir.root, [("--unset-all", key) for key in keys])
             removed = True
         return Uninstalled(removed=removed, left=left)
 
@@ -90,33 +92,41 @@ def default_project(repository: CodeRepository) -> str:
     return str(common_dir.parent if common_dir.name == ".git" else repository.top)
 
 
-def _must_stand_in_front(repository: CodeRepository) -> bool:
-    """Whether the folder where Git looks is somebody else's, or a hook in it must keep its name."""
-    if hooks_path_of_others(repository) is not None:
+def _must_stand_in_front(repository: CodeRepository, git_dir: GitDirectory) -> bool:
+    """Whether the folder where Git looks is somebody else's, may be so, or a hook in it must keep its name."""
+    if hooks_path_of_others(repository) is not None or repository.includes_of_others():
         return True
-    plain = repository.plain_hooks
-    if not plain.resolve().is_relative_to(repository.common_dir.resolve()):
+    if git_dir.is_link(_HOOKS):
         return True
-    there = [path for hook in GUARDED for path in (plain / hook, former_of(plain / hook))]
-    return any(kind_of(path) is Kind.FOREIGN and asks_its_name(path) for path in there)
+    plain = git_dir.folder(_HOOKS)
+    there = [each for hook in GUARDED for each in (plain.file(hook), former_of(plain.file(hook)))]
+    return any(kind_of(hook) is Kind.FOREIGN and asks_its_name(hook) for hook in there)
 
 
-def _stand_in_plain(repository: CodeRepository, program: Program) -> Change:
-    plain = repository.plain_hooks
-    plain.mkdir(exist_ok=True)
+def _plain_hooks(git_dir: GitDirectory) -> HookFolder:
+    """A linked folder of hooks is not ours: nothing of ours lies in it."""
+    if git_dir.is_link(_HOOKS):
+        return HookFolder(path=git_dir.root.path / _HOOKS, descriptor=None)
+    return git_dir.folder(_HOOKS)
+
+
+def _stand_in_plain(repository: CodeRepository, git_dir: GitDirectory, program: Program) -> Change:
+    plain = git_dir.folder(_HOOKS, make=True)
     for hook in GUARDED:
-        require_room(plain / hook)
-    changes = [chain(plain / hook, guard_shim(hook, program)) for hook in GUARDED]
-    if leave_front(repository)[0]:
+        require_ordinary(plain.file(hook))
+        require_room(plain.file(hook))
+    changes = [chain(plain.file(hook), guard_shim(hook, program)) for hook in GUARDED]
+    if leave_front(repository, git_dir)[0]:
         changes.append(Change.INSTALLED)
     return next((change for change in (Change.CHAINED, Change.INSTALLED) if change in changes), Change.UNCHANGED)
 
 
-def _stand_in_front(repository: CodeRepository, program: Program) -> Change:
+def _stand_in_front(repository: CodeRepository, git_dir: GitDirectory, program: Program) -> Change:
     """An earlier installation may have left ours where Git no longer looks."""
-    status = place_in_front(repository, program)
+    status = place_in_front(repository, git_dir, program)
+    plain = _plain_hooks(git_dir)
     for hook in GUARDED:
-        unchain(repository.plain_hooks / hook)
+        unchain(plain.file(hook))
     return status
 
 

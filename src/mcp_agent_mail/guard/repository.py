@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from mcp_agent_mail.core.client_settings import ClientSettings
-from mcp_agent_mail.guard.git import Git, GitRefused, resolved, text_of
+from mcp_agent_mail.core.foreign_repository import ForeignRepository, find_repository, repository_of
+from mcp_agent_mail.guard.git import COMMAND_LINE_SETTINGS, Git, GitRefused, open_git, resolved, text_of
 
 PROJECT_KEY = "agent-mail.project"
 NAME_KEY = "agent-mail.name"
@@ -20,27 +21,24 @@ class Repository(NamedTuple):
     top: str | None
     git_dir: str
     main_top: str | None
-    config: dict[str, str]
+    foreign: ForeignRepository
 
     @property
     def place(self) -> str:
         return self.top or self.git_dir
 
 
-def look_at_repository(git: Git, cwd: str) -> Repository:
-    """Raises GitRefused outside a repository."""
-    code, said, complaint = git.try_("rev-parse", "--absolute-git-dir", "--git-common-dir", "--show-toplevel")
-    lines = said.split(b"\n")
-    if len(lines) < 3 or (code != 0 and len(lines) != 3):
-        told = complaint.decode("utf-8", "replace").strip()
-        raise GitRefused(told or "this is no Git repository")
-    git_dir, common_dir = (os.path.join(cwd, text_of(line)) for line in lines[:2])  # noqa: PTH118  # starts faster
-    top = text_of(lines[2]) if code == 0 and lines[2] else None
+def look_at_repository(environ: Mapping[str, str], cwd: str) -> Repository:
+    """The one that Git's own GIT_DIR names to a hook, else the one around `cwd`. No Git is run.
+
+    Raises GitRefused outside a repository, and UnfitRepository.
+    """
+    named = environ.get("GIT_DIR")
+    found = find_repository(cwd) if not named else repository_of(named, environ.get("GIT_WORK_TREE"), cwd)
+    if found is None:
+        raise GitRefused("not a git repository (or any of the parent directories): .git")
     return Repository(
-        top=resolved(top) if top is not None else None,
-        git_dir=resolved(git_dir),
-        main_top=_main_top(resolved(git_dir), resolved(common_dir)),
-        config=_config(git),
+        top=found.top, git_dir=found.git_dir, main_top=_main_top(found.git_dir, found.common_dir), foreign=found
     )
 
 
@@ -50,19 +48,39 @@ def _main_top(git_dir: str, common_dir: str) -> str | None:
     return folder if git_dir != common_dir and name == ".git" else None
 
 
-def _config(git: Git) -> dict[str, str]:
-    """Of several values the last counts: the repository's own before the user's."""
-    code, said, complaint = git.try_("config", "-z", "--get-regexp", _KEYS)
+def own_value(repository: Repository, environ: Mapping[str, str], key: str) -> str | None:
+    """What the repository itself says, where nothing that would come before it is given (`git -c`)."""
+    if any(environ.get(name) for name in COMMAND_LINE_SETTINGS):
+        return None
+    value = repository.foreign.value(key)
+    return value.strip() if value is not None else None
+
+
+def values_for(git: Git) -> dict[str, str]:
+    """Who commits and in which project, by Git's configuration: the command line's before the repository's before
+    the user's. Conditional includes of the user's are met by what holds for a temporary directory.
+    """
+    code, said, complaint = git.try_as_committer("config", "-z", "--get-regexp", _KEYS)
     if code not in (0, 1):
         raise GitRefused(f"git config: {complaint.decode('utf-8', 'replace').strip()}")
     pairs = (entry.partition(b"\n") for entry in said.split(b"\0") if entry)
     return {text_of(key).lower(): text_of(value).strip() for key, _, value in pairs}
 
 
-def project_of(repository: Repository, settings: ClientSettings) -> str:
-    """AGENT_MAIL_PROJECT, else Git's `agent-mail.project`, else the top level. A path is resolved, a slug stays one."""
-    named = settings.agent_mail_project or repository.config.get(PROJECT_KEY) or repository.place
-    return resolved(named) if named.startswith("/") else named
+def find_values(environ: Mapping[str, str], cwd: str) -> dict[str, str]:
+    """`values_for` where we stand. Raises GitRefused outside a repository, and UnfitRepository."""
+    repository = look_at_repository(environ, cwd)
+    with open_git(environ, repository.foreign, cwd) as git:
+        return values_for(git)
+
+
+def project_of(repository: Repository, named: str | None) -> str:
+    """`named` (AGENT_MAIL_PROJECT, else Git's `agent-mail.project`), else the top level.
+
+    A path is resolved, a slug stays one.
+    """
+    project = named or repository.place
+    return resolved(project) if project.startswith("/") else project
 
 
 class Translation(NamedTuple):

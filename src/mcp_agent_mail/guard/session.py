@@ -5,22 +5,27 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from urllib.parse import quote
 
 from mcp_agent_mail.core.client_settings import ClientSettings
 from mcp_agent_mail.core.clock import iso, system_clock
+from mcp_agent_mail.core.foreign_repository import UnfitRepository
 from mcp_agent_mail.core.visible_text import visible
 from mcp_agent_mail.domain.guarding import Action, GuardRules, HeldPath
 from mcp_agent_mail.guard import report
-from mcp_agent_mail.guard.git import Git
+from mcp_agent_mail.guard.git import Git, GitRefused, open_git
 from mcp_agent_mail.guard.leases_source import Answer, CannotTell, Committer, LeasesSource, Question
 from mcp_agent_mail.guard.repository import (
     NAME_KEY,
+    PROJECT_KEY,
     Repository,
     Translation,
     look_at_repository,
+    own_value,
     project_of,
     translation_for,
+    values_for,
 )
 from mcp_agent_mail.guard.server import Json, Patience
 from mcp_agent_mail.guard.spool import NotRecorded, record
@@ -47,7 +52,6 @@ class Session:
         self.deed = deed
         self.settings = settings
         self.now = system_clock()
-        self.git = Git(os.environ)
         self.rules = GuardRules(
             is_blocking=settings.agent_mail_guard_mode == "block",
             is_bypassed=settings.agent_mail_bypass,
@@ -55,18 +59,41 @@ class Session:
         )
         self._patience: Patience | None = None
         self._repository: Repository | None = None
+        self._cwd = os.getcwd()  # noqa: PTH109  # as Git means it
+        self._open = ExitStack()
+        self._git: Git | None = None
+        self._values: dict[str, str] | None = None
         self._source: LeasesSource | None = None
+
+    def close(self) -> None:
+        self._open.close()
 
     @property
     def repository(self) -> Repository:
-        """Raises GitRefused outside a repository."""
+        """Raises GitRefused outside a repository, and UnfitRepository."""
         if self._repository is None:
-            self._repository = look_at_repository(self.git, os.getcwd())  # noqa: PTH109  # as Git means it
+            self._repository = look_at_repository(os.environ, self._cwd)
         return self._repository
 
     @property
+    def git(self) -> Git:
+        """Over a shadow of the repository that is gone with this session. Raises likewise."""
+        if self._git is None:
+            self._git = self._open.enter_context(open_git(os.environ, self.repository.foreign, self._cwd))
+        return self._git
+
+    def _value(self, key: str) -> str | None:
+        """Of Git's configuration. Git is asked only for what the repository itself does not say."""
+        own = own_value(self.repository, os.environ, key)
+        if own:
+            return own
+        if self._values is None:
+            self._values = values_for(self.git)
+        return self._values.get(key) or None
+
+    @property
     def project(self) -> str:
-        return project_of(self.repository, self.settings)
+        return project_of(self.repository, self.settings.agent_mail_project or self._value(PROJECT_KEY))
 
     @property
     def translation(self) -> Translation:
@@ -75,10 +102,10 @@ class Session:
     @property
     def committer(self) -> Committer:
         """AGENT_NAME, else Git's agent-mail.name, else whom Git would write down as author, if that is an agent."""
-        config = self.repository.config
-        name = self.settings.agent_name or config.get(NAME_KEY) or None
-        author = os.environ.get("GIT_AUTHOR_NAME") or config.get("author.name") or config.get("user.name")
-        return Committer(name=name, author=author or None)
+        if name := self.settings.agent_name or self._value(NAME_KEY):
+            return Committer(name=name, author=None)
+        author = os.environ.get("GIT_AUTHOR_NAME") or self._value("author.name") or self._value("user.name")
+        return Committer(name=None, author=author or None)
 
     @property
     def patience(self) -> Patience:
@@ -124,16 +151,23 @@ class Session:
         except (NotRecorded, OSError) as failed:
             say([f"this could not be recorded: {failed}"])
 
+    def _who(self) -> tuple[str, str | None]:
+        """Project and agent, as far as they can be told: what failed may be the very look at the repository."""
+        try:
+            return self.project, self.committer.name
+        except (GitRefused, UnfitRepository):
+            return self.settings.agent_mail_project or self.repository.place, self.settings.agent_name
+
     def _event(self, action: Action, answer: Answer | None, note: str) -> dict[str, Json]:
         known = self._repository
-        place = known.place if known is not None else os.getcwd()  # noqa: PTH109
-        committer = self.committer if known is not None else None
-        agent = answer.agent if answer is not None else committer.name if committer is not None else None
+        place = known.place if known is not None else self._cwd
+        project, name = self._who() if known is not None else ("", None)
+        agent = answer.agent if answer is not None else name
         held = list(answer.held[:_MAX_RECORDED]) if answer is not None else []
         return {
             "event_key": os.urandom(16).hex(),
             "ts": iso(self.now),
-            "project": self.project if known is not None else "",
+            "project": project,
             "action": action.value,
             "hook": self.hook,
             "agent": agent,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.guard.server import Json, NoAnswer, Patience, Refused, ServerAt, post
 
 SPOOL_FOLDER = "guard-spool"
@@ -37,8 +38,8 @@ def read_spooled(storage_root: Path) -> list[dict[str, Json]]:
     """What waits for a server, in no order. Looking takes nothing away; a file that cannot be read is left out."""
     found = []
     for file in (storage_root / SPOOL_FOLDER).glob(f"*{_SUFFIX}"):
-        with suppress(OSError, ValueError):
-            event = json.loads(file.read_bytes()[:MAX_EVENT_BYTES])
+        with suppress(UnfitFile, ValueError, RecursionError):
+            event = json.loads(read_plain(str(file), MAX_EVENT_BYTES, follow=False) or b"")
             if isinstance(event, dict) and isinstance(event.get("ts"), str):
                 found.append(event)
     return found

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.foreign_repository import UnfitRepository
 from mcp_agent_mail.core.git import GitFailed
 from mcp_agent_mail.domain.patterns import Pattern, PatternsTooHard, Work, covers
 from mcp_agent_mail.domain.staleness import NEVER, NO_WORKSPACE, UNKNOWN, Sighting, WorkspaceActivity
 from mcp_agent_mail.workspace.pathspecs import literal_path, pathspecs
 from mcp_agent_mail.workspace.places import Inside
-from mcp_agent_mail.workspace.repository import is_in_work_tree, listed_files, newest_commit
+from mcp_agent_mail.workspace.repository import WorkTree, open_work_tree
 
 _LOOK_AT_TIME_EVERY = 256
 _NANOS = 1_000
@@ -44,15 +45,20 @@ def find_activity(query: Query, bounds: Bounds, *, now_s: int) -> WorkspaceActiv
     if query.pattern.is_virtual or not query.root.is_dir():
         return NO_WORKSPACE
     try:
-        if not is_in_work_tree(query.root):
-            files, is_matched = _newest_file(query.root, _walked(query, bounds), bounds)
-            return WorkspaceActivity(filesystem=files, git=NEVER, is_matched=is_matched)
-    except GitFailed:
+        with open_work_tree(query.root) as tree:
+            if tree is not None:
+                return _activity_in(tree, query, bounds, now_s)
+    except (UnfitRepository, OSError):
         return WorkspaceActivity(filesystem=UNKNOWN, git=UNKNOWN, is_matched=True)
+    files, is_matched = _newest_file(query.root, _walked(query, bounds), bounds)
+    return WorkspaceActivity(filesystem=files, git=NEVER, is_matched=is_matched)
+
+
+def _activity_in(tree: WorkTree, query: Query, bounds: Bounds, now_s: int) -> WorkspaceActivity:
     specs = pathspecs(query.pattern)
-    listing = _listed(query, specs, bounds)
+    listing = _listed(tree, query, specs, bounds)
     files, is_matched = _newest_file(query.root, listing, bounds)
-    git = _last_commit(query.root, specs, bounds, now_s)
+    git = _last_commit(tree, specs, bounds, now_s)
     # A file that is gone was here when the commit touched it: work, not a pattern that fits nothing.
     return WorkspaceActivity(filesystem=files, git=git, is_matched=is_matched or git != NEVER)
 
@@ -82,9 +88,9 @@ def _newest_file(root: Path, listing: Listing, bounds: Bounds) -> tuple[Sighting
 
 
 @contextmanager
-def _listed(query: Query, specs: list[str], bounds: Bounds) -> Iterator[Iterable[str]]:
+def _listed(tree: WorkTree, query: Query, specs: list[str], bounds: Bounds) -> Iterator[Iterable[str]]:
     """What Git lists, and the literal path itself, which may be ignored by Git and reserved all the same."""
-    with listed_files(query.root, specs, timeout_s=bounds.seconds) as names:
+    with tree.listed_files(specs, timeout_s=bounds.seconds) as names:
         yield _with_literal(query, map(os.fsdecode, names))
 
 
@@ -127,11 +133,11 @@ def _walk(query: Query, until: float) -> Iterator[str]:
                 yield path
 
 
-def _last_commit(root: Path, specs: list[str], bounds: Bounds, now_s: int) -> Sighting:
+def _last_commit(tree: WorkTree, specs: list[str], bounds: Bounds, now_s: int) -> Sighting:
     """All of history; when that takes too long, the last days alone, which is all that a judgement needs."""
     for since_s in (None, now_s - bounds.horizon_s):
         try:
-            found = newest_commit(root, specs, since_s=since_s, timeout_s=bounds.seconds)
+            found = tree.newest_commit(specs, since_s=since_s, timeout_s=bounds.seconds)
         except GitFailed:
             continue
         return Sighting(last_ts=None if found is None else Micros(found * SECOND))

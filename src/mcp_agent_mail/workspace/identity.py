@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import re
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from mcp_agent_mail.core.foreign_repository import UnfitRepository
 from mcp_agent_mail.domain.project_identity import RepositoryFacts, WorkspaceFacts, normalized_remote
 from mcp_agent_mail.workspace import repository
 from mcp_agent_mail.workspace.marks import read_marks
@@ -42,20 +41,19 @@ class WorkspaceIdentities:
     def _repository(self, folder: Path) -> RepositoryFacts | None:
         if not folder.is_dir():
             return None
-        places = repository.places(folder)
-        if places is None:
+        try:
+            found = repository.find_work_tree(folder)
+            branch = None if found is None else found.branch()
+        except UnfitRepository:
             return None
-        root, git_dir, common_dir = (os.path.realpath(place) for place in places)
-        if not Path(folder).is_relative_to(root):
+        if found is None or found.top is None:
             return None  # A repository's own settings may put its work tree anywhere: it speaks for what is inside.
-        pattern = rf"^(core\.ignorecase|remote\.{re.escape(self._remote)}\.url)$"
-        config = repository.config_values(folder, pattern)
-        urls = config.get(f"remote.{self._remote}.url", [])
+        urls = found.values(f"remote.{self._remote}.url")
         return RepositoryFacts(
-            root=root,
-            common_dir=common_dir,
-            branch=repository.branch(folder),
-            worktree=None if git_dir == common_dir else Path(git_dir).name,
-            ignore_case=config.get("core.ignorecase", ["false"])[-1].lower() in ("true", "yes", "on", "1", ""),
+            root=found.top,
+            common_dir=found.common_dir,
+            branch=branch,
+            worktree=Path(found.git_dir).name if found.is_linked else None,
+            ignore_case=found.is_set("core.ignorecase"),
             remote=normalized_remote(urls[0]) if urls else None,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ from urllib.parse import unquote_to_bytes
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.domain.guard_events import MAX_EVENTS_AT_ONCE, GuardEvent
+from mcp_agent_mail.domain.guard_events import MAX_EVENTS_AT_ONCE, GuardEvent, read_detail
 from mcp_agent_mail.domain.guarding import HeldPath
 
 MAX_PATHS = 5_000
@@ -100,7 +99,9 @@ def _holder(held: HeldPath) -> dict[str, Json]:
 
 
 def event_value(event: GuardEvent) -> dict[str, Json]:
+    """Who, what and when are the store's; what the guard reports besides is data, and stands in fields of its own."""
     return {
+        **read_detail(event.detail),
         "id": event.id,
         "ts": iso(event.ts),
         "action": event.action.value,
@@ -108,5 +109,4 @@ def event_value(event: GuardEvent) -> dict[str, Json]:
         "agent": event.agent,
         "project": event.project,
         "repository": event.repository,
-        **json.loads(event.detail),
     }

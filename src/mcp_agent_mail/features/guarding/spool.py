@@ -7,11 +7,13 @@ import json
 import logging
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.periodic import Periodic
+from mcp_agent_mail.core.plain_files import read_plain
 from mcp_agent_mail.domain.guard_events import NewGuardEvent, read_guard_event
 from mcp_agent_mail.features.guarding.service import GuardingService
 
@@ -61,14 +63,13 @@ class SpoolDrain:
         found = []
         for file in files:
             try:
-                with file.open("rb") as opened:
-                    content = opened.read(MAX_EVENT_BYTES + 1)
-                found.append((file, read_guard_event(json.loads(content), self._clock())))
-            except FileNotFoundError:
-                continue
-            except (ValueError, InvalidInput):
+                content = read_plain(str(file), MAX_EVENT_BYTES, follow=False)
+                if content is not None:
+                    found.append((file, read_guard_event(json.loads(content), self._clock())))
+            except (ValueError, RecursionError, InvalidInput):
                 logger.warning("a file in the guard's spool holds no event and was removed")
-                file.unlink(missing_ok=True)
+                with suppress(IsADirectoryError, PermissionError):
+                    file.unlink(missing_ok=True)
         return found
 
 

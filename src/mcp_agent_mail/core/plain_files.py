@@ -1,0 +1,50 @@
+"""Files that a stranger may have put there: read only when they are ordinary, and never more than a bound of them."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from mcp_agent_mail.core.errors import InvalidInput
+
+
+class UnfitFile(InvalidInput):
+    """A link where none may be, no ordinary file (a FIFO, a device, a folder), or more than is read."""
+
+
+def read_plain(path: str, at_most: int, *, follow: bool = True, dir_fd: int | None = None) -> bytes | None:
+    """What a file holds; None when there is none. Never waits for a writer. Raises UnfitFile, by name."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(path, flags, dir_fd=dir_fd)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as failed:
+        raise UnfitFile(f"{path} cannot be read: {_reason(failed)}.") from failed
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise UnfitFile(f"{path} is no ordinary file.")
+        content = _read(descriptor, at_most + 1)
+    except OSError as failed:
+        raise UnfitFile(f"{path} cannot be read: {failed.strerror}.") from failed
+    finally:
+        os.close(descriptor)
+    if len(content) > at_most:
+        raise UnfitFile(f"{path} holds more than the {at_most:,} bytes that are read of such a file.")
+    return content
+
+
+def _read(descriptor: int, at_most: int) -> bytes:
+    content = bytearray()
+    while len(content) < at_most and (piece := os.read(descriptor, min(at_most - len(content), 65_536))):
+        content += piece
+    return bytes(content)
+
+
+def _reason(failed: OSError | ValueError) -> str:
+    import errno  # noqa: PLC0415  # only for the text
+
+    if isinstance(failed, OSError):
+        return "it is a symbolic link" if failed.errno == errno.ELOOP else str(failed.strerror)
+    return str(failed)
