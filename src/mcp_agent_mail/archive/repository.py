@@ -25,7 +25,6 @@ from mcp_agent_mail.domain.commit_text import SEQ_TRAILER
 
 BRANCH = "refs/heads/main"
 TIP = ("for-each-ref", "--format=%(objectname)", BRANCH)
-EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 # What a person's own Git in the work tree must know too; our calls pass the rest themselves.
 _CONFIG = """\

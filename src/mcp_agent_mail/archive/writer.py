@@ -331,11 +331,14 @@ class ArchiveWriter:
         self._was_cut_off = self._kept is not None and bool(self._kept.unsynced)
         self._thin_again()
         if self._tip is not None:
-            restore_recent_files(self._repository, self._tree, self._tip)
+            restore_recent_files(self._repository, self._tree, self._tip, self._open_note.read_text().strip())
 
     def _note_open(self) -> None:
         """From here on a stop is unclean until the next refresh. On disk before what it warns of can be."""
         if not self._is_noted:
+            # One that stands since an unclean stop tells where the branch was then; its time is of the newest run.
+            if not self._open_note.exists():
+                self._open_note.write_text(self._tip or "")
             self._open_note.touch()
             sync(self._open_note.parent)
             sync(self._repository.git_path)
