@@ -25,7 +25,8 @@ from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import Importance, Message, NewMessage, NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
-from mcp_agent_mail.features.archiving.drain import Drain, DrainPlan
+from mcp_agent_mail.features.archiving.desk import DrainPlan
+from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.launch import MAX_TRACKED_FILES, PROJECTS_FOLDER, ArchiverSettings
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots, SnapshotPlace
 from mcp_agent_mail.features.archiving.reports import Committed, Failed, Report
@@ -240,6 +241,7 @@ class ArchiveRoom:
         """Bring everything into Git; how many events are still not there."""
         with self.drain(reach) as drain:
             drain.resume()
+            drain.mend(Micros(self.clock() + int(LONG * SECOND)))
             return drain.flush(Micros(self.clock() + int(LONG * SECOND)))
 
     def archive_until_killed(self, point: FailPoint) -> None:

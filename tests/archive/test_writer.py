@@ -219,9 +219,9 @@ def test_after_an_unclean_stop_a_person_s_commit_from_the_future_hides_none_of_o
     writer.commit({NOTE: b"two"}, text(2), AT)
     (path / "NOTES.md").write_text("mine")
     git(path, "add", "NOTES.md")
+    named = ("git", "-C", str(path), "-c", "user.name=Ann", "-c", "user.email=ann@example.com")
     subprocess.run(
-        ["git", "-C", path, "-c", "user.name=Ann", "-c", "user.email=a@b.c", "commit", "-q", "-m", "Mine"]
-        + ["--", "NOTES.md"],
+        [*named, "commit", "-q", "-m", "Mine", "--", "NOTES.md"],
         env={"PATH": os.environ["PATH"], "GIT_COMMITTER_DATE": "2099-01-01T00:00:00Z", "HOME": str(path)},
         check=True,
     )
@@ -232,9 +232,8 @@ def test_after_an_unclean_stop_a_person_s_commit_from_the_future_hides_none_of_o
     assert (path / NOTE).read_bytes() == b"two"
 
 
-def test_after_an_unclean_stop_a_person_s_file_with_a_line_end_in_its_name_stops_no_mending(
-    writer: ArchiveWriter, path: Path
-) -> None:
+@pytest.mark.usefixtures("writer")
+def test_after_an_unclean_stop_a_person_s_file_with_a_line_end_in_its_name_stops_no_mending(path: Path) -> None:
     odd = "messages/two\nlines.md"
     (path / odd).write_text("mine")
     git(path, "add", odd)
