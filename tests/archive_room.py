@@ -232,7 +232,7 @@ class ArchiveRoom:
         """Steps until no refresh of an index runs any more; what the last one answered."""
         for _ in range(LOOKS):
             wait = drain.step()
-            if wait != LOOK_S:
+            if wait is None or wait > LOOK_S:
                 return wait
             threading.Event().wait(LOOK_S)
         raise AssertionError(self.reports)

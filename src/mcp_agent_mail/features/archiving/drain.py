@@ -38,7 +38,7 @@ SETTLE = 20_000
 MOST_KEPT = 64
 """So many archives that have nothing to do are remembered, with what was learnt when they were opened."""
 MENDED_AT_ONCE = 2
-_MENDING_LOOK_S = 0.25
+_LONGEST_LOOK_S = 0.25
 _MENDING_PATIENCE_S = 5.0
 _MENDING_HANGS_AFTER_S = 60.0
 _HUNG_SHOWN = 20
@@ -62,11 +62,12 @@ class _Seat:
         self.wait, self.since, self.since_s = wait, now, time.monotonic()
 
     def left_s(self, now: Micros) -> float | None:
-        """By whichever clock it is over first: one of them may be set."""
+        """A clock that was set back makes it due. Git, which is looked after so often, has a clock of its own."""
         if self.wait is None:
             return None
-        passed = max((now - self.since) / SECOND, time.monotonic() - self.since_s)
-        return max(0.0, self.wait - passed)
+        is_look = self.wait <= _LONGEST_LOOK_S
+        passed = time.monotonic() - self.since_s if is_look else (now - self.since) / SECOND
+        return 0.0 if passed < 0 else max(0.0, self.wait - passed)
 
 
 class Drain:
@@ -144,7 +145,7 @@ class Drain:
         """Step until nothing is unfinished any more."""
         while (self._unfinished or self._mending) and self._clock() < until:
             wait = self.step()
-            self._crew.wait(_MENDING_LOOK_S if wait is None else min(wait, _MENDING_LOOK_S))
+            self._crew.wait(_LONGEST_LOOK_S if wait is None else min(wait, _LONGEST_LOOK_S))
 
     def flush(self, until: Micros, *, tidy_s: float = _LONG_S) -> int:
         """Commit all that is pending, whatever the pace, then tidy up for `tidy_s` at most; stops at `until`.
@@ -183,7 +184,7 @@ class Drain:
                 self._crew.begin(project_id, work(seat), hangs_after_s=self._plan.hangs_after_s)
             if not self._crew.is_waited_for():
                 break
-            self._crew.wait(min(_MENDING_LOOK_S, max(0.0, (until - self._clock()) / SECOND)))
+            self._crew.wait(min(_LONGEST_LOOK_S, max(0.0, (until - self._clock()) / SECOND)))
             self._collect()
             self._watch()
 
