@@ -6,7 +6,7 @@ import os
 import select
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving import drain as draining
 from mcp_agent_mail.features.archiving.drain import Drain
-from mcp_agent_mail.features.archiving.launch import DRAIN, LOCKS_FOLDER
+from mcp_agent_mail.features.archiving.launch import DRAIN, LOCKS_FOLDER, PROJECTS_FOLDER
 from mcp_agent_mail.features.archiving.reports import Failed, Recovered, Workload, from_line
 from tests.archive_room import LOOKS, ArchiveRoom, git, open_archive_room
 
@@ -176,10 +176,9 @@ def test_while_archives_are_mended_the_commit_of_another_waits_for_its_own_alone
     torn = [add(room, f"/code/torn{number}") for number in range(6)]
     fine, fox, owl = add(room, "/code/fine")
     room.archive()
-    for project, blue, red in torn:
+    for _, blue, red in torn:
         room.send(blue, [red])
-        room.archive_until_killed(FailPoint.INDEX_REFRESH)
-        assert is_unfinished(room.path(project))
+    room.archive_until_killed(FailPoint.INDEX_REFRESH)
     room.send(fox, [owl], subject="First after the restart")
     room.reports.clear()
 
@@ -193,23 +192,35 @@ def test_while_archives_are_mended_the_commit_of_another_waits_for_its_own_alone
     assert not any(is_unfinished(room.path(project)) for project, _, _ in torn)
 
 
+def committed_last(room: ArchiveRoom) -> list[tuple[int, str]]:
+    rows = room.connection.execute(
+        "SELECT max(c.id), p.slug FROM commits c JOIN projects p ON p.id = c.project_id GROUP BY p.id"
+    )
+    return list(rows)
+
+
 def test_archives_are_mended_newest_mail_first_and_a_stop_leaves_the_rest_to_the_next_start(room: ArchiveRoom) -> None:
     torn = [add(room, f"/code/torn{number}") for number in range(6)]
     room.archive()
     for _, blue, red in torn:
         room.send(blue, [red])
-        room.archive_until_killed(FailPoint.INDEX_REFRESH)
+    room.archive_until_killed(FailPoint.INDEX_REFRESH)
+    newest = [slug for _, slug in sorted(committed_last(room))[-2:]]
 
     with room.drain() as drain:
         drain.resume()
-        drain.step()
+        work_until(room, drain, lambda: is_whole(room, newest))
         in_the_end = drain.flush(Micros(room.clock() + 3_600 * SECOND))
 
-    whole = [project.slug for project, _, _ in torn if not is_unfinished(room.path(project))]
+    left_torn = [project.slug for project, _, _ in torn if is_unfinished(room.path(project))]
     assert in_the_end == 0
-    assert whole == ["code-torn4", "code-torn5"]
-    room.archive()
+    assert len(left_torn) >= 2
+    assert room.archive() == 0
     assert room.verify().findings == ()
+
+
+def is_whole(room: ArchiveRoom, slugs: Sequence[str]) -> bool:
+    return not any(is_unfinished(room.root / PROJECTS_FOLDER / slug) for slug in slugs)
 
 
 def test_only_so_many_quiet_archives_are_remembered(room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,9 +249,10 @@ def test_a_git_that_an_earlier_archiver_left_hanging_keeps_its_own_archive_locke
     room.archive()
     room.send(blue, [red])
     room.send(fox, [owl])
-    with ArchiveLock(room.root / LOCKS_FOLDER / hung.slug, timeout_s=0), room.drain() as drain:
-        commit(room, drain)
-        while_locked = left(room, hung), left(room, fine)
+    with room.drain() as drain:
+        with ArchiveLock(room.root / LOCKS_FOLDER / hung.slug, timeout_s=0):
+            commit(room, drain)
+            while_locked = left(room, hung), left(room, fine)
+        work_until(room, drain, lambda: left(room, hung) == 0)
 
     assert while_locked == (1, 0)
-    assert room.archive() == 0

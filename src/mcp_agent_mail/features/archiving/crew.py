@@ -66,9 +66,10 @@ class Crew(Generic[T]):
         self._at_work: dict[ProjectId, Job[T]] = {}
         self._ended: list[Job[T]] = []
         self._lock = threading.Lock()
-        self._woken, self._waker = os.pipe()
+        self._woken, waker = os.pipe()
         os.set_blocking(self._woken, False)
-        os.set_blocking(self._waker, False)
+        os.set_blocking(waker, False)
+        self._waker: int | None = waker
 
     def fileno(self) -> int:
         """Readable once something has ended, or `wake` was called, since the last `collect`."""
@@ -114,8 +115,10 @@ class Crew(Generic[T]):
             job.began = time.monotonic()
 
     def wake(self) -> None:
-        with suppress(BlockingIOError, OSError):
-            os.write(self._waker, b".")
+        with self._lock, suppress(BlockingIOError):
+            # Once closed, the number may be another file's.
+            if self._waker is not None:
+                os.write(self._waker, b".")
 
     def collect(self) -> list[Job[T]]:
         """What has ended since the last time, in that order."""
@@ -146,9 +149,12 @@ class Crew(Generic[T]):
         select.select([self._woken], [], [], max(0.0, timeout_s if look_s is None else min(timeout_s, look_s)))
 
     def close(self) -> None:
-        """Threads that hang stay; what they would wake is gone."""
-        os.close(self._woken)
-        os.close(self._waker)
+        """Threads that hang stay; there is nobody any more whom they could wake."""
+        with self._lock:
+            assert self._waker is not None
+            os.close(self._woken)
+            os.close(self._waker)
+            self._waker = None
 
 
 class Permits:

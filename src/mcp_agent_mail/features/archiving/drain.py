@@ -197,8 +197,7 @@ class Drain:
         for project_id, seat in self._seats.items():
             if not self._crew.is_at_work(project_id):
                 seat.desk.close()
-        if not self._crew.jobs():
-            self._crew.close()
+        self._crew.close()
 
     def check_out(self, request: CheckOut) -> None:
         """Bring a month back into the work tree; a report answers, from a later step or `flush`."""
