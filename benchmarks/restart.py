@@ -8,10 +8,10 @@ is in Git: seconds to the first commit, seconds of the stop, what is unfinished 
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from benchmarks.processes import Server, core_pair, pss_mib, start_ours
+from benchmarks.processes import Server, pss_mib, start_ours
 from benchmarks.wire import Refused, Rpc
 from mcp_agent_mail.archive.writer import is_unfinished
 from mcp_agent_mail.core.clock import system_clock
@@ -33,6 +33,8 @@ from mcp_agent_mail.store.view import Tx
 TEMPLATE = "/restart/template"
 NAMES = ("BlueLake", "RedStone")
 FIRST_WITHIN_S = 120.0
+NO_CORE: set[int] = set()
+"""Seconds are measured here, no ratio: nothing is pinned."""
 _POLL_S = 0.02
 
 
@@ -46,18 +48,15 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def call(server: Server, tool: str, **arguments: object) -> object:
-    """The plain result."""
-    request = subprocess.run(
-        ["curl", "-sS", "--fail-with-body", "-H", "Content-Type: application/json", "-d", json.dumps(arguments)]
-        + [f"http://127.0.0.1:{server.port}/rpc/{tool}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if request.returncode != 0:
-        raise Refused(f"{tool}: {request.stdout[:400]} {request.stderr[:400]}")
-    return json.loads(request.stdout)
+def call(server: Server, tool: str, **arguments: object) -> None:
+    """Raises Refused for anything but a success."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=FIRST_WITHIN_S)
+    with closing(connection):
+        connection.request("POST", f"/rpc/{tool}", json.dumps(arguments), {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        body = answer.read()
+    if answer.status != http.client.OK:
+        raise Refused(f"{tool}: {answer.status} {body[:400]!r}")
 
 
 def pending(root: Path) -> int:
@@ -74,9 +73,9 @@ def until_drained(root: Path, within_s: float = FIRST_WITHIN_S) -> float:
     return time.perf_counter() - began
 
 
-def make_template(root: Path, cores: set[int]) -> Path:
+def make_template(root: Path) -> Path:
     """One archive as the product writes it, whole."""
-    server = start_ours(root, cores, Rpc())
+    server = start_ours(root, NO_CORE, Rpc())
     try:
         call(server, "ensure_project", human_key=TEMPLATE)
         for name in NAMES:
@@ -138,9 +137,10 @@ def archiver_of(server: Server) -> int:
     raise Refused("there is no archiver")
 
 
-def measure(root: Path, project: str, cores: set[int], watch_s: float) -> dict[str, float]:
+def measure(root: Path, project: str, watch_s: float) -> dict[str, float]:
+    """Start, send, wait for Git, stop; the first commit counts from the first answer."""
+    server = start_ours(root, NO_CORE, Rpc())
     began = time.perf_counter()
-    server = start_ours(root, cores, Rpc())
     try:
         send(server, project)
         until_drained(root)
@@ -166,15 +166,14 @@ def measure(root: Path, project: str, cores: set[int], watch_s: float) -> dict[s
 def main() -> int:
     chosen = parse(sys.argv[1:])
     load_before = round(os.getloadavg()[0], 2)
-    server_cores, _ = core_pair()
     with tempfile.TemporaryDirectory(prefix="agent-mail-restart-", dir=chosen.scratch) as scratch:
         root = Path(scratch) / "store"
-        template = make_template(root, server_cores)
+        template = make_template(root)
         fill(root, template, chosen.projects, chosen.unfinished)
         print(f"{chosen.projects} projects, {chosen.unfinished} of them unfinished, load before {load_before}")
         runs = {
-            "to a whole archive, stopped at once": measure(root, "/restart/0", server_cores, 0.0),
-            "to an unfinished one": measure(root, f"/restart/{chosen.projects - 1}", server_cores, chosen.watch),
+            "to a whole archive, stopped at once": measure(root, "/restart/0", 0.0),
+            "to an unfinished one": measure(root, f"/restart/{chosen.projects - 1}", chosen.watch),
         }
     for name, figures in runs.items():
         print(f"{name}: {figures}")
