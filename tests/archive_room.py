@@ -42,6 +42,8 @@ from mcp_agent_mail.store.view import Tx
 
 LONG = 60.0
 LOOKS = 600
+ENDLESS_S = 3_600.0
+"""A step waits for what it has begun, however slow the machine is."""
 
 
 class SetClock:
@@ -81,6 +83,8 @@ class ArchiveRoom:
     unmarked: bool = False
     in_workspace: bool = False
     max_tracked_files: int = MAX_TRACKED_FILES
+    patience_s: float = ENDLESS_S
+    hangs_after_s: float = ENDLESS_S
 
     @property
     def database(self) -> Path:
@@ -216,6 +220,8 @@ class ArchiveRoom:
             in_workspace=self.in_workspace,
             max_tracked_files=self.max_tracked_files,
             database_path=self.database,
+            patience_s=self.patience_s,
+            hangs_after_s=self.hangs_after_s,
         )
         with closing(open_reading(self.database)) as connection:
             drain = Drain(

@@ -34,7 +34,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.adopting import up_to_adoption, write_adoption
 from mcp_agent_mail.features.archiving.archives import Archive, Troubles
 from mcp_agent_mail.features.archiving.care import Caretaker, Failure
-from mcp_agent_mail.features.archiving.crew import HANGS_AFTER_S, Permits
+from mcp_agent_mail.features.archiving.crew import HANGS_AFTER_S, PATIENCE_S, Permits
 from mcp_agent_mail.features.archiving.launch import LOCKS_FOLDER, MAX_TRACKED_FILES, CheckOut
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.archiving.reports import CheckedOut, Committed, Report
@@ -44,7 +44,10 @@ from mcp_agent_mail.store.outbox import MAX_EVENTS, Outbox
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainPlan:
-    """Where the archives are, whose they are, and the shortest time between two commits of a project."""
+    """Where the archives are, whose they are, and the shortest time between two commits of a project.
+
+    What is at work on an archive is waited for `patience_s`, and told as hanging after `hangs_after_s`.
+    """
 
     projects_path: Path
     owner: ArchiveOwner
@@ -54,6 +57,7 @@ class DrainPlan:
     max_tracked_files: int = MAX_TRACKED_FILES
     database_path: Path | None = None
     lock_timeout_s: float = 30.0
+    patience_s: float = PATIENCE_S
     hangs_after_s: float = HANGS_AFTER_S
 
     @property

@@ -39,8 +39,8 @@ MOST_KEPT = 64
 """So many archives that have nothing to do are remembered, with what was learnt when they were opened."""
 MENDED_AT_ONCE = 2
 _LONGEST_LOOK_S = 0.25
-_MENDING_PATIENCE_S = 5.0
-_MENDING_HANGS_AFTER_S = 60.0
+_MENDING_PATIENCE = 5
+"""So many times as long as a commit: many files may have to be compared."""
 _HUNG_SHOWN = 20
 _LONG_S = 3_600.0
 
@@ -181,7 +181,7 @@ class Drain:
                     continue
                 self._clear()
                 seat = self._require_seat(project_id)
-                self._crew.begin(project_id, work(seat), hangs_after_s=self._plan.hangs_after_s)
+                self._begin(project_id, work(seat))
             if not self._crew.is_waited_for():
                 break
             self._crew.wait(min(_LONGEST_LOOK_S, max(0.0, (until - self._clock()) / SECOND)))
@@ -278,7 +278,11 @@ class Drain:
         if self._crew.has_room():
             # The next turn is another's.
             self._seats[project_id] = self._seats.pop(project_id)
-            self._crew.begin(project_id, work, hangs_after_s=self._plan.hangs_after_s)
+            self._begin(project_id, work)
+
+    def _begin(self, project_id: ProjectId, work: Work) -> None:
+        plan = self._plan
+        self._crew.begin(project_id, work, patience_s=plan.patience_s, hangs_after_s=plan.hangs_after_s)
 
     def _newcomers(self) -> Iterator[ProjectId]:
         """Projects with pending events whose archives are not remembered, as far as there are seats."""
@@ -347,8 +351,12 @@ class Drain:
                 continue
             desk = self._require_seat(project_id).desk
             self._mending.add(project_id)
+            plan = self._plan
             self._crew.begin(
-                project_id, desk.mend, patience_s=_MENDING_PATIENCE_S, hangs_after_s=_MENDING_HANGS_AFTER_S
+                project_id,
+                desk.mend,
+                patience_s=plan.patience_s * _MENDING_PATIENCE,
+                hangs_after_s=plan.hangs_after_s * _MENDING_PATIENCE,
             )
 
     def _watch(self) -> float | None:
