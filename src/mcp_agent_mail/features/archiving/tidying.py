@@ -65,18 +65,29 @@ class Tidier:
 
     def _visit(self) -> float | None:
         archive = self._archive
-        waits = []
+        waits: list[float | None] = []
         if _has_blocked(archive):
             waits.append(self._try_when_due(archive.work_tree, self._write_blocked))
-        if self._can_refresh():
-            quiet = Micros(self._clock() - archive.commit.due)
-            is_wanted = archive.is_mending or self._care.waits_for_refresh()
-            if not is_wanted and 0 <= quiet + LAST < IDLE + LAST:
-                self._permits.give_back(self._slug)
-                waits.append((IDLE - quiet) / SECOND)
-            elif archive.index.wait(self._clock()) or self._permits.take(self._slug):
-                waits.append(self._try_when_due(archive.index, self._begin_refresh))
+        waits.append(self._refresh_in_turn())
         return min((wait for wait in waits if wait is not None), default=None)
+
+    def _refresh_in_turn(self) -> float | None:
+        """Whoever cannot go on just now stands in nobody's way."""
+        archive = self._archive
+        if self._running is not None:
+            return None
+        if not self._can_refresh():
+            self._permits.give_back(self._slug)
+            return None
+        quiet = Micros(self._clock() - archive.commit.due)
+        is_wanted = archive.is_mending or self._care.waits_for_refresh()
+        if not is_wanted and 0 <= quiet + LAST < IDLE + LAST:
+            self._permits.give_back(self._slug)
+            return (IDLE - quiet) / SECOND
+        if pause := archive.index.wait(self._clock()):
+            self._permits.give_back(self._slug)
+            return pause / SECOND
+        return self._try_when_due(archive.index, self._begin_refresh) if self._permits.take(self._slug) else None
 
     def _try_when_due(self, retry: Retry, act: Callable[[], None]) -> float | None:
         """Seconds until the next try, None once it has succeeded, or runs."""
