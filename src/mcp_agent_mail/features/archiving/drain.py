@@ -65,8 +65,9 @@ class _Seat:
         """A clock that was set back makes it due. Git, which is looked after so often, has a clock of its own."""
         if self.wait is None:
             return None
-        is_look = self.wait <= _LONGEST_LOOK_S
-        passed = time.monotonic() - self.since_s if is_look else (now - self.since) / SECOND
+        passed = (now - self.since) / SECOND
+        if self.wait <= _LONGEST_LOOK_S:
+            passed = max(passed, time.monotonic() - self.since_s)
         return 0.0 if passed < 0 else max(0.0, self.wait - passed)
 
 
