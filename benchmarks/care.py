@@ -32,7 +32,8 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, Ne
 from mcp_agent_mail.domain.archive_layout import mail_snapshot, profile_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
-from mcp_agent_mail.features.archiving.drain import Drain, DrainPlan
+from mcp_agent_mail.features.archiving.desk import DrainPlan
+from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.launch import MAX_TRACKED_FILES, PROJECTS_FOLDER
 from mcp_agent_mail.features.archiving.reports import CareFailed, CareTaken, Committed, Failed, Report
 from mcp_agent_mail.store.connection import open_reading, open_writing

@@ -25,7 +25,8 @@ from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import Importance, Message, NewMessage, NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
-from mcp_agent_mail.features.archiving.drain import Drain, DrainPlan
+from mcp_agent_mail.features.archiving.desk import DrainPlan
+from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.launch import MAX_TRACKED_FILES, PROJECTS_FOLDER, ArchiverSettings
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots, SnapshotPlace
 from mcp_agent_mail.features.archiving.reports import Committed, Failed, Report
@@ -41,6 +42,8 @@ from mcp_agent_mail.store.view import Tx
 
 LONG = 60.0
 LOOKS = 600
+ENDLESS_S = 3_600.0
+"""A step waits for what it has begun, however slow the machine is."""
 
 
 class SetClock:
@@ -80,6 +83,8 @@ class ArchiveRoom:
     unmarked: bool = False
     in_workspace: bool = False
     max_tracked_files: int = MAX_TRACKED_FILES
+    patience_s: float = ENDLESS_S
+    hangs_after_s: float = ENDLESS_S
 
     @property
     def database(self) -> Path:
@@ -223,6 +228,8 @@ class ArchiveRoom:
             in_workspace=self.in_workspace,
             max_tracked_files=self.max_tracked_files,
             database_path=self.database,
+            patience_s=self.patience_s,
+            hangs_after_s=self.hangs_after_s,
         )
         with closing(open_reading(self.database)) as connection:
             drain = Drain(
@@ -239,7 +246,7 @@ class ArchiveRoom:
         """Steps until no refresh of an index runs any more; what the last one answered."""
         for _ in range(LOOKS):
             wait = drain.step()
-            if wait != LOOK_S:
+            if wait is None or wait > LOOK_S:
                 return wait
             threading.Event().wait(LOOK_S)
         raise AssertionError(self.reports)
@@ -248,6 +255,7 @@ class ArchiveRoom:
         """Bring everything into Git; how many events are still not there."""
         with self.drain(reach) as drain:
             drain.resume()
+            drain.mend(Micros(self.clock() + int(LONG * SECOND)))
             return drain.flush(Micros(self.clock() + int(LONG * SECOND)))
 
     def archive_until_killed(self, point: FailPoint) -> None:

@@ -15,6 +15,7 @@ import sys
 from collections import deque
 from contextlib import suppress
 from types import FrameType
+from typing import NoReturn
 
 from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
 from mcp_agent_mail.core.failpoints import reach_that_kills
@@ -26,6 +27,8 @@ from mcp_agent_mail.features.archiving.reports import Drained, Ready, Report, to
 _STDIN = 0
 _STDOUT = 1
 _CHUNK = 65_536
+TIDY_S = 5.0
+"""What a stop waits for what the next start would mend."""
 
 
 class Instructions:
@@ -36,11 +39,15 @@ class Instructions:
         self._rest = b""
         self._is_closed = False
 
-    def next(self, timeout_s: float | None) -> bytes | None:
-        """The next line; None after `timeout_s` without one. Raises EOFError once the server is gone."""
+    def next(self, timeout_s: float | None, *others: Drain) -> bytes | None:
+        """The next line; None after `timeout_s` without one, or when one of `others` has something to do.
+
+        Raises EOFError once the server is gone.
+        """
+        watched = [_STDIN, *(other.fileno() for other in others)]
         while not self._lines:
-            ready, _, _ = select.select([_STDIN], [], [], timeout_s)
-            if not ready:
+            ready, _, _ = select.select(watched, [], [], timeout_s)
+            if _STDIN not in ready:
                 return None
             chunk = os.read(_STDIN, _CHUNK)
             if not chunk:
@@ -73,10 +80,10 @@ def _serve(drain: Drain, instructions: Instructions) -> None:
     drain.resume()
     _report(Ready(pid=os.getpid()))
     while True:
-        line = instructions.next(drain.step())
+        line = instructions.next(drain.begin(), drain)
         if line is not None and line.startswith(DRAIN):
             seconds = float(line.removeprefix(DRAIN))
-            pending = drain.flush(Micros(system_clock() + int(seconds * SECOND)))
+            pending = drain.flush(Micros(system_clock() + int(seconds * SECOND)), tidy_s=TIDY_S)
             _report(Drained(pending=pending))
             return
         if line is not None and line.startswith(CHECK_OUT):
@@ -94,5 +101,12 @@ def _stay(number: int, frame: FrameType | None) -> None:
     """Keep running: the end comes by standard input."""
 
 
+def end() -> NoReturn:
+    """As `sys.exit`, without waiting for a thread that hangs."""
+    code = main()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    end()

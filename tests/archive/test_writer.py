@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from mcp_agent_mail.archive.ownership import ArchiveAhead, Claim, ForeignArchive
+from mcp_agent_mail.archive.recovery import WINDOW_S
 from mcp_agent_mail.archive.writer import MANY_PACKS, ArchiveOwner, ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import no_fault
@@ -178,6 +180,71 @@ def test_after_an_unclean_stop_recent_files_equal_the_branch_again(writer: Archi
     assert (path / "messages/torn.md").read_bytes() == b"whole"
     assert (path / "messages/gone.md").read_bytes() == b"there"
     assert git(path, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "archive.json",
+        "agents/Red/profile.json",
+        "agents/Red/inbox/2027/01/held.md",
+        "contacts/Red/Blue.json",
+        "products/id.json",
+        "file_reservations/id-1.json",
+        "build_slots/id-1.json",
+        "messages/2027/01/tombstone.md",
+    ],
+)
+def test_after_an_unclean_stop_a_file_that_is_as_it_was_two_commits_ago_equals_the_branch_again(
+    writer: ArchiveWriter, path: Path, name: str
+) -> None:
+    first = IDENTITY if name == "archive.json" else b"as it was"
+    writer.commit({name: first}, text(2), AT)
+    later = Micros(AT + 2 * WINDOW_S * SECOND)
+    writer.commit({name: b'{"store_id": "this-store", "changed": true}'}, text(3), later)
+    between = (path / name).read_bytes()
+    writer.commit({name: first}, text(4), later)
+    (path / name).unlink()
+    (path / name).write_bytes(between)
+
+    open_writer(path)
+
+    assert (path / name).read_bytes() == first
+
+
+def test_after_an_unclean_stop_a_person_s_commit_from_the_future_hides_none_of_ours(
+    writer: ArchiveWriter, path: Path
+) -> None:
+    writer.refresh()
+    writer.commit({NOTE: b"two"}, text(2), AT)
+    (path / "NOTES.md").write_text("mine")
+    git(path, "add", "NOTES.md")
+    named = ("git", "-C", str(path), "-c", "user.name=Ann", "-c", "user.email=ann@example.com")
+    subprocess.run(
+        [*named, "commit", "-q", "-m", "Mine", "--", "NOTES.md"],
+        env={"PATH": os.environ["PATH"], "GIT_COMMITTER_DATE": "2099-01-01T00:00:00Z", "HOME": str(path)},
+        check=True,
+    )
+    (path / NOTE).unlink()
+
+    open_writer(path)
+
+    assert (path / NOTE).read_bytes() == b"two"
+
+
+@pytest.mark.usefixtures("writer")
+def test_after_an_unclean_stop_a_person_s_file_with_a_line_end_in_its_name_stops_no_mending(path: Path) -> None:
+    odd = "messages/two\nlines.md"
+    (path / odd).write_text("mine")
+    git(path, "add", odd)
+    git(path, "commit", "-q", "-m", "Mine", "--", odd)
+    git(path, "rm", "-q", odd)
+    git(path, "commit", "-q", "-m", "Not mine", "--", odd)
+    (path / NOTE).unlink()
+
+    open_writer(path)
+
+    assert (path / NOTE).read_bytes() == b"one"
 
 
 def test_after_an_orderly_stop_a_person_s_edit_is_left_alone(writer: ArchiveWriter, path: Path) -> None:

@@ -175,9 +175,10 @@ def record_recovery(folder: Path, shim: Path, left: Path) -> Recording:
 
 
 def wait_for_the_archiver(root: Path) -> None:
-    """It ends by itself once the server is gone; it and Git's processes hold this lock until then."""
-    with (root / "archive.lock").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    """It ends by itself once the server is gone; it and Git's processes hold these locks until then."""
+    for place in (root / "archive.lock", *(root / "archive-locks").glob("*")):
+        with place.open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def work(server: Served, record: Record, seed: int) -> None:

@@ -241,3 +241,25 @@ def test_a_script_is_taken_apart_at_its_statements_and_triggers_stay_whole() -> 
             connection.execute(statement)
         names = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema ORDER BY name LIMIT 10")]
     assert names == ["g", "t"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="SKIPPED: open files are listed in /proc")
+def test_a_store_whose_schema_is_damaged_is_let_go_of_at_once(tmp_path: Path) -> None:
+    """A connection that lives on in a traceback removes the log beside the store whenever it is collected."""
+    path = tmp_path / "mail.sqlite3"
+    migrate(path, reach=no_fault)
+    with path.open("r+b") as file:
+        file.seek(100)
+        file.write(b"\xff" * 1_900)
+
+    with pytest.raises(sqlite3.DatabaseError) as caught:
+        migrate(path, reach=no_fault)
+
+    assert caught.tb is not None, "while the traceback lives"
+    assert str(path) not in open_files()
+
+
+def open_files() -> set[str]:
+    fds = list(Path("/proc/self/fd").iterdir())
+    # The one that listed them is gone by now.
+    return {str(fd.readlink()) for fd in fds if fd.is_symlink()}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from mcp_agent_mail.archive.folders import blob_of
-from mcp_agent_mail.archive.repository import BRANCH, EMPTY_TREE, Repository
+from mcp_agent_mail.archive.repository import BRANCH, Repository
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.git import GitFailed
 from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
@@ -13,7 +13,10 @@ from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
 WINDOW_S = 120
 """Kernels write a file back within half a minute or so; what is older was on disk."""
 
+LOOKED_AT_IN_ANY_CASE = 20
+LOOKED_FOR_THE_NOTE = 500
 _AT_ONCE = 200
+_ASKED_AT_ONCE = 5_000
 _IMPORT_MARK = b"fast-import"
 _LOCKED = ("index", "HEAD", "config", "config.worktree", "info/sparse-checkout", "packed-refs")
 
@@ -53,13 +56,16 @@ def remove_torn_index(repository: Repository) -> None:
         (repository.git_path / "index").unlink(missing_ok=True)
 
 
-def restore_recent_files(repository: Repository, tree: WorkTree, tip: str) -> int:
-    """Compare what the last commits wrote with the branch and write again what differs; how many files did."""
+def restore_recent_files(repository: Repository, tree: WorkTree, tip: str, noted: str) -> int:
+    """Compare what the last commits wrote with the branch and write again what differs; how many files did.
+
+    `noted`: where the branch stood when the archive was last whole, if that is known.
+    """
     if not repository.is_checked_out():
         return 0
     restored = 0
     wanted: dict[str, list[str]] = {}
-    for path, blob in _recent_files(repository, tip):
+    for path, blob in _recent_files(repository, tip, noted):
         tree.note(path)
         if blob is None:
             tree.remove(path)
@@ -90,34 +96,50 @@ def restore_files(repository: Repository, tree: WorkTree, is_wanted: Callable[[s
     _restore(repository, tree, wanted)
 
 
-def _recent_files(repository: Repository, tip: str) -> Iterator[tuple[str, str | None]]:
-    """Path and blob of every file of ours that the commits of the window wrote; no blob where they removed one."""
-    newest = int(repository.git("show", "--no-patch", "--format=%ct", tip))
-    before = newest - WINDOW_S
-    base = repository.git("rev-list", "-1", "--first-parent", f"--before={before}", tip).decode().strip()
-    places = (ARCHIVE_FILE, *OWN_FOLDERS)
-    changes = repository.git("diff-tree", "-r", "-z", "--no-renames", base or EMPTY_TREE, tip, "--", *places)
-    fields = iter(changes.decode("utf-8", "surrogateescape").split("\0")[:-1])
-    for entry, path in zip(fields, fields, strict=True):
-        _, mode, _, blob, _ = entry.split(" ")
-        yield path, None if mode == "000000" else blob
-    for path in _passing_files(repository, base, tip):
-        yield path, None
+def _recent_files(repository: Repository, tip: str, noted: str) -> Iterator[tuple[str, str | None]]:
+    """Path and blob at `tip` of every file of ours that a commit of the window wrote; no blob where it is gone.
 
-
-def _passing_files(repository: Repository, base: str, tip: str) -> Iterator[str]:
-    """What came and went within the window: at neither end, so that comparing the ends does not show it."""
+    By commit: what changed and changed back within the window differs between none of its two ends.
+    """
+    base = _before_window(repository, tip, noted)
     window = f"{base}..{tip}" if base else tip
-    options = ("--first-parent", "--no-renames", "--diff-filter=D", "--format=", "--name-only", "-z")
-    removed = repository.git("log", *options, window, "--", *OWN_FOLDERS).decode("utf-8", "surrogateescape")
-    paths = sorted({path for path in removed.split("\0") if path})
-    if not paths:
-        return
+    options = ("--first-parent", "-m", "--no-renames", "--format=", "--name-only", "-z")
+    named = repository.records("log", *options, window, "--", ARCHIVE_FILE, *OWN_FOLDERS)
+    # A line end in a name is none of ours, and would be two questions below.
+    paths = sorted({path for path in named if path and "\n" not in path})
+    for first in range(0, len(paths), _ASKED_AT_ONCE):
+        yield from _blobs(repository, tip, paths[first : first + _ASKED_AT_ONCE])
+
+
+def _before_window(repository: Repository, tip: str, noted: str) -> str:
+    """The commit up to which every file is surely on disk; none when all may matter.
+
+    That is where the branch stood when the archive was last whole. After a busy time it is long ago: then what the
+    kernel has written back since counts too. Commits say when they were made by clocks that are set, a person's among
+    them, so many are looked at in any case.
+    """
+    newest, by_time = 0, ""
+    for count, line in enumerate(_history(repository, tip)):
+        seconds, _, hexsha = line.partition(" ")
+        newest = newest or int(seconds)
+        if hexsha == noted:
+            return noted
+        if not by_time and count >= LOOKED_AT_IN_ANY_CASE and int(seconds) < newest - WINDOW_S:
+            by_time = hexsha
+        if by_time and (not noted or count >= LOOKED_FOR_THE_NOTE):
+            return by_time
+    return by_time
+
+
+def _history(repository: Repository, tip: str) -> Iterator[str]:
+    return repository.records("log", "--first-parent", "-z", "--format=%ct %H", tip)
+
+
+def _blobs(repository: Repository, tip: str, paths: Sequence[str]) -> Iterator[tuple[str, str | None]]:
     asked = "".join(f"{tip}:{path}\n" for path in paths).encode("utf-8", "surrogateescape")
     answers = repository.git("cat-file", "--batch-check=%(objectname)", stdin=asked).decode().splitlines()
     for path, answer in zip(paths, answers, strict=True):
-        if answer.endswith(" missing"):
-            yield path
+        yield path, None if answer.endswith(" missing") else answer
 
 
 def _holds(repository: Repository, path: str, blob: str) -> bool:

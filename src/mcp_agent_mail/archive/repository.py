@@ -27,7 +27,6 @@ from mcp_agent_mail.domain.commit_text import SEQ_TRAILER
 
 BRANCH = "refs/heads/main"
 TIP = ("for-each-ref", "--format=%(objectname)", BRANCH)
-EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 _SEALED_FORMAT = f"%H%x1f%ct%x1f%s%x1f%(trailers:key={SEQ_TRAILER},valueonly,separator=%x2C)"
 

@@ -356,7 +356,7 @@ class ArchiveWriter:
         self._was_cut_off = self._kept is not None and bool(self._kept.unsynced)
         self._thin_again()
         if self._tip is not None:
-            restore_recent_files(self._repository, self._tree, self._tip)
+            restore_recent_files(self._repository, self._tree, self._tip, self._open_note.read_text().strip())
 
     def _show_all(self) -> None:
         """Somebody removed the folder, or put something in the way of files: they are written again as Git has them."""
@@ -375,6 +375,9 @@ class ArchiveWriter:
     def _note_open(self) -> None:
         """From here on a stop is unclean until the next refresh. On disk before what it warns of can be."""
         if not self._is_noted:
+            # One that stands since an unclean stop tells where the branch was then; its time is of the newest run.
+            if not self._open_note.exists():
+                self._open_note.write_text(self._tip or "")
             self._open_note.touch()
             sync(self._open_note.parent)
             sync(self._repository.git_path)

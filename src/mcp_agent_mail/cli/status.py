@@ -166,9 +166,18 @@ def _lines(report: Report) -> list[tuple[str, object]]:
         ("last commit", archive["last_commit_at"]),
         ("largest archive", _size(archive)),
         ("care", archive.get("care_error")),
+        ("mending", _mending(archive)),
         ("archive", archive.get("last_error")),
         *((name, _of_worker(worker)) for name, worker in report.get("workers", {}).items()),
     ]
+
+
+def _mending(archive: Report) -> str | None:
+    """Archives that an unclean stop left, and those that nothing comes back from."""
+    left = archive.get("mending", 0) + archive.get("to_mend", 0)
+    parts = [f"{left} archives to be mended"] if left else []
+    parts += [f"{archive['hung']} that hang"] if archive.get("hung") else []
+    return ", ".join(parts) or None
 
 
 def _of_worker(worker: Report) -> str:

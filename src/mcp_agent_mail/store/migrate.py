@@ -144,8 +144,13 @@ def _create(path: Path, migrations: Sequence[Migration], reach: Reach) -> None:
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
-    connection.execute("PRAGMA synchronous=FULL")
-    add_functions(connection)
+    try:
+        connection.execute("PRAGMA synchronous=FULL")
+        add_functions(connection)
+    except BaseException:
+        # Left to the garbage collector it would close, and remove its log, at some later moment.
+        connection.close()
+        raise
     return connection
 
 

@@ -22,6 +22,7 @@ MAX_SNAPSHOT_CHARS = 8 * 1024 * 1024
 """Of one batch. The first event is always in, so one body of any legal size passes."""
 
 _FIRST = OutboxSeq(0)
+_NO_PROJECT = ProjectId(0)
 
 _ADD = """
     INSERT INTO outbox (project_id, kind, agent_id, message_id, step, created_ts, snapshot, is_blind)
@@ -45,6 +46,7 @@ _OLDEST = "SELECT created_ts FROM outbox WHERE commit_id IS NULL ORDER BY seq LI
 _COMMIT_COLUMNS = "c.project_id, c.hexsha, c.summary, c.authored_ts, c.last_seq"
 _LAST_COMMIT = f"SELECT {_COMMIT_COLUMNS} FROM commits c WHERE +c.project_id = ? ORDER BY c.id DESC LIMIT 1"
 _LAST_COMMIT_AT = "SELECT authored_ts FROM commits ORDER BY id DESC LIMIT 1"
+_BY_LAST_COMMIT = "SELECT project_id FROM commits GROUP BY project_id ORDER BY max(id) DESC, project_id"
 _COMMIT_OF_MESSAGE = f"""
     SELECT {_COMMIT_COLUMNS} FROM outbox o JOIN commits c ON c.id = o.commit_id
     WHERE o.message_id = ? AND o.project_id = ? AND o.kind = 'mail'
@@ -127,9 +129,13 @@ class Outbox:
         rows.close()
         return events
 
-    def pending_projects(self) -> Iterator[ProjectId]:
-        """Every project with a pending event, by id: one index probe each, however long the backlog is."""
-        project_id = 0
+    def projects_by_last_commit(self) -> list[ProjectId]:
+        """Every project whose archive has a commit, the one that was committed to last first."""
+        return [project_id for (project_id,) in self._connection.execute(_BY_LAST_COMMIT)]
+
+    def pending_projects(self, *, after: ProjectId = _NO_PROJECT) -> Iterator[ProjectId]:
+        """Every project above `after` with a pending event, by id: one index probe each, however long the backlog."""
+        project_id: int = after
         while (row := self._connection.execute(_NEXT_PROJECT, (project_id,)).fetchone()) is not None:
             (project_id,) = row
             yield ProjectId(project_id)

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive.locks import ArchiveLock, ArchivesBusy
+from mcp_agent_mail.archive.recovery import WINDOW_S
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.archive_layout import project_snapshot
+from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.drain import SETTLE, Drain
 from mcp_agent_mail.features.archiving.launch import LOCK_FILE
@@ -254,6 +257,30 @@ def test_an_archive_left_unfinished_is_mended_at_start_though_nothing_is_pending
     project = fill(room)
     room.archive_until_killed(FailPoint.INDEX_REFRESH)
     assert backlog(room) == 0
+
+    room.archive()
+
+    assert git(room.path(project), "status", "--porcelain") == ""
+
+
+def put_aside(room: ArchiveRoom, project: Project, at: Micros | None) -> None:
+    """Put the project aside, or bring it back: one file that is as it was afterwards."""
+    changed = room.tx.projects.set_archived(project.id, at)
+    room._event(changed, EventKind.PROJECT, project_snapshot(changed))
+
+
+@pytest.mark.parametrize("point", [FailPoint.AFTER_IMPORT, FailPoint.BEFORE_MARK])
+def test_killed_while_a_project_is_brought_back_the_work_tree_is_as_the_branch(
+    room: ArchiveRoom, point: FailPoint
+) -> None:
+    """Both ends of the commits that are looked at again have the same `archive.json`: it changed in between."""
+    project = fill(room)
+    room.archive()
+    room.clock.step(2 * WINDOW_S)
+    put_aside(room, project, room.clock())
+    room.archive()
+    put_aside(room, project, None)
+    room.archive_until_killed(point)
 
     room.archive()
 

@@ -71,7 +71,8 @@ def test_a_refresh_that_hangs_holds_up_no_commit_and_no_other_archive(
         left = drain.flush(Micros(room.clock() + SECOND // 2))
 
     assert left == 0
-    assert wait == LOOK_S
+    assert wait is not None
+    assert wait <= LOOK_S
     assert len(sealed_seqs(room.path(hung))) == 2
     assert git(room.path(fine), "status", "--porcelain") == ""
     assert "cannot refresh the index" in room.failures[-1].message
@@ -108,7 +109,8 @@ def test_an_archive_that_is_opened_anew_ends_its_refresh_first(
         room.path(hung).rename(tmp_path / "away")
         room.send(agents["BlueLake"], [agents["RedStone"]])
         write(room, drain)
-        was_running = drain.step() == LOOK_S
+        drain.step()
+        was_running = any(seat.desk._tidy.is_running for seat in drain._seats.values())
         (tmp_path / "away").rename(room.path(hung))
         room.clock.step(120)
         write(room, drain)

@@ -22,7 +22,10 @@ _FULL = "Free some space on the disk of the archives. It is tried again by itsel
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Archive:
-    """The pace of one project. `reported`: everything up to here is in Git and was reported."""
+    """The pace of one project. `reported`: everything up to here is in Git and was reported.
+
+    `is_mending`: an earlier process left it in the middle of something; its index is refreshed at once.
+    """
 
     project: Project
     reported: OutboxSeq
@@ -31,6 +34,7 @@ class Archive:
     index: Retry = field(default_factory=Retry)
     work_tree: Retry = field(default_factory=Retry)
     is_settling: bool = False
+    is_mending: bool = False
 
     def part(self, retry: Retry) -> str:
         """Which part of the archive `retry` is about; none for its commits."""

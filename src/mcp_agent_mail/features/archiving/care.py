@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Protocol
 
 from mcp_agent_mail.archive.months import KeptMonths, Thinning
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.features.archiving.crew import Permits
 from mcp_agent_mail.features.archiving.reports import CareFailed, CareTaken, Report
 
 JOIN_EVERY = 3_600 * SECOND
@@ -39,93 +40,90 @@ class Job(Protocol):
     def finish(self, timeout_s: float) -> None: ...
 
 
-@dataclass(slots=True, kw_only=True)
-class _Patient:
-    """One archive. `wanted`: the months its work tree is to show, `waiting`: who wants to know when it does.
-
-    `is_fresh`: its index was refreshed since that was asked for.
-    """
-
-    slug: str
-    writer: ArchiveWriter
-    joined_at: Micros
-    has_new_packs: bool = True
-    not_before: Micros = field(default=Micros(0))
-    wanted: KeptMonths | None = None
-    waiting: list[Ended] = field(default_factory=list)
-    is_fresh: bool = False
-
-    @property
-    def waits_for_refresh(self) -> bool:
-        return self.wanted is not None and self.writer.needs_refresh and not self.is_fresh
-
-    @property
-    def can_change_months(self) -> bool:
-        return self.wanted is not None and not self.waits_for_refresh and not self.writer.is_refreshing
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Running:
-    patient: _Patient
     job: Job
     began: Micros
 
 
 class Caretaker:
-    """`step` begins and ends what is due and never waits; `finish` does."""
+    """Of one archive. `step` begins and ends what is due and never waits; `finish` does.
 
-    def __init__(self, *, max_tracked_files: int, report: Callable[[Report], None], clock: Clock) -> None:
+    `_wanted`: the months its work tree is to show, `_waiting`: who wants to know when it does. `_is_fresh`: its index
+    was refreshed since that was asked for.
+    """
+
+    def __init__(
+        self, slug: str, *, max_tracked_files: int, report: Callable[[Report], None], permits: Permits, clock: Clock
+    ) -> None:
+        self._slug = slug
         self._max_files = max_tracked_files
         self._report = report
+        self._permits = permits
         self._clock = clock
-        self._patients: dict[str, _Patient] = {}
+        self._writer: ArchiveWriter | None = None
         self._running: _Running | None = None
+        self._joined_at = clock()
+        self._has_new_packs = True
+        self._not_before = Micros(0)
+        self._wanted: KeptMonths | None = None
+        self._waiting: list[Ended] = []
+        self._is_fresh = False
 
-    def is_changing(self, slug: str) -> bool:
-        """Is Git at work on the index and the files of this archive? No refresh may run beside it."""
-        running = self._running
-        return running is not None and running.patient.slug == slug and isinstance(running.job, Thinning)
+    @property
+    def is_changing(self) -> bool:
+        """Is Git at work on the index and the files? No refresh may run beside it."""
+        return self._running is not None and isinstance(self._running.job, Thinning)
 
-    def note_commit(self, slug: str, writer: ArchiveWriter) -> None:
-        self._patient(slug, writer).has_new_packs = True
+    @property
+    def has_work(self) -> bool:
+        """More than what can be done when the archive is written the next time."""
+        return self._running is not None or self._wanted is not None
 
-    def waits_for_refresh(self, slug: str) -> bool:
+    @property
+    def is_asked(self) -> bool:
+        """Does somebody wait for a month?"""
+        return bool(self._waiting)
+
+    def note_commit(self, writer: ArchiveWriter) -> None:
+        self._writer = writer
+        self._has_new_packs = True
+
+    def waits_for_refresh(self) -> bool:
         """Months are put away or brought back once the index is at the branch, however busy the archive is."""
-        patient = self._patients.get(slug)
-        return patient is not None and patient.waits_for_refresh and self._clock() >= patient.not_before
+        return self._needs_refresh and self._clock() >= self._not_before
 
-    def note_refresh(self, slug: str, writer: ArchiveWriter) -> None:
+    def note_refresh(self, writer: ArchiveWriter) -> None:
         """The index is at the branch: say how large the archive is, and see whether months have to be put away."""
-        patient = self._patient(slug, writer)
-        patient.is_fresh = True
-        if not patient.waiting:
-            patient.wanted = writer.months_to_show(self._clock(), self._max_files)
-        self._report(CareTaken(project=slug, **asdict(writer.figures())))
+        self._writer = writer
+        self._is_fresh = True
+        if not self._waiting:
+            self._wanted = writer.months_to_show(self._clock(), self._max_files)
+        self._report(CareTaken(project=self._slug, **asdict(writer.figures())))
 
-    def note_no_refresh(self, slug: str, failure: Failure) -> None:
+    def note_no_refresh(self, failure: Failure) -> None:
         """It failed: whoever waits for a month is told why, and may ask again."""
-        patient = self._patients.get(slug)
-        if patient is not None and patient.waiting and patient.waits_for_refresh:
-            self._fail(patient, Thinning.what, failure)
+        if self._waiting and self._needs_refresh:
+            self._fail(Thinning.what, failure)
 
-    def abandon(self, slug: str) -> None:
+    def abandon(self) -> None:
         """The archive is opened anew: end what changes its files. It is begun again later."""
-        if self.is_changing(slug):
+        if self.is_changing:
             self._end(0.0)
 
-    def check_out(self, slug: str, writer: ArchiveWriter, month: str, ended: Ended) -> None:
+    def check_out(self, writer: ArchiveWriter, month: str, ended: Ended) -> None:
         """Let the work tree show a month, and `ended` know when it does, or why it cannot."""
-        patient = self._patient(slug, writer)
+        self._writer = writer
         wanted = writer.months_to_show(self._clock(), self._max_files, extra=month)
         if wanted is None:
             ended(None)
             return
-        if patient.waiting and patient.wanted is not None:
-            wanted = patient.wanted.with_extra(month)
-        patient.wanted = wanted
-        patient.is_fresh = False
-        patient.not_before = Micros(0)
-        patient.waiting.append(ended)
+        if self._waiting and self._wanted is not None:
+            wanted = self._wanted.with_extra(month)
+        self._wanted = wanted
+        self._is_fresh = False
+        self._not_before = Micros(0)
+        self._waiting.append(ended)
 
     def step(self) -> float | None:
         """Seconds until the next one, None when only a new commit can bring work."""
@@ -133,109 +131,115 @@ class Caretaker:
             if self._running.job.is_running() and self._clock() - self._running.began < TIME_LIMIT:
                 return _LOOK_S
             self._end(0.0)
-        for patient in self._patients.values():
-            if self._begin(patient):
-                return _LOOK_S
-        waits = [self._wait(patient) for patient in self._patients.values()]
-        return min((wait for wait in waits if wait is not None), default=None)
+        if self._writer is None:
+            return None
+        return _LOOK_S if self._begin(self._writer) else self._wait(self._writer)
 
     def finish(self, until: Micros) -> None:
         """End what runs, and do what somebody waits for or what is overdue, for so long."""
         if self._running is not None:
-            self._end(self._time_for(self._running.patient, until))
-        for patient in self._patients.values():
-            left_s = self._time_for(patient, until)
-            is_wanted = patient.wanted is not None and (patient.waiting or left_s >= _WORTH_A_BEGIN_S)
-            if (is_wanted or patient.writer.has_many_packs) and self._begin(patient):
-                self._end(left_s)
+            self._end(self._time_for(until))
+        writer, left_s = self._writer, self._time_for(until)
+        is_wanted = self._wanted is not None and (self._waiting or left_s >= _WORTH_A_BEGIN_S)
+        if writer is not None and (is_wanted or writer.has_many_packs) and self._begin(writer, in_turn=False):
+            self._end(left_s)
 
     def close(self) -> None:
         """End what runs; the next start begins it again."""
         running, self._running = self._running, None
+        self._permits.give_back(self._slug)
         if running is not None:
             with suppress(AgentMailError, OSError):
                 running.job.finish(0.0)
 
-    def _time_for(self, patient: _Patient, until: Micros) -> float:
+    @property
+    def _needs_refresh(self) -> bool:
+        writer = self._writer
+        return self._wanted is not None and writer is not None and writer.needs_refresh and not self._is_fresh
+
+    def _can_change_months(self, writer: ArchiveWriter) -> bool:
+        return self._wanted is not None and not self._needs_refresh and not writer.is_refreshing
+
+    def _time_for(self, until: Micros) -> float:
         left_s = max(0.0, (until - self._clock()) / SECOND)
-        return left_s if patient.waiting else min(left_s, _ENDS_WITHIN_S)
+        return left_s if self._waiting else min(left_s, _ENDS_WITHIN_S)
 
-    def _patient(self, slug: str, writer: ArchiveWriter) -> _Patient:
-        if slug not in self._patients:
-            self._patients[slug] = _Patient(slug=slug, writer=writer, joined_at=self._clock())
-        patient = self._patients[slug]
-        patient.writer = writer
-        return patient
-
-    def _wait(self, patient: _Patient) -> float | None:
-        if patient.can_change_months or patient.writer.has_many_packs:
-            due: int = patient.not_before
-        elif patient.has_new_packs:
-            due = max(patient.not_before, patient.joined_at + JOIN_EVERY)
+    def _wait(self, writer: ArchiveWriter) -> float | None:
+        if self._permits.is_waiting(self._slug):
+            return None
+        if self._can_change_months(writer) or writer.has_many_packs:
+            due: int = self._not_before
+        elif self._has_new_packs:
+            due = max(self._not_before, self._joined_at + JOIN_EVERY)
         else:
             return None
         return max(0.0, (due - self._clock()) / SECOND)
 
-    def _begin(self, patient: _Patient) -> bool:
+    def _begin(self, writer: ArchiveWriter, *, in_turn: bool = True) -> bool:
         now = self._clock()
         # A wall clock that was set back must not put care off for as long.
-        patient.joined_at = min(patient.joined_at, now)
-        patient.not_before = min(patient.not_before, Micros(now + _AGAIN_AFTER))
-        if now < patient.not_before:
+        self._joined_at = min(self._joined_at, now)
+        self._not_before = min(self._not_before, Micros(now + _AGAIN_AFTER))
+        is_due = (self._wanted is not None and self._can_change_months(writer)) or self._is_due_to_join(writer)
+        if now < self._not_before or not is_due:
+            self._permits.give_back(self._slug)
+            return False
+        if in_turn and not self._permits.take(self._slug):
             return False
         try:
-            job = self._next_job(patient)
+            job = self._next_job(writer)
         except (AgentMailError, OSError) as failure:
-            self._fail(patient, "look after it", failure)
+            self._permits.give_back(self._slug)
+            self._fail("look after it", failure)
             return False
-        if job is not None:
-            self._running = _Running(patient=patient, job=job, began=self._clock())
-        return job is not None
+        if job is None:
+            self._permits.give_back(self._slug)
+            return False
+        self._running = _Running(job=job, began=self._clock())
+        return True
 
-    def _next_job(self, patient: _Patient) -> Job | None:
-        writer = patient.writer
-        if patient.wanted is not None and patient.can_change_months:
-            patient.is_fresh = False
-            return writer.start_thinning(patient.wanted)
-        if not self._is_due_to_join(patient):
-            return None
-        patient.joined_at = self._clock()
-        patient.has_new_packs = False
+    def _next_job(self, writer: ArchiveWriter) -> Job | None:
+        if self._wanted is not None and self._can_change_months(writer):
+            self._is_fresh = False
+            return writer.start_thinning(self._wanted)
+        self._joined_at = self._clock()
+        self._has_new_packs = False
         job = writer.start_repack(even_if_few=True)
         if job is None and writer.has_many_packs:
             # Somebody keeps them apart (`.keep`): asking at every step would not change it.
-            patient.not_before = Micros(self._clock() + _AGAIN_AFTER)
+            self._not_before = Micros(self._clock() + _AGAIN_AFTER)
         return job
 
-    def _is_due_to_join(self, patient: _Patient) -> bool:
-        is_time = self._clock() - patient.joined_at >= JOIN_EVERY
-        return patient.writer.has_many_packs or (is_time and patient.has_new_packs)
+    def _is_due_to_join(self, writer: ArchiveWriter) -> bool:
+        is_time = self._clock() - self._joined_at >= JOIN_EVERY
+        return writer.has_many_packs or (is_time and self._has_new_packs)
 
     def _end(self, timeout_s: float) -> None:
         assert self._running is not None
+        assert self._writer is not None
         running, self._running = self._running, None
-        patient = running.patient
+        self._permits.give_back(self._slug)
         failure: Failure | None = None
         try:
             running.job.finish(timeout_s)
         except (AgentMailError, OSError) as failed:
             failure = failed
         if isinstance(running.job, Thinning):
-            patient.writer.end_thinning(is_done=failure is None)
-            patient.wanted = None
+            self._writer.end_thinning(is_done=failure is None)
+            self._wanted = None
         if failure is None:
-            self._answer(patient, None)
-            self._report(CareTaken(project=patient.slug, **asdict(patient.writer.figures())))
+            self._answer(None)
+            self._report(CareTaken(project=self._slug, **asdict(self._writer.figures())))
         else:
-            self._fail(patient, running.job.what, failure)
+            self._fail(running.job.what, failure)
 
-    def _fail(self, patient: _Patient, what: str, failure: Failure) -> None:
-        patient.not_before = Micros(self._clock() + _AGAIN_AFTER)
-        patient.has_new_packs = True
-        self._answer(patient, failure)
-        self._report(CareFailed(project=patient.slug, message=f"cannot {what}: {failure}"))
+    def _fail(self, what: str, failure: Failure) -> None:
+        self._not_before = Micros(self._clock() + _AGAIN_AFTER)
+        self._has_new_packs = True
+        self._answer(failure)
+        self._report(CareFailed(project=self._slug, message=f"cannot {what}: {failure}"))
 
-    def _answer(self, patient: _Patient, failure: Failure | None) -> None:
-        waiting, patient.waiting = patient.waiting, []
+    def _answer(self, failure: Failure | None) -> None:
+        waiting, self._waiting = self._waiting, []
         for ended in waiting:
             ended(failure)

@@ -1,100 +1,78 @@
 """Brings the outbox into Git: reads pending events, renders them, commits, and reports each commit.
 
-One batch is in memory at a time; what waits, waits in the outbox. Each project goes its own pace:
-the first event after a quiet time is committed almost at once, then at most one commit per
-interval, so that a busy project makes few and large ones. A project that fails is tried again
-later and holds nobody up.
+Each project goes its own pace: the first event after a quiet time is committed almost at once, then at most one
+commit per interval, so that a busy project makes few and large ones. A project that fails is tried again later; one
+that hangs keeps a thread and nobody waiting. What an earlier process left in the middle of something is mended
+beside all this, newest mail first: an archive that has mail to commit is mended by that, before anything else.
 
-Nothing is asked twice: at the first event of a project its newest sealed commit says what is in
-Git already, marked or not.
+Nothing is asked twice: at the first event of a project its newest sealed commit says what is in Git already, marked
+or not. Of the archives that have been quiet a bounded number is remembered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain, islice
+from queue import Empty, SimpleQueue
 
-from mcp_agent_mail.archive.ownership import Claim, Written
-from mcp_agent_mail.archive.repository import PLAIN_RUN, GitRun, SealedCommit
-from mcp_agent_mail.archive.writer import ArchiveOwner, ArchiveWriter, is_unfinished
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
-from mcp_agent_mail.core.errors import AgentMailError, NotFound
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
-from mcp_agent_mail.domain.archive_layout import (
-    ARCHIVE_FILE,
-    archive_file,
-    batch_files,
-    event_files,
-    held_copies,
-    is_tombstone,
-    project_snapshot,
-)
-from mcp_agent_mail.domain.archive_leases import is_stand_in
-from mcp_agent_mail.domain.blobs import blob_id
-from mcp_agent_mail.domain.commit_text import commit_text
-from mcp_agent_mail.domain.events import ArchiveCommit, EventKind, OutboxEvent
-from mcp_agent_mail.features.archiving.adopting import up_to_adoption, write_adoption
-from mcp_agent_mail.features.archiving.archives import Archive, Troubles
-from mcp_agent_mail.features.archiving.care import Caretaker, Failure
-from mcp_agent_mail.features.archiving.launch import MAX_TRACKED_FILES, CheckOut
+from mcp_agent_mail.domain.events import OutboxEvent
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.archives import Archive
+from mcp_agent_mail.features.archiving.crew import Crew, Job
+from mcp_agent_mail.features.archiving.desk import Desk, DrainPlan, Office
+from mcp_agent_mail.features.archiving.launch import CheckOut
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots
-from mcp_agent_mail.features.archiving.places import ArchivePlaces
-from mcp_agent_mail.features.archiving.reports import CheckedOut, Committed, Report
-from mcp_agent_mail.features.archiving.tidying import Tidier
-from mcp_agent_mail.store.outbox import MAX_EVENTS, Outbox
+from mcp_agent_mail.features.archiving.reports import Committed, Failed, Recovered, Report, Workload
+from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.projects import Projects
 
 SETTLE = 20_000
 """Microseconds that the first event after a quiet time waits for company."""
+MOST_KEPT = 64
+"""So many archives that have nothing to do are remembered, with what was learnt when they were opened."""
+MENDED_AT_ONCE = 2
+_LONGEST_LOOK_S = 0.25
+_MENDING_PATIENCE = 5
+"""So many times as long as a commit: many files may have to be compared."""
+_HUNG_SHOWN = 20
+_LONG_S = 3_600.0
 
-_PAGE = 500
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrainPlan:
-    """Where the archives are, whose they are, and the shortest time between two commits of a project."""
-
-    projects_path: Path
-    owner: ArchiveOwner
-    interval: Micros
-    git_run: GitRun = PLAIN_RUN
-    in_workspace: bool = False
-    max_tracked_files: int = MAX_TRACKED_FILES
-    database_path: Path | None = None
-
-    @property
-    def places(self) -> ArchivePlaces:
-        return ArchivePlaces(projects_path=self.projects_path, in_workspace=self.in_workspace)
+Work = Callable[[], float | None]
 
 
-def what_was_written(batch: Sequence[OutboxEvent], store_id: str) -> Written:
-    """Of profiles, projects, links and mail that was held at first only where they are: after a renewal of the archive
-    the newest state stands for all. Of leases, and of who had got held mail by then, it tells nothing.
-    """
-    mutable: set[str] = set()
-    later: set[str] = set()
-    for event in batch:
-        if event.kind in (EventKind.PROFILE, EventKind.PROJECT, EventKind.CONTACT):
-            mutable.update(path for path, _ in event_files(event.kind, event.snapshot, store_id))
-        elif event.kind is EventKind.MAIL and (held := held_copies(event.snapshot)):
-            mutable.update(path for path, _ in event_files(event.kind, event.snapshot, store_id))
-            later.update(held)
-        elif event.kind is EventKind.MAIL and is_tombstone(event.snapshot):
-            mutable.update(path for path, _ in event_files(event.kind, event.snapshot, store_id))
-    clear = [event for event in batch if not is_stand_in(event.snapshot)]
-    files = batch_files(clear, store_id)
-    blobs = {
-        path: None if path in mutable else blob_id(content)
-        for path, content in files.items()
-        if content is not None and path not in later
-    }
-    return Written(blobs=blobs, is_vague=len(clear) < len(batch) or bool(later))
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Seat:
+    """A desk with what is asked of it. `wait`: seconds from `since` until something is due there beside commits."""
+
+    desk: Desk
+    wait: float | None = None
+    since: Micros = field(default=Micros(0))
+    since_s: float = 0.0
+    asked: deque[CheckOut] = field(default_factory=deque)
+    hangs: bool = False
+
+    def note_wait(self, wait: float | None, now: Micros) -> None:
+        self.wait, self.since, self.since_s = wait, now, time.monotonic()
+
+    def left_s(self, now: Micros) -> float | None:
+        """A clock that was set back makes it due. Git, which is looked after so often, has a clock of its own."""
+        if self.wait is None:
+            return None
+        passed = (now - self.since) / SECOND
+        if self.wait <= _LONGEST_LOOK_S:
+            passed = max(passed, time.monotonic() - self.since_s)
+        return 0.0 if passed < 0 else max(0.0, self.wait - passed)
 
 
 class Drain:
-    """Synchronous. Whoever runs it holds the archive lock and a read-only connection under `outbox` and `projects`."""
+    """One thread's. Whoever runs it holds the archive lock and a read-only connection under `outbox` and `projects`."""
 
     def __init__(
         self,
@@ -112,198 +90,310 @@ class Drain:
         self._report = report
         self._clock = clock
         self._reach = reach
-        self._archives: dict[ProjectId, Archive] = {}
-        self._troubles = Troubles(report, clock)
-        self._care = Caretaker(max_tracked_files=plan.max_tracked_files, report=report, clock=clock)
-        self._tidy = Tidier(self._care, self._troubles, clock)
+        self._crew: Crew[float | None] = Crew()
+        self._told: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._office = Office(
+            plan,
+            outbox,
+            report=lambda told: self._tell(partial(self._pass_on, told)),
+            note=lambda project, events: self._tell(partial(self._note, project, events)),
+            clock=clock,
+            reach=reach,
+        )
+        self._seats: dict[ProjectId, _Seat] = {}
+        self._unfinished: dict[ProjectId, None] = {}
+        self._last_seated = ProjectId(0)
         self._snapshots: LeaseSnapshots | None = None
+        self._mending: set[ProjectId] = set()
+        self._workload = Workload()
 
     def keep(self, snapshots: LeaseSnapshots) -> None:
         """From now on these follow the commits."""
         self._snapshots = snapshots
 
+    def fileno(self) -> int:
+        """Readable when `begin` has something to do before the time it named."""
+        return self._crew.fileno()
+
     def resume(self) -> None:
-        """At start: mend the archives that an earlier process left in the middle of something."""
+        """At start: note whose archives an earlier process may have left in the middle of something."""
         self._reach(FailPoint.RESUME)
-        after = 0
-        while page := self._projects.list_(include_archived=True, limit=_PAGE, after_id=after):
-            after = page[-1].id
-            for project in page:
-                if self._snapshots is not None:
-                    self._snapshots.resume(project)
-                if is_unfinished(self._plan.projects_path / project.slug):
-                    self._commit(self._archive(project.id))
+        self._unfinished = dict.fromkeys(self._outbox.projects_by_last_commit())
+        if self._snapshots is not None:
+            self._snapshots.resume(self._projects)
         self._reach(FailPoint.RESUME)
 
-    def step(self) -> float | None:
-        """Do what is due; seconds until something will be, None when only a new event can bring work."""
-        waits = [self._visit(project_id) for project_id in self._outbox.pending_projects()]
-        waits += [self._tidy.step(self._archives.values()), self._care.step()]
+    def begin(self) -> float | None:
+        """Begin what is due and wait for nothing; seconds until something will be, None without any."""
+        self._collect()
+        waits = [self._go_on(project_id, seat) for project_id, seat in list(self._seats.items())]
+        waits += [self._seat(project_id) for project_id in self._newcomers()]
+        self._mend_next()
+        self._clear()
         waits.append(None if self._snapshots is None else self._snapshots.step())
+        waits.append(self._watch())
         return min((wait for wait in waits if wait is not None), default=None)
 
-    def flush(self, until: Micros) -> int:
-        """Commit all that is pending, whatever the pace, then tidy up; stops at `until`.
+    def step(self) -> float | None:
+        """The same, and wait for what was begun, unless that takes long."""
+        wait = self.begin()
+        while self._crew.is_busy():
+            self._crew.wait(_LONG_S)
+            wait = self.begin()
+        return wait
 
-        Returns how many events are still not in Git: of projects that fail, or for want of time.
+    def mend(self, until: Micros) -> None:
+        """Step until nothing is unfinished any more."""
+        while (self._unfinished or self._mending) and self._clock() < until:
+            wait = self.step()
+            self._crew.wait(_LONGEST_LOOK_S if wait is None else min(wait, _LONGEST_LOOK_S))
+
+    def flush(self, until: Micros, *, tidy_s: float = _LONG_S) -> int:
+        """Commit all that is pending, whatever the pace, then tidy up for `tidy_s` at most; stops at `until`.
+
+        Returns how many events are still not in Git: of projects that fail or hang, or for want of time.
+        What is not mended yet is left to the next start.
         """
         self._reach(FailPoint.DRAIN)
-        for project_id in self._outbox.pending_projects():
-            archive = self._archive(project_id)
-            while self._clock() < until and self._has_work(archive) and self._commit(archive):
-                pass
+        self._unfinished.clear()
+        self._each(self._outbox.pending_projects(), lambda seat: partial(_commit_all, seat.desk, until), until)
         if self._snapshots is not None:
             self._snapshots.finish()
         self._reach(FailPoint.DRAIN)
-        self._tidy.finish(self._archives.values(), until)
-        self._care.finish(until)
-        self._tidy.finish(self._archives.values(), until)
+        tidied = Micros(min(until, self._clock() + int(tidy_s * SECOND)))
+        asked = [project_id for project_id, seat in self._seats.items() for _ in seat.asked]
+        self._each(asked, lambda seat: partial(_check_out, seat), until)
+        self._each(list(self._seats), lambda seat: partial(_finish, seat.desk, tidied, until), until)
         return sum(
-            self._outbox.count_pending(project_id, after=self._archive(project_id).reported)
+            self._outbox.count_pending(project_id, after=self._reported(project_id))
             for project_id in self._outbox.pending_projects()
         )
 
+    def _each(self, project_ids: Iterable[ProjectId], work: Callable[[_Seat], Work], until: Micros) -> None:
+        """Do this for each of them, several side by side; neither begin nor wait for what hangs."""
+        todo = deque(project_ids)
+        while self._clock() < until and (todo or self._crew.is_waited_for()):
+            for _ in range(len(todo)):
+                if not self._crew.has_room():
+                    break
+                project_id = todo.popleft()
+                if self._crew.is_at_work(project_id):
+                    todo.append(project_id)
+                    continue
+                self._clear()
+                seat = self._require_seat(project_id)
+                self._begin(project_id, work(seat))
+            if not self._crew.is_waited_for():
+                break
+            self._crew.wait(min(_LONGEST_LOOK_S, max(0.0, (until - self._clock()) / SECOND)))
+            self._collect()
+            self._watch()
+
     def close(self) -> None:
-        """Leave no Git behind: what it was at is mended and done by the next drain."""
-        self._tidy.close()
-        self._care.close()
+        """Leave no Git behind, but of archives that hang: what it was at is mended and done by the next drain."""
+        while self._crew.is_busy():
+            self._crew.wait(_LONG_S)
+            self._crew.collect()
+        self._crew.collect()
+        for project_id, seat in self._seats.items():
+            if not self._crew.is_at_work(project_id):
+                seat.desk.close()
+        self._crew.close()
 
     def check_out(self, request: CheckOut) -> None:
         """Bring a month back into the work tree; a report answers, from a later step or `flush`."""
-        try:
-            self._begin_check_out(request)
-        except (AgentMailError, OSError, ValueError) as failure:
-            self._report(_refusal(request, failure))
-
-    def _begin_check_out(self, request: CheckOut) -> None:
         project = self._projects.find_by_slug(request.project)
         assert project is not None, request.project
-        archive = self._archive(project.id)
-        writer = self._open(archive)
-        files = writer.count_month(request.month)
+        self._require_seat(project.id).asked.append(request)
 
-        def ended(failure: Failure | None) -> None:
-            answer = CheckedOut(request=request.number, files=files)
-            self._report(answer if failure is None else _refusal(request, failure))
+    def _tell(self, act: Callable[[], None]) -> None:
+        self._told.put(act)
+        self._crew.wake()
 
-        self._care.check_out(project.slug, writer, request.month, ended)
+    def _pass_on(self, told: Report) -> None:
+        if isinstance(told, Committed):
+            self._crew.note_progress(told.commit.project_id)
+        self._report(told)
 
-    def _visit(self, project_id: ProjectId) -> float | None:
-        archive = self._archive(project_id)
-        if not self._has_work(archive):
+    def _note(self, project: Project, events: Sequence[OutboxEvent]) -> None:
+        if self._snapshots is not None:
+            self._snapshots.note(project, events)
+
+    def _collect(self) -> None:
+        ended = self._crew.collect()
+        self._hear()
+        for job in ended:
+            if job.failure is not None:
+                raise job.failure
+            self._take_back(job)
+
+    def _hear(self) -> None:
+        while True:
+            try:
+                self._told.get_nowait()()
+            except Empty:
+                return
+
+    def _take_back(self, job: Job[float | None]) -> None:
+        seat = self._seats[job.project_id]
+        seat.note_wait(job.result, self._clock())
+        if not seat.desk.archive.is_mending:
+            self._mending.discard(job.project_id)
+        if seat.hangs:
+            seat.hangs = False
+            if not seat.desk.archive.commit.failures:
+                self._report(Recovered(project=seat.desk.archive.project.slug))
+
+    def _go_on(self, project_id: ProjectId, seat: _Seat) -> float | None:
+        """Begin what is due of an archive that is remembered; seconds until something will be."""
+        if self._crew.is_at_work(project_id):
             return None
-        now = self._clock()
+        desk, now = seat.desk, self._clock()
+        commit_s = self._commit_wait_s(desk.archive, now)
+        beside_s = 0.0 if self._is_turn_of(desk) or seat.asked else seat.left_s(now)
+        if commit_s == 0.0:
+            self._start(project_id, desk.commit)
+            return None
+        if beside_s == 0.0:
+            work = partial(_check_out, seat) if seat.asked else desk.look_after
+            self._start(project_id, work)
+            return None
+        return min((wait for wait in (commit_s, beside_s) if wait is not None), default=None)
+
+    def _is_turn_of(self, desk: Desk) -> bool:
+        slug = desk.archive.project.slug
+        return self._office.refreshes.is_turn_of(slug) or self._office.care.is_turn_of(slug)
+
+    def _commit_wait_s(self, archive: Archive, now: Micros) -> float | None:
+        if not self._outbox.has_pending(archive.project.id, after=archive.reported):
+            return None
         if wait := archive.commit.wait(now):
             return wait / SECOND
         if not archive.is_settling and now - archive.commit.due > SETTLE:
             archive.is_settling = True
             archive.commit.due = Micros(now + SETTLE)
             return SETTLE / SECOND
-        archive.is_settling = False
-        self._commit(archive)
-        return archive.commit.wait(self._clock()) / SECOND if self._has_work(archive) else None
+        return 0.0
 
-    def _archive(self, project_id: ProjectId) -> Archive:
-        if project_id not in self._archives:
+    def _start(self, project_id: ProjectId, work: Work) -> None:
+        if self._crew.has_room():
+            # The next turn is another's.
+            self._seats[project_id] = self._seats.pop(project_id)
+            self._begin(project_id, work)
+
+    def _begin(self, project_id: ProjectId, work: Work) -> None:
+        plan = self._plan
+        self._crew.begin(project_id, work, patience_s=plan.patience_s, hangs_after_s=plan.hangs_after_s)
+
+    def _newcomers(self) -> Iterator[ProjectId]:
+        """Projects with pending events whose archives are not remembered, as far as there are seats."""
+        if not self._crew.has_room():
+            return
+        waiting = self._outbox.pending_projects(after=self._last_seated)
+        for project_id in chain(waiting, self._outbox.pending_projects()):
+            if project_id in self._seats:
+                continue
+            if not self._has_seat():
+                return
+            self._last_seated = project_id
+            yield project_id
+
+    def _seat(self, project_id: ProjectId) -> float | None:
+        return self._go_on(project_id, self._require_seat(project_id))
+
+    def _has_seat(self) -> bool:
+        self._clear()
+        taken = sum(not seat.hangs and not seat.desk.archive.commit.failures for seat in self._seats.values())
+        return taken < MOST_KEPT
+
+    def _require_seat(self, project_id: ProjectId) -> _Seat:
+        if project_id not in self._seats:
             project = self._projects.find(project_id)
             assert project is not None, project_id
-            last = self._outbox.last_commit(project_id)
-            reported = OutboxSeq(0) if last is None else last.last_seq
-            self._archives[project_id] = Archive(project=project, reported=reported)
-        return self._archives[project_id]
+            archive = Archive(project=project, reported=self._reported(project_id))
+            self._seats[project_id] = _Seat(desk=Desk(self._office, archive))
+        return self._seats[project_id]
 
-    def _has_work(self, archive: Archive) -> bool:
-        return self._outbox.has_pending(archive.project.id, after=archive.reported)
+    def _reported(self, project_id: ProjectId) -> OutboxSeq:
+        if project_id in self._seats:
+            return self._seats[project_id].desk.archive.reported
+        last = self._outbox.last_commit(project_id)
+        return OutboxSeq(0) if last is None else last.last_seq
 
-    def _commit(self, archive: Archive) -> bool:
-        """Commit the oldest batch; False when the archive cannot be written, which is reported."""
-        started = self._clock()
-        try:
-            writer = self._open(archive)
-            events = self._outbox.pending(archive.project.id, after=archive.reported)
-            if events:
-                events = up_to_adoption(events)
-                self._write(archive, writer, events)
-        except (AgentMailError, OSError, ValueError, KeyError) as error:
-            # The next try looks at the repository afresh.
-            self._close(archive)
-            self._troubles.fail(archive, archive.commit, error)
-            return False
-        self._troubles.recover(archive, archive.commit)
-        pause = 0 if len(events) == MAX_EVENTS else self._plan.interval
-        archive.commit.due = Micros(started + pause)
-        return True
+    def _clear(self) -> None:
+        """Forget archives that are quiet, the longest unseen first. One that is not whole is mended again later."""
+        if len(self._seats) < MOST_KEPT:
+            return
+        for project_id, seat in sorted(self._seats.items(), key=lambda taken: not taken[1].desk.is_whole):
+            if len(self._seats) < MOST_KEPT:
+                return
+            if not self._may_go(project_id, seat):
+                continue
+            if not seat.desk.is_whole:
+                self._unfinished.setdefault(project_id)
+            self._dismiss(project_id)
 
-    def _open(self, archive: Archive) -> ArchiveWriter:
-        """The project's writer. Opening it reports what an earlier process committed and nobody marked."""
-        if archive.writer is not None and not archive.writer.is_in_place:
-            self._close(archive)
-        if archive.writer is None:
-            writer = ArchiveWriter(
-                self._plan.places.prepare(archive.project, self._plan.owner.store_id),
-                self._plan.owner,
-                Claim(highest_seq=self._outbox.highest_seq(), archived_seq=archive.reported),
-                reach=self._reach,
-                git_run=self._plan.git_run,
+    def _may_go(self, project_id: ProjectId, seat: _Seat) -> bool:
+        """Not before everything it reported is marked: who opens the archive anew asks what is."""
+        is_busy = self._crew.is_at_work(project_id) or seat.asked or not seat.desk.is_at_rest
+        return not is_busy and not self._outbox.has_pending(project_id)
+
+    def _dismiss(self, project_id: ProjectId) -> None:
+        self._seats.pop(project_id).desk.close()
+
+    def _mend_next(self) -> None:
+        """Of the archives that are not whole a few at a time, while nothing else needs the room."""
+        for project_id in list(islice(self._unfinished, MENDED_AT_ONCE)):
+            if not self._crew.has_room() or len(self._mending) >= MENDED_AT_ONCE:
+                return
+            del self._unfinished[project_id]
+            is_open = project_id in self._seats and self._seats[project_id].desk.archive.writer is not None
+            if is_open or self._crew.is_at_work(project_id):
+                continue
+            desk = self._require_seat(project_id).desk
+            self._mending.add(project_id)
+            plan = self._plan
+            self._crew.begin(
+                project_id,
+                desk.mend,
+                patience_s=plan.patience_s * _MENDING_PATIENCE,
+                hangs_after_s=plan.hangs_after_s * _MENDING_PATIENCE,
             )
-            for sealed in writer.sealed_after(archive.reported):
-                self._require_same(archive, writer, sealed)
-                self._report_commit(archive, sealed, ())
-            archive.writer = writer
-        return archive.writer
 
-    def _close(self, archive: Archive) -> None:
-        """Opening it again mends it, and nothing may run beside that."""
-        self._tidy.abandon(archive)
-        self._care.abandon(archive.project.slug)
-        archive.writer = None
-
-    def _require_same(self, archive: Archive, writer: ArchiveWriter, sealed: SealedCommit) -> None:
-        """Numbers alone prove nothing: an old database that was put back gives them out again for other events."""
-        events = self._outbox.pending(archive.project.id, after=archive.reported)
-        batch = [event for event in events if event.seq <= sealed.last_seq]
-        writer.require_same(sealed, what_was_written(batch, self._plan.owner.store_id))
-
-    def _write(self, archive: Archive, writer: ArchiveWriter, events: Sequence[OutboxEvent]) -> None:
-        if events[0].kind is EventKind.ADOPTION:
-            sealed = self._adopt(archive, writer, events[0])
-        else:
-            sealed = self._commit_files(archive, writer, events)
-        self._reach(FailPoint.BEFORE_MARK)
-        self._report_commit(archive, sealed, events)
-        self._care.note_commit(archive.project.slug, writer)
-        if self._snapshots is not None:
-            self._snapshots.note(archive.project, events)
-
-    def _adopt(self, archive: Archive, writer: ArchiveWriter, event: OutboxEvent) -> SealedCommit:
-        assert self._plan.database_path is not None, "a drain that can adopt knows the database"
-        places = (self._plan.projects_path, self._plan.database_path)
-        return write_adoption(*places, writer, archive.project, event, self._clock())
-
-    def _commit_files(self, archive: Archive, writer: ArchiveWriter, events: Sequence[OutboxEvent]) -> SealedCommit:
-        files = batch_files(events, self._plan.owner.store_id)
-        if writer.is_empty and ARCHIVE_FILE not in files:
-            files[ARCHIVE_FILE] = archive_file(project_snapshot(archive.project), self._plan.owner.store_id)
-        return writer.commit(files, commit_text(events), self._clock())
-
-    def _report_commit(self, archive: Archive, sealed: SealedCommit, events: Sequence[OutboxEvent]) -> None:
-        commit = ArchiveCommit(
-            project_id=archive.project.id,
-            hexsha=sealed.hexsha,
-            summary=sealed.subject,
-            authored_ts=sealed.committed_ts,
-            last_seq=sealed.last_seq,
-        )
-        oldest = events[0].created_ts if events else None
-        self._report(Committed(project=archive.project.slug, commit=commit, events=len(events), oldest_ts=oldest))
-        archive.reported = sealed.last_seq
+    def _watch(self) -> float | None:
+        """Tell of what hangs, and how much is left to mend; seconds until the next look."""
+        for job in self._crew.jobs():
+            seat = self._seats[job.project_id]
+            if job.hangs and not seat.hangs:
+                seat.hangs = True
+                self._mending.discard(job.project_id)
+                self._office.forget(seat.desk.archive.project.slug)
+                self._report(_hung(seat.desk.archive.project, job.seconds))
+        hung = [seat.desk.archive.project.slug for seat in self._seats.values() if seat.hangs]
+        now = Workload(mending=len(self._mending), unfinished=len(self._unfinished), hung=len(hung))
+        if now != self._workload:
+            self._workload = now
+            self._report(now)
+        return self._crew.next_look_s()
 
 
-def _refusal(request: CheckOut, failure: Exception) -> CheckedOut:
-    return CheckedOut(
-        request=request.number,
-        files=0,
-        problem=str(failure) or type(failure).__name__,
-        hint=failure.hint if isinstance(failure, AgentMailError) else "",
-        is_unknown=isinstance(failure, NotFound),
+def _check_out(seat: _Seat) -> float | None:
+    return seat.desk.check_out(seat.asked.popleft())
+
+
+def _commit_all(desk: Desk, until: Micros) -> None:
+    desk.commit_all(until)
+
+
+def _finish(desk: Desk, tidied: Micros, until: Micros) -> None:
+    """Who waits for a month is waited for."""
+    desk.finish(until if desk.is_asked else tidied)
+
+
+def _hung(project: Project, seconds: float) -> Failed:
+    return Failed(
+        project=project.slug,
+        message=f"nothing has come back from this archive for {seconds:.0f} s: Git, or a disk, hangs there",
+        hint="Look whether the folder of the archive can be listed (a dead network mount?). Other archives go on; "
+        "this one does by itself once it answers.",
     )

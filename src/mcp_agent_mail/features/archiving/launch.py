@@ -10,6 +10,8 @@ from mcp_agent_mail.core.failpoints import FailPoint, Kill
 
 PROJECTS_FOLDER = "projects"
 LOCK_FILE = "archive.lock"
+LOCKS_FOLDER = "archive-locks"
+"""A lock per archive, held by whoever writes it and by the Git processes of that."""
 DRAIN = b"drain"
 CHECK_OUT = b"checkout"
 MAX_TRACKED_FILES = 100_000

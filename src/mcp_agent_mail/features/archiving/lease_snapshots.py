@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,9 +16,12 @@ from mcp_agent_mail.features.archiving.reports import Failed, Recovered, Report
 from mcp_agent_mail.features.archiving.retries import Retry
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.leases import Leases
+from mcp_agent_mail.store.projects import Projects
 
 _TELLING = frozenset((EventKind.RESERVATION, EventKind.PROFILE, EventKind.PROJECT, EventKind.ADOPTION))
 _PART = "lease snapshot"
+_PAGE = 200
+_WRITTEN_AT_ONCE = 20
 _SHARE = 10
 """A large snapshot is written less often: a tenth of the time at most."""
 
@@ -51,29 +54,49 @@ class LeaseSnapshots:
         self._report = report
         self._clock = clock
         self._known: dict[int, _Due] = {}
+        self._looking: Iterator[None] = iter(())
 
     def note(self, project: Project, events: Iterable[OutboxEvent]) -> None:
         """These are in Git now: a snapshot is due if one of them tells of a lease, or of who can hold one."""
         if any(event.kind in _TELLING for event in events):
             self._require(project)
 
-    def resume(self, project: Project) -> None:
-        """At start: what an earlier process left may be older than the store."""
-        has_leases = bool(self._leases.newest_live(project.id, LeaseKind.FILE, self._clock(), 1))
-        if has_leases or (self._place.folder / snapshot_name(project.slug)).exists():
-            self._require(project)
+    def resume(self, projects: Projects) -> None:
+        """At start: what an earlier process left may be older than the store. They are looked at in the next steps."""
+        self._looking = self._look_at_all(projects)
+
+    def _look_at_all(self, projects: Projects) -> Iterator[None]:
+        after = 0
+        while page := projects.list_(include_archived=True, limit=_PAGE, after_id=after):
+            after = page[-1].id
+            for project in page:
+                has_leases = bool(self._leases.newest_live(project.id, LeaseKind.FILE, self._clock(), 1))
+                if has_leases or (self._place.folder / snapshot_name(project.slug)).exists():
+                    self._require(project)
+            yield
 
     def step(self) -> float | None:
-        """Write what is due; seconds until something will be."""
-        waits = []
-        for due in self._known.values():
-            if due.is_due:
-                wait = due.retry.wait(self._clock())
-                waits.append(wait / SECOND if wait else self._write(due))
+        """Write what is due, a few at a time; seconds until something will be."""
+        if next(self._looking, self) is None:
+            return 0.0
+        waits, written = [], 0
+        for project_id, due in list(self._known.items()):
+            wait = due.retry.wait(self._clock())
+            if wait:
+                waits.append(wait / SECOND if due.is_due else None)
+            elif not due.is_due:
+                del self._known[project_id]
+            elif written == _WRITTEN_AT_ONCE:
+                return 0.0
+            else:
+                written += 1
+                waits.append(self._write(due))
         return min((wait for wait in waits if wait is not None), default=None)
 
     def finish(self) -> None:
         """Write everything that is due now."""
+        for _ in self._looking:
+            pass
         for due in self._known.values():
             if due.is_due:
                 self._write(due)

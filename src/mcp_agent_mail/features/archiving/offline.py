@@ -17,6 +17,8 @@ from mcp_agent_mail.features.archiving.requests import require_done
 from mcp_agent_mail.store.database import Store
 
 _CHECK_OUT_S = 3_600.0
+_PATIENT_S = 3_600.0
+"""A person waits for it, and for nothing else: whatever takes long may."""
 
 
 async def drain_in_process(
@@ -59,7 +61,7 @@ async def _run(
             reports.append(report)
 
     def run() -> None:
-        with open_drain(settings, report=report, reach=reach) as opened:
+        with open_drain(settings, report=report, reach=reach, hangs_after_s=_PATIENT_S) as opened:
             opened.resume()
             work(opened)
 
@@ -68,4 +70,6 @@ async def _run(
 
 
 def _flush(drain: Drain, timeout_s: float) -> None:
-    drain.flush(Micros(system_clock() + int(timeout_s * SECOND)))
+    until = Micros(system_clock() + int(timeout_s * SECOND))
+    drain.mend(until)
+    drain.flush(until)

@@ -11,7 +11,9 @@ from mcp_agent_mail.archive.repository import GitRun
 from mcp_agent_mail.archive.writer import ArchiveOwner
 from mcp_agent_mail.core.clock import Micros, system_clock
 from mcp_agent_mail.core.failpoints import Reach
-from mcp_agent_mail.features.archiving.drain import Drain, DrainPlan
+from mcp_agent_mail.features.archiving.crew import HANGS_AFTER_S
+from mcp_agent_mail.features.archiving.desk import DrainPlan
+from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.launch import LOCK_FILE, PROJECTS_FOLDER, ArchiverSettings
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots, SnapshotPlace
 from mcp_agent_mail.features.archiving.reports import Report
@@ -24,11 +26,17 @@ from mcp_agent_mail.store.projects import Projects
 
 
 @contextmanager
-def open_drain(settings: ArchiverSettings, *, report: Callable[[Report], None], reach: Reach) -> Iterator[Drain]:
-    """The drain over its own read-only connection, holding the archive lock; waits for a dying holder."""
+def open_drain(
+    settings: ArchiverSettings,
+    *,
+    report: Callable[[Report], None],
+    reach: Reach,
+    hangs_after_s: float = HANGS_AFTER_S,
+) -> Iterator[Drain]:
+    """The drain over its own read-only connection, holding the lock of all archives; waits for a dying holder."""
     root = Path(settings.storage_root)
     with (
-        ArchiveLock(root / LOCK_FILE, timeout_s=settings.lock_timeout_s) as lock,
+        ArchiveLock(root / LOCK_FILE, timeout_s=settings.lock_timeout_s),
         closing(open_reading(Path(settings.database_path))) as connection,
     ):
         owner = ArchiveOwner(
@@ -40,10 +48,12 @@ def open_drain(settings: ArchiverSettings, *, report: Callable[[Report], None], 
             projects_path=root / PROJECTS_FOLDER,
             owner=owner,
             interval=Micros(settings.commit_interval_ms * 1_000),
-            git_run=GitRun(lock_fds=(lock.fd,), timeout_s=settings.git_timeout_s),
+            git_run=GitRun(timeout_s=settings.git_timeout_s),
             in_workspace=settings.in_workspace,
             max_tracked_files=settings.max_tracked_files,
             database_path=Path(settings.database_path),
+            lock_timeout_s=settings.lock_timeout_s,
+            hangs_after_s=hangs_after_s,
         )
         snapshots = LeaseSnapshots(
             SnapshotPlace(folder=plan.projects_path, store_id=owner.store_id, interval=plan.interval),

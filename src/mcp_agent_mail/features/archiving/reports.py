@@ -12,7 +12,7 @@ from mcp_agent_mail.domain.events import ArchiveCommit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """The archiver holds the archives and has mended what an earlier one left."""
+    """The archiver holds the archives; what an earlier one left is mended beside everything else."""
 
     pid: int
 
@@ -86,7 +86,16 @@ class Drained:
     pending: int
 
 
-Report = Ready | Committed | Failed | Recovered | CareTaken | CareFailed | CheckedOut | Drained
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """Archives that an unclean stop left: being mended, and waiting for it; and those that nothing comes back from."""
+
+    mending: int = 0
+    unfinished: int = 0
+    hung: int = 0
+
+
+Report = Ready | Workload | Committed | Failed | Recovered | CareTaken | CareFailed | CheckedOut | Drained
 
 
 def to_line(report: Report) -> bytes:
@@ -102,7 +111,7 @@ def from_line(line: bytes) -> Report:
 def _parse(kind: str, fields: dict[str, Any]) -> Report:
     if kind == Committed.__name__:
         return Committed(**(fields | {"commit": ArchiveCommit(**fields["commit"])}))
-    for known in (Ready, Failed, Recovered, CareTaken, CareFailed, CheckedOut, Drained):
+    for known in (Ready, Workload, Failed, Recovered, CareTaken, CareFailed, CheckedOut, Drained):
         if kind == known.__name__:
             return known(**fields)
     raise ValueError(f"{kind!r} is no report")

@@ -30,6 +30,7 @@ from mcp_agent_mail.features.archiving.reports import (
     Ready,
     Recovered,
     Report,
+    Workload,
     from_line,
 )
 from mcp_agent_mail.features.archiving.requests import Requests
@@ -72,6 +73,7 @@ class CareFigures:
     packs: int | None
     index_bytes: int | None
     last_error: str | None
+    workload: Workload = field(default_factory=Workload)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +128,7 @@ class ArchivingService:
         self.pace = pace or Pace()
         self._care: dict[str, CareTaken] = {}
         self._care_error: dict[str, str] = {}
+        self._workload = Workload()
         self._requests = Requests()
         self._process: Process | None = None
         self.keeper = Keeper(_ARCHIVER, self._run, clock=clock)
@@ -189,6 +192,7 @@ class ArchivingService:
             packs=max((taken.packs for taken in self._care.values()), default=None),
             index_bytes=max((taken.index_bytes for taken in self._care.values()), default=None),
             last_error=next((f"{project}: {why}" for project, why in self._care_error.items()), None),
+            workload=self._workload,
         )
 
     async def check_out(self, caller: Caller, slug: str, month: str) -> MonthShown:
@@ -248,6 +252,7 @@ class ArchivingService:
             return await process.wait()
         finally:
             self._process = None
+            self._workload = Workload()
             self._requests.give_up()
             await self._end(process)
 
@@ -272,6 +277,8 @@ class ArchivingService:
             self.keeper.worked()
         elif isinstance(report, CareTaken | CareFailed | CheckedOut):
             self._hear_of_care(report)
+        elif isinstance(report, Workload):
+            self._workload = report
         else:
             assert isinstance(report, Drained)
             self._has_drained = True

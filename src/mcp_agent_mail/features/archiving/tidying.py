@@ -6,15 +6,14 @@ holds up neither its commits nor the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from mcp_agent_mail.archive.steps import InSteps
-from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.features.archiving.archives import Archive, Troubles
 from mcp_agent_mail.features.archiving.care import Caretaker
+from mcp_agent_mail.features.archiving.crew import Permits
 from mcp_agent_mail.features.archiving.retries import LAST, Retry
 
 IDLE = 2 * SECOND
@@ -23,72 +22,81 @@ LOOK_S = 0.05
 """So often a refresh that runs is looked after."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Running:
-    archive: Archive
-    writer: ArchiveWriter
-    work: InSteps
-
-
 class Tidier:
-    """Commits go on, whatever fails here. `step` never waits; `finish` does."""
+    """Of one archive. Commits go on, whatever fails here. `step` never waits for Git; `finish` does."""
 
-    def __init__(self, care: Caretaker, troubles: Troubles, clock: Clock) -> None:
+    def __init__(self, archive: Archive, care: Caretaker, troubles: Troubles, permits: Permits, clock: Clock) -> None:
+        self._archive = archive
         self._care = care
         self._troubles = troubles
+        self._permits = permits
         self._clock = clock
-        self._running: dict[str, _Running] = {}
+        self._running: InSteps | None = None
 
-    def step(self, archives: Iterable[Archive]) -> float | None:
+    @property
+    def is_running(self) -> bool:
+        return self._running is not None
+
+    def step(self) -> float | None:
         """Do what is due; seconds until something will be, None when only a new commit can bring work."""
-        for running in list(self._running.values()):
-            if not running.work.is_running():
-                self._end(running, 0.0)
-        waits = [self._visit(archive) for archive in archives]
-        waits.append(LOOK_S if self._running else None)
+        if self._running is not None and not self._running.is_running():
+            self._end(self._running, 0.0)
+        waits = [self._visit(), LOOK_S if self._running is not None else None]
         return min((wait for wait in waits if wait is not None), default=None)
 
-    def finish(self, archives: Iterable[Archive], until: Micros) -> None:
+    def finish(self, until: Micros) -> None:
         """Do all of it now, for so long; what runs then is ended, and the next start does it again."""
-        for archive in archives:
-            if self._clock() < until:
-                self._write_blocked(archive)
-                self._begin_refresh(archive)
-            running = self._running.get(archive.project.slug)
-            if running is not None:
-                self._end(running, max(0.0, (until - self._clock()) / SECOND))
+        if self._clock() < until:
+            self._write_blocked()
+            self._begin_refresh()
+        if self._running is not None:
+            self._end(self._running, max(0.0, (until - self._clock()) / SECOND))
 
-    def abandon(self, archive: Archive) -> None:
-        """Its writer is given up: end what runs with it."""
-        running = self._running.pop(archive.project.slug, None)
+    def abandon(self, why: str) -> None:
+        """The writer is given up: end what runs with it."""
+        running, self._running = self._running, None
+        self._permits.give_back(self._slug)
         if running is not None:
-            running.work.kill("the archive is opened anew")
+            running.kill(why)
 
-    def close(self) -> None:
-        for running in self._running.values():
-            running.work.kill("the archiver ends")
-        self._running.clear()
+    @property
+    def _slug(self) -> str:
+        return self._archive.project.slug
 
-    def _visit(self, archive: Archive) -> float | None:
-        waits = []
+    def _visit(self) -> float | None:
+        archive = self._archive
+        waits: list[float | None] = []
         if _has_blocked(archive):
-            waits.append(self._try_when_due(archive, archive.work_tree, self._write_blocked))
-        if self._can_refresh(archive):
-            quiet = Micros(self._clock() - archive.commit.due)
-            is_wanted = self._care.waits_for_refresh(archive.project.slug)
-            if not is_wanted and 0 <= quiet + LAST < IDLE + LAST:
-                waits.append((IDLE - quiet) / SECOND)
-            elif len(self._running) < MOST_AT_ONCE:
-                waits.append(self._try_when_due(archive, archive.index, self._begin_refresh))
+            waits.append(self._try_when_due(archive.work_tree, self._write_blocked))
+        waits.append(self._refresh_in_turn())
         return min((wait for wait in waits if wait is not None), default=None)
 
-    def _try_when_due(self, archive: Archive, retry: Retry, act: Callable[[Archive], None]) -> float | None:
+    def _refresh_in_turn(self) -> float | None:
+        """Whoever cannot go on just now stands in nobody's way."""
+        archive = self._archive
+        if self._running is not None:
+            return None
+        if not self._can_refresh():
+            self._permits.give_back(self._slug)
+            return None
+        quiet = Micros(self._clock() - archive.commit.due)
+        is_wanted = archive.is_mending or self._care.waits_for_refresh()
+        if not is_wanted and 0 <= quiet + LAST < IDLE + LAST:
+            self._permits.give_back(self._slug)
+            return (IDLE - quiet) / SECOND
+        if pause := archive.index.wait(self._clock()):
+            self._permits.give_back(self._slug)
+            return pause / SECOND
+        return self._try_when_due(archive.index, self._begin_refresh) if self._permits.take(self._slug) else None
+
+    def _try_when_due(self, retry: Retry, act: Callable[[], None]) -> float | None:
         """Seconds until the next try, None once it has succeeded, or runs."""
         if not retry.wait(self._clock()):
-            act(archive)
+            act()
         return retry.wait(self._clock()) / SECOND or None if retry.failures else None
 
-    def _write_blocked(self, archive: Archive) -> None:
+    def _write_blocked(self) -> None:
+        archive = self._archive
         if archive.writer is None or not _has_blocked(archive):
             return
         try:
@@ -98,36 +106,38 @@ class Tidier:
         else:
             self._troubles.recover(archive, archive.work_tree)
 
-    def _can_refresh(self, archive: Archive) -> bool:
+    def _can_refresh(self) -> bool:
         """Not while Git is at work on the files: it holds the index."""
-        slug = archive.project.slug
-        needs_it = archive.writer is not None and archive.writer.needs_refresh
-        return needs_it and slug not in self._running and not self._care.is_changing(slug)
+        writer = self._archive.writer
+        needs_it = writer is not None and writer.needs_refresh
+        return needs_it and self._running is None and not self._care.is_changing
 
-    def _begin_refresh(self, archive: Archive) -> None:
-        if archive.writer is None or not self._can_refresh(archive):
+    def _begin_refresh(self) -> None:
+        if self._archive.writer is None or not self._can_refresh():
             return
         try:
-            work = archive.writer.start_refresh()
+            self._running = self._archive.writer.start_refresh()
         except (AgentMailError, OSError) as error:
-            self._fail(archive, error)
-        else:
-            self._running[archive.project.slug] = _Running(archive=archive, writer=archive.writer, work=work)
+            self._fail(error)
 
-    def _end(self, running: _Running, timeout_s: float) -> None:
-        archive = running.archive
-        del self._running[archive.project.slug]
+    def _end(self, running: InSteps, timeout_s: float) -> None:
+        self._running = None
+        self._permits.give_back(self._slug)
         try:
-            running.work.finish(timeout_s)
-            self._care.note_refresh(archive.project.slug, running.writer)
+            running.finish(timeout_s)
+            assert self._archive.writer is not None
+            self._care.note_refresh(self._archive.writer)
         except (AgentMailError, OSError) as error:
-            self._fail(archive, error)
+            self._fail(error)
         else:
-            self._troubles.recover(archive, archive.index)
+            self._archive.is_mending = False
+            self._troubles.recover(self._archive, self._archive.index)
 
-    def _fail(self, archive: Archive, error: AgentMailError | OSError) -> None:
-        self._troubles.fail(archive, archive.index, error)
-        self._care.note_no_refresh(archive.project.slug, error)
+    def _fail(self, error: AgentMailError | OSError) -> None:
+        self._archive.is_mending = False
+        self._permits.give_back(self._slug)
+        self._troubles.fail(self._archive, self._archive.index, error)
+        self._care.note_no_refresh(error)
 
 
 def _has_blocked(archive: Archive) -> bool:

@@ -33,6 +33,9 @@ def show_health(health: Health) -> Json:
             "packs": care.packs,
             "index_bytes": care.index_bytes,
             "care_error": care.last_error,
+            "mending": care.workload.mending,
+            "to_mend": care.workload.unfinished,
+            "hung": care.workload.hung,
         },
         "store": {
             "owner_pid": health.owner_pid,

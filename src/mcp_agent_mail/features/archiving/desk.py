@@ -1,0 +1,347 @@
+"""All that is done to one archive: opened and mended, committed to, tidied up, looked after.
+
+One thread at a time works at a desk. Whatever hangs here hangs this archive alone.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mcp_agent_mail.archive.locks import ArchiveLock
+from mcp_agent_mail.archive.ownership import Claim, Written
+from mcp_agent_mail.archive.repository import PLAIN_RUN, GitRun, SealedCommit
+from mcp_agent_mail.archive.writer import ArchiveOwner, ArchiveWriter, is_unfinished
+from mcp_agent_mail.core.clock import SECOND, Clock, Micros
+from mcp_agent_mail.core.errors import AgentMailError, NotFound
+from mcp_agent_mail.core.failpoints import FailPoint, Reach
+from mcp_agent_mail.domain.archive_layout import (
+    ARCHIVE_FILE,
+    archive_file,
+    batch_files,
+    event_files,
+    held_copies,
+    is_tombstone,
+    project_snapshot,
+)
+from mcp_agent_mail.domain.archive_leases import is_stand_in
+from mcp_agent_mail.domain.blobs import blob_id
+from mcp_agent_mail.domain.commit_text import commit_text
+from mcp_agent_mail.domain.events import ArchiveCommit, EventKind, OutboxEvent
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.adopting import up_to_adoption, write_adoption
+from mcp_agent_mail.features.archiving.archives import Archive, Troubles
+from mcp_agent_mail.features.archiving.care import Caretaker, Failure
+from mcp_agent_mail.features.archiving.crew import HANGS_AFTER_S, PATIENCE_S, Permits
+from mcp_agent_mail.features.archiving.launch import LOCKS_FOLDER, MAX_TRACKED_FILES, CheckOut
+from mcp_agent_mail.features.archiving.places import ArchivePlaces
+from mcp_agent_mail.features.archiving.reports import CheckedOut, Committed, Report
+from mcp_agent_mail.features.archiving.tidying import MOST_AT_ONCE, Tidier
+from mcp_agent_mail.store.outbox import MAX_EVENTS, Outbox
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainPlan:
+    """Where the archives are, whose they are, and the shortest time between two commits of a project.
+
+    What is at work on an archive is waited for `patience_s`, and told as hanging after `hangs_after_s`.
+    """
+
+    projects_path: Path
+    owner: ArchiveOwner
+    interval: Micros
+    git_run: GitRun = PLAIN_RUN
+    in_workspace: bool = False
+    max_tracked_files: int = MAX_TRACKED_FILES
+    database_path: Path | None = None
+    lock_timeout_s: float = 30.0
+    patience_s: float = PATIENCE_S
+    hangs_after_s: float = HANGS_AFTER_S
+
+    @property
+    def places(self) -> ArchivePlaces:
+        return ArchivePlaces(projects_path=self.projects_path, in_workspace=self.in_workspace)
+
+    @property
+    def locks_path(self) -> Path:
+        return self.projects_path.parent / LOCKS_FOLDER
+
+
+def what_was_written(batch: Sequence[OutboxEvent], store_id: str) -> Written:
+    """Of profiles, projects, links and mail that was held at first only where they are: after a renewal of the archive
+    the newest state stands for all. Of leases, and of who had got held mail by then, it tells nothing.
+    """
+    mutable: set[str] = set()
+    later: set[str] = set()
+    for event in batch:
+        if event.kind in (EventKind.PROFILE, EventKind.PROJECT, EventKind.CONTACT):
+            mutable.update(path for path, _ in event_files(event.kind, event.snapshot, store_id))
+        elif event.kind is EventKind.MAIL and (held := held_copies(event.snapshot)):
+            mutable.update(path for path, _ in event_files(event.kind, event.snapshot, store_id))
+            later.update(held)
+        elif event.kind is EventKind.MAIL and is_tombstone(event.snapshot):
+            mutable.update(path for path, _ in event_files(event.kind, event.snapshot, store_id))
+    clear = [event for event in batch if not is_stand_in(event.snapshot)]
+    files = batch_files(clear, store_id)
+    blobs = {
+        path: None if path in mutable else blob_id(content)
+        for path, content in files.items()
+        if content is not None and path not in later
+    }
+    return Written(blobs=blobs, is_vague=len(clear) < len(batch) or bool(later))
+
+
+class Office:
+    """What all desks share. `report` and `note` may be called from any of their threads."""
+
+    def __init__(
+        self,
+        plan: DrainPlan,
+        outbox: Outbox,
+        *,
+        report: Callable[[Report], None],
+        note: Callable[[Project, Sequence[OutboxEvent]], None],
+        clock: Clock,
+        reach: Reach,
+    ) -> None:
+        self.plan = plan
+        self.report = report
+        self.note = note
+        self.clock = clock
+        self.reach = reach
+        self.refreshes = Permits(MOST_AT_ONCE)
+        self.care = Permits(1)
+        self._outbox = outbox
+        self._reading = threading.Lock()
+
+    def forget(self, slug: str) -> None:
+        """What hangs there keeps nobody else waiting."""
+        self.refreshes.give_back(slug)
+        self.care.give_back(slug)
+
+    def pending(self, archive: Archive) -> list[OutboxEvent]:
+        with self._reading:
+            return self._outbox.pending(archive.project.id, after=archive.reported)
+
+    def claim(self, archive: Archive) -> Claim:
+        with self._reading:
+            return Claim(highest_seq=self._outbox.highest_seq(), archived_seq=archive.reported)
+
+
+class Desk:
+    """Opened at the first need. Closing it ends what runs; a new one mends what that left."""
+
+    def __init__(self, office: Office, archive: Archive) -> None:
+        self.archive = archive
+        self._office = office
+        self._lock: ArchiveLock | None = None
+        self._is_torn = False
+        self._troubles = Troubles(office.report, office.clock)
+        self._care = Caretaker(
+            archive.project.slug,
+            max_tracked_files=office.plan.max_tracked_files,
+            report=office.report,
+            permits=office.care,
+            clock=office.clock,
+        )
+        self._tidy = Tidier(archive, self._care, self._troubles, office.refreshes, office.clock)
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Nothing here has to be remembered."""
+        archive = self.archive
+        failures = archive.commit.failures + archive.index.failures + archive.work_tree.failures
+        return not (failures or self._is_torn or archive.is_mending or self._tidy.is_running or self._care.has_work)
+
+    @property
+    def is_asked(self) -> bool:
+        """Does somebody wait for a month?"""
+        return self._care.is_asked
+
+    @property
+    def is_whole(self) -> bool:
+        """Would an end of the process leave nothing to be mended?"""
+        return self.archive.writer is None or not self.archive.writer.needs_refresh
+
+    def look_after(self) -> float | None:
+        """What is due beside commits; seconds until something will be, None when only a new commit can bring work."""
+        if self._is_torn:
+            return self.mend()
+        waits = [self._tidy.step(), self._care.step()]
+        return min((wait for wait in waits if wait is not None), default=None)
+
+    def mend(self) -> float | None:
+        """Open it if an earlier process left it in the middle of something: that mends it. Its index follows."""
+        if not is_unfinished(self._office.plan.projects_path / self.archive.project.slug):
+            self._is_torn = False
+            return None
+        try:
+            self._open()
+        except (AgentMailError, OSError, ValueError, KeyError) as error:
+            self._is_torn = True
+            self._fail(error)
+            return self.archive.commit.wait(self._office.clock()) / SECOND
+        self._is_torn = False
+        self._troubles.recover(self.archive, self.archive.commit)
+        self.archive.is_mending = self.archive.writer is not None and self.archive.writer.needs_refresh
+        return self.look_after()
+
+    def commit(self) -> float | None:
+        """The oldest batch, then what is due beside."""
+        self._commit()
+        return self.look_after()
+
+    def commit_all(self, until: Micros) -> None:
+        """Batch after batch until nothing is pending, something fails, or the time is up."""
+        while self._office.clock() < until and self._commit():
+            pass
+
+    def finish(self, until: Micros) -> None:
+        """Do what is due beside commits now, for so long."""
+        self._tidy.finish(until)
+        self._care.finish(until)
+        self._tidy.finish(until)
+
+    def close(self) -> None:
+        """Leave no Git behind: what it was at is mended and done by whoever opens the archive next."""
+        self._tidy.abandon("the archiver ends")
+        self._care.close()
+        self._let_go()
+
+    def check_out(self, request: CheckOut) -> float | None:
+        """Bring a month back into the work tree; a report answers, from a later step or `finish`."""
+        try:
+            self._begin_check_out(request)
+        except (AgentMailError, OSError, ValueError) as failure:
+            self._office.report(_refusal(request, failure))
+        return self.look_after()
+
+    def _begin_check_out(self, request: CheckOut) -> None:
+        writer = self._open()
+        files = writer.count_month(request.month)
+
+        def ended(failure: Failure | None) -> None:
+            answer = CheckedOut(request=request.number, files=files)
+            self._office.report(answer if failure is None else _refusal(request, failure))
+
+        self._care.check_out(writer, request.month, ended)
+
+    def _commit(self) -> bool:
+        """Commit the oldest batch; False when there is none, or it cannot be written, which is reported."""
+        archive = self.archive
+        archive.is_settling = False
+        started = self._office.clock()
+        try:
+            writer = self._open()
+            events = self._office.pending(archive)
+            if events:
+                events = up_to_adoption(events)
+                self._write(writer, events)
+        except (AgentMailError, OSError, ValueError, KeyError) as error:
+            self._fail(error)
+            return False
+        self._is_torn = False
+        self._troubles.recover(archive, archive.commit)
+        pause = 0 if len(events) == MAX_EVENTS else self._office.plan.interval
+        archive.commit.due = Micros(started + pause)
+        return bool(events)
+
+    def _fail(self, error: Exception) -> None:
+        # The next try looks at the repository afresh.
+        self._close_writer()
+        self.archive.is_mending = False
+        self._troubles.fail(self.archive, self.archive.commit, error)
+
+    def _open(self) -> ArchiveWriter:
+        """The project's writer. Opening it reports what an earlier process committed and nobody marked."""
+        archive = self.archive
+        if archive.writer is not None and not archive.writer.is_in_place:
+            self._close_writer()
+        if archive.writer is None:
+            plan = self._office.plan
+            writer = ArchiveWriter(
+                plan.places.prepare(archive.project, plan.owner.store_id),
+                plan.owner,
+                self._office.claim(archive),
+                reach=self._office.reach,
+                git_run=self._take(plan),
+            )
+            for sealed in writer.sealed_after(archive.reported):
+                self._require_same(writer, sealed)
+                self._report_commit(sealed, ())
+            archive.writer = writer
+        return archive.writer
+
+    def _take(self, plan: DrainPlan) -> GitRun:
+        """The lock of this archive, which its Git processes hold too; waits for those that an earlier try left."""
+        self._let_go()
+        lock = ArchiveLock(plan.locks_path / self.archive.project.slug, timeout_s=plan.lock_timeout_s)
+        lock.__enter__()
+        self._lock = lock
+        return replace(plan.git_run, lock_fds=(lock.fd,))
+
+    def _let_go(self) -> None:
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.__exit__(None, None, None)
+
+    def _close_writer(self) -> None:
+        """Opening it again mends it, and nothing may run beside that."""
+        self._tidy.abandon("the archive is opened anew")
+        self._care.abandon()
+        self.archive.writer = None
+
+    def _require_same(self, writer: ArchiveWriter, sealed: SealedCommit) -> None:
+        """Numbers alone prove nothing: an old database that was put back gives them out again for other events."""
+        events = self._office.pending(self.archive)
+        batch = [event for event in events if event.seq <= sealed.last_seq]
+        writer.require_same(sealed, what_was_written(batch, self._office.plan.owner.store_id))
+
+    def _write(self, writer: ArchiveWriter, events: Sequence[OutboxEvent]) -> None:
+        if events[0].kind is EventKind.ADOPTION:
+            sealed = self._adopt(writer, events[0])
+        else:
+            sealed = self._commit_files(writer, events)
+        self._office.reach(FailPoint.BEFORE_MARK)
+        self._report_commit(sealed, events)
+        self._care.note_commit(writer)
+        self._office.note(self.archive.project, events)
+
+    def _adopt(self, writer: ArchiveWriter, event: OutboxEvent) -> SealedCommit:
+        plan = self._office.plan
+        assert plan.database_path is not None, "a drain that can adopt knows the database"
+        places = (plan.projects_path, plan.database_path)
+        return write_adoption(*places, writer, self.archive.project, event, self._office.clock())
+
+    def _commit_files(self, writer: ArchiveWriter, events: Sequence[OutboxEvent]) -> SealedCommit:
+        store_id = self._office.plan.owner.store_id
+        files = batch_files(events, store_id)
+        if writer.is_empty and ARCHIVE_FILE not in files:
+            files[ARCHIVE_FILE] = archive_file(project_snapshot(self.archive.project), store_id)
+        return writer.commit(files, commit_text(events), self._office.clock())
+
+    def _report_commit(self, sealed: SealedCommit, events: Sequence[OutboxEvent]) -> None:
+        project = self.archive.project
+        commit = ArchiveCommit(
+            project_id=project.id,
+            hexsha=sealed.hexsha,
+            summary=sealed.subject,
+            authored_ts=sealed.committed_ts,
+            last_seq=sealed.last_seq,
+        )
+        oldest = events[0].created_ts if events else None
+        # Before it is told: whoever hears of it may ask at once what is left.
+        self.archive.reported = sealed.last_seq
+        self._office.report(Committed(project=project.slug, commit=commit, events=len(events), oldest_ts=oldest))
+
+
+def _refusal(request: CheckOut, failure: Exception) -> CheckedOut:
+    return CheckedOut(
+        request=request.number,
+        files=0,
+        problem=str(failure) or type(failure).__name__,
+        hint=failure.hint if isinstance(failure, AgentMailError) else "",
+        is_unknown=isinstance(failure, NotFound),
+    )

@@ -1,0 +1,112 @@
+"""Threads that work on archives: bounded, and nobody waits for one that hangs."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.features.archiving import crew as crews
+from mcp_agent_mail.features.archiving.crew import MOST_AT_ONCE, Crew, Permits
+
+LONG_S = 60.0
+
+
+@pytest.fixture
+def end() -> Iterator[threading.Event]:
+    """What hangs ends at the latest with the test."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def occupy(crew: Crew[bool], end: threading.Event, count: int, *, patience_s: float) -> None:
+    for number in range(count):
+        crew.begin(ProjectId(number), lambda: end.wait(LONG_S), patience_s=patience_s)
+
+
+def test_so_many_are_at_work_and_no_more(end: threading.Event) -> None:
+    crew: Crew[bool] = Crew()
+    occupy(crew, end, MOST_AT_ONCE, patience_s=LONG_S)
+
+    assert not crew.has_room()
+
+
+def test_what_is_set_aside_leaves_its_place_to_others(end: threading.Event) -> None:
+    crew: Crew[bool] = Crew()
+    occupy(crew, end, MOST_AT_ONCE, patience_s=0.0)
+
+    assert crew.has_room()
+    assert not crew.is_busy()
+    assert crew.is_at_work(ProjectId(0))
+
+
+def test_beyond_so_many_set_aside_they_keep_their_places(end: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crews, "MOST_SET_ASIDE", 3)
+    crew: Crew[bool] = Crew()
+    occupy(crew, end, 3 + MOST_AT_ONCE, patience_s=0.0)
+
+    was_full = not crew.has_room()
+    end.set()
+    while crew.is_at_work(ProjectId(0)):
+        crew.wait(LONG_S)
+        crew.collect()
+
+    assert was_full
+    assert crew.has_room()
+
+
+def test_what_a_thread_failed_of_is_told_to_whoever_collects(end: threading.Event) -> None:
+    crew: Crew[bool] = Crew()
+
+    def fail() -> bool:
+        raise ValueError("broken")
+
+    crew.begin(ProjectId(1), fail)
+    while not (ended := crew.collect()):
+        crew.wait(LONG_S)
+
+    assert [str(job.failure) for job in ended] == ["broken"]
+    assert not end.is_set()
+
+
+def test_what_comes_back_after_the_end_writes_into_no_other_file(end: threading.Event) -> None:
+    crew: Crew[bool] = Crew()
+    occupy(crew, end, 1, patience_s=0.0)
+    threads = [thread for thread in threading.enumerate() if thread.name == "archive"]
+    crew.close()
+    reading, writing = os.pipe()
+    try:
+        os.set_blocking(reading, False)
+        end.set()
+        for thread in threads:
+            thread.join(LONG_S)
+
+        with pytest.raises(BlockingIOError):
+            os.read(reading, 1)
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def test_permits_are_given_in_the_order_in_which_they_were_asked_for() -> None:
+    permits = Permits(1)
+    first = permits.take("one"), permits.take("two"), permits.take("three")
+    permits.give_back("one")
+
+    assert first == (True, False, False)
+    assert (permits.is_turn_of("two"), permits.is_turn_of("three")) == (True, False)
+    assert (permits.take("three"), permits.take("two")) == (False, True)
+
+
+def test_who_gives_up_its_place_in_the_line_keeps_nobody_waiting() -> None:
+    permits = Permits(1)
+    for slug in ("one", "two", "three"):
+        permits.take(slug)
+    permits.give_back("two")
+    permits.give_back("one")
+
+    assert permits.take("three")

@@ -1,0 +1,263 @@
+"""What hangs in one archive is that project's problem: the others' commits go on, and so does the stop."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.archive.locks import ArchiveLock
+from mcp_agent_mail.archive.writer import is_unfinished
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.failpoints import FailPoint
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving import drain as draining
+from mcp_agent_mail.features.archiving.drain import Drain
+from mcp_agent_mail.features.archiving.launch import DRAIN, LOCKS_FOLDER, PROJECTS_FOLDER
+from mcp_agent_mail.features.archiving.reports import Failed, Recovered, Workload, from_line
+from tests.archive_room import LOOKS, ArchiveRoom, git, open_archive_room
+
+WITHIN_S = 30.0
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[ArchiveRoom]:
+    with open_archive_room(tmp_path) as opened:
+        yield opened
+
+
+def add(room: ArchiveRoom, path: str) -> tuple[Project, Agent, Agent]:
+    project = room.add_project(path)
+    blue, red = (room.add_agent(project, name) for name in ("BlueLake", "RedStone"))
+    room.send(blue, [red])
+    return project, blue, red
+
+
+class Hanging:
+    """A FIFO where the archive's HEAD was: whoever opens it waits until somebody writes there."""
+
+    def __init__(self, archive: Path) -> None:
+        self._head = archive / ".git" / "HEAD"
+        self._content = self._head.read_bytes()
+        self._head.unlink()
+        os.mkfifo(self._head)
+        self._is_hanging = True
+
+    def end(self) -> None:
+        """Everyone who waits there reads what a HEAD says, and finds a file from now on."""
+        if self._is_hanging:
+            self._is_hanging = False
+            fd = os.open(self._head, os.O_RDWR | os.O_NONBLOCK)
+            fresh = self._head.with_name("HEAD.fresh")
+            fresh.write_bytes(self._content)
+            fresh.replace(self._head)
+            os.write(fd, self._content)
+            os.close(fd)
+
+
+def commit(room: ArchiveRoom, drain: Drain) -> None:
+    """Everything pending that does not hang, at its pace."""
+    for _ in range(3):
+        drain.step()
+        room.clock.step(0.6)
+
+
+def be_impatient(room: ArchiveRoom) -> None:
+    room.patience_s, room.hangs_after_s = 0.1, 0.5
+
+
+def work_until(room: ArchiveRoom, drain: Drain, is_reached: Callable[[], bool]) -> None:
+    """As the archiver works."""
+    for _ in range(LOOKS):
+        wait = drain.begin()
+        if is_reached():
+            return
+        select.select([drain], [], [], WITHIN_S if wait is None else wait)
+        room.clock.step(0.02)
+    raise AssertionError(room.reports)
+
+
+def left(room: ArchiveRoom, project: Project) -> int:
+    return room.tx.outbox.count_pending(project.id)
+
+
+def test_a_work_tree_that_hangs_holds_up_no_other_archive_and_goes_on_once_it_answers(room: ArchiveRoom) -> None:
+    hung, blue, red = add(room, "/code/hung")
+    fine, fox, owl = add(room, "/code/fine")
+    room.archive()
+    be_impatient(room)
+    with room.drain() as drain:
+        hanging = Hanging(room.path(hung))
+        try:
+            room.send(blue, [red], subject="While it hangs")
+            room.send(fox, [owl], subject="Beside it")
+            work_until(room, drain, lambda: left(room, fine) == 0)
+            room.send(fox, [owl], subject="Later")
+            work_until(room, drain, lambda: left(room, fine) == 0)
+            while_it_hung = left(room, hung)
+        finally:
+            hanging.end()
+        work_until(room, drain, lambda: left(room, hung) == 0)
+
+    assert while_it_hung == 1
+    assert room.verify().findings == ()
+
+
+def test_what_hangs_is_told_as_that_projects_problem_and_so_is_its_end(room: ArchiveRoom) -> None:
+    hung, blue, red = add(room, "/code/hung")
+    room.archive()
+    be_impatient(room)
+    with room.drain() as drain:
+        hanging = Hanging(room.path(hung))
+        try:
+            room.send(blue, [red])
+            work_until(room, drain, lambda: bool(room.failures))
+            told = list(room.reports)
+        finally:
+            hanging.end()
+        work_until(room, drain, lambda: any(isinstance(report, Recovered) for report in room.reports))
+
+    (failed,) = [report for report in told if isinstance(report, Failed)]
+    assert (failed.project, failed.part) == ("code-hung", "")
+    assert "nothing has come back from this archive" in failed.message
+    assert "Other archives go on" in failed.hint
+    assert told[-1] == Workload(hung=1)
+    assert room.reports[-1] == Workload()
+    assert left(room, hung) == 0
+
+
+def test_a_stop_does_not_wait_for_what_hangs(room: ArchiveRoom) -> None:
+    hung, blue, red = add(room, "/code/hung")
+    fine, fox, owl = add(room, "/code/fine")
+    room.archive()
+    be_impatient(room)
+    with room.drain() as drain:
+        hanging = Hanging(room.path(hung))
+        try:
+            room.send(blue, [red])
+            room.send(fox, [owl])
+            work_until(room, drain, lambda: left(room, fine) == 0 and Workload(hung=1) in room.reports)
+            in_the_end = drain.flush(Micros(room.clock() + 3_600 * SECOND))
+        finally:
+            hanging.end()
+
+    assert in_the_end == 1
+
+
+def test_an_archiver_ends_though_a_thread_of_it_hangs(tmp_path: Path) -> None:
+    with open_archive_room(tmp_path) as room:
+        hung, blue, red = add(room, "/code/hung")
+        room.archive()
+        hanging = Hanging(room.path(hung))
+        room.send(blue, [red])
+    command = [sys.executable, "-P", "-m", "mcp_agent_mail.archiver"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as archiver:
+        assert archiver.stdin is not None
+        assert archiver.stdout is not None
+        archiver.stdin.write(room.settings.to_line())
+        archiver.stdin.flush()
+        while from_line(archiver.stdout.readline()) != Workload(hung=1):
+            pass
+        archiver.stdin.write(DRAIN + b" 1.0\n")
+        archiver.stdin.flush()
+
+        try:
+            code = archiver.wait(WITHIN_S)
+        finally:
+            archiver.kill()
+            hanging.end()
+
+    assert code == 0
+
+
+def test_while_archives_are_mended_the_commit_of_another_waits_for_its_own_alone(room: ArchiveRoom) -> None:
+    torn = [add(room, f"/code/torn{number}") for number in range(6)]
+    fine, fox, owl = add(room, "/code/fine")
+    room.archive()
+    for _, blue, red in torn:
+        room.send(blue, [red])
+    room.archive_until_killed(FailPoint.INDEX_REFRESH)
+    room.send(fox, [owl], subject="First after the restart")
+    room.reports.clear()
+
+    with room.drain() as drain:
+        drain.resume()
+        work_until(room, drain, lambda: left(room, fine) == 0)
+        unfinished = sum(is_unfinished(room.path(project)) for project, _, _ in torn)
+        drain.mend(Micros(room.clock() + SECOND))
+
+    assert unfinished > 0
+    assert not any(is_unfinished(room.path(project)) for project, _, _ in torn)
+
+
+def committed_last(room: ArchiveRoom) -> list[tuple[int, str]]:
+    rows = room.connection.execute(
+        "SELECT max(c.id), p.slug FROM commits c JOIN projects p ON p.id = c.project_id GROUP BY p.id"
+    )
+    return list(rows)
+
+
+def test_archives_are_mended_newest_mail_first_and_a_stop_leaves_the_rest_to_the_next_start(room: ArchiveRoom) -> None:
+    torn = [add(room, f"/code/torn{number}") for number in range(6)]
+    room.archive()
+    for _, blue, red in torn:
+        room.send(blue, [red])
+    room.archive_until_killed(FailPoint.INDEX_REFRESH)
+    newest = [slug for _, slug in sorted(committed_last(room))[-2:]]
+
+    with room.drain() as drain:
+        drain.resume()
+        work_until(room, drain, lambda: is_whole(room, newest))
+        in_the_end = drain.flush(Micros(room.clock() + 3_600 * SECOND))
+
+    left_torn = [project.slug for project, _, _ in torn if is_unfinished(room.path(project))]
+    assert in_the_end == 0
+    assert len(left_torn) >= 2
+    assert room.archive() == 0
+    assert room.verify().findings == ()
+
+
+def is_whole(room: ArchiveRoom, slugs: Sequence[str]) -> bool:
+    return not any(is_unfinished(room.root / PROJECTS_FOLDER / slug) for slug in slugs)
+
+
+def test_only_so_many_quiet_archives_are_remembered(room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(draining, "MOST_KEPT", 4)
+    projects = [add(room, f"/code/p{number}") for number in range(12)]
+    with room.drain() as drain:
+        for _ in range(12):
+            commit(room, drain)
+        remembered = len(drain._seats)
+        committed = [left(room, project) for project, _, _ in projects]
+        drain.mend(Micros(room.clock() + SECOND))
+        room.clock.step(3)
+        room.tidy(drain)
+
+    assert remembered <= 4
+    assert committed == [0] * 12
+    assert room.archive() == 0
+    assert [git(room.path(project), "status", "--porcelain") for project, _, _ in projects] == [""] * 12
+
+
+def test_a_git_that_an_earlier_archiver_left_hanging_keeps_its_own_archive_locked_and_no_other(
+    room: ArchiveRoom,
+) -> None:
+    hung, blue, red = add(room, "/code/hung")
+    fine, fox, owl = add(room, "/code/fine")
+    room.archive()
+    room.send(blue, [red])
+    room.send(fox, [owl])
+    be_impatient(room)
+    with room.drain() as drain:
+        with ArchiveLock(room.root / LOCKS_FOLDER / hung.slug, timeout_s=0):
+            work_until(room, drain, lambda: left(room, fine) == 0)
+            while_locked = left(room, hung)
+        work_until(room, drain, lambda: left(room, hung) == 0)
+
+    assert while_locked == 1
