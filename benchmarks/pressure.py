@@ -22,7 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.processes import Server, start_ours
+from benchmarks.processes import Server
+from benchmarks.report import publish
+from benchmarks.stand import Stand
 from benchmarks.wire import Rpc
 
 UNFINISHED = 1_100
@@ -228,20 +230,20 @@ ATTACKS: dict[str, Callable[[int], None]] = {
 }
 
 
-def press(attack: Callable[[int], None], scratch: Path, **env: str) -> Felt:
+def press(attack: Callable[[int], None], stand: Stand, **env: str) -> Felt:
     """One attack on a new server."""
-    server = start_ours(scratch / attack.__name__, set(), Rpc(), **env)
-    try:
-        fill(server.port)
-        search = {"project_key": PROJECT, "query": "nothing of it"}
-        reserve = {"project_key": PROJECT, "agent_name": "BlueLake", "paths": ["src/a.py"]}
-        asked = ("search_messages", search) if attack is search_slowly else ("file_reservation_paths", reserve)
-        with watched(server, lambda: ask(server.port, "POST", f"/rpc/{asked[0]}", asked[1])) as felt:
-            attack(server.port)
-        return felt
-    finally:
-        server.process.kill()
-        server.process.wait()
+    server = stand.ours(stand.scratch / attack.__name__, Rpc(), **env)
+    fill(server.port)
+    search = {"project_key": PROJECT, "query": "nothing of it"}
+    reserve = {"project_key": PROJECT, "agent_name": "BlueLake", "paths": ["src/a.py"]}
+    asked = ("search_messages", search) if attack is search_slowly else ("file_reservation_paths", reserve)
+    with (
+        stand.beside(attack.__name__),
+        watched(server, lambda: ask(server.port, "POST", f"/rpc/{asked[0]}", asked[1])) as felt,
+    ):
+        attack(server.port)
+    stand.kill(server)
+    return felt
 
 
 _WIDTHS = (32, 12, 10, 18, 16, 12)
@@ -256,17 +258,19 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pressure", description=__doc__)
     parser.add_argument("--source", type=Path, help="the `src` of another checkout, to compare with")
     parser.add_argument("--only", default="", help="attacks whose name holds this")
+    parser.add_argument("--json", type=Path, default=Path("benchmarks/results/pressure.json"))
     chosen = parser.parse_args(arguments)
     env = {} if chosen.source is None else {"PYTHONPATH": str(chosen.source.resolve())}
     rows = [["attack", "MiB before", "grew by", "liveness max ms", "other max ms", "unanswered"]]
     sys.stdout.write("".join(f"{cell:<{width}}" for cell, width in zip(rows[0], _WIDTHS, strict=True)) + "\n")
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory() as scratch, Stand(Path(scratch), is_bound=False) as stand:
         for name, attack in ATTACKS.items():
-            if chosen.only in name:
-                rows.append(_row(name, press(attack, Path(scratch), **env)))
+            if chosen.only not in name:
+                continue
+            rows.append(_row(name, press(attack, stand, **env)))
             sys.stdout.write("".join(f"{cell:<{width}}" for cell, width in zip(rows[-1], _WIDTHS, strict=True)) + "\n")
             sys.stdout.flush()
-    return 0
+    return publish([], stand.seen, chosen.json, rows=rows)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,9 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from benchmarks.processes import Server, pss_mib, start_ours
+from benchmarks.processes import Server, pss_mib
+from benchmarks.report import publish
+from benchmarks.stand import Stand, require_archiver
 from benchmarks.wire import Refused, Rpc
 from mcp_agent_mail.archive.writer import is_unfinished
 from mcp_agent_mail.core.clock import system_clock
@@ -33,8 +35,6 @@ from mcp_agent_mail.store.view import Tx
 TEMPLATE = "/restart/template"
 NAMES = ("BlueLake", "RedStone")
 FIRST_WITHIN_S = 120.0
-NO_CORE: set[int] = set()
-"""Seconds are measured here, no ratio: nothing is pinned."""
 _POLL_S = 0.02
 
 
@@ -73,9 +73,10 @@ def until_drained(root: Path, within_s: float = FIRST_WITHIN_S) -> float:
     return time.perf_counter() - began
 
 
-def make_template(root: Path) -> Path:
+def make_template(stand: Stand) -> Path:
     """One archive as the product writes it, whole."""
-    server = start_ours(root, NO_CORE, Rpc())
+    root = stand.scratch / "store"
+    server = stand.ours(root, Rpc())
     try:
         call(server, "ensure_project", human_key=TEMPLATE)
         for name in NAMES:
@@ -83,7 +84,7 @@ def make_template(root: Path) -> Path:
         send(server, TEMPLATE)
         until_drained(root)
     finally:
-        server.stop()
+        stand.stop(server)
     (archive,) = [path for path in (root / PROJECTS_FOLDER).iterdir() if path.is_dir()]
     return archive
 
@@ -126,33 +127,23 @@ def fill(root: Path, template: Path, projects: int, unfinished: int) -> None:
         connection.execute("COMMIT")
 
 
-def archiver_of(server: Server) -> int:
-    """The child whose command line says so; it starts after the server answers."""
-    deadline = time.perf_counter() + FIRST_WITHIN_S
-    while time.perf_counter() < deadline:
-        for pid in pss_mib(server.process.pid):
-            if b"mcp_agent_mail.archiver" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                return pid
-        time.sleep(_POLL_S)
-    raise Refused("there is no archiver")
-
-
-def measure(root: Path, project: str, watch_s: float) -> dict[str, float]:
+def measure(stand: Stand, project: str, watch_s: float) -> dict[str, float]:
     """Start, send, wait for Git, stop; the first commit counts from the first answer."""
-    server = start_ours(root, NO_CORE, Rpc())
+    root = stand.scratch / "store"
+    server = stand.ours(root, Rpc())
     began = time.perf_counter()
     try:
         send(server, project)
         until_drained(root)
         first_s = time.perf_counter() - began
-        archiver = archiver_of(server)
+        archiver = require_archiver(server)
         sizes = [pss_mib(server.process.pid).get(archiver, 0.0)]
         while time.perf_counter() - began < first_s + watch_s:
             time.sleep(0.5)
             sizes.append(pss_mib(server.process.pid).get(archiver, 0.0))
     finally:
         stop_began = time.perf_counter()
-        server.stop()
+        stand.stop(server)
     return {
         "answers_s": round(server.first_answer_s, 2),
         "first_commit_s": round(first_s, 2),
@@ -165,21 +156,19 @@ def measure(root: Path, project: str, watch_s: float) -> dict[str, float]:
 
 def main() -> int:
     chosen = parse(sys.argv[1:])
-    load_before = round(os.getloadavg()[0], 2)
-    with tempfile.TemporaryDirectory(prefix="agent-mail-restart-", dir=chosen.scratch) as scratch:
-        root = Path(scratch) / "store"
-        template = make_template(root)
-        fill(root, template, chosen.projects, chosen.unfinished)
-        print(f"{chosen.projects} projects, {chosen.unfinished} of them unfinished, load before {load_before}")
-        runs = {
-            "to a whole archive, stopped at once": measure(root, "/restart/0", 0.0),
-            "to an unfinished one": measure(root, f"/restart/{chosen.projects - 1}", chosen.watch),
-        }
-    for name, figures in runs.items():
-        print(f"{name}: {figures}")
-    chosen.json.parent.mkdir(parents=True, exist_ok=True)
-    chosen.json.write_text(json.dumps({"load_average_before": load_before, "runs": runs}, indent=1) + "\n")
-    return 0
+    with (
+        tempfile.TemporaryDirectory(prefix="agent-mail-restart-", dir=chosen.scratch) as scratch,
+        Stand(Path(scratch), is_bound=False) as stand,
+    ):
+        template = make_template(stand)
+        fill(stand.scratch / "store", template, chosen.projects, chosen.unfinished)
+        print(f"{chosen.projects} projects, {chosen.unfinished} of them unfinished")
+        with stand.beside("to a whole archive, stopped at once"):
+            whole = measure(stand, "/restart/0", 0.0)
+        with stand.beside("to an unfinished one"):
+            unfinished = measure(stand, f"/restart/{chosen.projects - 1}", chosen.watch)
+    print(f"to a whole archive, stopped at once: {whole}\nto an unfinished one: {unfinished}")
+    return publish([], stand.seen, chosen.json, whole=whole, unfinished=unfinished)
 
 
 if __name__ == "__main__":

@@ -36,11 +36,14 @@ _POLL_S = 0.02
 
 
 class Stand:
-    """One run's cores and servers; leaving it stops the servers. Binds the benchmark's own process at once."""
+    """One run's cores and servers; leaving it stops the servers. Binds the benchmark's own process at once.
 
-    def __init__(self, scratch: Path) -> None:
+    With `is_bound` false nothing is bound anywhere, for what measures how a machine of several cores is used.
+    """
+
+    def __init__(self, scratch: Path, *, is_bound: bool = True) -> None:
         self.scratch = scratch
-        self.servers_on, self.others_on = share_out()
+        self.servers_on, self.others_on = share_out() if is_bound else (frozenset(), frozenset())
         self.seen: list[Seen] = []
         self._running: list[Server] = []
         self._stopping = ExitStack()
@@ -70,6 +73,12 @@ class Stand:
         """Before the end of the run, one of several."""
         self._running.remove(server)
         server.stop()
+
+    def kill(self, server: Server) -> None:
+        """What need not end in order."""
+        self._running.remove(server)
+        server.process.kill()
+        server.process.wait()
 
     def _keep(self, server: Server) -> Server:
         self._running.append(server)
@@ -120,7 +129,7 @@ class Stand:
             return
         for server in self._running:
             if server.name != "floor":
-                _await_archiver(server)
+                require_archiver(server)
             for child in process_tree(server.process.pid)[1:]:
                 bind(child, self.others_on)
 
@@ -168,12 +177,14 @@ def archiver_of(server: Server) -> int | None:
     return next((child for child in children if _ARCHIVER in command_line(child)), None)
 
 
-def _await_archiver(server: Server) -> None:
+def require_archiver(server: Server) -> int:
+    """Its process number, waiting for it: it begins after the server answers. Raises Refused."""
     ends = time.monotonic() + ARCHIVER_WITHIN_S
-    while archiver_of(server) is None:
+    while (archiver := archiver_of(server)) is None:
         if time.monotonic() > ends:
             raise Refused(f"{server.name} has no archiver after {ARCHIVER_WITHIN_S:g} s")
         time.sleep(_POLL_S)
+    return archiver
 
 
 def _bindings(threads: Iterable[ThreadSeen], pids: Iterable[int]) -> dict[tuple[int, int], Binding]:
