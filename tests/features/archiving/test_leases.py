@@ -201,7 +201,8 @@ def test_at_a_start_a_snapshot_waits_for_no_archive(held: Held) -> None:
 
     with held.room.drain() as drain:
         drain.resume()
-        drain.step()
+        drain.step()  # It looks whose are due,
+        drain.step()  # and writes them.
 
     assert [one["id"] for one in held.snapshot()["leases"]] == [1]
     assert held.room.failures == []
