@@ -16,6 +16,7 @@ import pytest
 from tests.served import Connection, Served
 
 HEALTH_KEYS = {
+    "failing",
     "status",
     "environment",
     "http_host",
