@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 
 from mcp_agent_mail.core.clock import Clock, iso_or_none
 from mcp_agent_mail.core.keeper import STOP_WITHIN_S, Keeper
+from mcp_agent_mail.core.looks import Looks
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.features.messaging.overdue import Claim, Escalation, OverdueRules, OverdueWorker
@@ -43,6 +44,9 @@ class Workers:
     def keepers(self) -> list[Keeper]:
         kept = (self.signals, self.overdue, self.retention_worker)
         return [worker.keeper for worker in kept if worker is not None]
+
+    def looks(self) -> list[Looks]:
+        return [] if self.signals is None else [self.signals.looks]
 
     def show(self) -> dict[str, Json]:
         """For health, by worker."""

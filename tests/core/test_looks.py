@@ -115,7 +115,21 @@ async def test_one_that_answers_again_is_asked_again(dead: Dead) -> None:
     assert await looks.look("/dead", lambda: "found") == "found"
 
 
-async def test_after_a_pause_a_second_thread_finds_out_and_no_third(dead: Dead) -> None:
+async def test_a_mount_that_is_made_anew_is_found_though_the_old_looks_never_come_back(dead: Dead) -> None:
+    watch = Watch()
+    looks = Looks(elapsed=watch)
+    for _ in range(LOST_OF_ONE - 1):
+        await silenced(looks, dead)
+        watch.now += 1_000.0
+
+    found = [await looks.look("/dead", lambda: "mounted anew") for _ in range(3)]
+
+    assert found == ["mounted anew"] * 3
+    assert (looks.silent(), looks.lost_threads()) == (0, LOST_OF_ONE - 1)
+    dead.mend()
+
+
+async def test_after_pauses_some_threads_more_find_out_and_then_none(dead: Dead) -> None:
     watch = Watch()
     looks = Looks(elapsed=watch)
     for _ in range(LOST_OF_ONE + 2):

@@ -39,6 +39,15 @@ def test_an_empty_folder_is_closed(tmp_path: Path) -> None:
     assert _mode(tmp_path / "empty") == 0o700
 
 
+def test_a_folder_that_a_guard_reported_into_before_the_first_start_is_closed(tmp_path: Path) -> None:
+    (tmp_path / "store/guard-spool").mkdir(parents=True)
+    (tmp_path / "store").chmod(0o755)
+
+    require_private_place(tmp_path / "store")
+
+    assert _mode(tmp_path / "store") == 0o700
+
+
 def test_a_folder_of_other_things_is_left_as_it_is_and_refused_with_the_command(tmp_path: Path) -> None:
     root = tmp_path / "everything"
     root.mkdir(mode=0o755)

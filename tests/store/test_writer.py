@@ -346,6 +346,28 @@ async def test_what_a_unit_did_whose_caller_left_is_told_once_it_is_on_disk(desk
     assert (calls[0].cancelled(), unheard, desk.stored()) == (True, [1], ["left", "next"])
 
 
+async def test_what_nobody_heard_is_undone_though_the_writer_closes_meanwhile(desk: Desk) -> None:
+    go, started = threading.Event(), threading.Event()
+
+    def held(tx: Tx) -> int:
+        started.set()
+        go.wait()
+        return desk.add("promised")(tx)
+
+    def undo(added: int) -> None:
+        desk.writer.write_soon(lambda _: desk.connection.execute("DELETE FROM scratch WHERE id = ?", (added,)))
+
+    call = asyncio.create_task(desk.writer.write(held, undo))
+    await asyncio.to_thread(started.wait)
+    closing = asyncio.create_task(desk.writer.close())
+    await asyncio.sleep(0)
+    call.cancel()
+    go.set()
+    await closing
+
+    assert desk.stored() == []
+
+
 async def test_a_unit_that_nobody_waits_for_is_run_and_its_failure_logged(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -109,6 +109,10 @@ class Services:
         )
         return [*own, *self.workers.keepers(), *self.recording.keepers(), *self.also_kept]
 
+    def all_looks(self) -> list[Looks]:
+        """Of projects' directories, of repositories that a guard is installed in, of the folder for signals."""
+        return [self.looks, self.guard_installation.looks, *self.workers.looks()]
+
     async def close(self, *, timeout_s: float) -> None:
         """Write what is only in memory, then let the archiver commit what is pending, all in `timeout_s`.
 

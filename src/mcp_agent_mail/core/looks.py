@@ -29,12 +29,13 @@ WITHIN_S = 5.0
 WAITS = 3
 """A look waits for a thread for so many times what it may take: with eight that hang before it, it gets one in time."""
 MAX_WAITING = 200
-LOST_OF_ONE = 2
-"""Threads that one directory may cost: the one that hangs, and one that finds out whether a new mount answers."""
+LOST_OF_ONE = 4
+"""Threads that one directory may cost: the one that hangs, and some that find out whether a new mount answers."""
 LOST_OF_STRANGERS = 32
 LOST_AT_MOST = 64
 """So many threads may hang in all; half of them are kept for directories that have answered before."""
 FIRST_SILENCE_S = 10.0
+SILENCE_GROWS = 4
 LAST_SILENCE_S = 300.0
 ANSWERED_REMEMBERED = 1_000
 
@@ -58,6 +59,9 @@ class _Directory:
     path: str
     at_work: _Look | None = None
     lost: int = 0
+    """Threads that hang there now."""
+    unanswered: int = 0
+    """Looks that were lost since it answered last."""
     silent_until: float = 0.0
     silence_s: float = 0.0
 
@@ -96,7 +100,7 @@ class Looks:
 
     def silent(self) -> int:
         """How many directories do not answer just now."""
-        return sum(directory.lost > 0 for directory in self._directories.values())
+        return sum(directory.unanswered > 0 for directory in self._directories.values())
 
     def lost_threads(self) -> int:
         return self._lost
@@ -151,13 +155,22 @@ class Looks:
             )
 
     def _require_answering(self, directory: _Directory) -> None:
-        if directory.lost and (directory.lost >= LOST_OF_ONE or self._elapsed() < directory.silent_until):
+        count = directory.unanswered
+        if count and (count >= LOST_OF_ONE or self._elapsed() < directory.silent_until):
             raise self._silent(directory)
 
     def _silent(self, directory: _Directory) -> DirectorySilent:
+        what = f"{directory.path:.300} does not answer: its disk or network mount hangs."
+        if directory.unanswered >= LOST_OF_ONE:
+            return DirectorySilent(
+                what,
+                hint="Nothing else is affected. It is looked at again once an earlier look comes back, or after a "
+                "restart of the server.",
+                data={"directory": directory.path},
+            )
         left_s = max(1, round(directory.silent_until - self._elapsed()))
         return DirectorySilent(
-            f"{directory.path:.300} does not answer: its disk or network mount hangs.",
+            what,
             hint=f"See whether `ls` answers there; nothing else is affected. It is looked at again in {left_s} s.",
             data={"directory": directory.path, "retry_after_s": left_s},
         )
@@ -191,7 +204,8 @@ class Looks:
         self._lost += 1
         directory.at_work = None
         directory.lost += 1
-        directory.silence_s = min(max(2 * directory.silence_s, FIRST_SILENCE_S), LAST_SILENCE_S)
+        directory.unanswered += 1
+        directory.silence_s = min(max(SILENCE_GROWS * directory.silence_s, FIRST_SILENCE_S), LAST_SILENCE_S)
         directory.silent_until = self._elapsed() + directory.silence_s
         self._answered.pop(directory.path, None)
         facts = {"directory": directory.path, "lost_threads": self._lost}
@@ -208,13 +222,15 @@ class Looks:
         if look.is_lost:
             self._lost -= 1
             directory.lost -= 1
-            directory.silent_until = directory.silence_s = 0.0
             _log.info("a directory answers again", extra={"facts": {"directory": directory.path}})
             thread.end()
         else:
             self._at_work.discard(look)
             directory.at_work = None
             thread.end() if self._is_closed else self._idle.append(thread)
+        # Whatever still hangs there was asked of what is there no more: a mount was taken away and made anew.
+        directory.unanswered = 0
+        directory.silent_until = directory.silence_s = 0.0
         self._remember(directory)
         _answer(look, result=result, error=error)
         self._begin()

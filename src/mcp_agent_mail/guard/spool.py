@@ -48,7 +48,8 @@ def read_spooled(storage_root: Path) -> list[dict[str, Json]]:
 def _leave(event: Mapping[str, Json], storage_root: Path) -> None:
     """Whole or not at all, for this user alone."""
     folder = storage_root / SPOOL_FOLDER
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for place in (storage_root, folder):  # Only the last folder of a path that is made gets the mode.
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
     if sum(name.endswith(_SUFFIX) for name in os.listdir(folder)) >= MAX_FILES:  # noqa: PTH208  # a name is enough
         raise NotRecorded(f"{folder} holds {MAX_FILES} events already; a server takes them in when it starts")
     content = json.dumps(event).encode()

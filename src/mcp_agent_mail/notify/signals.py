@@ -66,7 +66,7 @@ class Signals:
         self._woken = asyncio.Event()
         self.keeper = Keeper("signals", self._keep_on, clock=clock)
         # A folder of its own choosing may lie on a mount that hangs.
-        self._looks = Looks(threads=1)
+        self.looks = Looks(threads=1)
         self._pending: set[AgentId] = set()
         self._failed: set[AgentId] = set()
         self._reconciled_at: Micros | None = None
@@ -86,7 +86,7 @@ class Signals:
         self.keeper.stopping.set()
         self._woken.set()
         await self.keeper.stop(within_s)
-        self._looks.close()
+        self.looks.close()
         self._bus.unsubscribe(self.note)
 
     def figures(self) -> SignalFigures:
@@ -128,7 +128,7 @@ class Signals:
         self._failed.update(some)  # Whatever happens now, none of them is forgotten.
         try:
             inboxes = self._mail.inboxes(some)
-            changed, failed = await self._looks.look(str(self._files.root), partial(_show_all, self._files, inboxes))
+            changed, failed = await self.looks.look(str(self._files.root), partial(_show_all, self._files, inboxes))
         except AgentMailError as sick:
             return [sick.message]
         self._failed.difference_update(some)

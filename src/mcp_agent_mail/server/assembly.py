@@ -65,8 +65,8 @@ def build_http_app(
 def _beside(services: Services) -> Callable[[], BesideFigures]:
     return lambda: BesideFigures(
         keepers=[keeper.figures() for keeper in services.keepers()],
-        silent_directories=services.looks.silent(),
-        lost_threads=services.looks.lost_threads(),
+        silent_directories=sum(looks.silent() for looks in services.all_looks()),
+        lost_threads=sum(looks.lost_threads() for looks in services.all_looks()),
     )
 
 

@@ -10,6 +10,8 @@ from mcp_agent_mail.core.store_owner import LOCK_FILE
 
 OWNER_ONLY = 0o700
 _OTHERS = 0o077
+_BEFORE_A_STORE = {"guard-spool", "starting.lock", "server.log"}
+"""What the guard and a start in the background leave in a folder that has no store yet."""
 
 
 class StoreOpenToOthers(Unavailable):
@@ -25,7 +27,8 @@ def require_private_place(storage_root: Path) -> None:
     mode = storage_root.stat().st_mode
     if not mode & _OTHERS:
         return
-    is_ours = (storage_root / LOCK_FILE).exists() or not any(storage_root.iterdir())
+    found = {entry.name for entry in storage_root.iterdir()}
+    is_ours = LOCK_FILE in found or found <= _BEFORE_A_STORE
     if is_ours:
         try:
             storage_root.chmod(stat.S_IMODE(mode) & ~_OTHERS)

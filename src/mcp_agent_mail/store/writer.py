@@ -101,6 +101,8 @@ class Writer:
         self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._loop = asyncio.get_running_loop()
         self._closed = False
+        self._takes_no_more = False
+        """Later than `_closed`: what nobody heard is undone before the end."""
         self._death: BaseException | None = None
         self._listeners: list[Callable[[], None]] = []
         self._mail_listeners: list[Callable[[frozenset[AgentId]], None]] = []
@@ -155,12 +157,15 @@ class Writer:
 
     def write_soon(self, unit: Unit[object]) -> None:
         """Queue `unit`, on the event loop and however full the queue is. Nobody waits for it; its failure is logged."""
-        if self._closed or self._death is not None:
+        if self._takes_no_more or self._death is not None:
             _log.warning("A write that nobody waits for came after the last one; it is not made.")
             return
         future: asyncio.Future[object] = self._loop.create_future()
         future.add_done_callback(_tell_failure)
-        self._queue.put(_Job(unit, future, None))
+        job = _Job(unit, future, None)
+        self._unanswered.add(job)
+        future.add_done_callback(lambda _: self._unanswered.discard(job))
+        self._queue.put(job)
 
     async def close(self) -> None:
         """Answer everything that is queued, then end the thread. Safe to call twice.
@@ -172,6 +177,7 @@ class Writer:
             try:
                 await self._settled()
             finally:
+                self._takes_no_more = True
                 self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
 
