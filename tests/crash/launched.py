@@ -18,7 +18,7 @@ LAUNCHER = Path(__file__).with_name("launcher.py")
 DIES_WITHIN_S = 30.0
 COMMIT_INTERVAL_MS = 50
 WINDOW_DAYS = 1_000
-_ARCHIVER_ENDED = re.compile(rb"the archiver ended")
+_ARCHIVER_ENDED = re.compile(rb"(?i)error=the archiver ended")
 _LOOKS = int(DIES_WITHIN_S / 0.02)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from mcp_agent_mail.core.store_owner import LOCK_FILE
 from mcp_agent_mail.store.lock import StoreLock
-from mcp_agent_mail.store.place import StoreOpenToOthers, require_private_place
+from mcp_agent_mail.store.place import DATABASE_FILE, StoreOpenToOthers, require_private_place
 
 
 def _mode(path: Path) -> int:
@@ -20,11 +20,14 @@ def test_a_new_folder_is_its_owners_alone(tmp_path: Path) -> None:
     assert _mode(tmp_path / "a" / "store") == 0o700
 
 
+@pytest.mark.parametrize("sign", [LOCK_FILE, DATABASE_FILE])
 @pytest.mark.parametrize("mode", [0o755, 0o750, 0o711, 0o777])
-def test_a_store_that_others_may_enter_is_closed_to_them_when_it_is_locked(mode: int, tmp_path: Path) -> None:
+def test_a_store_that_others_may_enter_is_closed_to_them_when_it_is_locked(
+    mode: int, sign: str, tmp_path: Path
+) -> None:
     root = tmp_path / "store"
     root.mkdir()
-    (root / LOCK_FILE).touch()
+    (root / sign).touch()
     root.chmod(mode)
 
     with StoreLock(root, root / "mail.sqlite3"):

@@ -8,6 +8,7 @@ from pathlib import Path
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.store_owner import LOCK_FILE
 
+DATABASE_FILE = "mail.sqlite3"
 OWNER_ONLY = 0o700
 _OTHERS = 0o077
 _BEFORE_A_STORE = {"guard-spool", "starting.lock", "server.log"}
@@ -28,7 +29,7 @@ def require_private_place(storage_root: Path) -> None:
     if not mode & _OTHERS:
         return
     found = {entry.name for entry in storage_root.iterdir()}
-    is_ours = LOCK_FILE in found or found <= _BEFORE_A_STORE
+    is_ours = bool({LOCK_FILE, DATABASE_FILE} & found) or found <= _BEFORE_A_STORE
     if is_ours:
         try:
             storage_root.chmod(stat.S_IMODE(mode) & ~_OTHERS)
