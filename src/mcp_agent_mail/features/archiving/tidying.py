@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from mcp_agent_mail.archive.steps import InSteps
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
-from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.features.archiving.archives import Archive, Troubles
 from mcp_agent_mail.features.archiving.care import Caretaker
 from mcp_agent_mail.features.archiving.crew import Permits
@@ -101,7 +100,7 @@ class Tidier:
             return
         try:
             archive.writer.write_blocked()
-        except (AgentMailError, OSError) as error:
+        except Exception as error:  # noqa: BLE001  # a fault of ours, too, is this archive's alone
             self._troubles.fail(archive, archive.work_tree, error)
         else:
             self._troubles.recover(archive, archive.work_tree)
@@ -117,7 +116,7 @@ class Tidier:
             return
         try:
             self._running = self._archive.writer.start_refresh()
-        except (AgentMailError, OSError) as error:
+        except Exception as error:  # noqa: BLE001  # a fault of ours, too, is this archive's alone
             self._fail(error)
 
     def _end(self, running: InSteps, timeout_s: float) -> None:
@@ -127,13 +126,13 @@ class Tidier:
             running.finish(timeout_s)
             assert self._archive.writer is not None
             self._care.note_refresh(self._archive.writer)
-        except (AgentMailError, OSError) as error:
+        except Exception as error:  # noqa: BLE001  # a fault of ours, too, is this archive's alone
             self._fail(error)
         else:
             self._archive.is_mending = False
             self._troubles.recover(self._archive, self._archive.index)
 
-    def _fail(self, error: AgentMailError | OSError) -> None:
+    def _fail(self, error: Exception) -> None:
         self._archive.is_mending = False
         self._permits.give_back(self._slug)
         self._troubles.fail(self._archive, self._archive.index, error)
