@@ -22,6 +22,7 @@ from mcp_agent_mail.features.archiving import lease_snapshots
 from mcp_agent_mail.features.archiving.desk import Desk
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.reports import CareFailed, Committed, Failed, Recovered
+from mcp_agent_mail.features.archiving.tidying import MOST_AT_ONCE
 from tests.archive_room import ENDLESS_S, LONG, ArchiveRoom, open_archive_room
 
 POISON = "nobody foresaw this"
@@ -254,6 +255,28 @@ def test_a_git_that_no_kill_ends_does_not_hold_up_the_end(room: ArchiveRoom, mon
         died.set()
 
     assert has_ended
+
+
+def test_a_refresh_that_may_hang_does_not_keep_its_permit(room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its time limit is minutes, and there are but two permits for all archives."""
+    for number in range(MOST_AT_ONCE + 1):
+        add(room, f"/code/p{number}")
+    with room.drain() as drain, monkeypatch.context() as hanging:
+        hanging.setattr(GitJob, "is_running", lambda _: True)
+        for _ in range(5):
+            drain.step()
+            room.clock.step(1)
+        at_once = count_refreshes(drain)
+        for _ in range(5):
+            drain.step()
+            room.clock.step(10)
+        in_the_end = count_refreshes(drain)
+
+    assert (at_once, in_the_end) == (MOST_AT_ONCE, MOST_AT_ONCE + 1)
+
+
+def count_refreshes(drain: Drain) -> int:
+    return sum(kept.desk._tidy.is_running for kept in drain._kept.values())
 
 
 def test_what_was_told_in_the_last_moment_is_heard(room: ArchiveRoom) -> None:

@@ -296,7 +296,8 @@ class Desk:
     def _take(self, plan: DrainPlan) -> GitRun:
         """The lock of this archive, which its Git processes hold too; waits for those that an earlier try left."""
         self._let_go()
-        lock = ArchiveLock(plan.locks_path / self.archive.project.slug, timeout_s=plan.lock_timeout_s)
+        slug = self.archive.project.slug
+        lock = ArchiveLock(plan.locks_path / slug, timeout_s=plan.lock_timeout_s, archive=slug)
         lock.__enter__()
         self._lock = lock
         return replace(plan.git_run, lock_fds=(lock.fd,))

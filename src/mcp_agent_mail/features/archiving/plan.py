@@ -33,7 +33,7 @@ def open_drain(
     reach: Reach,
     hangs_after_s: float = HANGS_AFTER_S,
 ) -> Iterator[Drain]:
-    """The drain over its own read-only connections, holding the lock of all archives; waits for a dying holder."""
+    """The drain over its own read-only connections, holding the lock of the archiver; waits for a dying holder."""
     root = Path(settings.storage_root)
     with (
         ArchiveLock(root / LOCK_FILE, timeout_s=settings.lock_timeout_s),

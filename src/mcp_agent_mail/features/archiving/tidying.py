@@ -19,6 +19,8 @@ IDLE = 2 * SECOND
 MOST_AT_ONCE = 2
 LOOK_S = 0.05
 """So often a refresh that runs is looked after."""
+_PERMIT_LASTS = 30 * SECOND
+"""What takes longer goes on without its permit: it may hang, and its time limit is minutes."""
 
 
 class Tidier:
@@ -31,6 +33,7 @@ class Tidier:
         self._permits = permits
         self._clock = clock
         self._running: InSteps | None = None
+        self._began = Micros(0)
 
     @property
     def is_running(self) -> bool:
@@ -40,6 +43,8 @@ class Tidier:
         """Do what is due; seconds until something will be, None when only a new commit can bring work."""
         if self._running is not None and not self._running.is_running():
             self._end(self._running, 0.0)
+        if self._running is not None and self._clock() - self._began >= _PERMIT_LASTS:
+            self._permits.give_back(self._slug)
         waits = [self._visit(), LOOK_S if self._running is not None else None]
         return min((wait for wait in waits if wait is not None), default=None)
 
@@ -116,6 +121,7 @@ class Tidier:
             return
         try:
             self._running = self._archive.writer.start_refresh()
+            self._began = self._clock()
         except Exception as error:  # noqa: BLE001  # a fault of ours, too, is this archive's alone
             self._fail(error)
 
