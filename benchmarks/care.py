@@ -32,7 +32,7 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, Ne
 from mcp_agent_mail.domain.archive_layout import mail_snapshot, profile_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
-from mcp_agent_mail.features.archiving.desk import DrainPlan
+from mcp_agent_mail.features.archiving.desk import DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.launch import MAX_TRACKED_FILES, PROJECTS_FOLDER
 from mcp_agent_mail.features.archiving.reports import CareFailed, CareTaken, Committed, Failed, Report
@@ -140,11 +140,15 @@ def run(root: Path, messages: int, per_commit: int) -> tuple[Office, float]:
     database = root / "mail.sqlite3"
     migrate(database, reach=no_fault)
     began = time.perf_counter()
-    with closing(open_writing(database)) as connection, closing(open_reading(database)) as reading:
+    with (
+        closing(open_writing(database)) as connection,
+        closing(open_reading(database)) as reading,
+        closing(open_reading(database)) as for_desks,
+    ):
         connection.isolation_level = None
         connection.execute("PRAGMA synchronous=OFF")
         office = Office(root, connection, messages)
-        drain = open_drain(office, Tx(connection, system_clock).meta.store_id(), reading)
+        drain = open_drain(office, Tx(connection, system_clock).meta.store_id(), reading, for_desks)
         for first in range(0, messages, per_commit):
             office.send(min(per_commit, messages - first))
             settle(drain)
@@ -154,14 +158,15 @@ def run(root: Path, messages: int, per_commit: int) -> tuple[Office, float]:
     return office, time.perf_counter() - began
 
 
-def open_drain(office: Office, store_id: str, reading: sqlite3.Connection) -> Drain:
+def open_drain(office: Office, store_id: str, reading: sqlite3.Connection, for_desks: sqlite3.Connection) -> Drain:
     plan = DrainPlan(
         projects_path=office.root / PROJECTS_FOLDER,
         owner=ArchiveOwner(store_id=store_id, author_name="mcp-agent", author_email="mcp-agent@example.com"),
         interval=Micros(0),
         max_tracked_files=MAX_TRACKED_FILES,
     )
-    return Drain(plan, Outbox(reading), Projects(reading), report=office.hear, clock=system_clock, reach=no_fault)
+    readers = DrainReaders(outbox=Outbox(reading), projects=Projects(reading), events=Outbox(for_desks))
+    return Drain(plan, readers, report=office.hear, clock=system_clock, reach=no_fault)
 
 
 def settle(drain: Drain) -> None:

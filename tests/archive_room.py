@@ -25,7 +25,7 @@ from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import Importance, Message, NewMessage, NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
-from mcp_agent_mail.features.archiving.desk import DrainPlan
+from mcp_agent_mail.features.archiving.desk import DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.launch import MAX_TRACKED_FILES, PROJECTS_FOLDER, ArchiverSettings
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots, SnapshotPlace
@@ -231,9 +231,16 @@ class ArchiveRoom:
             patience_s=self.patience_s,
             hangs_after_s=self.hangs_after_s,
         )
-        with closing(open_reading(self.database)) as connection:
+        with (
+            closing(open_reading(self.database)) as connection,
+            closing(open_reading(self.database)) as for_desks,
+        ):
             drain = Drain(
-                plan, Outbox(connection), Projects(connection), report=self._hear, clock=self.clock, reach=reach
+                plan,
+                DrainReaders(outbox=Outbox(connection), projects=Projects(connection), events=Outbox(for_desks)),
+                report=self._hear,
+                clock=self.clock,
+                reach=reach,
             )
             place = SnapshotPlace(folder=plan.projects_path, store_id=owner.store_id, interval=plan.interval)
             drain.keep(

@@ -30,6 +30,17 @@ def test_a_second_holder_is_refused_with_the_next_step(tmp_path: Path) -> None:
     assert "am status" in refusal.value.hint
 
 
+def test_a_refusal_names_the_archive_whose_lock_it_is(tmp_path: Path) -> None:
+    lock_file = tmp_path / "archive-locks" / "code-app"
+
+    with ArchiveLock(lock_file, timeout_s=0), pytest.raises(ArchivesBusy) as refusal:
+        ArchiveLock(lock_file, timeout_s=0, archive="code-app").__enter__()
+
+    assert "the lock of the archive code-app alone" in refusal.value.message
+    assert f"fuser {lock_file}" in refusal.value.hint
+    assert "Other archives go on" in refusal.value.hint
+
+
 def test_it_is_free_once_its_holder_is_done(tmp_path: Path) -> None:
     with ArchiveLock(tmp_path / "archive.lock", timeout_s=0):
         pass

@@ -1,7 +1,7 @@
-"""One archiver at a time: a lock the kernel releases, held through every Git process that changes an archive.
+"""Locks the kernel releases: one of the archiver, and one of each archive, which its Git processes hold too.
 
 `flock` belongs to the open file, not to the process. Git's children get that file too, so when an
-archiver is killed in the middle of an import the next one waits until that import has ended.
+archiver is killed in the middle of an import the next one waits, in that archive, until that import has ended.
 (filelock's `FileLock` is the same call; its package alone would double the archiver's memory.)
 """
 
@@ -20,14 +20,18 @@ _POLL_S = 0.05
 
 
 class ArchivesBusy(Unavailable):
-    """Another process writes these archives and did not end in time."""
+    """Another process holds the lock and did not end in time."""
 
 
 class ArchiveLock:
-    """`with ArchiveLock(path, timeout_s=10) as lock`: waits that long for the holder, then raises ArchivesBusy."""
+    """`with ArchiveLock(path, timeout_s=10) as lock`: waits that long for the holder, then raises ArchivesBusy.
 
-    def __init__(self, path: Path, *, timeout_s: float) -> None:
+    `archive`: whose lock it is; without one it is that of the archiver, who alone works on archives.
+    """
+
+    def __init__(self, path: Path, *, timeout_s: float, archive: str | None = None) -> None:
         self._path = path
+        self._archive = archive
         self._timeout_s = timeout_s
         self._fd = -1
 
@@ -42,10 +46,7 @@ class ArchiveLock:
         while not self._try():
             if time.monotonic() >= deadline:
                 os.close(self._fd)
-                raise ArchivesBusy(
-                    f"Another process holds {self._path}, the lock of the archives.",
-                    hint="A server or an `am` command is writing them; `am status` says which server runs.",
-                )
+                raise self._refusal()
             time.sleep(_POLL_S)
         return self
 
@@ -53,6 +54,19 @@ class ArchiveLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         os.close(self._fd)
+
+    def _refusal(self) -> ArchivesBusy:
+        if self._archive is None:
+            return ArchivesBusy(
+                f"Another process holds {self._path}, the lock of the archiver.",
+                hint="A server or an `am` command is writing archives; `am status` says which server runs.",
+            )
+        return ArchivesBusy(
+            f"Another process holds {self._path}, the lock of the archive {self._archive} alone.",
+            hint="A Git process of it that an archiver or an earlier try left is still at work, or hangs: "
+            f"`fuser {self._path}` names it. Other archives go on.",
+            data={"archive": self._archive},
+        )
 
     def _try(self) -> bool:
         try:

@@ -24,7 +24,7 @@ _LOCKED = ("index", "HEAD", "config", "config.worktree", "info/sparse-checkout",
 def remove_leftovers(repository: Repository) -> None:
     """Locks and half-written packs of Git processes that were killed.
 
-    Called while the archive lock is held, which those processes would still hold if one lived.
+    Called while the lock of this archive is held, which those processes would still hold if one lived.
     """
     for name in (*_LOCKED, BRANCH):
         (repository.git_path / f"{name}.lock").unlink(missing_ok=True)

@@ -43,7 +43,7 @@ class SealedCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitRun:
-    """How Git is run: `lock_fds` (the archive lock) stay open in every process that writes, none takes longer."""
+    """How Git is run: `lock_fds` (the archive's lock) stay open in every process that writes, none takes longer."""
 
     lock_fds: Sequence[int] = ()
     timeout_s: float = DEFAULT_TIMEOUT_S

@@ -84,7 +84,7 @@ def is_unfinished(path: Path) -> bool:
 class ArchiveWriter:
     """Opening makes the repository ready: created, or checked to be ours, and mended after an unclean stop.
 
-    Raises ArchiveRefused for a repository that must not be written to. Whoever uses it holds the archive lock.
+    Raises ArchiveRefused for a repository that must not be written to. Whoever uses it holds the lock of this archive.
     """
 
     def __init__(

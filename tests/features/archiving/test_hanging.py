@@ -233,7 +233,7 @@ def test_only_so_many_quiet_archives_are_remembered(room: ArchiveRoom, monkeypat
     with room.drain() as drain:
         for _ in range(12):
             commit(room, drain)
-        remembered = len(drain._seats)
+        remembered = len(drain._kept)
         committed = [left(room, project) for project, _, _ in projects]
         drain.mend(Micros(room.clock() + SECOND))
         room.clock.step(3)

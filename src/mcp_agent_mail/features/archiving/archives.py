@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +17,15 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.reports import Failed, Recovered, Report
 from mcp_agent_mail.features.archiving.retries import Retry
 
+logger = logging.getLogger("mcp_agent_mail.archiving")
+
 _GIT_SAYS_FULL = (os.strerror(errno.ENOSPC), "Out of diskspace")
+_FORESEEN = (AgentMailError, OSError, ValueError, KeyError)
+_BUG = (
+    "This is a fault of the program: its traceback is in the server's log. "
+    "Other archives go on; this one is tried again by itself."
+)
+_DOCTOR = "It is tried again by itself; if it stays, `am doctor check` says what is wrong."
 _FULL = "Free some space on the disk of the archives. It is tried again by itself."
 
 
@@ -50,12 +59,13 @@ class Troubles:
 
     def fail(self, archive: Archive, retry: Retry, error: Exception) -> None:
         """It is tried again after a growing pause."""
+        log_unforeseen(archive.project.slug, error)
         retry.fail(self._clock())
         self._report(
             Failed(
                 project=archive.project.slug,
                 part=archive.part(retry),
-                message=str(error) or type(error).__name__,
+                message=message_of(error),
                 hint=hint_of(error),
             )
         )
@@ -63,6 +73,26 @@ class Troubles:
     def recover(self, archive: Archive, retry: Retry) -> None:
         if retry.succeed():
             self._report(Recovered(project=archive.project.slug, part=archive.part(retry)))
+
+
+def message_of(error: Exception) -> str:
+    said, kind = str(error), type(error).__name__
+    return (said or kind) if isinstance(error, _FORESEEN) else f"{kind}: {said}"
+
+
+def log_unforeseen(slug: str, error: Exception) -> None:
+    """With its traceback, which whoever mends the program needs; nothing of what a disk or Git may do at any time."""
+    if not isinstance(error, _FORESEEN):
+        logger.error("a fault of the program in the archive of %s", slug, exc_info=error)
+
+
+def hanging(project: Project, seconds: float) -> Failed:
+    return Failed(
+        project=project.slug,
+        message=f"nothing has come back from this archive for {seconds:.0f} s: Git, or a disk, hangs there",
+        hint="Look whether the folder of the archive can be listed (a dead network mount?). Other archives go on; "
+        "this one does by itself once it answers.",
+    )
 
 
 def hint_of(error: Exception) -> str:
@@ -77,4 +107,4 @@ def hint_of(error: Exception) -> str:
         return "Give the server's user the right to write there. It is tried again by itself."
     if isinstance(error, FileNotFoundError) and error.filename == "git":
         return "Install Git, or put it on the server's PATH. It is tried again by itself."
-    return "It is tried again by itself; if it stays, `am doctor check` says what is wrong."
+    return _DOCTOR if isinstance(error, _FORESEEN) else _BUG

@@ -15,6 +15,7 @@ from mcp_agent_mail.archive.months import KeptMonths, Thinning
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.features.archiving.archives import log_unforeseen, message_of
 from mcp_agent_mail.features.archiving.crew import Permits
 from mcp_agent_mail.features.archiving.reports import CareFailed, CareTaken, Report
 
@@ -26,8 +27,7 @@ _ENDS_WITHIN_S = 10.0
 """What a stop waits for what the next start would begin again."""
 _WORTH_A_BEGIN_S = 5.0
 
-Failure = AgentMailError | OSError
-Ended = Callable[[Failure | None], None]
+Ended = Callable[[Exception | None], None]
 
 
 class Job(Protocol):
@@ -101,7 +101,7 @@ class Caretaker:
             self._wanted = writer.months_to_show(self._clock(), self._max_files)
         self._report(CareTaken(project=self._slug, **asdict(writer.figures())))
 
-    def note_no_refresh(self, failure: Failure) -> None:
+    def note_no_refresh(self, failure: Exception) -> None:
         """It failed: whoever waits for a month is told why, and may ask again."""
         if self._waiting and self._needs_refresh:
             self._fail(Thinning.what, failure)
@@ -188,7 +188,7 @@ class Caretaker:
             return False
         try:
             job = self._next_job(writer)
-        except (AgentMailError, OSError) as failure:
+        except Exception as failure:  # noqa: BLE001  # a fault of ours, too, is this archive's alone
             self._permits.give_back(self._slug)
             self._fail("look after it", failure)
             return False
@@ -219,10 +219,10 @@ class Caretaker:
         assert self._writer is not None
         running, self._running = self._running, None
         self._permits.give_back(self._slug)
-        failure: Failure | None = None
+        failure: Exception | None = None
         try:
             running.job.finish(timeout_s)
-        except (AgentMailError, OSError) as failed:
+        except Exception as failed:  # noqa: BLE001  # as above
             failure = failed
         if isinstance(running.job, Thinning):
             self._writer.end_thinning(is_done=failure is None)
@@ -233,13 +233,14 @@ class Caretaker:
         else:
             self._fail(running.job.what, failure)
 
-    def _fail(self, what: str, failure: Failure) -> None:
+    def _fail(self, what: str, failure: Exception) -> None:
+        log_unforeseen(self._slug, failure)
         self._not_before = Micros(self._clock() + _AGAIN_AFTER)
         self._has_new_packs = True
         self._answer(failure)
-        self._report(CareFailed(project=self._slug, message=f"cannot {what}: {failure}"))
+        self._report(CareFailed(project=self._slug, message=f"cannot {what}: {message_of(failure)}"))
 
-    def _answer(self, failure: Failure | None) -> None:
+    def _answer(self, failure: Exception | None) -> None:
         waiting, self._waiting = self._waiting, []
         for ended in waiting:
             ended(failure)

@@ -33,13 +33,14 @@ from mcp_agent_mail.domain.events import ArchiveCommit, EventKind, OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.adopting import up_to_adoption, write_adoption
 from mcp_agent_mail.features.archiving.archives import Archive, Troubles
-from mcp_agent_mail.features.archiving.care import Caretaker, Failure
+from mcp_agent_mail.features.archiving.care import Caretaker
 from mcp_agent_mail.features.archiving.crew import HANGS_AFTER_S, PATIENCE_S, Permits
 from mcp_agent_mail.features.archiving.launch import LOCKS_FOLDER, MAX_TRACKED_FILES, CheckOut
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.archiving.reports import CheckedOut, Committed, Report
 from mcp_agent_mail.features.archiving.tidying import MOST_AT_ONCE, Tidier
 from mcp_agent_mail.store.outbox import MAX_EVENTS, Outbox
+from mcp_agent_mail.store.projects import Projects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +70,15 @@ class DrainPlan:
         return self.projects_path.parent / LOCKS_FOLDER
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainReaders:
+    """`outbox` and `projects` over the scheduling thread's connection, `events` over one that only desks use."""
+
+    outbox: Outbox
+    projects: Projects
+    events: Outbox
+
+
 def what_was_written(batch: Sequence[OutboxEvent], store_id: str) -> Written:
     """Of profiles, projects, links and mail that was held at first only where they are: after a renewal of the archive
     the newest state stands for all. Of leases, and of who had got held mail by then, it tells nothing.
@@ -93,8 +103,8 @@ def what_was_written(batch: Sequence[OutboxEvent], store_id: str) -> Written:
     return Written(blobs=blobs, is_vague=len(clear) < len(batch) or bool(later))
 
 
-class Office:
-    """What all desks share. `report` and `note` may be called from any of their threads."""
+class Shared:
+    """What all desks share: `outbox` is read by one of them at a time. Any of their threads calls `report`, `note`."""
 
     def __init__(
         self,
@@ -133,20 +143,20 @@ class Office:
 class Desk:
     """Opened at the first need. Closing it ends what runs; a new one mends what that left."""
 
-    def __init__(self, office: Office, archive: Archive) -> None:
+    def __init__(self, shared: Shared, archive: Archive) -> None:
         self.archive = archive
-        self._office = office
+        self._shared = shared
         self._lock: ArchiveLock | None = None
         self._is_torn = False
-        self._troubles = Troubles(office.report, office.clock)
+        self._troubles = Troubles(shared.report, shared.clock)
         self._care = Caretaker(
             archive.project.slug,
-            max_tracked_files=office.plan.max_tracked_files,
-            report=office.report,
-            permits=office.care,
-            clock=office.clock,
+            max_tracked_files=shared.plan.max_tracked_files,
+            report=shared.report,
+            permits=shared.care,
+            clock=shared.clock,
         )
-        self._tidy = Tidier(archive, self._care, self._troubles, office.refreshes, office.clock)
+        self._tidy = Tidier(archive, self._care, self._troubles, shared.refreshes, shared.clock)
 
     @property
     def is_at_rest(self) -> bool:
@@ -156,14 +166,20 @@ class Desk:
         return not (failures or self._is_torn or archive.is_mending or self._tidy.is_running or self._care.has_work)
 
     @property
-    def is_asked(self) -> bool:
-        """Does somebody wait for a month?"""
-        return self._care.is_asked
-
-    @property
     def is_whole(self) -> bool:
         """Would an end of the process leave nothing to be mended?"""
         return self.archive.writer is None or not self.archive.writer.needs_refresh
+
+    def guard(self, work: Callable[[], float | None]) -> float | None:
+        """What nobody foresaw there counts as this archive's failure: it is opened anew and `work` tried later."""
+        try:
+            return work()
+        except Exception as error:  # noqa: BLE001  # as below
+            # Else this desk would keep what it was given for good.
+            self._shared.forget(self.archive.project.slug)
+            self._is_torn = True
+            self._fail(error)
+            return self.archive.commit.wait(self._shared.clock()) / SECOND
 
     def look_after(self) -> float | None:
         """What is due beside commits; seconds until something will be, None when only a new commit can bring work."""
@@ -174,19 +190,21 @@ class Desk:
 
     def mend(self) -> float | None:
         """Open it if an earlier process left it in the middle of something: that mends it. Its index follows."""
-        if not is_unfinished(self._office.plan.projects_path / self.archive.project.slug):
+        if not is_unfinished(self._shared.plan.projects_path / self.archive.project.slug):
             self._is_torn = False
+            self._troubles.recover(self.archive, self.archive.commit)
             return None
         try:
             self._open()
-        except (AgentMailError, OSError, ValueError, KeyError) as error:
+        except Exception as error:  # noqa: BLE001  # a fault of ours, too, is this archive's alone
             self._is_torn = True
             self._fail(error)
-            return self.archive.commit.wait(self._office.clock()) / SECOND
+            return self.archive.commit.wait(self._shared.clock()) / SECOND
         self._is_torn = False
-        self._troubles.recover(self.archive, self.archive.commit)
         self.archive.is_mending = self.archive.writer is not None and self.archive.writer.needs_refresh
-        return self.look_after()
+        wait = self.look_after()
+        self._troubles.recover(self.archive, self.archive.commit)
+        return wait
 
     def commit(self) -> float | None:
         """The oldest batch, then what is due beside."""
@@ -195,11 +213,12 @@ class Desk:
 
     def commit_all(self, until: Micros) -> None:
         """Batch after batch until nothing is pending, something fails, or the time is up."""
-        while self._office.clock() < until and self._commit():
+        while self._shared.clock() < until and self._commit():
             pass
 
-    def finish(self, until: Micros) -> None:
-        """Do what is due beside commits now, for so long."""
+    def finish(self, tidied: Micros, until: Micros) -> None:
+        """Do what is due beside commits now, until `tidied`; what somebody waits for until `until`."""
+        until = until if self._care.is_asked else tidied
         self._tidy.finish(until)
         self._care.finish(until)
         self._tidy.finish(until)
@@ -215,16 +234,16 @@ class Desk:
         try:
             self._begin_check_out(request)
         except (AgentMailError, OSError, ValueError) as failure:
-            self._office.report(_refusal(request, failure))
+            self._shared.report(_refusal(request, failure))
         return self.look_after()
 
     def _begin_check_out(self, request: CheckOut) -> None:
         writer = self._open()
         files = writer.count_month(request.month)
 
-        def ended(failure: Failure | None) -> None:
+        def ended(failure: Exception | None) -> None:
             answer = CheckedOut(request=request.number, files=files)
-            self._office.report(answer if failure is None else _refusal(request, failure))
+            self._shared.report(answer if failure is None else _refusal(request, failure))
 
         self._care.check_out(writer, request.month, ended)
 
@@ -232,19 +251,19 @@ class Desk:
         """Commit the oldest batch; False when there is none, or it cannot be written, which is reported."""
         archive = self.archive
         archive.is_settling = False
-        started = self._office.clock()
+        started = self._shared.clock()
         try:
             writer = self._open()
-            events = self._office.pending(archive)
+            events = self._shared.pending(archive)
             if events:
                 events = up_to_adoption(events)
                 self._write(writer, events)
-        except (AgentMailError, OSError, ValueError, KeyError) as error:
+        except Exception as error:  # noqa: BLE001  # as above
             self._fail(error)
             return False
         self._is_torn = False
         self._troubles.recover(archive, archive.commit)
-        pause = 0 if len(events) == MAX_EVENTS else self._office.plan.interval
+        pause = 0 if len(events) == MAX_EVENTS else self._shared.plan.interval
         archive.commit.due = Micros(started + pause)
         return bool(events)
 
@@ -260,12 +279,12 @@ class Desk:
         if archive.writer is not None and not archive.writer.is_in_place:
             self._close_writer()
         if archive.writer is None:
-            plan = self._office.plan
+            plan = self._shared.plan
             writer = ArchiveWriter(
                 plan.places.prepare(archive.project, plan.owner.store_id),
                 plan.owner,
-                self._office.claim(archive),
-                reach=self._office.reach,
+                self._shared.claim(archive),
+                reach=self._shared.reach,
                 git_run=self._take(plan),
             )
             for sealed in writer.sealed_after(archive.reported):
@@ -277,7 +296,8 @@ class Desk:
     def _take(self, plan: DrainPlan) -> GitRun:
         """The lock of this archive, which its Git processes hold too; waits for those that an earlier try left."""
         self._let_go()
-        lock = ArchiveLock(plan.locks_path / self.archive.project.slug, timeout_s=plan.lock_timeout_s)
+        slug = self.archive.project.slug
+        lock = ArchiveLock(plan.locks_path / slug, timeout_s=plan.lock_timeout_s, archive=slug)
         lock.__enter__()
         self._lock = lock
         return replace(plan.git_run, lock_fds=(lock.fd,))
@@ -289,38 +309,40 @@ class Desk:
 
     def _close_writer(self) -> None:
         """Opening it again mends it, and nothing may run beside that."""
-        self._tidy.abandon("the archive is opened anew")
-        self._care.abandon()
-        self.archive.writer = None
+        try:
+            self._tidy.abandon("the archive is opened anew")
+            self._care.abandon()
+        finally:
+            self.archive.writer = None
 
     def _require_same(self, writer: ArchiveWriter, sealed: SealedCommit) -> None:
         """Numbers alone prove nothing: an old database that was put back gives them out again for other events."""
-        events = self._office.pending(self.archive)
+        events = self._shared.pending(self.archive)
         batch = [event for event in events if event.seq <= sealed.last_seq]
-        writer.require_same(sealed, what_was_written(batch, self._office.plan.owner.store_id))
+        writer.require_same(sealed, what_was_written(batch, self._shared.plan.owner.store_id))
 
     def _write(self, writer: ArchiveWriter, events: Sequence[OutboxEvent]) -> None:
         if events[0].kind is EventKind.ADOPTION:
             sealed = self._adopt(writer, events[0])
         else:
             sealed = self._commit_files(writer, events)
-        self._office.reach(FailPoint.BEFORE_MARK)
+        self._shared.reach(FailPoint.BEFORE_MARK)
         self._report_commit(sealed, events)
         self._care.note_commit(writer)
-        self._office.note(self.archive.project, events)
+        self._shared.note(self.archive.project, events)
 
     def _adopt(self, writer: ArchiveWriter, event: OutboxEvent) -> SealedCommit:
-        plan = self._office.plan
+        plan = self._shared.plan
         assert plan.database_path is not None, "a drain that can adopt knows the database"
         places = (plan.projects_path, plan.database_path)
-        return write_adoption(*places, writer, self.archive.project, event, self._office.clock())
+        return write_adoption(*places, writer, self.archive.project, event, self._shared.clock())
 
     def _commit_files(self, writer: ArchiveWriter, events: Sequence[OutboxEvent]) -> SealedCommit:
-        store_id = self._office.plan.owner.store_id
+        store_id = self._shared.plan.owner.store_id
         files = batch_files(events, store_id)
         if writer.is_empty and ARCHIVE_FILE not in files:
             files[ARCHIVE_FILE] = archive_file(project_snapshot(self.archive.project), store_id)
-        return writer.commit(files, commit_text(events), self._office.clock())
+        return writer.commit(files, commit_text(events), self._shared.clock())
 
     def _report_commit(self, sealed: SealedCommit, events: Sequence[OutboxEvent]) -> None:
         project = self.archive.project
@@ -334,7 +356,7 @@ class Desk:
         oldest = events[0].created_ts if events else None
         # Before it is told: whoever hears of it may ask at once what is left.
         self.archive.reported = sealed.last_seq
-        self._office.report(Committed(project=project.slug, commit=commit, events=len(events), oldest_ts=oldest))
+        self._shared.report(Committed(project=project.slug, commit=commit, events=len(events), oldest_ts=oldest))
 
 
 def _refusal(request: CheckOut, failure: Exception) -> CheckedOut:

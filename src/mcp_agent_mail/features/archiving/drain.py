@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
@@ -24,14 +25,12 @@ from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.events import OutboxEvent
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving.archives import Archive
+from mcp_agent_mail.features.archiving.archives import Archive, hanging
 from mcp_agent_mail.features.archiving.crew import Crew, Job
-from mcp_agent_mail.features.archiving.desk import Desk, DrainPlan, Office
+from mcp_agent_mail.features.archiving.desk import Desk, DrainPlan, DrainReaders, Shared
 from mcp_agent_mail.features.archiving.launch import CheckOut
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots
-from mcp_agent_mail.features.archiving.reports import Committed, Failed, Recovered, Report, Workload
-from mcp_agent_mail.store.outbox import Outbox
-from mcp_agent_mail.store.projects import Projects
+from mcp_agent_mail.features.archiving.reports import Committed, Recovered, Report, Workload
 
 SETTLE = 20_000
 """Microseconds that the first event after a quiet time waits for company."""
@@ -41,15 +40,14 @@ MENDED_AT_ONCE = 2
 _LONGEST_LOOK_S = 0.25
 _MENDING_PATIENCE = 5
 """So many times as long as a commit: many files may have to be compared."""
-_HUNG_SHOWN = 20
 _LONG_S = 3_600.0
 
 Work = Callable[[], float | None]
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class _Seat:
-    """A desk with what is asked of it. `wait`: seconds from `since` until something is due there beside commits."""
+class _Kept:
+    """A desk that is remembered. `wait`: seconds from `since` until something is due there beside commits."""
 
     desk: Desk
     wait: float | None = None
@@ -72,37 +70,36 @@ class _Seat:
 
 
 class Drain:
-    """One thread's. Whoever runs it holds the archive lock and a read-only connection under `outbox` and `projects`."""
+    """One thread's. Whoever runs it holds the lock of the archiver."""
 
     def __init__(
         self,
         plan: DrainPlan,
-        outbox: Outbox,
-        projects: Projects,
+        readers: DrainReaders,
         *,
         report: Callable[[Report], None],
         clock: Clock,
         reach: Reach,
     ) -> None:
         self._plan = plan
-        self._outbox = outbox
-        self._projects = projects
+        self._outbox = readers.outbox
+        self._projects = readers.projects
         self._report = report
         self._clock = clock
         self._reach = reach
         self._crew: Crew[float | None] = Crew()
         self._told: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._office = Office(
+        self._shared = Shared(
             plan,
-            outbox,
+            readers.events,
             report=lambda told: self._tell(partial(self._pass_on, told)),
             note=lambda project, events: self._tell(partial(self._note, project, events)),
             clock=clock,
             reach=reach,
         )
-        self._seats: dict[ProjectId, _Seat] = {}
+        self._kept: dict[ProjectId, _Kept] = {}
         self._unfinished: dict[ProjectId, None] = {}
-        self._last_seated = ProjectId(0)
+        self._last_newcomer = ProjectId(0)
         self._snapshots: LeaseSnapshots | None = None
         self._mending: set[ProjectId] = set()
         self._workload = Workload()
@@ -126,8 +123,8 @@ class Drain:
     def begin(self) -> float | None:
         """Begin what is due and wait for nothing; seconds until something will be, None without any."""
         self._collect()
-        waits = [self._go_on(project_id, seat) for project_id, seat in list(self._seats.items())]
-        waits += [self._seat(project_id) for project_id in self._newcomers()]
+        waits = [self._go_on(project_id, kept) for project_id, kept in list(self._kept.items())]
+        waits += [self._greet(project_id) for project_id in self._newcomers()]
         self._mend_next()
         self._clear()
         waits.append(None if self._snapshots is None else self._snapshots.step())
@@ -156,20 +153,20 @@ class Drain:
         """
         self._reach(FailPoint.DRAIN)
         self._unfinished.clear()
-        self._each(self._outbox.pending_projects(), lambda seat: partial(_commit_all, seat.desk, until), until)
+        self._each(self._outbox.pending_projects(), lambda kept: partial(kept.desk.commit_all, until), until)
         if self._snapshots is not None:
             self._snapshots.finish()
         self._reach(FailPoint.DRAIN)
         tidied = Micros(min(until, self._clock() + int(tidy_s * SECOND)))
-        asked = [project_id for project_id, seat in self._seats.items() for _ in seat.asked]
-        self._each(asked, lambda seat: partial(_check_out, seat), until)
-        self._each(list(self._seats), lambda seat: partial(_finish, seat.desk, tidied, until), until)
+        asked = [project_id for project_id, kept in self._kept.items() for _ in kept.asked]
+        self._each(asked, lambda kept: partial(_check_out, kept), until)
+        self._each(list(self._kept), lambda kept: partial(kept.desk.finish, tidied, until), until)
         return sum(
             self._outbox.count_pending(project_id, after=self._reported(project_id))
             for project_id in self._outbox.pending_projects()
         )
 
-    def _each(self, project_ids: Iterable[ProjectId], work: Callable[[_Seat], Work], until: Micros) -> None:
+    def _each(self, project_ids: Iterable[ProjectId], work: Callable[[_Kept], Work], until: Micros) -> None:
         """Do this for each of them, several side by side; neither begin nor wait for what hangs."""
         todo = deque(project_ids)
         while self._clock() < until and (todo or self._crew.is_waited_for()):
@@ -181,8 +178,8 @@ class Drain:
                     todo.append(project_id)
                     continue
                 self._clear()
-                seat = self._require_seat(project_id)
-                self._begin(project_id, work(seat))
+                kept = self._keep_desk(project_id)
+                self._begin(project_id, work(kept))
             if not self._crew.is_waited_for():
                 break
             self._crew.wait(min(_LONGEST_LOOK_S, max(0.0, (until - self._clock()) / SECOND)))
@@ -190,21 +187,35 @@ class Drain:
             self._watch()
 
     def close(self) -> None:
-        """Leave no Git behind, but of archives that hang: what it was at is mended and done by the next drain."""
-        while self._crew.is_busy():
+        """Leave no Git behind, but of archives that hang: what it was at is mended and done by the next drain.
+
+        Each desk is closed in a thread too: no kill ends a Git that the kernel keeps, and nobody waits for that here.
+        """
+        self._wait_for(lambda: not self._crew.is_busy())
+        for project_id, kept in self._kept.items():
+            self._wait_for(self._crew.has_room)
+            if self._crew.has_room() and not self._crew.is_at_work(project_id):
+                self._begin(project_id, kept.desk.close)
+        self._wait_for(lambda: not self._crew.is_busy())
+        try:
+            # Where a server listened it may be gone; then the next drain tells it.
+            with suppress(BrokenPipeError):
+                self._hear()
+        finally:
+            self._crew.close()
+
+    def _wait_for(self, is_so: Callable[[], bool]) -> None:
+        """In the end: until it is, or only what hangs is left."""
+        while not is_so() and self._crew.is_busy():
             self._crew.wait(_LONG_S)
             self._crew.collect()
         self._crew.collect()
-        for project_id, seat in self._seats.items():
-            if not self._crew.is_at_work(project_id):
-                seat.desk.close()
-        self._crew.close()
 
     def check_out(self, request: CheckOut) -> None:
         """Bring a month back into the work tree; a report answers, from a later step or `flush`."""
         project = self._projects.find_by_slug(request.project)
         assert project is not None, request.project
-        self._require_seat(project.id).asked.append(request)
+        self._keep_desk(project.id).asked.append(request)
 
     def _tell(self, act: Callable[[], None]) -> None:
         self._told.put(act)
@@ -223,9 +234,11 @@ class Drain:
         ended = self._crew.collect()
         self._hear()
         for job in ended:
+            self._take_back(job)
+        # No archive's failure, which its desk has told: the drain itself is at its end.
+        for job in ended:
             if job.failure is not None:
                 raise job.failure
-            self._take_back(job)
 
     def _hear(self) -> None:
         while True:
@@ -235,34 +248,34 @@ class Drain:
                 return
 
     def _take_back(self, job: Job[float | None]) -> None:
-        seat = self._seats[job.project_id]
-        seat.note_wait(job.result, self._clock())
-        if not seat.desk.archive.is_mending:
+        kept = self._kept[job.project_id]
+        kept.note_wait(job.result, self._clock())
+        if not kept.desk.archive.is_mending:
             self._mending.discard(job.project_id)
-        if seat.hangs:
-            seat.hangs = False
-            if not seat.desk.archive.commit.failures:
-                self._report(Recovered(project=seat.desk.archive.project.slug))
+        if kept.hangs:
+            kept.hangs = False
+            if not kept.desk.archive.commit.failures:
+                self._report(Recovered(project=kept.desk.archive.project.slug))
 
-    def _go_on(self, project_id: ProjectId, seat: _Seat) -> float | None:
+    def _go_on(self, project_id: ProjectId, kept: _Kept) -> float | None:
         """Begin what is due of an archive that is remembered; seconds until something will be."""
         if self._crew.is_at_work(project_id):
             return None
-        desk, now = seat.desk, self._clock()
+        desk, now = kept.desk, self._clock()
         commit_s = self._commit_wait_s(desk.archive, now)
-        beside_s = 0.0 if self._is_turn_of(desk) or seat.asked else seat.left_s(now)
+        beside_s = 0.0 if self._is_turn_of(desk) or kept.asked else kept.left_s(now)
         if commit_s == 0.0:
             self._start(project_id, desk.commit)
             return None
         if beside_s == 0.0:
-            work = partial(_check_out, seat) if seat.asked else desk.look_after
+            work = partial(_check_out, kept) if kept.asked else desk.look_after
             self._start(project_id, work)
             return None
         return min((wait for wait in (commit_s, beside_s) if wait is not None), default=None)
 
     def _is_turn_of(self, desk: Desk) -> bool:
         slug = desk.archive.project.slug
-        return self._office.refreshes.is_turn_of(slug) or self._office.care.is_turn_of(slug)
+        return self._shared.refreshes.is_turn_of(slug) or self._shared.care.is_turn_of(slug)
 
     def _commit_wait_s(self, archive: Archive, now: Micros) -> float | None:
         if not self._outbox.has_pending(archive.project.id, after=archive.reported):
@@ -278,68 +291,73 @@ class Drain:
     def _start(self, project_id: ProjectId, work: Work) -> None:
         if self._crew.has_room():
             # The next turn is another's.
-            self._seats[project_id] = self._seats.pop(project_id)
+            self._kept[project_id] = self._kept.pop(project_id)
             self._begin(project_id, work)
 
-    def _begin(self, project_id: ProjectId, work: Work) -> None:
-        plan = self._plan
-        self._crew.begin(project_id, work, patience_s=plan.patience_s, hangs_after_s=plan.hangs_after_s)
+    def _begin(self, project_id: ProjectId, work: Work, patience: int = 1) -> None:
+        """`patience`: so many times as much as a commit is given."""
+        self._crew.begin(
+            project_id,
+            partial(self._kept[project_id].desk.guard, work),
+            patience_s=self._plan.patience_s * patience,
+            hangs_after_s=self._plan.hangs_after_s * patience,
+        )
 
     def _newcomers(self) -> Iterator[ProjectId]:
-        """Projects with pending events whose archives are not remembered, as far as there are seats."""
+        """Projects with pending events whose archives are not remembered, as far as more can be."""
         if not self._crew.has_room():
             return
-        waiting = self._outbox.pending_projects(after=self._last_seated)
+        waiting = self._outbox.pending_projects(after=self._last_newcomer)
         for project_id in chain(waiting, self._outbox.pending_projects()):
-            if project_id in self._seats:
+            if project_id in self._kept:
                 continue
-            if not self._has_seat():
+            if not self._can_keep():
                 return
-            self._last_seated = project_id
+            self._last_newcomer = project_id
             yield project_id
 
-    def _seat(self, project_id: ProjectId) -> float | None:
-        return self._go_on(project_id, self._require_seat(project_id))
+    def _greet(self, project_id: ProjectId) -> float | None:
+        return self._go_on(project_id, self._keep_desk(project_id))
 
-    def _has_seat(self) -> bool:
+    def _can_keep(self) -> bool:
         self._clear()
-        taken = sum(not seat.hangs and not seat.desk.archive.commit.failures for seat in self._seats.values())
+        taken = sum(not kept.hangs and not kept.desk.archive.commit.failures for kept in self._kept.values())
         return taken < MOST_KEPT
 
-    def _require_seat(self, project_id: ProjectId) -> _Seat:
-        if project_id not in self._seats:
+    def _keep_desk(self, project_id: ProjectId) -> _Kept:
+        if project_id not in self._kept:
             project = self._projects.find(project_id)
             assert project is not None, project_id
             archive = Archive(project=project, reported=self._reported(project_id))
-            self._seats[project_id] = _Seat(desk=Desk(self._office, archive))
-        return self._seats[project_id]
+            self._kept[project_id] = _Kept(desk=Desk(self._shared, archive))
+        return self._kept[project_id]
 
     def _reported(self, project_id: ProjectId) -> OutboxSeq:
-        if project_id in self._seats:
-            return self._seats[project_id].desk.archive.reported
+        if project_id in self._kept:
+            return self._kept[project_id].desk.archive.reported
         last = self._outbox.last_commit(project_id)
         return OutboxSeq(0) if last is None else last.last_seq
 
     def _clear(self) -> None:
         """Forget archives that are quiet, the longest unseen first. One that is not whole is mended again later."""
-        if len(self._seats) < MOST_KEPT:
+        if len(self._kept) < MOST_KEPT:
             return
-        for project_id, seat in sorted(self._seats.items(), key=lambda taken: not taken[1].desk.is_whole):
-            if len(self._seats) < MOST_KEPT:
+        for project_id, kept in sorted(self._kept.items(), key=lambda taken: not taken[1].desk.is_whole):
+            if len(self._kept) < MOST_KEPT:
                 return
-            if not self._may_go(project_id, seat):
+            if not self._may_go(project_id, kept):
                 continue
-            if not seat.desk.is_whole:
+            if not kept.desk.is_whole:
                 self._unfinished.setdefault(project_id)
             self._dismiss(project_id)
 
-    def _may_go(self, project_id: ProjectId, seat: _Seat) -> bool:
+    def _may_go(self, project_id: ProjectId, kept: _Kept) -> bool:
         """Not before everything it reported is marked: who opens the archive anew asks what is."""
-        is_busy = self._crew.is_at_work(project_id) or seat.asked or not seat.desk.is_at_rest
+        is_busy = self._crew.is_at_work(project_id) or kept.asked or not kept.desk.is_at_rest
         return not is_busy and not self._outbox.has_pending(project_id)
 
     def _dismiss(self, project_id: ProjectId) -> None:
-        self._seats.pop(project_id).desk.close()
+        self._kept.pop(project_id).desk.close()
 
     def _mend_next(self) -> None:
         """Of the archives that are not whole a few at a time, while nothing else needs the room."""
@@ -347,29 +365,23 @@ class Drain:
             if not self._crew.has_room() or len(self._mending) >= MENDED_AT_ONCE:
                 return
             del self._unfinished[project_id]
-            is_open = project_id in self._seats and self._seats[project_id].desk.archive.writer is not None
+            is_open = project_id in self._kept and self._kept[project_id].desk.archive.writer is not None
             if is_open or self._crew.is_at_work(project_id):
                 continue
-            desk = self._require_seat(project_id).desk
+            desk = self._keep_desk(project_id).desk
             self._mending.add(project_id)
-            plan = self._plan
-            self._crew.begin(
-                project_id,
-                desk.mend,
-                patience_s=plan.patience_s * _MENDING_PATIENCE,
-                hangs_after_s=plan.hangs_after_s * _MENDING_PATIENCE,
-            )
+            self._begin(project_id, desk.mend, _MENDING_PATIENCE)
 
     def _watch(self) -> float | None:
         """Tell of what hangs, and how much is left to mend; seconds until the next look."""
         for job in self._crew.jobs():
-            seat = self._seats[job.project_id]
-            if job.hangs and not seat.hangs:
-                seat.hangs = True
+            kept = self._kept[job.project_id]
+            if job.hangs and not kept.hangs:
+                kept.hangs = True
                 self._mending.discard(job.project_id)
-                self._office.forget(seat.desk.archive.project.slug)
-                self._report(_hung(seat.desk.archive.project, job.seconds))
-        hung = [seat.desk.archive.project.slug for seat in self._seats.values() if seat.hangs]
+                self._shared.forget(kept.desk.archive.project.slug)
+                self._report(hanging(kept.desk.archive.project, job.seconds))
+        hung = [kept.desk.archive.project.slug for kept in self._kept.values() if kept.hangs]
         now = Workload(mending=len(self._mending), unfinished=len(self._unfinished), hung=len(hung))
         if now != self._workload:
             self._workload = now
@@ -377,23 +389,5 @@ class Drain:
         return self._crew.next_look_s()
 
 
-def _check_out(seat: _Seat) -> float | None:
-    return seat.desk.check_out(seat.asked.popleft())
-
-
-def _commit_all(desk: Desk, until: Micros) -> None:
-    desk.commit_all(until)
-
-
-def _finish(desk: Desk, tidied: Micros, until: Micros) -> None:
-    """Who waits for a month is waited for."""
-    desk.finish(until if desk.is_asked else tidied)
-
-
-def _hung(project: Project, seconds: float) -> Failed:
-    return Failed(
-        project=project.slug,
-        message=f"nothing has come back from this archive for {seconds:.0f} s: Git, or a disk, hangs there",
-        hint="Look whether the folder of the archive can be listed (a dead network mount?). Other archives go on; "
-        "this one does by itself once it answers.",
-    )
+def _check_out(kept: _Kept) -> float | None:
+    return kept.desk.check_out(kept.asked.popleft())

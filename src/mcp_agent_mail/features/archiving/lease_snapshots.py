@@ -11,7 +11,7 @@ from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.lease_snapshot import MAX_AGENTS, MAX_LEASES, render_snapshot, snapshot_name
 from mcp_agent_mail.domain.leases import LeaseKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving.archives import hint_of
+from mcp_agent_mail.features.archiving.archives import hint_of, log_unforeseen, message_of
 from mcp_agent_mail.features.archiving.reports import Failed, Recovered, Report
 from mcp_agent_mail.features.archiving.retries import Retry
 from mcp_agent_mail.store.agents import Agents
@@ -109,9 +109,10 @@ class LeaseSnapshots:
         started = self._clock()
         try:
             self._replace(due.project, started)
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001  # a fault of ours, too, is this project's alone
+            log_unforeseen(due.project.slug, error)
             due.retry.fail(self._clock())
-            self._report(Failed(project=due.project.slug, part=_PART, message=str(error), hint=hint_of(error)))
+            self._report(Failed(project=due.project.slug, part=_PART, message=message_of(error), hint=hint_of(error)))
             return due.retry.wait(self._clock()) / SECOND
         if due.retry.succeed():
             self._report(Recovered(project=due.project.slug, part=_PART))

@@ -26,7 +26,7 @@ async def drain_in_process(
 ) -> list[Failed]:
     """Bring everything pending into Git, in a worker thread; what could not be, and why.
 
-    The caller holds the store lock; the archive lock is taken here, after it.
+    The caller holds the store lock; the lock of the archiver is taken here, after it.
     """
     reports = await _run(store, settings, lambda drain: _flush(drain, timeout_s), reach)
     return [report for report in reports if isinstance(report, Failed)]

@@ -1,4 +1,4 @@
-"""The drain, opened as an archiver needs it: alone on the archives, over a connection of its own."""
+"""The drain, opened as an archiver needs it: alone on the archives, over connections of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mcp_agent_mail.archive.writer import ArchiveOwner
 from mcp_agent_mail.core.clock import Micros, system_clock
 from mcp_agent_mail.core.failpoints import Reach
 from mcp_agent_mail.features.archiving.crew import HANGS_AFTER_S
-from mcp_agent_mail.features.archiving.desk import DrainPlan
+from mcp_agent_mail.features.archiving.desk import DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.launch import LOCK_FILE, PROJECTS_FOLDER, ArchiverSettings
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots, SnapshotPlace
@@ -33,11 +33,12 @@ def open_drain(
     reach: Reach,
     hangs_after_s: float = HANGS_AFTER_S,
 ) -> Iterator[Drain]:
-    """The drain over its own read-only connection, holding the lock of all archives; waits for a dying holder."""
+    """The drain over its own read-only connections, holding the lock of the archiver; waits for a dying holder."""
     root = Path(settings.storage_root)
     with (
         ArchiveLock(root / LOCK_FILE, timeout_s=settings.lock_timeout_s),
         closing(open_reading(Path(settings.database_path))) as connection,
+        closing(open_reading(Path(settings.database_path))) as for_desks,
     ):
         owner = ArchiveOwner(
             store_id=Meta(connection).store_id(),
@@ -62,7 +63,13 @@ def open_drain(
             report=report,
             clock=system_clock,
         )
-        drain = Drain(plan, Outbox(connection), Projects(connection), report=report, clock=system_clock, reach=reach)
+        drain = Drain(
+            plan,
+            DrainReaders(outbox=Outbox(connection), projects=Projects(connection), events=Outbox(for_desks)),
+            report=report,
+            clock=system_clock,
+            reach=reach,
+        )
         drain.keep(snapshots)
         with closing(drain):
             yield drain

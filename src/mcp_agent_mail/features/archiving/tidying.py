@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from mcp_agent_mail.archive.steps import InSteps
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
-from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.features.archiving.archives import Archive, Troubles
 from mcp_agent_mail.features.archiving.care import Caretaker
 from mcp_agent_mail.features.archiving.crew import Permits
@@ -20,6 +19,8 @@ IDLE = 2 * SECOND
 MOST_AT_ONCE = 2
 LOOK_S = 0.05
 """So often a refresh that runs is looked after."""
+_PERMIT_LASTS = 30 * SECOND
+"""What takes longer goes on without its permit: it may hang, and its time limit is minutes."""
 
 
 class Tidier:
@@ -32,6 +33,7 @@ class Tidier:
         self._permits = permits
         self._clock = clock
         self._running: InSteps | None = None
+        self._began = Micros(0)
 
     @property
     def is_running(self) -> bool:
@@ -41,6 +43,8 @@ class Tidier:
         """Do what is due; seconds until something will be, None when only a new commit can bring work."""
         if self._running is not None and not self._running.is_running():
             self._end(self._running, 0.0)
+        if self._running is not None and self._clock() - self._began >= _PERMIT_LASTS:
+            self._permits.give_back(self._slug)
         waits = [self._visit(), LOOK_S if self._running is not None else None]
         return min((wait for wait in waits if wait is not None), default=None)
 
@@ -101,7 +105,7 @@ class Tidier:
             return
         try:
             archive.writer.write_blocked()
-        except (AgentMailError, OSError) as error:
+        except Exception as error:  # noqa: BLE001  # a fault of ours, too, is this archive's alone
             self._troubles.fail(archive, archive.work_tree, error)
         else:
             self._troubles.recover(archive, archive.work_tree)
@@ -117,7 +121,8 @@ class Tidier:
             return
         try:
             self._running = self._archive.writer.start_refresh()
-        except (AgentMailError, OSError) as error:
+            self._began = self._clock()
+        except Exception as error:  # noqa: BLE001  # a fault of ours, too, is this archive's alone
             self._fail(error)
 
     def _end(self, running: InSteps, timeout_s: float) -> None:
@@ -127,13 +132,13 @@ class Tidier:
             running.finish(timeout_s)
             assert self._archive.writer is not None
             self._care.note_refresh(self._archive.writer)
-        except (AgentMailError, OSError) as error:
+        except Exception as error:  # noqa: BLE001  # a fault of ours, too, is this archive's alone
             self._fail(error)
         else:
             self._archive.is_mending = False
             self._troubles.recover(self._archive, self._archive.index)
 
-    def _fail(self, error: AgentMailError | OSError) -> None:
+    def _fail(self, error: Exception) -> None:
         self._archive.is_mending = False
         self._permits.give_back(self._slug)
         self._troubles.fail(self._archive, self._archive.index, error)

@@ -1,0 +1,289 @@
+"""A fault of ours in one archive is that archive's failure: told, tried again later, and nobody else's."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.archive.writer import ArchiveWriter
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.git import GitJob
+from mcp_agent_mail.domain.archive_layout import batch_files
+from mcp_agent_mail.domain.events import OutboxEvent
+from mcp_agent_mail.domain.lease_snapshot import render_snapshot
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving import desk as desks
+from mcp_agent_mail.features.archiving import lease_snapshots
+from mcp_agent_mail.features.archiving.desk import Desk
+from mcp_agent_mail.features.archiving.drain import Drain
+from mcp_agent_mail.features.archiving.reports import CareFailed, Committed, Failed, Recovered
+from mcp_agent_mail.features.archiving.tidying import MOST_AT_ONCE
+from tests.archive_room import ENDLESS_S, LONG, ArchiveRoom, open_archive_room
+
+POISON = "nobody foresaw this"
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[ArchiveRoom]:
+    with open_archive_room(tmp_path) as opened:
+        yield opened
+
+
+def add(room: ArchiveRoom, path: str) -> Project:
+    project = room.add_project(path)
+    blue, red = (room.add_agent(project, name) for name in ("BlueLake", "RedStone"))
+    room.send(blue, [red])
+    return project
+
+
+def poison(monkeypatch: pytest.MonkeyPatch, project: Project) -> None:
+    """Its events cannot be rendered."""
+    render = batch_files
+
+    def poisoned(events: Sequence[OutboxEvent], store_id: str) -> dict[str, bytes | None]:
+        assert events[0].project_id != project.id, POISON
+        return render(events, store_id)
+
+    monkeypatch.setattr(desks, "batch_files", poisoned)
+
+
+def left(room: ArchiveRoom, project: Project) -> int:
+    return room.tx.outbox.count_pending(project.id)
+
+
+def until_now(room: ArchiveRoom) -> Micros:
+    return Micros(room.clock() + int(LONG * SECOND))
+
+
+def test_an_event_that_cannot_be_rendered_holds_up_its_own_archive_alone(
+    room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    bad, *others = [add(room, f"/code/p{number}") for number in range(9)]
+    poison(monkeypatch, bad)
+
+    with caplog.at_level(logging.ERROR):
+        in_the_end = room.archive()
+
+    assert [left(room, project) for project in others] == [0] * 8
+    assert in_the_end == left(room, bad) > 0
+    (failed,) = room.failures
+    assert (failed.project, failed.part) == (bad.slug, "")
+    assert POISON in failed.message
+    assert "log" in failed.hint
+    assert "batch_files" in caplog.text or "poisoned" in caplog.text
+
+
+def test_it_is_tried_again_after_a_growing_pause_and_its_end_is_told(
+    room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = add(room, "/code/bad")
+    waits = []
+    with room.drain() as drain, monkeypatch.context() as poisoning:
+        poison(poisoning, bad)
+        room.clock.step(drain.step() or 0)
+        for _ in range(3):
+            waits.append(drain.step())
+            room.clock.step(waits[-1] or 0)
+        poisoning.undo()
+        drain.step()
+
+    assert waits == [1.0, 2.0, 4.0]
+    assert left(room, bad) == 0
+    assert Recovered(project=bad.slug) in room.reports
+
+
+def test_a_refresh_nobody_foresaw_to_fail_leaves_commits_and_other_archives_alone(
+    room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    projects = [add(room, f"/code/p{number}") for number in range(3)]
+
+    def fail(_: ArchiveWriter) -> None:
+        raise AssertionError(POISON)
+
+    monkeypatch.setattr(ArchiveWriter, "start_refresh", fail)
+    in_the_end = room.archive()
+
+    assert in_the_end == 0
+    assert {(failed.project, failed.part) for failed in room.failures} == {
+        (project.slug, "index") for project in projects
+    }
+
+
+def test_care_nobody_foresaw_to_fail_is_told_and_gives_its_permit_back(
+    room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    projects = [add(room, f"/code/p{number}") for number in range(2)]
+
+    def fail(_: ArchiveWriter, *, even_if_few: bool = False) -> None:
+        raise AssertionError(POISON, even_if_few)
+
+    monkeypatch.setattr(ArchiveWriter, "start_repack", fail)
+    monkeypatch.setattr(ArchiveWriter, "has_many_packs", True)
+    with room.drain() as drain:
+        for _ in range(4):
+            drain.step()
+            room.clock.step(1)
+
+    told = {report.project for report in room.reports if isinstance(report, CareFailed)}
+    assert told == {project.slug for project in projects}
+
+
+def test_what_nobody_foresaw_anywhere_at_a_desk_is_told_of_that_archive(
+    room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, fine = add(room, "/code/bad"), add(room, "/code/fine")
+    look_after = Desk.look_after
+
+    def fail(desk: Desk) -> float | None:
+        assert desk.archive.project.id != bad.id, POISON
+        return look_after(desk)
+
+    with room.drain() as drain:
+        with monkeypatch.context() as poisoning:
+            poisoning.setattr(Desk, "look_after", fail)
+            for _ in range(3):
+                drain.step()
+                room.clock.step(1)
+        told = list(room.failures)
+        room.clock.step(LONG)
+        drain.step()
+
+    assert (left(room, bad), left(room, fine)) == (0, 0)
+    assert {failed.project for failed in told} == {bad.slug}
+    assert Recovered(project=bad.slug) in room.reports
+
+
+def test_a_snapshot_of_leases_that_cannot_be_rendered_holds_nobody_up(
+    room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, fine = add(room, "/code/bad"), add(room, "/code/fine")
+    render = render_snapshot
+
+    def poisoned(project: Project, *rest: object) -> bytes:
+        assert project.id != bad.id, POISON
+        return render(project, *rest)  # type: ignore[arg-type]  # as it was called
+
+    monkeypatch.setattr(lease_snapshots, "render_snapshot", poisoned)
+    in_the_end = room.archive()
+
+    assert in_the_end == 0
+    assert {(failed.project, failed.part) for failed in room.failures} == {(bad.slug, "lease snapshot")}
+    assert fine.slug in "".join(path.name for path in room.path(fine).parent.glob("*leases*"))
+
+
+class Ended(BaseException):
+    """What ends the whole process."""
+
+
+def test_a_fault_that_ends_the_process_is_raised_once_all_others_are_taken_back(
+    room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = add(room, "/code/first"), add(room, "/code/second")
+    room.patience_s = ENDLESS_S
+    ending: list[threading.Thread] = []
+    begun = threading.Event()
+
+    def work(desk: Desk) -> float | None:
+        if desk.archive.project.id == first.id:
+            ending.append(threading.current_thread())
+            begun.set()
+            raise Ended
+        begun.wait(LONG)
+        ending[0].join(LONG)
+        return 7.0
+
+    monkeypatch.setattr(Desk, "commit", work)
+    with room.drain() as drain:
+        drain.begin()
+        room.clock.step(1)
+        drain.begin()
+        for thread in [thread for thread in threading.enumerate() if thread.name == "archive"]:
+            thread.join(LONG)
+        with pytest.raises(Ended):
+            drain.begin()
+        kept = drain._kept[second.id]
+
+    assert kept.wait == 7.0
+
+
+def test_only_the_thread_that_schedules_uses_its_connection(room: ArchiveRoom) -> None:
+    for number in range(3):
+        add(room, f"/code/p{number}")
+    threads: set[int] = set()
+    with room.drain() as drain:
+        connection_of(drain).set_trace_callback(lambda _: threads.add(threading.get_ident()))
+        drain.resume()
+        drain.mend(until_now(room))
+        drain.flush(until_now(room))
+        connection_of(drain).set_trace_callback(None)
+
+    assert threads == {threading.get_ident()}
+    assert sum(isinstance(report, Committed) for report in room.reports) == 3
+
+
+def connection_of(drain: Drain) -> sqlite3.Connection:
+    return drain._outbox._connection
+
+
+def test_a_git_that_no_kill_ends_does_not_hold_up_the_end(room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel may keep a killed process while it waits for a disk: nobody is told when it ends."""
+    add(room, "/code/stuck")
+    room.patience_s, room.hangs_after_s = 0.1, 0.5
+    died = threading.Event()
+    kill = GitJob.kill
+
+    def killed_late(job: GitJob) -> None:
+        died.wait(LONG)
+        kill(job)
+
+    monkeypatch.setattr(GitJob, "kill", killed_late)
+    monkeypatch.setattr(GitJob, "is_running", lambda _: True)
+    with room.drain() as drain:
+        while not any(kept.desk._tidy.is_running for kept in drain._kept.values()):
+            drain.step()
+            room.clock.step(1)
+        ending = threading.Thread(target=drain.close, daemon=True)
+        monkeypatch.setattr(drain, "close", lambda: ending.join(LONG))
+        ending.start()
+        ending.join(LONG / 2)
+        has_ended = not ending.is_alive()
+        died.set()
+
+    assert has_ended
+
+
+def test_a_refresh_that_may_hang_does_not_keep_its_permit(room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its time limit is minutes, and there are but two permits for all archives."""
+    for number in range(MOST_AT_ONCE + 1):
+        add(room, f"/code/p{number}")
+    with room.drain() as drain, monkeypatch.context() as hanging:
+        hanging.setattr(GitJob, "is_running", lambda _: True)
+        for _ in range(5):
+            drain.step()
+            room.clock.step(1)
+        at_once = count_refreshes(drain)
+        for _ in range(5):
+            drain.step()
+            room.clock.step(10)
+        in_the_end = count_refreshes(drain)
+
+    assert (at_once, in_the_end) == (MOST_AT_ONCE, MOST_AT_ONCE + 1)
+
+
+def count_refreshes(drain: Drain) -> int:
+    return sum(kept.desk._tidy.is_running for kept in drain._kept.values())
+
+
+def test_what_was_told_in_the_last_moment_is_heard(room: ArchiveRoom) -> None:
+    project = add(room, "/code/app")
+    with room.drain() as drain:
+        room.clock.step(drain.step() or 0)
+        drain.begin()
+
+    assert left(room, project) == 0
+    assert not any(isinstance(report, Failed) for report in room.reports)
