@@ -65,10 +65,11 @@ class Room:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(os.urandom(4).hex())
         git(self.code, "add", "-A")
+        done = self.run("git", "commit", "-qm", "change", **settings)
         for _ in range(_TRIES):
-            done = self.run("git", "commit", "-qm", "change", **settings)
             if done.returncode == 0 or _LATE not in done.stderr:
                 break
+            done = self.run("git", "commit", "-qm", "change", **settings)
         return done
 
     def check(self, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
