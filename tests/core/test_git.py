@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.git import GitFailed, run_git, stream_git, talk_to_git
-from mcp_agent_mail.core.git_environment import GitPlace, make_shadow, scrubbed_environment
+from mcp_agent_mail.core.git_environment import GitPlace, scrubbed_environment
 
 
 def test_git_variables_of_the_caller_do_not_reach_git() -> None:
@@ -101,27 +101,12 @@ def made_repository(folder: Path) -> str:
     return run_git("-C", str(folder), "rev-parse", "HEAD").decode().strip()
 
 
-def test_a_repository_is_read_through_a_shadow_without_its_settings(tmp_path: Path) -> None:
-    theirs = tmp_path / "theirs"
-    commit = made_repository(theirs)
-    run_git("-C", str(theirs), "config", "log.format", "theirs")
-    shadow = tmp_path / "shadow"
-    shadow.mkdir()
-    make_shadow(shadow, head=commit)
-    place = GitPlace(git_dir=shadow, objects=theirs / ".git" / "objects")
-
-    assert run_git("rev-list", "HEAD", place=place).decode().split() == [commit]
-    assert run_git("config", "--default=ours", "--get", "log.format", place=place) == b"ours\n"
-
-
 def test_objects_are_borrowed_from_a_folder_of_any_name(tmp_path: Path) -> None:
     theirs = tmp_path / 'a:b "quoted" \\ back'
     commit = made_repository(theirs)
-    shadow = tmp_path / "shadow"
-    shadow.mkdir()
-    make_shadow(shadow)
+    run_git("init", "-q", "--bare", str(tmp_path / "ours"))
 
-    place = GitPlace(git_dir=shadow, borrowed=(theirs / ".git" / "objects",))
+    place = GitPlace(git_dir=tmp_path / "ours", borrowed=(theirs / ".git" / "objects",))
 
     assert run_git("cat-file", "-t", commit, place=place) == b"commit\n"
 

@@ -123,6 +123,48 @@ def test_a_shadow_answers_as_the_repository_itself(kind: Callable[[Path], Path],
     assert not Path(shadow).exists()
 
 
+def test_settings_of_the_repository_are_not_there_in_its_shadow(code: Path) -> None:
+    git(code, "config", "log.format", "theirs")
+    found = find_repository(str(code))
+    assert found is not None
+
+    with shadow_of(found) as shadow:
+        said = run_git("config", "--default=ours", "--get", "log.format", place=GitPlace(git_dir=Path(shadow)))
+
+    assert said == b"ours\n"
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__.strip("_"))
+def test_a_work_tree_is_named_by_its_git_directory_unless_that_was_put_elsewhere(
+    kind: Callable[[Path], Path], code: Path
+) -> None:
+    found = find_repository(str(kind(code)))
+
+    assert found is not None
+    assert found.names_work_tree() == (kind is not _separate)
+
+
+def test_a_planted_git_file_is_not_named_back(code: Path) -> None:
+    git(code, "worktree", "add", "--quiet", "-b", "feature", str(code.parent / "feature"))
+    for number, git_dir in enumerate((code / ".git", code / ".git/worktrees/feature")):
+        planted = code.parent / f"planted-{number}"
+        planted.mkdir()
+        (planted / ".git").write_text(f"gitdir: {git_dir}\n")
+
+        found = find_repository(str(planted))
+
+        assert found is not None
+        assert not found.names_work_tree()
+
+
+def test_what_is_neither_file_nor_folder_is_no_git_directory(code: Path) -> None:
+    (code / "inner").mkdir()
+    os.mkfifo(code / "inner" / ".git")
+
+    with pytest.raises(UnfitRepository, match="no folder and no ordinary file"):
+        find_repository(str(code / "inner"))
+
+
 def test_a_repository_of_an_unknown_kind_is_refused_by_name(code: Path) -> None:
     git(code, "config", "core.repositoryformatversion", "1")
     git(code, "config", "extensions.refStorage", "reftable")

@@ -132,3 +132,35 @@ def test_a_hostile_marker_counts_as_absent_and_is_told(make: object, code: Path)
 
     assert marks.committed is None
     assert [notice for notice in marks.notices if MARKER_FILE in notice] == list(marks.notices) != []
+
+
+def test_a_folder_reached_through_a_link_has_the_marks_of_where_it_lies(code: Path, tmp_path: Path) -> None:
+    write(code, MARKER_FILE, content=f"{UID}\n")
+    write(code, f".git/{PRIVATE_MARKER}", content="uid-private\n")
+    (tmp_path / "link").symlink_to(code / "src")
+
+    marks = read_marks(tmp_path / "link")
+
+    assert (marks.committed, marks.private) == (UID, "uid-private")
+
+
+def test_a_repository_that_cannot_be_read_is_told_and_only_the_directorys_own_mark_counts(code: Path) -> None:
+    write(code, MARKER_FILE, content=f"{UID}\n")
+    write(code, f".git/{PRIVATE_MARKER}", content="uid-private\n")
+    (code / ".git" / "config").write_text("[broken")
+
+    at_top, below = read_marks(code), read_marks(code / "src")
+
+    assert (at_top.committed, at_top.private) == (UID, None)
+    assert below.committed is None
+    assert [str(code / ".git/config") in notice for notice in (*at_top.notices, *below.notices)] == [True, True]
+
+
+def test_the_private_marker_of_a_repository_whose_work_tree_is_elsewhere_counts_for_nobody_else(
+    code: Path, tmp_path: Path
+) -> None:
+    write(code, f".git/{PRIVATE_MARKER}", content=f"{UID}\n")
+    (tmp_path / "elsewhere").mkdir()
+    git(code, "config", "core.worktree", str(tmp_path / "elsewhere"))
+
+    assert read_marks(code).private is None

@@ -1,29 +1,25 @@
 """Keeps an archive out of the status of the code repository around it.
 
-That repository is anybody's: its files are read and one is written, as data. No Git runs on it, none of its settings
-counts, and a link in the way is refused by name.
+That repository is anybody's: its index is read through a shadow and one file of it is written, as data. None of its
+settings runs anything, and a link in the way of what is written is refused by name.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from mcp_agent_mail.archive.folders import NotAFile, opened, read_file, replace_file
+from mcp_agent_mail.archive.folders import opened, replace_file
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
+from mcp_agent_mail.core.foreign_repository import ForeignRepository, UnfitRepository, find_repository
 from mcp_agent_mail.core.git import GitFailed, run_git
-from mcp_agent_mail.core.git_environment import GitPlace, make_shadow
+from mcp_agent_mail.core.git_environment import GitPlace
+from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
+from mcp_agent_mail.core.shadow_repository import shadow_of
 
-_GITFILE = b"gitdir: "
-_SMALL_BYTES = 64 * 1024
 _EXCLUDES_BYTES = 1 << 20
-_INDEX_BYTES = 1 << 30
 _MODE = 0o644
 
 
@@ -31,69 +27,71 @@ class CodeRepositoryRefused(ArchiveRefused):
     """The repository around a project is not one to read or write in."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Around:
-    """The repository around a project: its work tree, the Git directory of that, and the one all its work trees use."""
-
-    top: Path
-    git_path: Path
-    common: Path
-
-
 def keep_out_of_status(project: Path, folder: str) -> None:
     """Name `folder` of `project` in `info/exclude` of the code repository around it, if there is one.
 
-    Work trees of one repository share that file. Raises CodeRepositoryRefused for what leads elsewhere.
+    Work trees of one repository share that file. Nothing is written where the Git directory does not name the work
+    tree that led to it, nor into what is no repository that we can read: an archive that is there goes on without.
+    Raises CodeRepositoryRefused for what leads elsewhere.
     """
-    around = _find(project)
-    if around is None:
+    try:
+        around = _find(project)
+    except UnfitRepository:
+        return
+    if around is None or not around.names_work_tree():
         return
     line = f"{folder}/".encode()
+    common = Path(around.common_dir)
     try:
-        with opened(around.common, "info", make=True) as info:
-            before = _excluded(info)
+        with opened(common, "info", make=True) as info:
+            before = read_plain("exclude", _EXCLUDES_BYTES, follow=False, dir_fd=info) or b""
             if line not in before.splitlines():
                 gap = b"\n" if before and not before.endswith(b"\n") else b""
                 replace_file(info, "exclude", before + gap + line + b"\n", mode=_mode_of(info))
-    except (NotADirectoryError, NotAFile) as refused:
-        raise _refused(around.common / "info" / "exclude") from refused
-    except OSError as refused:
-        if refused.errno == errno.EFBIG:
-            raise _refused(around.common / "info" / "exclude") from refused
-        raise
+    except (NotADirectoryError, UnfitFile) as refused:
+        raise _refused(common / "info" / "exclude") from refused
 
 
 def is_tracked(project: Path, folder: str) -> bool:
-    """Does the code repository's index have files of `folder` of `project`?"""
-    around = _find(project)
-    if around is None:
-        return False
+    """Does the code repository's index have files of `folder` of `project`?
+
+    Raises CodeRepositoryRefused where that cannot be told: a commit of theirs could take the files along.
+    """
     try:
-        with opened(around.git_path) as fd:
-            index = read_file(fd, "index", limit=_INDEX_BYTES)
-    except FileNotFoundError:
-        return False
-    except OSError as refused:
-        raise _refused(around.git_path / "index") from refused
-    path = os.path.relpath(project.resolve() / folder, around.top.resolve())
-    with TemporaryDirectory(prefix="agent-mail-") as temporary:
-        shadow = make_shadow(Path(temporary))
-        (shadow / "index").write_bytes(index)
-        place = GitPlace(git_dir=shadow, work_tree=around.top, index=shadow / "index")
+        around = _find(project)
+        return around is not None and _has_in_index(around, project, folder)
+    except UnfitRepository as unfit:
+        raise _untold(project / folder, unfit.message) from unfit
+
+
+def _find(project: Path) -> ForeignRepository | None:
+    """The repository in whose work tree the project lies. Raises UnfitRepository."""
+    found = find_repository(str(project))
+    if found is None or found.top is None or not found.holds(str(project)):
+        return None
+    if (git := Path(found.top, ".git")).is_symlink():
+        raise _refused(git)
+    return found
+
+
+def _has_in_index(around: ForeignRepository, project: Path, folder: str) -> bool:
+    assert around.top is not None
+    path = os.path.relpath(project.resolve() / folder, around.top)
+    with shadow_of(around) as shadow:
+        place = GitPlace(git_dir=Path(shadow), work_tree=Path(around.top))
         try:
-            return bool(
-                run_git("--literal-pathspecs", "-C", str(around.top), "ls-files", "-z", "--", path, place=place)
-            )
-        except GitFailed:
-            # An index that is no index, or one in parts, is nothing that a commit of theirs could take our files from.
-            return False
+            return _lists(place, path)
+        except GitFailed as failed:
+            # A partial clone need not have what its sparse index leaves out; at the top nothing of that is needed.
+            with suppress(GitFailed):
+                if path == folder:
+                    return _lists(place, path, "--sparse")
+            raise _untold(project / folder, f"{around.git_dir}/index: {failed.message}") from failed
 
 
-def _excluded(info: int) -> bytes:
-    try:
-        return read_file(info, "exclude", limit=_EXCLUDES_BYTES)
-    except FileNotFoundError:
-        return b""
+def _lists(place: GitPlace, path: str, *options: str) -> bool:
+    at_top = ("--literal-pathspecs", "-C", str(place.work_tree))
+    return bool(run_git(*at_top, "ls-files", "-z", *options, "--", path, place=place))
 
 
 def _mode_of(info: int) -> int:
@@ -103,65 +101,12 @@ def _mode_of(info: int) -> int:
         return _MODE
 
 
-def _find(project: Path) -> _Around | None:
-    """As Git looks for it, from the project upwards; a bare repository or a broken one is none."""
-    for top in (project, *project.parents):
-        place = top / ".git"
-        try:
-            kind = place.lstat().st_mode
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        if stat.S_ISDIR(kind):
-            return _Around(top=top, git_path=place, common=place)
-        if stat.S_ISREG(kind):
-            return _linked(top)
-        raise _refused(place)
-    return None
-
-
-def _linked(top: Path) -> _Around | None:
-    """A work tree beside the main one, or a submodule: None unless the repository it names knows of it.
-
-    A file that somebody planted may name any repository of this machine, and nothing is to be written there.
-    """
-    with opened(top) as fd, _as_refused(top / ".git"):
-        content = read_file(fd, ".git", limit=_SMALL_BYTES)
-    if not content.startswith(_GITFILE):
-        return None
-    named = Path(os.path.normpath(top / os.fsdecode(content.removeprefix(_GITFILE).rstrip(b"\n"))))
-    with _as_refused(named):
-        try:
-            with opened(named) as fd:
-                if _line(fd, "gitdir") == str(top / ".git"):
-                    common = Path(os.path.normpath(named / (_line(fd, "commondir") or ".")))
-                    return _Around(top=top, git_path=named, common=common) if named.parent.parent == common else None
-        except FileNotFoundError:
-            return None
-    return _Around(top=top, git_path=named, common=named) if _is_submodule(top, named) else None
-
-
-def _is_submodule(top: Path, named: Path) -> bool:
-    for above in top.parents:
-        modules = above / ".git" / "modules"
-        if named.is_relative_to(modules) and named != modules:
-            with _as_refused(named), opened(above, str(named.relative_to(above))):
-                return True
-    return False
-
-
-def _line(fd: int, name: str) -> str:
-    try:
-        return os.fsdecode(read_file(fd, name, limit=_SMALL_BYTES)).rstrip("\n")
-    except FileNotFoundError:
-        return ""
-
-
-@contextmanager
-def _as_refused(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (NotADirectoryError, NotAFile) as refused:
-        raise _refused(path) from refused
+def _untold(path: Path, why: str) -> CodeRepositoryRefused:
+    return CodeRepositoryRefused(
+        f"Whether the code repository around it tracks {path} cannot be told. {why}",
+        hint="Repair that repository (git status there says what is wrong), or set ARCHIVE_LOCATION=store.",
+        data={"path": str(path)},
+    )
 
 
 def _refused(path: Path) -> CodeRepositoryRefused:

@@ -1,7 +1,9 @@
 """Files below a folder that others can write to, opened folder by folder without following a link.
 
 Whatever stands in the way (a link, a FIFO, a device) is an OSError at once: nothing is read or written elsewhere,
-and nothing waits. Only the folder above the first one is taken as its path says.
+and nothing waits. Only the folder above the first one is taken as its path says: it is a project's or the store's, and
+links on the way to it are its owner's. (The guard's `hook_folder` is led by what a repository says, and so opens every
+step from `/` on.) What a file here holds is read by `core.plain_files`.
 """
 
 from __future__ import annotations
@@ -75,15 +77,6 @@ def opened_file(fd: int, name: str) -> Iterator[int]:
         yield file
     finally:
         os.close(file)
-
-
-def read_file(fd: int, name: str, *, limit: int) -> bytes:
-    """What a file holds. Raises OSError for anything but a plain file, and for one larger than `limit`."""
-    with opened_file(fd, name) as file, open(file, "rb", closefd=False) as stream:
-        content = stream.read(limit + 1)
-    if len(content) > limit:
-        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), name)
-    return content
 
 
 def blob_of(root: Path, path: str) -> str:

@@ -11,8 +11,10 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from mcp_agent_mail.archive.folders import opened, read_file, replace_file
+from mcp_agent_mail.archive.folders import opened, replace_file
 from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.core.git_config import quoted
+from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 
 STATE = Path(".git/agent-mail")
 """Inside an archive: where its writer keeps its notes."""
@@ -154,7 +156,7 @@ def _require_own(path: Path) -> None:
 
 
 def _configuration(path: Path, work_tree: Path) -> str:
-    named = "" if work_tree == path else _WORK_TREE_LINE.format(_quoted(str(work_tree)))
+    named = "" if work_tree == path else _WORK_TREE_LINE.format(quoted(str(work_tree)))
     return f"{_CORE}{named}{_REST}"
 
 
@@ -180,11 +182,6 @@ def _config_of(path: Path) -> str:
 def _read(fd: int, name: str) -> bytes | None:
     """None too for what is no plain file: it is replaced."""
     try:
-        return read_file(fd, name, limit=_MOST_BYTES)
-    except OSError:
+        return read_plain(name, _MOST_BYTES, follow=False, dir_fd=fd)
+    except UnfitFile:
         return None
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-    return f'"{escaped}"'

@@ -15,13 +15,14 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 
-from mcp_agent_mail.archive.folders import NotAFile, facts_of, names_in, opened, opened_file, read_file
+from mcp_agent_mail.archive.folders import NotAFile, facts_of, names_in, opened, opened_file
 from mcp_agent_mail.archive.git_folder import STATE, ArchiveRefused
 from mcp_agent_mail.archive.months import MonthsNote, months_in
 from mcp_agent_mail.archive.ownership import store_of
 from mcp_agent_mail.archive.repository import BRANCH, Repository, sync, sync_below
 from mcp_agent_mail.archive.workspace import WORKSPACE_FOLDER, require_project
 from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 
 MOVING_FOLDER = "moving"
 """Beside the folder of all archives: where one is built until it is whole."""
@@ -66,6 +67,9 @@ def move_into_store(link: Path, store_id: str) -> None:
         raise _refused(
             link, work_tree, f"{missing.filename or work_tree} is no plain file or folder of Git"
         ) from missing
+    except UnfitFile as unfit:
+        shutil.rmtree(building, ignore_errors=True)
+        raise _refused(link, work_tree, unfit.message.removesuffix(".")) from unfit
     except (GitFailed, MoveRefused):
         shutil.rmtree(building, ignore_errors=True)
         raise
@@ -162,5 +166,5 @@ def _tip(work_tree: Path) -> str | None:
 def _read(work_tree: Path, folder: str, name: str, limit: int) -> str:
     """Empty where there is no such file."""
     with suppress(FileNotFoundError), opened(work_tree, folder) as fd:
-        return read_file(fd, name, limit=limit).decode("utf-8", "replace")
+        return (read_plain(name, limit, follow=False, dir_fd=fd) or b"").decode("utf-8", "replace")
     return ""

@@ -12,9 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from mcp_agent_mail.archive.code_status import is_tracked, keep_out_of_status
-from mcp_agent_mail.archive.folders import names_in, opened, read_file, replace_file, sync_files
+from mcp_agent_mail.archive.folders import names_in, opened, replace_file, sync_files
 from mcp_agent_mail.archive.git_folder import ArchiveRefused, work_tree_of
 from mcp_agent_mail.archive.repository import Repository
+from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 
 WORKSPACE_FOLDER = ".mcp-mail"
 SET_ASIDE = ".git.set-aside"
@@ -109,8 +110,8 @@ def _git_file(place: Path) -> bytes:
 
 def _is_git_file(fd: int, wanted: bytes) -> bool:
     try:
-        return read_file(fd, _GIT_FILE, limit=_SMALL_BYTES) == wanted
-    except OSError:
+        return read_plain(_GIT_FILE, _SMALL_BYTES, follow=False, dir_fd=fd) == wanted
+    except UnfitFile:
         return False
 
 

@@ -73,6 +73,21 @@ class ForeignRepository:
     def hash_name(self) -> str:
         return (self.value("extensions.objectformat") or "sha1").lower()
 
+    def holds(self, folder: str) -> bool:
+        """Does `folder` lie in the work tree? The repository's own settings may have put that anywhere."""
+        if self.top is None:
+            return False
+        return f"{os.path.realpath(folder)}/".startswith(f"{self.top.rstrip('/')}/")
+
+    def names_work_tree(self) -> bool:
+        """Does the Git directory name the work tree back, if it lies elsewhere? A planted `.git` may lead to any."""
+        if self.top is None:
+            return False
+        if self.is_linked:
+            return os.path.dirname(self.git_dir) == f"{self.common_dir}/worktrees" and _names(self.git_dir, self.top)
+        # Where `core.worktree` is set, the work tree is the one that it names.
+        return self.git_dir == os.path.join(self.top, ".git") or self.value("core.worktree") is not None
+
     def head(self) -> str:
         """What HEAD says: the full name of a ref, or the id of a commit. Raises UnfitRepository."""
         return _require_head(self.git_dir)
@@ -86,7 +101,10 @@ class ForeignRepository:
 
 
 def find_repository(folder: str) -> ForeignRepository | None:
-    """The repository that `folder` lies in, found as Git finds it, or none. Raises UnfitRepository, by name."""
+    """The repository that `folder` lies in, found as Git finds it, or none. Raises UnfitRepository, by name.
+
+    What is neither a file nor a folder is no `.git`: newer Git stops at it too.
+    """
     here = os.path.realpath(folder)
     try:
         device = os.stat(here).st_dev
@@ -128,6 +146,8 @@ def read_again(known: ForeignRepository) -> ForeignRepository:
 
 def _at(folder: str) -> ForeignRepository | None:
     git = f"{folder.rstrip('/')}/.git"
+    if os.path.exists(git) and not os.path.isdir(git) and not os.path.isfile(git):
+        raise UnfitRepository(f"not a git repository: {git} is no folder and no ordinary file.")
     if os.path.isfile(git):
         place = _pointed_at(git, folder)
         if not _is_git_dir(place):
@@ -143,6 +163,15 @@ def _pointed_at(file: str, folder: str) -> str:
     if not text.startswith("gitdir: "):
         raise UnfitRepository(f"not a git repository: {file} names no Git directory.")
     return os.path.realpath(os.path.join(folder, text.removeprefix("gitdir: ").rstrip("\r\n")))
+
+
+def _names(git_dir: str, top: str) -> bool:
+    """Is `top` the work tree that the Git directory of a linked one names? Links on either way make no difference."""
+    try:
+        file = (_text(f"{git_dir}/gitdir", MAX_POINTER_BYTES) or "").rstrip("\r\n")
+    except UnfitFile:
+        return False
+    return bool(file) and os.path.realpath(os.path.join(git_dir, os.path.dirname(file))) == top
 
 
 def _is_git_dir(place: str) -> bool:

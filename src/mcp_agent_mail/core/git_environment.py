@@ -63,10 +63,6 @@ _VARIABLES = {
 _WITHOUT_CONFIG = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_SYSTEM": os.devnull, "GIT_CONFIG_GLOBAL": os.devnull}
 _RUN_BY_GIT = {"PAGER", "EDITOR", "VISUAL", "SSH_ASKPASS", "BROWSER"}
 
-_SHADOW_CONFIG = "[core]\n\trepositoryformatversion = {version}\n\tfilemode = true\n\tbare = false\n"
-_OTHER_HASH = "[extensions]\n\tobjectFormat = {name}\n"
-_SHA1 = "sha1"
-
 
 def scrubbed_environment(source: Mapping[str, str], *, user_config: bool = False) -> dict[str, str]:
     """`source` without `GIT_*` (a hook's GIT_DIR would redirect every command), programs and secrets; and ours."""
@@ -85,14 +81,13 @@ def command_line(arguments: Sequence[str], config: Sequence[str] = ()) -> list[s
 class GitPlace:
     """Where a run reads and writes: named, never discovered.
 
-    `objects`: those of another repository instead of `git_dir`'s own. `borrowed`: read beside them, never written.
-    All of these are data to Git: it reads no configuration there.
+    `borrowed`: folders of objects that are read beside `git_dir`'s own, never written. They are data to Git: it
+    reads no configuration there.
     """
 
     git_dir: Path
     work_tree: Path | None = None
     index: Path | None = None
-    objects: Path | None = None
     borrowed: tuple[Path, ...] = ()
 
     def arguments(self) -> tuple[str, ...]:
@@ -100,26 +95,10 @@ class GitPlace:
         return named if self.work_tree is None else (*named, f"--work-tree={self.work_tree}")
 
     def variables(self) -> dict[str, str]:
-        given = {"GIT_INDEX_FILE": self.index, "GIT_OBJECT_DIRECTORY": self.objects}
-        found = {name: str(path) for name, path in given.items() if path is not None}
+        found = {} if self.index is None else {"GIT_INDEX_FILE": str(self.index)}
         if self.borrowed:
             found["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = ":".join(map(_quoted, self.borrowed))
         return found
-
-
-def make_shadow(folder: Path, *, head: str = "ref: refs/heads/main", object_format: str = _SHA1) -> Path:
-    """A Git directory with nothing but a configuration of ours, in the empty `folder`; what a repository has of its
-    own is read through it (`GitPlace.objects`, `GitPlace.index`) as data, and its settings never.
-
-    `head` is the line of a HEAD file: a branch or a commit. References may be put into `folder/packed-refs`.
-    """
-    version = 0 if object_format == _SHA1 else 1
-    extension = "" if object_format == _SHA1 else _OTHER_HASH.format(name=object_format)
-    (folder / "objects").mkdir()
-    (folder / "refs").mkdir()
-    (folder / "config").write_text(_SHADOW_CONFIG.format(version=version) + extension)
-    (folder / "HEAD").write_text(f"{head}\n")
-    return folder
 
 
 def _quoted(path: Path) -> str:

@@ -1,5 +1,8 @@
 """Folders of a repository's Git directory, each opened once and without following a link: what is done in one stays
 in it, whatever takes its place on the disk meanwhile. Files in them are read bounded, and only if they are ordinary.
+
+An archive's folders are opened by `archive/folders`, which starts at a folder that a person named. Where this one
+starts was read from a stranger's files: nothing on the whole way may be a link, and one there is told as the guard's.
 """
 
 from __future__ import annotations

@@ -25,7 +25,6 @@ from mcp_agent_mail.guard.repository_config import NO_REPOSITORY, require_plain_
 
 GUARDED = ("pre-commit", "pre-push")
 
-PROJECT_KEY = "agent-mail.project"
 OUR_FOLDER = "agent-mail"
 OUR_CONFIG = "hooks.config"
 INCLUDED = f"{OUR_FOLDER}/{OUR_CONFIG}"
@@ -184,7 +183,7 @@ def find_code_repository(path: Path) -> CodeRepository:
         ) from unfit
     if found is None:
         raise _no(path, "is in no Git repository", "Run git init there first, or send another path.")
-    if found.top is None or not Path(os.path.realpath(path)).is_relative_to(found.top):
+    if found.top is None or not found.holds(str(path)):
         raise _no_work_tree(path, is_bare=found.is_set("core.bare"))
     top, git_dir = Path(found.top), Path(found.git_dir)
     _require_to_belong(top, git_dir, Path(found.common_dir), found)
@@ -199,23 +198,13 @@ def _require_to_belong(top: Path, git_dir: Path, common_dir: Path, found: Foreig
         raise _no(git, "is a symbolic link, and nothing is written through one", "Name the repository where it lies.")
     if found.is_linked and git_dir.parent != common_dir / "worktrees":
         raise _no(git, f"leads to {common_dir}, which does not hold {git_dir}", "Run git worktree repair there.")
-    names_back = _named_back(git_dir) == str(top) if found.is_linked else found.value("core.worktree") is not None
-    if git_dir == git or names_back:
+    if found.names_work_tree():
         return
     raise _no(
         git,
         f"leads to {git_dir}, which does not name this work tree",
         f"If it is this one's: git -C {top} config core.worktree {top}",
     )
-
-
-def _named_back(git_dir: Path) -> str | None:
-    """The work tree that a linked one's Git directory names."""
-    try:
-        content = read_plain(str(git_dir / "gitdir"), _MAX_OUR_CONFIG_BYTES)
-    except UnfitFile:
-        return None
-    return None if content is None else os.path.realpath(git_dir / Path(os.fsdecode(content).rstrip("\n")).parent)
 
 
 def _require_owner(places: Sequence[Path], path: Path) -> None:

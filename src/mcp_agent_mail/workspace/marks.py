@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from mcp_agent_mail.core.foreign_repository import ForeignRepository, UnfitRepository
+from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.domain.project_identity import (
     DISCOVERY_FILE,
     MARKER_FILE,
@@ -18,9 +18,9 @@ from mcp_agent_mail.domain.project_identity import (
     read_discovery,
     read_marker,
 )
+from mcp_agent_mail.workspace.repository import find_work_tree
 
 MAX_BYTES = 16_384
-MAX_LEVELS = 128
 
 Mark = TypeVar("Mark")
 
@@ -28,25 +28,33 @@ Mark = TypeVar("Mark")
 def read_marks(path: Path) -> Marks:
     """The nearest of each kind, from `path` up to the root of its repository; of `path` alone outside of one.
 
-    Runs no Git and costs a few looks at the disk. A file that cannot be used is told, and counts as absent.
+    Runs no Git and costs a few looks at the disk. A file that cannot be used is told, and counts as absent; so does a
+    repository that cannot be read.
     """
     notices: list[str] = []
-    folders = _folders(path)
+    found = _found(path, notices)
+    folders = _folders(path, found)
     committed = _nearest(folders, MARKER_FILE, read_marker, notices)
     discovery = _nearest(folders, DISCOVERY_FILE, read_discovery, notices)
-    common = _common_dir(folders[-1])
-    private = None if common is None else _mark(common / PRIVATE_MARKER, read_marker, notices)
+    private = None if found is None else _mark(Path(found.common_dir, PRIVATE_MARKER), read_marker, notices)
     return Marks(committed=committed, discovery=discovery, private=private, notices=tuple(notices))
 
 
-def _folders(path: Path) -> list[Path]:
-    """`path` and what is above it up to the folder with `.git`; `path` alone when there is none."""
-    folders: list[Path] = []
-    for folder in islice((path, *path.parents), MAX_LEVELS):
-        folders.append(folder)
-        if os.path.lexists(folder / ".git"):
-            return folders
-    return [path]
+def _found(path: Path, notices: list[str]) -> ForeignRepository | None:
+    try:
+        return find_work_tree(path)
+    except UnfitRepository as unfit:
+        notices.append(f"Only {path} itself is looked at: {unfit.message}")
+        return None
+
+
+def _folders(path: Path, found: ForeignRepository | None) -> list[Path]:
+    """`path` and what is above it up to the top of its work tree; `path` alone when there is none."""
+    if found is None or found.top is None:
+        return [path]
+    here, top = path.resolve(), Path(found.top)
+    above = [folder for folder in here.parents if folder.is_relative_to(top)]
+    return [path, *above]
 
 
 def _nearest(folders: Sequence[Path], name: str, read: Callable[[str], Mark], notices: list[str]) -> Mark | None:
@@ -54,7 +62,7 @@ def _nearest(folders: Sequence[Path], name: str, read: Callable[[str], Mark], no
 
 
 def _mark(path: Path, read: Callable[[str], Mark], notices: list[str]) -> Mark | None:
-    text = read_text(path)
+    text = _text(path)
     if text is None:
         if os.path.lexists(path):
             notices.append(f"{path} is not used: it is no regular file of at most {MAX_BYTES} bytes of text.")
@@ -66,36 +74,10 @@ def _mark(path: Path, read: Callable[[str], Mark], notices: list[str]) -> Mark |
         return None
 
 
-def read_text(path: Path) -> str | None:
+def _text(path: Path) -> str | None:
     """None for what is missing, no regular file (nor behind a link), too large, or no UTF-8."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError):
+        content = read_plain(str(path), MAX_BYTES, follow=False)
+        return None if content is None else content.decode()
+    except (UnfitFile, UnicodeDecodeError):
         return None
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        content = os.read(descriptor, MAX_BYTES + 1)
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
-    if len(content) > MAX_BYTES:
-        return None
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        return None
-
-
-def _common_dir(root: Path) -> Path | None:
-    """The Git common directory of a folder with `.git`, read from the files that name it."""
-    git = root / ".git"
-    if git.is_dir():
-        return git
-    text = read_text(git)
-    if text is None or not text.startswith("gitdir:"):
-        return None
-    private = root / text.removeprefix("gitdir:").strip()
-    shared = read_text(private / "commondir")
-    return private if shared is None else private / shared.strip()

@@ -21,13 +21,7 @@ _CHUNK = 65_536
 def find_work_tree(folder: Path) -> ForeignRepository | None:
     """The repository in whose work tree `folder` lies. Raises UnfitRepository when that cannot be told."""
     found = find_repository(str(folder))
-    if found is None or found.top is None or not _is_inside(os.path.realpath(folder), found.top):
-        return None
-    return found
-
-
-def _is_inside(folder: str, top: str) -> bool:
-    return folder == top or folder.startswith(f"{top.rstrip('/')}/")
+    return found if found is not None and found.holds(str(folder)) else None
 
 
 def ignore_case(root: Path) -> bool:
