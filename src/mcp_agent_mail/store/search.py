@@ -52,8 +52,8 @@ RANKED_CHARACTERS = 4_096
 RANKED_TOGETHER = 1024 * 1024
 """So much of all bodies is ranked: of a thousand hits a kilobyte each."""
 RANKED_AT_ONCE = 128 * 1024
-"""More than so much is ranked beside the event loop, which a look at a megabyte would hold up: in the long read's place,
-which bounds how many rank at once.
+"""More than so much is ranked beside the event loop, which a look at a megabyte would hold up: in the place of the
+long read, which bounds how many rank at once.
 """
 MAX_SHOWN = 24
 """So many phrases are looked for to place a snippet."""
