@@ -182,6 +182,35 @@ async def test_requests_in_one_packet_are_answered_in_order_up_to_a_bound() -> N
     assert heard.endswith(ALIVE)
 
 
+def bounds_told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage().partition("the bound on ")[2] for record in caplog.records]
+
+
+async def test_too_much_of_bodies_is_told_as_that_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    async with hosted(toy_app(), room_size=RoomSize(bodies_bytes=10)) as url:
+        heard, _ = await say(url, POST + b"Content-Length: 20\r\n\r\n" + b"a" * 20)
+
+    assert status_of(heard) == 503
+    assert bounds_told(caplog) == ["bytes of request bodies is reached"]
+
+
+async def test_too_many_requests_at_once_on_a_connection_are_told_as_that(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    async with hosted(toy_app()) as url:
+        await say(url, (HEAD + b"\r\n") * (MAX_PIPELINED + 2))
+
+    assert bounds_told(caplog) == ["requests that wait on one connection is reached"]
+
+
+async def test_a_head_that_is_too_large_is_told_as_that(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    async with hosted(toy_app()) as url:
+        await say(url, HEAD + b"X: a\r\n" * MAX_HEADERS + b"\r\n")
+
+    assert bounds_told(caplog) == ["size of a request's target and headers is reached"]
+
+
 async def test_the_beginning_of_a_next_request_ends_no_answer() -> None:
     async with hosted(toy_app()) as url:
         heard, _ = await say(url, HEAD + b"\r\n" + HEAD, b"Connection: close\r\n\r\n")
@@ -211,7 +240,10 @@ async def test_liveness_answers_beside_more_unfinished_requests_than_there_is_ro
     assert len(caplog.records) <= 2
 
 
-async def test_while_every_connection_waits_health_is_answered_and_others_are_told_to_come_again() -> None:
+async def test_while_every_connection_waits_health_is_answered_and_others_are_told_to_come_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING)
     may_end, begun = asyncio.Event(), asyncio.Semaphore(0)
 
     async def wait() -> Json:
@@ -234,6 +266,7 @@ async def test_while_every_connection_waits_health_is_answered_and_others_are_to
     assert (status_of(alive), status_of(other)) == (200, 503)
     assert b"retry-after: 1" in other
     assert ended == [200] * 4
+    assert set(bounds_told(caplog)) == {"connections is reached"}
 
 
 def _initialize(capabilities: object) -> dict[str, object]:

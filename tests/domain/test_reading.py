@@ -11,7 +11,14 @@ from mcp_agent_mail.core.errors import AgentMailError, AuthenticationRequired
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.reading import ForeignProject, Record, SomebodyElses, refusal, require_to_read
+from mcp_agent_mail.domain.reading import (
+    ForeignProject,
+    Record,
+    SomebodyElses,
+    refusal,
+    require_reader,
+    require_to_read,
+)
 
 HERE = Project(id=ProjectId(1), slug="app", human_key="/code/app", created_ts=Micros(0), archived_ts=None)
 MYSELF = AgentId(1)
@@ -47,18 +54,34 @@ def test_who_may_read_what(
 ) -> None:
     caller = a_caller(who, auth)
 
-    assert refusal(caller, HERE, Record.DIRECTORY) is None
+    assert refusal(caller, HERE, "Reading mail", Record.DIRECTORY) is None
     for record, expected in ((Record.WORK, work), (Record.OWN, own)):
         if expected is None:
-            require_to_read(caller, HERE, record)
+            require_to_read(caller, HERE, "Reading mail", record)
         else:
             with pytest.raises(expected):
-                require_to_read(caller, HERE, record)
+                require_to_read(caller, HERE, "Reading mail", record)
 
 
 @pytest.mark.parametrize("who", ["member", "linked", "stranger"])
 def test_its_own_is_read_by_whose_it_is_wherever_it_belongs(who: str) -> None:
     caller = a_caller(who, AgentAuth.STRICT)
 
-    assert refusal(caller, HERE, Record.OWN, [AgentId(7), MYSELF]) is None
-    assert refusal(caller, HERE, Record.OWN, [AgentId(7)]) is not None
+    assert refusal(caller, HERE, "Reading mail", Record.OWN, [AgentId(7), MYSELF]) is None
+    assert refusal(caller, HERE, "Reading mail", Record.OWN, [AgentId(7)]) is not None
+
+
+def test_a_refusal_names_the_act_and_is_the_same_before_a_project_is_known() -> None:
+    nobody = a_caller("anonymous", AgentAuth.STRICT)
+    with pytest.raises(AuthenticationRequired) as before:
+        require_reader(nobody, "Listing windows")
+    with pytest.raises(AuthenticationRequired) as within:
+        require_to_read(nobody, HERE, "Listing windows")
+
+    assert str(before.value) == "Listing windows needs an agent's token (AGENT_AUTH=strict)."
+    assert (str(within.value), within.value.hint) == (str(before.value), before.value.hint)
+
+
+@pytest.mark.parametrize("who", ["member", "linked", "stranger", "operator"])
+def test_who_is_proven_may_look_for_what_to_read(who: str) -> None:
+    require_reader(a_caller(who, AgentAuth.STRICT), "Reading mail")

@@ -185,8 +185,7 @@ class ToolTable:
     async def run(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> Json:
         """Validate, call and return the tool's plain result. Raises AgentMailError."""
         spec = self.require(name, credentials)
-        given = dict(arguments)
-        credentials = _with_token(credentials, given)
+        credentials, given = take_token(credentials, arguments)
         token_listed = spec.schema["properties"].keys() - spec.params.keys()
         call = bind(spec.params, given, what=name, listed_too=token_listed)
         return await call_as(credentials, spec.handler, call)
@@ -201,9 +200,12 @@ async def call_as(credentials: Credentials, handler: Handler, arguments: Mapping
         _credentials.reset(reset)
 
 
-def _with_token(credentials: Credentials, given: dict[str, Json]) -> Credentials:
-    """With the token that stands among the arguments, which is taken out of them."""
-    tokens = set()
+def take_token(credentials: Credentials, arguments: Mapping[str, Json]) -> tuple[Credentials, dict[str, Json]]:
+    """The credentials with the token that stands among the arguments, and the arguments without it.
+
+    Whoever asks whose a call is asks this first. Of what it gave itself it changes nothing.
+    """
+    given, tokens = dict(arguments), set()
     for name in TOKEN_ARGUMENTS:
         token = given.pop(name, None)
         if token is not None and not isinstance(token, str):
@@ -212,7 +214,7 @@ def _with_token(credentials: Credentials, given: dict[str, Json]) -> Credentials
             tokens.add(token.strip())
     if len(tokens) > 1:
         raise PermissionDenied(f"{listed(TOKEN_ARGUMENTS)}: both are given, and differ.", hint="Send one of them.")
-    return replace(credentials, token_argument=tokens.pop()) if tokens else credentials
+    return (replace(credentials, token_argument=tokens.pop()) if tokens else credentials), given
 
 
 def bind(

@@ -100,13 +100,21 @@ def require_to_act(caller: Caller, agent: Agent) -> bool:
     return False
 
 
+def find_unproven(caller: Caller, act: str) -> TokenMissing | None:
+    """Why `caller` may not do this at all: under `strict` it must be proven, as any agent or the operator."""
+    if caller.auth is not AgentAuth.STRICT or caller.is_verified:
+        return None
+    return TokenMissing(
+        f"{act} needs an agent's token (AGENT_AUTH=strict).",
+        hint="Send your registration_token as Authorization: Bearer or as header X-Agent-Token. "
+        "Without one, register first: macro_start_session or register_agent.",
+    )
+
+
 def require_proof(caller: Caller, act: str) -> None:
-    """Under `strict` the caller must be proven, as any agent or the operator, before anything is looked at for it."""
-    if caller.auth is AgentAuth.STRICT and not caller.is_verified:
-        raise TokenMissing(
-            f"{act} needs an agent's token (AGENT_AUTH=strict).",
-            hint="Send your registration_token as Authorization: Bearer or as header X-Agent-Token.",
-        )
+    """Before anything is changed or run for it. Who reads is asked by `domain.reading`."""
+    if unproven := find_unproven(caller, act):
+        raise unproven
 
 
 def require_to_change_project(caller: Caller, project_id: ProjectId) -> None:

@@ -10,8 +10,11 @@ from enum import StrEnum
 
 from mcp_agent_mail.core.errors import AgentMailError, PermissionDenied
 from mcp_agent_mail.core.ids import AgentId
-from mcp_agent_mail.domain.caller import AgentAuth, Caller, CallerKind, TokenMissing
+from mcp_agent_mail.domain.caller import Caller, CallerKind, find_unproven, require_proof
 from mcp_agent_mail.domain.projects import Project
+
+READING_MAIL = "Reading mail"
+"""What most readers do, as a refusal names it."""
 
 
 class Record(StrEnum):
@@ -37,9 +40,11 @@ class SomebodyElses(PermissionDenied):
 
 
 def refusal(
-    caller: Caller, project: Project, record: Record, owners: Collection[AgentId] = ()
+    caller: Caller, project: Project, act: str, record: Record, owners: Collection[AgentId] = ()
 ) -> AgentMailError | None:
     """Why `caller` may not read this record of `project`; None when it may. `owners` are those whose own it is.
+
+    `act` is what the caller does, as the refusal names it.
 
     Nobody is an owner by its word: an inbox is opened by acting as its agent (`domain.caller.require_to_act`).
     """
@@ -47,12 +52,8 @@ def refusal(
         return None
     if caller.agent_id is not None and caller.agent_id in owners:
         return None
-    if caller.auth is AgentAuth.STRICT and not caller.is_verified:
-        return TokenMissing(
-            "Reading mail needs an agent's token (AGENT_AUTH=strict).",
-            hint="Send your registration_token as Authorization: Bearer or as header X-Agent-Token. "
-            "Without one, register first: macro_start_session or register_agent.",
-        )
+    if unproven := find_unproven(caller, act):
+        return unproven
     if not _is_at_home(caller, project):
         return ForeignProject(
             f"{caller.agent_name} belongs to another project than {project.human_key}.",
@@ -65,15 +66,23 @@ def refusal(
 
 
 def may_read(caller: Caller, project: Project, record: Record, owners: Collection[AgentId] = ()) -> bool:
-    return refusal(caller, project, record, owners) is None
+    return refusal(caller, project, READING_MAIL, record, owners) is None
 
 
 def require_to_read(
-    caller: Caller, project: Project, record: Record = Record.WORK, owners: Collection[AgentId] = ()
+    caller: Caller, project: Project, act: str, record: Record = Record.WORK, owners: Collection[AgentId] = ()
 ) -> None:
-    refused = refusal(caller, project, record, owners)
+    refused = refusal(caller, project, act, record, owners)
     if refused is not None:
         raise refused
+
+
+def require_reader(caller: Caller, act: str) -> None:
+    """The part of the decision that needs no project, before one is looked for: may `caller` read any work at all?
+
+    Who may not learns nothing by it of what there is: messages, threads, products.
+    """
+    require_proof(caller, act)
 
 
 def _is_at_home(caller: Caller, project: Project) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from mcp_agent_mail.core.errors import AgentMailError, Internal
 from mcp_agent_mail.core.resources import ResourceTable
-from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, turn_of
+from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, take_token, turn_of
 from mcp_agent_mail.core.turns import TurnBounds, Turns
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.server.connection import NO_WISHES, Wishes
@@ -27,7 +27,7 @@ logger = logging.getLogger("mcp_agent_mail.server")
 
 _UNKNOWN = "(unknown)"
 _LONG_CALLS = TurnBounds(places=4, places_each=2, waiting_each=16, waiting=128, within_s=20.0)
-"""Of tools that may keep a thread for long; threads are shared with looks that reservations and sends wait for."""
+"""Of tools that may keep a thread for long: who asks for many of them waits for itself, and threads stay few."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +95,11 @@ class Calls:
             _note(self._usage, name, time.perf_counter() - started, failed=failed, arguments=arguments)
 
     async def _run_in_turn(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> Json:
+        self.tools.require(name, credentials)
+        # A token among the arguments says whose call it is, here as in all that it does.
+        credentials, given = take_token(credentials, arguments)
         async with self._turns.turn(turn_of(credentials)):
-            return await self.tools.run(name, arguments, credentials)
+            return await self.tools.run(name, given, credentials)
 
     async def read_resource(self, uri: str, facts: RequestFacts) -> Json:
         running: Awaitable[Json] = self.resources.read(uri, facts.credentials)

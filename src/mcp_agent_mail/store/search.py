@@ -7,15 +7,16 @@ against the tables, so that nothing hangs on the index alone.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import aiosqlite
 
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.computing import computed
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.core.params import MAX_ID
 from mcp_agent_mail.domain.messages import Importance
@@ -51,7 +52,9 @@ RANKED_CHARACTERS = 4_096
 RANKED_TOGETHER = 1024 * 1024
 """So much of all bodies is ranked: of a thousand hits a kilobyte each."""
 RANKED_AT_ONCE = 128 * 1024
-"""More than so much is ranked beside the event loop, which a look at a megabyte would hold up."""
+"""More than so much is ranked beside the event loop, which a look at a megabyte would hold up: in the place of the
+long read, which bounds how many rank at once.
+"""
 MAX_SHOWN = 24
 """So many phrases are looked for to place a snippet."""
 FEW = 200
@@ -203,7 +206,7 @@ async def _in_order(rows: list[_Row], others: list[_Row], terms: Sequence[Term],
     each = RANKED_TOGETHER // max(1, len(candidates))
     texts = [_text(row, each, is_exact=row.id in exact) for row in candidates]
     if sum(len(text.body) for text in texts) > RANKED_AT_ONCE:
-        positions = await asyncio.to_thread(ranked, texts, terms)
+        positions = await computed(partial(ranked, texts, terms))
     else:
         positions = ranked(texts, terms)
     return [candidates[position] for position in positions]

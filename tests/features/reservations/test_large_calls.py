@@ -14,7 +14,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.lease_keys import keys_of
 from mcp_agent_mail.domain.leases import LeaseKind, NewLease
 from mcp_agent_mail.domain.patterns import parse_pattern
-from mcp_agent_mail.features.reservations import conflicts, judging
+from mcp_agent_mail.features.reservations import conflicts
 from mcp_agent_mail.features.reservations.conflicts import Foresight
 from mcp_agent_mail.features.reservations.judging import Judge
 from tests.features.reservations.claims import Claims, open_claims
@@ -197,13 +197,6 @@ async def test_a_large_look_ahead_says_the_same(claims: Claims) -> None:
 
     assert [one["path"] for one in look["conflicts"]] == ["dir3/file.py"]
     assert len(look["free"]) == len(MANY) - 1
-
-
-async def test_more_large_calls_than_may_wait_are_sent_away(claims: Claims, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judging, "MAX_WAITING", 0)
-
-    with pytest.raises(Unavailable):
-        await claims.reserve("RedStone", *MANY)
 
 
 async def test_one_call_among_ten_thousand_leases_reads_a_handful(claims: Claims) -> None:

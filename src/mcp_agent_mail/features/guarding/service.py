@@ -7,9 +7,11 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from mcp_agent_mail.core.clock import Clock
+from mcp_agent_mail.core.computing import computed
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable
 from mcp_agent_mail.core.ids import AgentId, ProjectId
-from mcp_agent_mail.core.tools import Json
+from mcp_agent_mail.core.tools import Json, current_turn
+from mcp_agent_mail.core.turns import TurnBounds, Turns
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.caller import Caller, require_operator, require_proof
 from mcp_agent_mail.domain.guard_events import GuardEvent, NewGuardEvent, read_guard_event
@@ -18,7 +20,7 @@ from mcp_agent_mail.domain.guarding import HeldPath, Holding
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.pattern_chars import fold
 from mcp_agent_mail.domain.patterns import Work
-from mcp_agent_mail.domain.reading import require_to_read
+from mcp_agent_mail.domain.reading import require_reader, require_to_read
 from mcp_agent_mail.features.guarding.schemas import CheckAnswer, CheckRequest
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.database import Store
@@ -29,9 +31,12 @@ MAX_LEASES = 20_000
 """Looked at in one check; with more in the way the guard asks its snapshot."""
 ANCHORS_AT_ONCE = 300
 """Of one read on the event loop."""
+TURNS = TurnBounds(places=2, places_each=1, waiting_each=16, waiting=128, within_s=20.0)
+"""Of checks that match beside the event loop."""
 ON_THE_LOOP = 50
 """Leases and paths up to which the matching is done at once; more goes to a thread."""
 WORK_STEPS = 400_000
+_ASKING = "Asking who holds files"
 
 
 class TooManyLeases(Unavailable):
@@ -44,12 +49,13 @@ class GuardingService:
     def __init__(self, store: Store, *, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self._turns = Turns("large checks", TURNS)
 
     async def check(self, caller: Caller, request: CheckRequest) -> CheckAnswer:
         """Which of the paths another agent holds now. Raises NotFound for an unknown project."""
-        require_proof(caller, "Asking who holds files")
+        require_reader(caller, _ASKING)
         project = self._store.read(lambda view: require_project(view, request.project))
-        require_to_read(caller, project)
+        require_to_read(caller, project, _ASKING)
         known, agent = self._agent(project.id, request)
         paths = list(request.paths.values())
         leases = await self._leases_near(_standing_against(project.id, known), paths)
@@ -58,8 +64,10 @@ class GuardingService:
         def match() -> list[HeldPath]:
             return held_paths(paths, agent, map(_holding, leases), now, Work(WORK_STEPS))
 
-        is_short = len(leases) <= ON_THE_LOOP and len(paths) <= ON_THE_LOOP
-        return CheckAnswer(agent=agent, held=match() if is_short else await asyncio.to_thread(match))
+        if len(leases) <= ON_THE_LOOP and len(paths) <= ON_THE_LOOP:
+            return CheckAnswer(agent=agent, held=match())
+        async with self._turns.turn(current_turn()):
+            return CheckAnswer(agent=agent, held=await computed(match))
 
     def _agent(self, project_id: ProjectId, request: CheckRequest) -> tuple[Agent | None, str | None]:
         """The agent, if it is one, and its name. A name that was given counts even if no agent has it."""

@@ -93,7 +93,7 @@ class WindowService:
 
         def look(view: View) -> list[Window]:
             project = require_project(view, project_key)
-            require_to_read(caller, project)
+            require_to_read(caller, project, "Listing windows")
             return view.windows.list_live(project.id, since=self._since(now), limit=MAX_WINDOWS)
 
         windows = self._activity.windows_laid_over(self._store.read(look))

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.tools import ToolSpec
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import Caller, require_proof
+from mcp_agent_mail.domain.caller import Caller
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.reading import Record, may_read, require_to_read
+from mcp_agent_mail.domain.reading import Record, may_read, require_reader, require_to_read
 from mcp_agent_mail.features.introspection.guidance import capability
 from mcp_agent_mail.features.introspection.locks import KnownLock, LockState, look_at
 from mcp_agent_mail.features.introspection.recording import Recording
@@ -62,7 +62,7 @@ class IntrospectionService:
     def capabilities(self, caller: Caller, agent: str, project: str | None) -> tuple[Project, Agent, list[str]]:
         """What the agent may do here: a retired one reads."""
         found_agent, found_project = self._directory.find_agent(agent, project)
-        require_to_read(caller, found_project)
+        require_to_read(caller, found_project, "Looking at what an agent may do")
         able = {
             capability(spec)
             for spec in self.tools()
@@ -74,7 +74,7 @@ class IntrospectionService:
         self, caller: Caller, window_s: int, *, agent: str | None, project: str | None
     ) -> list[tuple[RecentCall, Project | None]]:
         """Calls of the last `window_s` seconds, newest first, at most 1,000, that the caller may know of."""
-        require_proof(caller, "Looking at calls")
+        require_reader(caller, "Looking at calls")
         since = Micros(self.clock() - window_s * SECOND)
         wanted = None if project is None else self._directory.find_project(project)
         named = agent.strip().lower() if agent is not None else None

@@ -80,7 +80,7 @@ def _threads(view: View, caller: Caller, begins: str, project_key: str | None) -
     project = _project(view, caller, project_key)
     if project is None:
         return NOTHING
-    require_to_read(caller, project)
+    require_to_read(caller, project, "Listing threads")
     return _some(thread for thread in view.messages.recent_threads(project.id) if thread.lower().startswith(begins))
 
 

@@ -10,7 +10,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import Caller, CallerKind, require_proof
+from mcp_agent_mail.domain.caller import Caller, CallerKind
 from mcp_agent_mail.domain.messages import (
     Addressee,
     InboxEntry,
@@ -20,7 +20,7 @@ from mcp_agent_mail.domain.messages import (
     bodies_that_fit,
 )
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.reading import require_to_read
+from mcp_agent_mail.domain.reading import READING_MAIL, require_reader, require_to_read
 from mcp_agent_mail.domain.threads import UnknownThread, root_of_thread
 from mcp_agent_mail.features.messaging.requests import InboxRequest, OutboxRequest, ThreadRequest, TopicRequest
 from mcp_agent_mail.features.messaging.visibility import (
@@ -174,7 +174,7 @@ def read_outbox(view: View, caller: Caller, request: OutboxRequest) -> OutboxLis
 
 def read_topic(view: View, caller: Caller, request: TopicRequest) -> MailListing:
     project = require_project(view, request.project_key)
-    require_to_read(caller, project)
+    require_to_read(caller, project, READING_MAIL)
     heads = view.messages.list_topic(project.id, request.topic, since=request.since, limit=request.limit)
     bodies = load_bodies(view, heads) if request.include_bodies else None
     return MailListing(project=project, heads=heads, bodies=bodies)
@@ -184,9 +184,9 @@ def read_thread(view: View, caller: Caller, request: ThreadRequest) -> ThreadPag
     """In the order in which the project's agents could first read it, which for mail that was held is its approval: so
     whoever follows by `after_id` misses nothing. A thread started by a reply has the message that was answered too.
     """
-    require_proof(caller, "Reading mail")
+    require_reader(caller, READING_MAIL)
     project = _project_of_thread(view, caller, request)
-    require_to_read(caller, project)
+    require_to_read(caller, project, READING_MAIL)
     root = _root(view, project.id, request.thread_id)
     total = view.messages.count_thread(project.id, request.thread_id) + (root is not None)
     if total == 0:
@@ -275,7 +275,7 @@ def _unknown_thread(thread_id: str) -> UnknownThread:
 
 def read_message(view: View, caller: Caller, message_id: MessageId, project_key: str | None) -> SeenMessage:
     """Seen from the project named, else from the caller's own, else from the sender's."""
-    require_proof(caller, "Reading mail")
+    require_reader(caller, READING_MAIL)
     message = view.messages.find(message_id)
     if message is None:
         raise unknown_message(message_id)

@@ -16,7 +16,7 @@ from mcp_agent_mail.domain.caller import Caller, require_to_act
 from mcp_agent_mail.domain.messages import Message
 from mcp_agent_mail.domain.names import UnknownAgent
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.reading import Record, may_read, require_to_read
+from mcp_agent_mail.domain.reading import READING_MAIL, Record, may_read, require_to_read
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.view import View
@@ -72,7 +72,7 @@ def open_inbox(view: View, caller: Caller, agent_name: str, project_key: str | N
 def open_outbox(view: View, caller: Caller, agent_name: str, project_key: str | None) -> Mailbox:
     """What an agent sent is project mail; `proven` tells whether blind recipients may be shown."""
     agent, project = find_mailbox(view, agent_name, project_key)
-    require_to_read(caller, project)
+    require_to_read(caller, project, READING_MAIL)
     return Mailbox(agent=agent, project=project, proven=may_read(caller, project, Record.OWN, [agent.id]))
 
 

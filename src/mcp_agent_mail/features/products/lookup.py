@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mcp_agent_mail.core.errors import PermissionDenied, suggest_call
-from mcp_agent_mail.domain.caller import Caller, require_proof
+from mcp_agent_mail.domain.caller import Caller
 from mcp_agent_mail.domain.names import did_you_mean, nearest
 from mcp_agent_mail.domain.products import Product, UnknownProduct, uid_of
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.reading import Record, may_read
+from mcp_agent_mail.domain.reading import READING_MAIL, Record, may_read, require_reader
 from mcp_agent_mail.store.view import View
 
 _CANDIDATES = 100
@@ -52,7 +52,7 @@ def open_product(view: View, caller: Caller, key: str) -> tuple[Product, list[Pr
     """The product and those of its projects that are not archived, for whom may read their mail: agents of its projects
     and the operator; where names are taken at their word, whoever proves no other name.
     """
-    require_proof(caller, "Reading mail")
+    require_reader(caller, READING_MAIL)
     product = require_product(view, key)
     projects = projects_of(view, product)
     readable = [project for project in projects if may_read(caller, project, Record.WORK)]

@@ -1,13 +1,16 @@
-"""Large calls, compared before the unit of work: on a thread that gives way, one call at a time, with a bound."""
+"""Large calls, compared before the unit of work: on a thread that gives way, one at a time, callers in rotation."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import islice
 
-from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.computing import computed
 from mcp_agent_mail.core.ids import LeaseId
+from mcp_agent_mail.core.tools import current_turn
+from mcp_agent_mail.core.turns import TurnBounds, Turns
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.pattern_index import LeaseIndex
 from mcp_agent_mail.domain.patterns import overlap
@@ -18,13 +21,10 @@ from mcp_agent_mail.store.database import Store
 
 MAX_STEPS = 2_000_000
 """Of one call: about a second of comparing."""
-MAX_WAITING = 32
+TURNS = TurnBounds(places=1, places_each=1, waiting_each=8, waiting=128, within_s=20.0)
+"""One at a time: two that compute would share one processor. Of each other caller one call is waited for."""
 _PAGE = 100
 _LEASES_BETWEEN_RESTS = 25
-
-
-class JudgesBusy(Unavailable):
-    """Enough large calls wait for their turn already."""
 
 
 class Judge:
@@ -34,26 +34,18 @@ class Judge:
         self._store = store
         self._patterns = patterns
         self._max_steps = max_steps
-        self._turn = asyncio.Lock()
-        self._waiting = 0
+        self._turns = Turns("calls with many paths or hard patterns", TURNS)
 
     async def foresee(self, asking: Asking, wanted: Sequence[Wanted]) -> tuple[Foresight, list[list[Lease]]]:
-        """What a unit of work can confirm, and the leases behind it. Raises PatternsTooHard beyond the bound."""
-        if self._waiting >= MAX_WAITING:
-            raise JudgesBusy(
-                f"{MAX_WAITING} calls with many paths or hard patterns are waiting already.",
-                hint="Call again shortly, or name fewer paths.",
-                data={"retry_after_s": 1},
-            )
-        self._waiting += 1
-        try:
-            async with self._turn:
-                # Whatever is granted or changed while the pages are read has a higher number.
-                fencing = self._store.read(lambda view: view.leases.fencing())
-                leases = await self._read_live(asking)
-                found, is_cut = await asyncio.to_thread(self._compare, asking, wanted, leases)
-        finally:
-            self._waiting -= 1
+        """What a unit of work can confirm, and the leases behind it.
+
+        Raises PatternsTooHard beyond the bound, and TooMuchAtOnce.
+        """
+        async with self._turns.turn(current_turn()):
+            # Whatever is granted or changed while the pages are read has a higher number.
+            fencing = self._store.read(lambda view: view.leases.fencing())
+            leases = await self._read_live(asking)
+            found, is_cut = await computed(partial(self._compare, asking, wanted, leases))
         against = tuple(tuple(lease.id for lease in holders) for holders in found)
         return Foresight(fencing=fencing, against=against, is_cut=is_cut), found
 

@@ -105,7 +105,7 @@ class ReservationService:
 
         def look(view: View) -> list[Assessment]:
             project = require_project(view, project_key)
-            require_to_read(caller, project)
+            require_to_read(caller, project, "Listing reservations")
             leases = list_leases(view, project.id, now, active_only=active_only, limit=limit, after_id=after_id)
             return self._staleness.assess(view, leases, now)
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.addresses import parse_address
-from mcp_agent_mail.domain.caller import Caller, require_proof
+from mcp_agent_mail.domain.caller import Caller
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.reading import Record, may_read
+from mcp_agent_mail.domain.reading import READING_MAIL, Record, may_read, require_reader
 from mcp_agent_mail.domain.search import Filters, Order, Reader, read_query
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.projects.lookup import require_project
@@ -44,7 +44,7 @@ class SearchService:
 
         Who is proven to belong to another project, linked by no product, finds only what it takes part in.
         """
-        require_proof(caller, "Reading mail")
+        require_reader(caller, READING_MAIL)
         project, filters = self._store.read(lambda view: _resolve(view, caller, request))
         query = read_query(request.query)
         if query is None:

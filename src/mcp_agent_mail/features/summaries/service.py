@@ -6,12 +6,16 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
+from mcp_agent_mail.core.computing import computed
+from mcp_agent_mail.core.tools import current_turn
+from mcp_agent_mail.core.turns import TurnBounds, Turns
 from mcp_agent_mail.domain.caller import Caller
 from mcp_agent_mail.domain.digests import Digest, NewDigest, span_of
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.reading import require_to_read
+from mcp_agent_mail.domain.reading import READING_MAIL, require_to_read
 from mcp_agent_mail.domain.summaries import Letter, ThreadMail, ThreadSummary, examples_of, summarize
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.features.summaries.refining import Refiner
@@ -24,6 +28,8 @@ from mcp_agent_mail.store.view import Tx, View
 LONG_CHARACTERS = 20_000
 """Up to so much text is summarized on the event loop; it takes about ten milliseconds."""
 MAX_NAMED_THREADS = 100
+TURNS = TurnBounds(places=2, places_each=1, waiting_each=16, waiting=128, within_s=20.0)
+"""Of summaries made beside the event loop, whichever tool asks for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +54,7 @@ class SummaryService:
         self._store = store
         self._refiner = refiner or Refiner(store, model=None, daily_budget_usd=0, clock=clock)
         self._clock = clock
+        self._turns = Turns("summaries of much text", TURNS)
 
     async def summarize_threads(
         self, caller: Caller, project_key: str, thread_ids: Sequence[str], wishes: Wishes, *, per_thread_limit: int
@@ -55,11 +62,16 @@ class SummaryService:
         """Each thread's newest `per_thread_limit` messages, of the mail that every agent of the project may read."""
         project = self._store.read(lambda view: _readable(view, caller, project_key))
         threads = await read_threads(self._store, project.id, thread_ids, limit=per_thread_limit)
-        return list(await asyncio.gather(*(self.summarize_mail(thread, wishes) for thread in threads)))
+        # One after the other: a call computes on one thread. A model is asked for all of them at once.
+        summaries = [await self._summarized(thread.letters, thread.total) for thread in threads]
+        refining = (self._refined(thread, summary, wishes) for thread, summary in zip(threads, summaries, strict=True))
+        return list(await asyncio.gather(*refining))
 
     async def summarize_mail(self, thread: ThreadMail, wishes: Wishes) -> SummarizedThread:
         """The same of mail that was read elsewhere: who may see it is the caller's to decide."""
-        summary = await _summarized(thread.letters, thread.total)
+        return await self._refined(thread, await self._summarized(thread.letters, thread.total), wishes)
+
+    async def _refined(self, thread: ThreadMail, summary: ThreadSummary, wishes: Wishes) -> SummarizedThread:
         model = self._refiner.model_for(wishes.llm_model, llm_mode=wishes.llm_mode)
         result = await self._refiner.refine(summary, thread.letters, model)
         return SummarizedThread(
@@ -98,7 +110,8 @@ class SummaryService:
         return await self._store_digest(wanted, recent)
 
     async def _store_digest(self, wanted: NewDigest, recent: RecentMail) -> SummarizedMail:
-        result = await self._refiner.refine(await _summarized(recent.letters, None), recent.letters, wanted.llm_model)
+        summary = await self._summarized(recent.letters, None)
+        result = await self._refiner.refine(summary, recent.letters, wanted.llm_model)
         text = json.dumps(summary_object(result.summary), ensure_ascii=False, separators=(",", ":"))
         new = _with(wanted, text, None if result.model is None else wanted.llm_model, result.cost_usd)
 
@@ -120,18 +133,18 @@ class SummaryService:
 
         return self._store.read(stored)
 
+    async def _summarized(self, letters: Sequence[Letter], total: int | None) -> ThreadSummary:
+        """Much text is read beside the event loop, in turn."""
+        if sum(len(letter.body_md) for letter in letters) <= LONG_CHARACTERS:
+            return summarize(letters, total=total)
+        async with self._turns.turn(current_turn()):
+            return await computed(partial(summarize, letters, total=total))
+
 
 def _readable(view: View, caller: Caller, project_key: str) -> Project:
     project = require_project(view, project_key)
-    require_to_read(caller, project)
+    require_to_read(caller, project, READING_MAIL)
     return project
-
-
-async def _summarized(letters: Sequence[Letter], total: int | None) -> ThreadSummary:
-    """Much text is read beside the event loop."""
-    if sum(len(letter.body_md) for letter in letters) <= LONG_CHARACTERS:
-        return summarize(letters, total=total)
-    return await asyncio.to_thread(summarize, letters, total=total)
 
 
 def _threads_of(recent: RecentMail) -> list[str]:

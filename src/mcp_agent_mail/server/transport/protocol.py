@@ -8,7 +8,7 @@ connection is closed: without reading on for longer than it takes the client to 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, NamedTuple
 
 import httptools
 import orjson
@@ -33,10 +33,23 @@ LINGER_BYTES = 16 * 1024 * 1024
 """So much is read and dropped after a refusal: a client that is reset while it sends may never see its answer."""
 
 _HEALTH = b"/health/"
-_HEADERS_TOO_LARGE = (431, f"At most {MAX_HEADERS} headers of {MAX_HEADERS_BYTES} bytes together are read.")
-_TARGET_TOO_LONG = (414, f"At most {MAX_TARGET_BYTES} bytes of a target are read.")
-_NO_ROOM = (503, "The server has no room for another request just now.")
-_NO_REQUEST = (400, "This is no HTTP/1.1 request.")
+
+
+class _Refusal(NamedTuple):
+    """What a client is told, and the bound that the log names: None where the room has noted it already."""
+
+    status: int
+    detail: str
+    bound: Bound | None
+
+
+_HEADERS_TOO_LARGE = _Refusal(
+    431, f"At most {MAX_HEADERS} headers of {MAX_HEADERS_BYTES} bytes together are read.", Bound.HEAD
+)
+_TARGET_TOO_LONG = _Refusal(414, f"At most {MAX_TARGET_BYTES} bytes of a target are read.", Bound.HEAD)
+_NO_ROOM = _Refusal(503, "The server has no room for another request just now.", None)
+_TOO_MANY_AT_ONCE = _NO_ROOM._replace(bound=Bound.PIPELINED)
+_NO_REQUEST = _Refusal(400, "This is no HTTP/1.1 request.", Bound.MALFORMED)
 
 
 class _Refused(Exception):
@@ -77,7 +90,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._since_content = 0
         """Bytes since the last content of a body, or since the end of the last request."""
         self._headers_bytes = 0
-        self._refusal: tuple[int, str] | None = None
+        self._refusal: _Refusal | None = None
         self._is_refused = False
         """Nothing is parsed any more."""
         self._dropped_bytes = 0
@@ -137,7 +150,7 @@ class BoundedHttp(HttpToolsProtocol):
         if self._is_reserved and not self.url.startswith(_HEALTH):
             self._stop(_NO_ROOM)
         if len(self.pipeline) >= MAX_PIPELINED:
-            self._stop(_NO_ROOM)
+            self._stop(_TOO_MANY_AT_ONCE)
         take_host(self.url, self.headers)
         super().on_headers_complete()
         self.cycle.transport = self._outlet  # type: ignore[assignment]  # it writes to it, asks it, and closes it
@@ -220,16 +233,17 @@ class BoundedHttp(HttpToolsProtocol):
         if self.transport.can_write_eof():
             self.transport.write_eof()
 
-    def _stop(self, refusal: tuple[int, str]) -> None:
+    def _stop(self, refusal: _Refusal) -> None:
         self._refusal = refusal
         raise _Refused
 
     def _refuse_unread(self) -> None:
         """Refuse what came; without a refusal of ours it was no HTTP."""
-        self._room.note(Bound.MALFORMED if self._refusal is None else Bound.HEAD)
-        status, detail = self._refusal or _NO_REQUEST
+        refusal = self._refusal or _NO_REQUEST
+        if refusal.bound is not None:
+            self._room.note(refusal.bound)
         self._is_reading = True
-        if self._refuse(status, detail):
+        if self._refuse(refusal.status, refusal.detail):
             self.close_after_answer()
 
     def _refuse(self, status: int, detail: str) -> bool:
@@ -261,7 +275,7 @@ class BoundedHttp(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         body = orjson.dumps({"detail": detail})
-        retry = b"retry-after: 1\r\n" if status == _NO_ROOM[0] else b""
+        retry = b"retry-after: 1\r\n" if status == _NO_ROOM.status else b""
         self.transport.write(
             STATUS_LINE[status]
             + b"".join(name + b": " + value + b"\r\n" for name, value in self.server_state.default_headers)

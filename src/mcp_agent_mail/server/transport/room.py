@@ -43,6 +43,7 @@ class Bound(StrEnum):
     CONNECTIONS = "connections"
     UNFINISHED = "unfinished requests"
     BODIES = "bytes of request bodies"
+    PIPELINED = "requests that wait on one connection"
     TIME = "time for a request or an answer"
     HEAD = "size of a request's target and headers"
     MALFORMED = "patience with what is no HTTP request"
