@@ -15,6 +15,7 @@ OUR_OWN_WORK = "computes, or touches files of the store alone, in the course of 
 ALLOWED = {
     ("core/keeper.py", "create_task"): "the keeper itself",
     ("core/looks.py", "Thread"): "whatever a look raises goes to its caller; one that hangs is counted as lost",
+    ("core/computing.py", "Thread"): "bounded work whose caller keeps a place in Turns until it ends",
     ("core/git.py", "Timer"): "ends a Git that is late; its call ends with it",
     ("store/writer.py", "Thread"): "its end is told to everybody who waits and who comes, and health says error",
     ("store/writer.py", "to_thread"): "the end of the writer's thread, which takes what is queued",
@@ -27,12 +28,8 @@ ALLOWED = {
     ("server/tracing.py", "to_thread"): "waits for that thread, with a time limit",
     ("server/metrics.py", "to_thread"): "an import",
     ("server/hearing.py", "ensure_future"): "part of a call: listens for its client while it waits, and ends with it",
-    ("store/search.py", "to_thread"): "ranks what one search found, in the course of a call that awaits it",
     ("features/archiving/crew.py", "Thread"): "in the archiver: whoever collects its job hears what it ended of",
-    ("features/reservations/judging.py", "to_thread"): OUR_OWN_WORK,
-    ("features/guarding/service.py", "to_thread"): OUR_OWN_WORK,
     ("features/guarding/spool.py", "to_thread"): OUR_OWN_WORK,
-    ("features/summaries/service.py", "to_thread"): OUR_OWN_WORK,
     ("features/archiving/offline.py", "to_thread"): "a command without a server, which waits for it",
 }
 
