@@ -150,12 +150,16 @@ def denied(ways: dict[str, Way]) -> dict[str, tuple[str, bool]]:
     return dict.fromkeys(ways, ("PERMISSION_DENIED", False))
 
 
+def unknown(ways: dict[str, Way]) -> dict[str, tuple[str, bool]]:
+    return dict.fromkeys(ways, ("RECIPIENT_NOT_FOUND", False))
+
+
 async def test_a_stranger_comes_into_no_project_by_any_way(member: TeamRoom) -> None:
     coming = NAMING | UNNAMED
 
     assert await refusals(member, coming, NOBODY) == denied(coming)
     assert await refusals(member, coming, member.proof("QuietFox", LIB)) == denied(coming)
-    assert await refusals(member, ASKING_ACROSS, member.proof("QuietFox", LIB)) == denied(ASKING_ACROSS)
+    assert await refusals(member, ASKING_ACROSS, member.proof("QuietFox", LIB)) == unknown(ASKING_ACROSS)
 
 
 async def test_a_refusal_says_how_to_be_let_in(member: TeamRoom) -> None:
@@ -163,13 +167,14 @@ async def test_a_refusal_says_how_to_be_let_in(member: TeamRoom) -> None:
 
     assert error.data["admission"] == "member"
     assert [call["tool"] for call in error.data["suggested_tool_calls"]] == ["register_agent"]
-    for word in ("X-Agent-Token", "am projects invite", "registration_token"):
+    assert {"project_key", "program", "model"} <= error.data["suggested_tool_calls"][0]["arguments"].keys()
+    for word in ("am projects invite", "with its own registration_token"):
         assert word in error.hint
 
 
 async def test_a_name_taken_at_its_word_is_no_members_proof(tmp_path: Path) -> None:
     async for team in opened(tmp_path, PROJECT_ADMISSION="member", AGENT_AUTH="open"):
-        assert await refusals(team, ASKING, NOBODY) == denied(ASKING)
+        assert await refusals(team, ASKING, NOBODY) == unknown(ASKING)
 
 
 @pytest.mark.parametrize("way", [*NAMING, *ASKING])
@@ -198,9 +203,17 @@ async def test_a_members_proof_lets_a_newcomer_in_and_stays_the_members(tmp_path
 
 @pytest.mark.parametrize("way", UNNAMED)
 async def test_a_members_token_without_a_name_means_the_member(member: TeamRoom, way: str) -> None:
-    answer = await UNNAMED[way](member, member.proof("BlueLake"))
+    profile = {"program": "a-helpers", "model": "another"}
+    tool, place = {
+        "register unnamed": ("register_agent", {"project_key": APP}),
+        "start unnamed": ("macro_start_session", {"human_key": APP}),
+        "join unnamed": ("macro_prepare_thread", {"project_key": APP, "thread_id": "plan-1"}),
+    }[way]
 
-    assert answer.get("agent", answer)["name"] == "BlueLake"
+    answer = await member.call(tool, member.proof("BlueLake"), **place, **profile)
+
+    agent = answer.get("agent", answer)
+    assert (agent["name"], agent["program"], agent["model"]) == ("BlueLake", *PROFILE.values())
     assert names(member) == {"BlueLake"}
 
 
@@ -213,9 +226,23 @@ async def test_a_member_that_lets_somebody_in_keeps_its_window(member: TeamRoom)
 
 
 async def test_where_the_operator_decides_a_member_lets_nobody_in(operator: TeamRoom) -> None:
-    ways = NAMING | ASKING
+    proof = operator.proof("BlueLake")
 
-    assert await refusals(operator, ways, operator.proof("BlueLake")) == denied(ways)
+    assert await refusals(operator, NAMING, proof) == denied(NAMING)
+    assert await refusals(operator, ASKING, proof) == unknown(ASKING)
+
+
+async def test_who_asks_for_a_name_that_may_not_come_in_is_told_of_the_name_and_not_of_a_door(
+    operator: TeamRoom,
+) -> None:
+    error = await refused(_asking(APP, "BlueLake", to_agent="BlueLage")(operator, operator.proof("BlueLake")))
+
+    assert error.message == f"{APP} has no agent 'BlueLage'."
+    assert error.data["nearest"] == ["BlueLake"]
+    assert error.hint == (
+        "Did you mean BlueLake? list_agents shows who is there. "
+        "New names come in by the operator alone (PROJECT_ADMISSION=operator)."
+    )
 
 
 @pytest.mark.parametrize("way", [*NAMING, *UNNAMED])
@@ -230,7 +257,8 @@ async def test_the_operators_own_call_lets_a_newcomer_in(operator: TeamRoom, way
 @pytest.mark.parametrize("place", ["agent_token", "token_argument"])
 async def test_a_join_code_stands_where_a_token_would_and_lets_one_in(operator: TeamRoom, way: str, place: str) -> None:
     enter = (NAMING | UNNAMED)[way]
-    who = Credentials(via="mcp", **{place: await invite(operator)})
+    code: dict[str, Any] = {place: await invite(operator)}
+    who = Credentials(via="mcp", **code)
 
     answer = await enter(operator, who)
     again = await refused(enter(operator, who))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 from tests.cli.command_line import am
@@ -96,3 +97,15 @@ def test_what_a_server_has_taken_in_but_not_taken_away_yet_is_listed_once(tmp_pa
         ("2026-01-02", True),
         ("2026-01-01", False),
     ]
+
+
+def test_in_a_guarded_repository_the_project_is_the_one_recorded_there(tmp_path: Path) -> None:
+    code = tmp_path / "elsewhere"
+    code.mkdir()
+    for arguments in (["init", "-q"], ["config", "agent-mail.project", PROJECT]):
+        subprocess.run(["git", *arguments], cwd=code, check=True)
+    _spool(tmp_path / ".mcp_agent_mail", _event(1), _event(2, project=str(code)))
+
+    listed = am("guard", "log", "--json", home=tmp_path, cwd=code)
+
+    assert [event["project"] for event in json.loads(listed.stdout)["events"]] == [PROJECT]

@@ -86,8 +86,15 @@ def test_the_env_file_of_the_current_folder_is_not_read_and_mentioned_once(machi
     loaded = machine.load()
 
     assert (loaded.settings.http_host, loaded.settings.agent_mail_url) == ("127.0.0.1", None)
-    assert [notice.name for notice in loaded.notices] == ["HTTP_HOST"]
-    assert "--env-file .env" in loaded.notices[0].message
+    assert [notice.name for notice in loaded.notices] == ["HTTP_HOST, HTTP_BEARER_TOKEN, AGENT_MAIL_URL"]
+    assert "AGENT_MAIL_ENV_FILE=.env" in loaded.notices[0].message
+    assert loaded.passed_over == loaded.notices[0]
+
+
+def test_of_many_settings_that_were_not_read_three_are_named_and_the_store_first(machine: Machine) -> None:
+    machine.plant_env("HTTP_PORT=1\nHTTP_PATH=/x\nHTTP_PORT=2\nHTTP_HOST=127.0.0.1\nDEBUG=1\nSTORAGE_ROOT=store\n")
+
+    assert machine.load().notices[0].name == "STORAGE_ROOT, HTTP_PORT, HTTP_PATH and 1 more"
 
 
 def test_the_env_file_of_the_current_folder_counts_when_it_is_named_and_is_not_mentioned(machine: Machine) -> None:

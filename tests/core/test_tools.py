@@ -83,12 +83,32 @@ async def test_an_unknown_argument_is_refused_with_the_accepted_ones_and_the_nea
         await table().run("count_mail", {"agent_name": "BlueLake", "limits": 5}, OVER_MCP)
 
     assert refused.value.message == "count_mail has no argument 'limits'."
-    assert refused.value.hint == "Did you mean limit? Accepted: agent_name, importance, limit, sender_token."
+    accepted = ["agent_name", "importance", "limit", "sender_token", "registration_token"]
+    assert refused.value.hint == f"Did you mean limit? Accepted: {', '.join(accepted)}."
     assert refused.value.data == {
         "parameter": "limits",
-        "accepted": ["agent_name", "importance", "limit", "sender_token"],  # all that its schema lists
+        "accepted": accepted,  # all that its schema lists, and what is accepted unlisted
         "nearest": ["limit"],
     }
+
+
+@pytest.mark.parametrize(
+    "name", ["token", "agent_token", "auth", "authorization", "bearer", "api_key", "join_code", "X-Agent-Token"]
+)
+async def test_an_argument_by_a_name_that_means_the_token_is_told_where_tokens_go(name: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        await table().run("count_mail", {"agent_name": "BlueLake", name: "amt_x"}, OVER_MCP)
+
+    assert refused.value.hint.startswith("Did you mean registration_token? ")
+    assert refused.value.data["nearest"] == ["registration_token"]
+
+
+@pytest.mark.parametrize("name", ["author", "max_tokens"])
+async def test_an_argument_of_another_meaning_is_none(name: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        await table().run("count_mail", {"agent_name": "BlueLake", name: 1}, OVER_MCP)
+
+    assert "registration_token" not in refused.value.data["nearest"]
 
 
 async def test_an_unknown_tool_is_refused_with_the_nearest() -> None:

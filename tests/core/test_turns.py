@@ -66,6 +66,7 @@ async def test_a_full_line_is_a_refusal_that_says_when_to_call_again() -> None:
                 await turns.turn("many").__aenter__()
 
     assert (refused.value.code, refused.value.data) == ("UNAVAILABLE", {"retry_after_s": 1})
+    assert refused.value.hint == "Call again in 1 s."
 
 
 async def test_all_lines_together_have_a_bound() -> None:

@@ -71,3 +71,14 @@ def test_a_private_folder_of_other_things_is_taken(tmp_path: Path) -> None:
     require_private_place(root)
 
     assert _mode(root) == 0o700
+
+
+def test_that_a_folder_was_closed_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "store").mkdir(mode=0o755)
+
+    require_private_place(tmp_path / "store")
+    require_private_place(tmp_path / "store")
+
+    assert [record.getMessage() for record in caplog.records] == [
+        f"STORAGE_ROOT {tmp_path / 'store'} was open to other users (755); it is closed to them now"
+    ]

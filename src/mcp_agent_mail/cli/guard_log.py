@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from mcp_agent_mail.cli.gateway import open_gateway
@@ -13,12 +14,14 @@ from mcp_agent_mail.cli.where import project_key
 from mcp_agent_mail.core.clock import iso, system_clock
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.domain.guard_events import NewGuardEvent, read_detail, read_guard_event
+from mcp_agent_mail.guard.hook_place import NoCodeRepository
+from mcp_agent_mail.guard.install import recorded_project
 from mcp_agent_mail.guard.spool import read_spooled
 
 
 def show_log(project: str | None, *, of_all: bool, limit: int, as_json: bool) -> None:
-    around = look_around()
-    key = None if of_all else project_key(project, around)
+    around = look_around(is_among_strangers=True)
+    key = None if of_all else _project_key(project, around)
     # The spool first: what a server takes in meanwhile is then in both, and not in neither.
     spooled = _spooled(around, key)
     recorded = _recorded(around, key, limit)
@@ -27,6 +30,15 @@ def show_log(project: str | None, *, of_all: bool, limit: int, as_json: bool) ->
         print_json({"events": events})
     else:
         print_rows(events, _COLUMNS, nothing="The guard has refused, warned about and let pass nothing.")
+
+
+def _project_key(project: str | None, around: Surroundings) -> str:
+    """As the guard itself: what the repository is recorded as comes before where it lies."""
+    named = project or around.settings.agent_mail_project
+    if named is None:
+        with suppress(NoCodeRepository):
+            named = recorded_project(Path.cwd())
+    return project_key(named, around)
 
 
 # The events are plain JSON.

@@ -21,6 +21,8 @@ app = typer.Typer(
     help="List, show and archive projects, invite agents.",
 )
 
+_MOST_HOURS = 720
+
 KeyArgument = Annotated[str, typer.Argument(metavar="PROJECT", help="Its path or slug.")]
 
 PathArgument = Annotated[
@@ -111,6 +113,8 @@ def invite(
     It is printed this once: the store keeps only its hash. The agent sends it as registration_token when it registers,
     or as X-Agent-Token, and gets a token of its own.
     """
+    if not 1 <= hours <= _MOST_HOURS:
+        raise typer.BadParameter(f"--hours takes 1 to {_MOST_HOURS}.")
     around = look_around()
     with open_gateway(around) as gateway:
         arguments = {"project_key": absolute_key(project), "lifetime_seconds": hours * 3_600}

@@ -28,11 +28,12 @@ def status(json: JsonFlag = False) -> int:
 
     Works when nothing runs. Exit codes: 0 up and well, 1 up and degraded, 69 not up.
     """
-    report = _report(look_around())
+    around = look_around()
+    report = _report(around)
     if json:
         print_json(report)
     else:
-        print_fields(_lines(report))
+        print_fields([("server", _server(report, around)), *_lines(report)])
     if not report["running"]:
         return ExitCode.UNAVAILABLE
     return ExitCode.DONE if report["status"] == "ok" else ExitCode.REFUSED
@@ -130,6 +131,13 @@ _IN_WORDS = {
 }
 
 
+def _server(report: Report, around: Surroundings) -> str:
+    """In words. What a `./.env` that was not read names may run all the same: then the step is to look there."""
+    if around.has_passed_over and report["status"] in ("stopped", "absent"):
+        return "not running for this store (for that of .env: AGENT_MAIL_ENV_FILE=.env am status)"
+    return str(_IN_WORDS[report["status"]])
+
+
 def _if_elsewhere(report: Report) -> str | None:
     """A server that listens on every address says so; else it is what `url` says already."""
     bound = report["listens_on"]
@@ -154,7 +162,6 @@ def _lines(report: Report) -> list[tuple[str, object]]:
         else f"process {owner['pid']}" + (f" since {owner['started']}" if owner["started"] else "")
     )
     return [
-        ("server", _IN_WORDS[report["status"]]),
         ("problem", report.get("problem")),
         ("url", report["url"]),
         ("listens on", _if_elsewhere(report)),

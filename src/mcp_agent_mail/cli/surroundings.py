@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -13,6 +14,7 @@ from mcp_agent_mail.cli.outcome import BadSettings
 from mcp_agent_mail.core.client_settings import ClientSettings, load_client_settings
 from mcp_agent_mail.core.settings import LoadedSettings, Settings, SettingsError, load_settings
 from mcp_agent_mail.core.store_owner import Owner, read_owner
+from mcp_agent_mail.core.visible_text import visible
 
 _MCP_PATHS = ("/mcp", "/api")
 
@@ -22,6 +24,8 @@ class Surroundings:
     """The settings of this command, read once."""
 
     settings: Settings
+    has_passed_over: bool = False
+    """A `./.env` names other settings, and was not read."""
 
     @property
     def storage_root(self) -> Path:
@@ -69,9 +73,15 @@ class Surroundings:
         return token.reveal() if token else None
 
 
-def look_around(*, env_file: Path | None = None) -> Surroundings:
-    """Raises BadSettings, which lists every mistake."""
-    return Surroundings(read_settings(env_file=env_file).settings)
+def look_around(*, is_among_strangers: bool = False) -> Surroundings:
+    """Raises BadSettings, which lists every mistake. Says on stderr that a `./.env` was not read, if it speaks to us.
+
+    `is_among_strangers`: for what stands in other people's repositories, whose `.env` is not even mentioned.
+    """
+    loaded = read_settings()
+    if loaded.passed_over is not None and not is_among_strangers:
+        sys.stderr.write(visible(f"Notice: {loaded.passed_over}\n"))
+    return Surroundings(loaded.settings, has_passed_over=loaded.passed_over is not None)
 
 
 def read_settings(*, overrides: Mapping[str, str] | None = None, env_file: Path | None = None) -> LoadedSettings:

@@ -91,6 +91,25 @@ class Unavailable(AgentMailError):
     code = "UNAVAILABLE"
 
 
+class Busy(Unavailable):
+    """The same call can succeed in a moment: when, its hint says in words and `retry_after_s` to a program.
+
+    `first` and `otherwise` are what the hint says besides, before and after.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry_after_s: int = 1,
+        first: str = "",
+        otherwise: str = "",
+        data: Mapping[str, Any] | None = None,
+    ) -> None:
+        hint = f"{first} Call again in {retry_after_s} s{otherwise}.".strip()
+        super().__init__(message, hint=hint, data={**(data or {}), "retry_after_s": retry_after_s})
+
+
 class Internal(AgentMailError):
     """What a masked bug looks like from outside."""
 

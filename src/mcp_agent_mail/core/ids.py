@@ -18,6 +18,8 @@ JoinCodeId = NewType("JoinCodeId", int)
 AGENT_TOKEN_PREFIX = "amt_"
 OPERATOR_TOKEN_PREFIX = "amo_"
 JOIN_CODE_PREFIX = "amj_"
+TOKEN_PREFIXES = (AGENT_TOKEN_PREFIX, OPERATOR_TOKEN_PREFIX, JOIN_CODE_PREFIX)
+"""Of all that proves or opens something: what begins so is shown to nobody."""
 
 
 def new_store_id() -> str:

@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TextIO
 
-from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, OPERATOR_TOKEN_PREFIX
+from mcp_agent_mail.core.ids import TOKEN_PREFIXES
 from mcp_agent_mail.core.setting_kinds import MASK
 from mcp_agent_mail.core.visible_text import visible_json, written_on_one_line
 
@@ -33,9 +33,7 @@ _QUIET = ("aiosqlite", "asyncio", "fastmcp", "git", "httpx", "mcp", "sse_starlet
 """Libraries whose everyday lines say nothing to an operator (aiosqlite's quote what is searched for): their warnings
 are kept."""
 
-_TOKENS = re.compile(
-    rf"(?:{AGENT_TOKEN_PREFIX}|{OPERATOR_TOKEN_PREFIX})[A-Za-z0-9_-]+|(?<=bearer )\S+", flags=re.IGNORECASE
-)
+_TOKENS = re.compile(rf"(?:{'|'.join(TOKEN_PREFIXES)})[A-Za-z0-9_-]+|(?<=bearer )\S+", flags=re.IGNORECASE)
 _request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 

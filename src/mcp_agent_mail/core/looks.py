@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.errors import Busy, Unavailable
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class DirectorySilent(Unavailable):
     """A look at the directory did not end in time: its disk, or network mount, hangs."""
 
 
-class TooManyLooks(Unavailable):
+class TooManyLooks(Busy):
     """Many callers ask for directories that have not been looked at yet."""
 
 
@@ -150,8 +150,8 @@ class Looks:
         if self._lost >= LOST_AT_MOST or (self._lost >= LOST_OF_STRANGERS and not is_known):
             raise TooManyLooks(
                 f"{self.silent()} directories hang; {path:.300} is not looked at before they answer.",
-                hint="Find what they lie on (`ls` hangs there too) and mend or unmount it, then restart the server.",
-                data={"retry_after_s": int(LAST_SILENCE_S)},
+                first="Find what they lie on (`ls` hangs there too) and mend or unmount it, then restart the server.",
+                retry_after_s=int(LAST_SILENCE_S),
             )
 
     def _require_answering(self, directory: _Directory) -> None:
@@ -300,9 +300,7 @@ def _answer(look: _Look, *, result: object = None, error: Exception | None = Non
 
 
 def _too_many() -> TooManyLooks:
-    return TooManyLooks(
-        "Too many directories are being looked at.", hint="Call again shortly.", data={"retry_after_s": 1}
-    )
+    return TooManyLooks("Too many directories are being looked at.")
 
 
 def _stopping() -> LooksClosed:

@@ -164,7 +164,7 @@ class Duration:
         seconds = _as_integer(name, value)
         if not 1 <= seconds <= self.high:
             fact = f"is {seconds!s:.50}; accepted are 1 to {self.high} seconds"
-            raise _refuse(name, fact, hint=f"Send at most {self.high}, and renew in time.", min=1, max=self.high)
+            raise _refuse(name, fact, hint=f"Send 1 to {self.high}.", min=1, max=self.high)
         return max(self.floor, seconds)
 
 

@@ -25,6 +25,7 @@ DEFAULT = "default"
 ENV_FILE_NAME = "AGENT_MAIL_ENV_FILE"
 
 _SHOWN_LENGTH = 100
+_NAMED = 3
 _SECRET_WORDS = ("TOKEN", "SECRET", "PASSWORD", "API_KEY")
 _OTHERS_MAY_READ = 0o077
 
@@ -81,6 +82,8 @@ class Findings:
 
     mistakes: list[Mistake] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
+    passed_over: Notice | None = None
+    """Of the notices the one about a `./.env` that speaks to us and is not read."""
 
     def mistake(self, given: Given, expected: str, hint: str = "") -> None:
         """Told once, however many checks find it."""
@@ -202,13 +205,18 @@ def _mention_passed_over(here: Path, chosen: EnvFile | None, findings: Findings)
         return
     file = _optional_file(here, Findings())
     spoken = [line.name for line in file.lines] + [fault.name for fault in file.faults] if file else []
-    if ours := next((name for name in spoken if names.is_ours(name)), None):
-        findings.notice(
-            ours,
-            "This file was not read: a repository does not choose where your tokens go or how your server listens. "
-            "If it is yours, name it: --env-file .env, or AGENT_MAIL_ENV_FILE=.env.",
-            str(here),
-        )
+    ours = [name for name in dict.fromkeys(spoken) if names.is_ours(name)]
+    if not ours:
+        return
+    ours.sort(key=lambda name: name != "STORAGE_ROOT")
+    more = f" and {len(ours) - _NAMED} more" if len(ours) > _NAMED else ""
+    findings.notice(
+        f"{', '.join(ours[:_NAMED])}{more}",
+        "This file was not read: a repository does not choose where your tokens go or how your server listens. "
+        "If it is yours, name it: AGENT_MAIL_ENV_FILE=.env for every command, or --env-file .env for serve and config.",
+        str(here),
+    )
+    findings.passed_over = findings.notices[-1]
 
 
 def _required_file(given: Given, findings: Findings, home: Path) -> EnvFile | None:

@@ -166,6 +166,7 @@ class LoadedSettings:
     settings: Settings
     sources: Mapping[str, Source]
     notices: tuple[Notice, ...]
+    passed_over: Notice | None = None
 
 
 def load_settings(
@@ -200,6 +201,7 @@ def load_settings(
             for name, value in values.items()
         },
         notices=tuple(findings.notices),
+        passed_over=findings.passed_over,
     )
 
 

@@ -8,6 +8,7 @@ values. FastMCP only lists what stands here (why: docs/adr).
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -25,6 +26,14 @@ Handler = Callable[..., Awaitable[Json]]
 TOKEN_ARGUMENTS = ("registration_token", "sender_token")
 """Accepted by every tool, listed only where a tool says so (`token_argument`)."""
 
+TOKEN_ARGUMENT = TOKEN_ARGUMENTS[0]
+"""The one that texts name."""
+
+_TOKEN_WORDS = re.compile(
+    r"token(?!s)|auth(?!ors?$|or_)|bearer|secret|password|credential|api.?key|(join|invit\w*).?code", re.IGNORECASE
+)
+"""In the names by which callers send what proves them, join codes among it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
@@ -35,6 +44,8 @@ class Credentials:
     """
 
     via: Literal["mcp", "rpc", "local"]
+    in_arguments: bool = False
+    """The call takes a token among its arguments: tools do, resources and routes do not."""
     bearer_token: str | None = None
     agent_token: str | None = None
     token_argument: str | None = None
@@ -187,8 +198,8 @@ class ToolTable:
         spec = self.require(name, credentials)
         credentials, given = take_token(credentials, arguments)
         token_listed = spec.schema["properties"].keys() - spec.params.keys()
-        call = bind(spec.params, given, what=name, listed_too=token_listed)
-        return await call_as(credentials, spec.handler, call)
+        call = bind(spec.params, given, what=name, taken_out=[*token_listed, *TOKEN_ARGUMENTS])
+        return await call_as(replace(credentials, in_arguments=True), spec.handler, call)
 
 
 async def call_as(credentials: Credentials, handler: Handler, arguments: Mapping[str, Json]) -> Json:
@@ -218,15 +229,15 @@ def take_token(credentials: Credentials, arguments: Mapping[str, Json]) -> tuple
 
 
 def bind(
-    params: Mapping[str, Param], given: Mapping[str, Json], *, what: str, listed_too: Iterable[str] = ()
+    params: Mapping[str, Param], given: Mapping[str, Json], *, what: str, taken_out: Iterable[str] = ()
 ) -> dict[str, Json]:
     """The validated keyword arguments of a call. Raises InvalidInput naming the parameter at fault.
 
-    `listed_too` are accepted arguments that were taken out of `given` before.
+    `taken_out` are accepted arguments that were taken out of `given` before.
     """
     unknown = next((name for name in given if name not in params), None)
     if unknown is not None:
-        raise _unknown_argument(unknown, [*params, *listed_too], what)
+        raise _unknown_argument(unknown, list(dict.fromkeys([*params, *taken_out])), what)
     bound: dict[str, Json] = {}
     for name, param in params.items():
         value = given.get(name)
@@ -249,7 +260,8 @@ def _missing_argument(name: str, params: Mapping[str, Param], what: str) -> Inva
 
 
 def _unknown_argument(name: str, accepted: list[str], what: str) -> InvalidInput:
-    nearest = most_like(name, accepted)
+    is_token = TOKEN_ARGUMENT in accepted and _TOKEN_WORDS.search(name[:COMPARED])
+    nearest = [TOKEN_ARGUMENT] if is_token else most_like(name, accepted)
     did_you_mean = f"Did you mean {listed(nearest)}? " if nearest else ""
     return InvalidInput(
         f"{what} has no argument {name[:COMPARED]!r}.",

@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.errors import Busy
 
 
-class TooMuchAtOnce(Unavailable):
+class TooMuchAtOnce(Busy):
     """The caller's line, or all lines together, are as long as they may be; or the wait has been."""
 
 
@@ -97,6 +97,4 @@ class Turns:
                 del self._lines[caller]
 
     def _too_much(self) -> TooMuchAtOnce:
-        return TooMuchAtOnce(
-            f"Too many {self._what} are running or waiting.", hint="Call again shortly.", data={"retry_after_s": 1}
-        )
+        return TooMuchAtOnce(f"Too many {self._what} are running or waiting.")

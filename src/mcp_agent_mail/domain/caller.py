@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mcp_agent_mail.core.errors import AuthenticationRequired, PermissionDenied
+from mcp_agent_mail.core.errors import AuthenticationRequired, PermissionDenied, listed
 from mcp_agent_mail.core.ids import AgentId, ProjectId
+from mcp_agent_mail.core.tools import TOKEN_ARGUMENT
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 
 
@@ -24,6 +25,25 @@ class AgentAuth(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TokenWays:
+    """How a call like this one can bring an agent's token; as text, the end of "Send your registration_token".
+
+    `in_arguments`: it is a tool's. `beside_tools`: it is none, and tools can be called where it came from.
+    `as_bearer`: the server has no token of its own, which alone would be taken there.
+    """
+
+    in_arguments: bool = True
+    beside_tools: bool = False
+    as_bearer: bool = True
+
+    def __str__(self) -> str:
+        ways = [f"as argument {TOKEN_ARGUMENT}"] if self.in_arguments else []
+        ways += ["as header X-Agent-Token", *(["as Authorization: Bearer"] if self.as_bearer else [])]
+        other = f"; a tool takes it as argument {TOKEN_ARGUMENT}" if self.beside_tools else ""
+        return f"{listed(ways)}{other}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
     """The one answer to "who is calling". `agent_*` are set when a token proved an agent.
 
@@ -38,6 +58,7 @@ class Caller:
     project_id: ProjectId | None = None
     linked_projects: frozenset[ProjectId] = frozenset()
     join_code: bytes | None = None
+    token_ways: TokenWays = TokenWays()
 
     @property
     def is_operator(self) -> bool:
@@ -65,10 +86,8 @@ class TokenMissing(AuthenticationRequired):
     """Strict mode: the act needs the agent's token and none came."""
 
 
-_TOKEN_HINT = (
-    "Send the registration_token that registering this agent returned, as Authorization: Bearer, as header "
-    "X-Agent-Token or as argument. Lost it? The operator runs: am token reissue {name}"
-)
+def _send_the_token(caller: Caller, name: str) -> str:
+    return f"Send {name}'s registration_token {caller.token_ways}. Lost it? The operator runs: am token reissue {name}"
 
 
 def require_to_act(caller: Caller, agent: Agent) -> bool:
@@ -85,7 +104,7 @@ def require_to_act(caller: Caller, agent: Agent) -> bool:
         if caller.agent_id != agent.id:
             raise WrongToken(
                 f"The token given belongs to {caller.agent_name}, not to {agent.name}.",
-                hint=_TOKEN_HINT.format(name=agent.name),
+                hint=_send_the_token(caller, agent.name),
             )
         return True
     if caller.join_code is not None:
@@ -95,7 +114,7 @@ def require_to_act(caller: Caller, agent: Agent) -> bool:
         )
     if caller.auth is AgentAuth.STRICT:
         raise TokenMissing(
-            f"Acting as {agent.name} needs its token (AGENT_AUTH=strict).", hint=_TOKEN_HINT.format(name=agent.name)
+            f"Acting as {agent.name} needs its token (AGENT_AUTH=strict).", hint=_send_the_token(caller, agent.name)
         )
     return False
 
@@ -106,7 +125,7 @@ def find_unproven(caller: Caller, act: str) -> TokenMissing | None:
         return None
     return TokenMissing(
         f"{act} needs an agent's token (AGENT_AUTH=strict).",
-        hint="Send your registration_token as Authorization: Bearer or as header X-Agent-Token. "
+        hint=f"Send your registration_token {caller.token_ways}. "
         "Without one, register first: macro_start_session or register_agent.",
     )
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.core.errors import InvalidInput, Unavailable
+from mcp_agent_mail.core.errors import Busy, InvalidInput
 from mcp_agent_mail.core.foreign_repository import ForeignRepository, UnfitRepository, find_repository, read_again
 from mcp_agent_mail.core.git import GitFailed, run_users_git
 from mcp_agent_mail.core.git_config import UnfitConfig, parse_config
@@ -126,7 +126,7 @@ class HooksNotWritable(InvalidInput):
     """The repository can be read, not written, by whoever runs this."""
 
 
-class InstallationRunning(Unavailable):
+class InstallationRunning(Busy):
     """Another process is at the hooks of this repository."""
 
 
@@ -161,8 +161,7 @@ def _lock(holder: int, repository: CodeRepository) -> None:
         except BlockingIOError as held:
             if time.monotonic() >= give_up_at:
                 raise InstallationRunning(
-                    f"Another process is installing or removing the guard in {repository.top}.",
-                    hint="Try again in a moment.",
+                    f"Another process is installing or removing the guard in {repository.top}."
                 ) from held
             pause.wait(_LOOK_EVERY_S)
         else:
@@ -182,7 +181,7 @@ def find_code_repository(path: Path) -> CodeRepository:
             path, f"cannot be worked with ({unfit.message})", "Repair the repository, or send another."
         ) from unfit
     if found is None:
-        raise _no(path, "is in no Git repository", "Run git init there first, or send another path.")
+        raise _no(path, "is in no Git repository", "Send the path of a work tree, or of a folder in one.")
     if found.top is None or not found.holds(str(path)):
         raise _no_work_tree(path, is_bare=found.is_set("core.bare"))
     top, git_dir = Path(found.top), Path(found.git_dir)
@@ -216,7 +215,7 @@ def _require_owner(places: Sequence[Path], path: Path) -> None:
     if "*" not in safe and str(places[0]) not in safe:
         raise _no(
             path,
-            "belongs to another user, so nothing is written into it",
+            "belongs to another user, so the guard has nothing to do with it",
             f"As the user who runs this: git config --global --add safe.directory {places[0]}",
         )
 

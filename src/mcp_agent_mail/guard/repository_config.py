@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.errors import Busy
 from mcp_agent_mail.core.foreign_repository import MAX_CONFIG_BYTES
 from mcp_agent_mail.core.git import run_git
 from mcp_agent_mail.core.git_environment import GitPlace
@@ -31,7 +31,7 @@ Edit = tuple[str, ...]
 """Arguments of `git config --file`: `(name, value)`, or `("--unset-all", name)`."""
 
 
-class ConfigLocked(Unavailable):
+class ConfigLocked(Busy):
     """Another program is writing the repository's configuration."""
 
 
@@ -67,7 +67,7 @@ def _locked(lock: HookFile) -> int:
     except FileExistsError as held:
         raise ConfigLocked(
             f"{lock.path} is there: another program is writing the repository's configuration, or was killed at it.",
-            hint=f"Try again in a moment; if no Git runs there, remove {lock.path}.",
+            otherwise=f"; if no Git runs there, remove {lock.path}",
             data={"path": str(lock.path)},
         ) from held
 

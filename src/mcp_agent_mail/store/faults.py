@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Self
 
-from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.errors import Busy
 
 # Not among them: SQLITE_READONLY, which is how a write on a reading connection looks.
 _OUTSIDE_FAULTS = frozenset(
@@ -25,18 +25,17 @@ _OUTSIDE_FAULTS = frozenset(
 _PRIMARY_CODE = 0xFF  # Extended result codes hold the primary one in their low byte.
 
 
-class StoreFailed(Unavailable):
+class StoreFailed(Busy):
     """SQLite could not do it: nothing of the call was answered as kept."""
 
     @classmethod
     def because(cls, cause: BaseException) -> Self:
         lacks_room = isinstance(cause, sqlite3.Error) and is_full(cause)
-        first = "Free some space on the disk of the store. " if lacks_room else ""
+        first = "Free some space on the disk of the store." if lacks_room else ""
         return cls(
             f"The store could not be used just now: {cause}. Nothing of this call is to be relied on.",
-            hint=f"{first}Call again in a moment (a send with its idempotency_key); `am doctor check` says what is "
-            "wrong.",
-            data={"retry_after_s": 1},
+            first=first,
+            otherwise=" (a send with its idempotency_key); `am doctor check` says what is wrong",
         )
 
 

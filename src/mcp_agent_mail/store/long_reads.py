@@ -13,7 +13,7 @@ from pathlib import Path
 
 import aiosqlite
 
-from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.core.thread_names import name_this_thread
 from mcp_agent_mail.core.turns import TurnBounds, Turns
 from mcp_agent_mail.store.connection import EchoingConnection, open_reading
@@ -34,7 +34,7 @@ class StoreClosing(Unavailable):
     """No connection is lent any more."""
 
 
-class ReadTooLong(Unavailable):
+class ReadTooLong(Busy):
     """The time bound of a long read is over; the query was interrupted."""
 
 
@@ -74,9 +74,7 @@ class LongReads:
         Callers take turns. Raises TooMuchAtOnce.
         """
         if self._closed:
-            raise StoreClosing(
-                "The store is being closed.", hint="Call again after the restart.", data={"retry_after_s": 1}
-            )
+            raise StoreClosing("The server is stopping.", hint="Call again when it is back.")
         async with self._turns.turn(caller):
             lent = self._idle.pop() if self._idle else await self._open()
             lent.bound.begin(self._time_bound_s)
@@ -136,8 +134,7 @@ class LongReads:
         if bound.is_over:
             return ReadTooLong(
                 f"The query took longer than {self._time_bound_s:g} s and was stopped.",
-                hint="Ask for less: more specific words, a later since_ts, a smaller limit.",
-                data={"retry_after_s": 1},
+                first="Ask for less: more specific words, a later since_ts, a smaller limit.",
             )
         return StoreFailed.because(error) if is_outside_fault(error) else error
 

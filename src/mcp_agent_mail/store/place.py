@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import stat
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.store_owner import LOCK_FILE
+
+logger = logging.getLogger(__name__)
 
 DATABASE_FILE = "mail.sqlite3"
 OWNER_ONLY = 0o700
@@ -36,6 +39,8 @@ def require_private_place(storage_root: Path) -> None:
         except PermissionError:
             pass
         else:
+            was = stat.S_IMODE(mode)
+            logger.warning("STORAGE_ROOT %s was open to other users (%o); it is closed to them now", storage_root, was)
             return
     why = "" if is_ours else ", and it holds other things than a store"
     raise StoreOpenToOthers(

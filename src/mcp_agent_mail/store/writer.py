@@ -22,7 +22,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from mcp_agent_mail.core.errors import AgentMailError, Unavailable
+from mcp_agent_mail.core.errors import AgentMailError, Busy, Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.thread_names import name_this_thread
@@ -39,7 +39,7 @@ MAX_GROUP = 500
 _log = logging.getLogger(__name__)
 
 
-class StoreBusy(Unavailable):
+class StoreBusy(Busy):
     """The queue of the writer is full."""
 
 
@@ -136,11 +136,7 @@ class Writer:
         if self._death is not None:
             raise _ended(self._death)
         if self._queue.qsize() >= self._max_pending:
-            raise StoreBusy(
-                f"{self._max_pending} writes are waiting already.",
-                hint="Call again shortly.",
-                data={"retry_after_s": 1},
-            )
+            raise StoreBusy(f"{self._max_pending} writes are waiting already.")
         future: asyncio.Future[T] = self._loop.create_future()
         job = _Job(unit, future, unheard)
         self._unanswered.add(job)

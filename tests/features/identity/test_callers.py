@@ -10,7 +10,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, ProjectId, token_hash
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus, AttachmentsPolicy, ContactPolicy
-from mcp_agent_mail.domain.caller import AgentAuth, CallerKind
+from mcp_agent_mail.domain.caller import AgentAuth, CallerKind, TokenMissing, require_proof, require_to_act
 from mcp_agent_mail.features.identity.callers import AuthRules, Proofs, ProofsDiffer, UnknownToken, resolve_caller
 
 BLUE, RED, GONE, WRONG = "amt_blue", "amt_red", "amt_gone", "amt_wrong"
@@ -120,3 +120,37 @@ def test_a_token_that_is_not_set_is_matched_by_nothing() -> None:
 
 def test_the_rules_do_not_show_their_tokens() -> None:
     assert "token" not in repr(AuthRules(auth=AgentAuth.OPEN, server_token=SERVERS, operator_token=OPERATORS))
+
+
+@pytest.mark.parametrize(
+    ("via", "in_arguments", "server_token", "ways"),
+    [
+        (
+            "mcp",
+            True,
+            None,
+            "as argument registration_token, as header X-Agent-Token or as Authorization: Bearer",
+        ),
+        ("mcp", True, SERVERS, "as argument registration_token or as header X-Agent-Token"),
+        (
+            "mcp",
+            False,
+            SERVERS,
+            "as header X-Agent-Token; a tool takes it as argument registration_token",
+        ),
+        ("rpc", False, None, "as header X-Agent-Token or as Authorization: Bearer"),
+    ],
+)
+def test_every_demand_for_a_token_names_the_ways_that_are_open_there(
+    via: Literal["mcp", "rpc"], in_arguments: bool, server_token: str | None, ways: str
+) -> None:
+    rules = AuthRules(auth=AgentAuth.STRICT, server_token=server_token)
+    caller, _ = resolve_caller(Credentials(via=via, in_arguments=in_arguments), rules, PROOFS)
+
+    with pytest.raises(TokenMissing) as acting:
+        require_to_act(caller, an_agent(1, "BlueLake"))
+    with pytest.raises(TokenMissing) as reading:
+        require_proof(caller, "Reading mail")
+
+    assert acting.value.hint.startswith(f"Send BlueLake's registration_token {ways}. ")
+    assert reading.value.hint.startswith(f"Send your registration_token {ways}. ")

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from itertools import count
 
-from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.domain.archive_layout import UnknownMonth
 from mcp_agent_mail.features.archiving.launch import CheckOut
 from mcp_agent_mail.features.archiving.reports import CheckedOut
@@ -14,6 +14,7 @@ from mcp_agent_mail.features.archiving.reports import CheckedOut
 MOST = 16
 PATIENCE_S = 50.0
 """A little less than `am` waits for its answer."""
+_AGAIN_S = 60
 
 
 class Requests:
@@ -27,15 +28,15 @@ class Requests:
     async def ask(self, request: CheckOut, tell: Callable[[], None]) -> CheckedOut:
         """Its answer; a refusal is raised. Raises Unavailable when it takes long, or the archiver ends."""
         if len(self._waiting) >= MOST:
-            raise Unavailable(f"{MOST} months are being brought back.", hint="Try again when one of them is there.")
+            raise Busy(f"{MOST} months are being brought back.", retry_after_s=_AGAIN_S)
         answer = asyncio.get_running_loop().create_future()
         self._waiting[request.number] = answer
         tell()
         try:
             return require_done(await asyncio.wait_for(answer, PATIENCE_S))
         except TimeoutError:
-            raise Unavailable(
-                f"{request.month} is not there yet; the archiver goes on with it.", hint="Ask again in a minute."
+            raise Busy(
+                f"{request.month} is not there yet; the archiver goes on with it.", retry_after_s=_AGAIN_S
             ) from None
         finally:
             self._waiting.pop(request.number, None)
@@ -50,7 +51,7 @@ class Requests:
         """The archiver has ended: nobody will answer."""
         for waiting in self._waiting.values():
             if not waiting.done():
-                waiting.set_exception(Unavailable("The archiver ended meanwhile.", hint="Try again in a moment."))
+                waiting.set_exception(Busy("The archiver ended meanwhile."))
 
 
 def require_done(answer: CheckedOut) -> CheckedOut:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mcp_agent_mail.core.child_process import plain_environment
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
-from mcp_agent_mail.core.errors import AgentMailError, Unavailable
+from mcp_agent_mail.core.errors import AgentMailError, Busy, Unavailable
 from mcp_agent_mail.core.keeper import Keeper
 from mcp_agent_mail.domain.caller import Caller, require_operator
 from mcp_agent_mail.domain.events import ArchiveCommit, Backlog
@@ -208,7 +208,7 @@ class ArchivingService:
 
     async def _ask_archiver(self, request: CheckOut) -> CheckedOut:
         if self._process is None:
-            raise Unavailable("The archiver does not run just now.", hint="It is started again; try in a moment.")
+            raise Busy("The archiver does not run just now.", first="It is started again.")
         return await self._requests.ask(request, lambda: self._tell(request.to_line()))
 
     async def _ask_here(self, request: CheckOut) -> CheckedOut:

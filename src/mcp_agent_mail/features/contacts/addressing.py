@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import RecipientNotFound
 from mcp_agent_mail.domain.addresses import parse_address
+from mcp_agent_mail.domain.admission import NotAdmitted, ProjectAdmission
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.caller import Caller, ReservedIdentity
 from mcp_agent_mail.domain.contacts import AddressesDiffer, ContactWithSelf
@@ -54,7 +55,11 @@ def require_target(tx: Tx, caller: Caller, source: End, wanted: Wanted, rules: N
     agent = tx.agents.find_by_name(project.id, name)
     if agent is None and wanted.register is not None:
         door = Door(project=project, caller=caller, admission=rules.admission)
-        return _make(tx, door, name, wanted.register, rules.enforcement)
+        try:
+            return _make(tx, door, name, wanted.register, rules.enforcement)
+        except NotAdmitted as shut:
+            # Who asks is there: what it needs to know is that its target is not, and will not be by its word.
+            raise _unknown(tx, project, name, door) from shut
     if agent is None or agent.kind is AgentKind.SYSTEM:
         raise _unknown(tx, project, name)
     if agent.id == source.agent.id:
@@ -118,10 +123,20 @@ def _make(tx: Tx, door: Door, name: str, profile: Profile, enforcement: NameEnfo
     return End(agent=agent, project=project)
 
 
-def _unknown(tx: Tx, project: Project, name: str) -> RecipientNotFound:
+def _unknown(tx: Tx, project: Project, name: str, shut: Door | None = None) -> RecipientNotFound:
+    """`shut`: its door, where it is why the name could not be made."""
     close = nearest(name, tx.agents.names(project.id))
     return RecipientNotFound(
         f"{project.human_key} has no agent {name!r:.100}.",
-        hint=f"{did_you_mean(close)}list_agents shows who is there.",
+        hint=f"{did_you_mean(close)}list_agents shows who is there.{'' if shut is None else _who_lets_in(shut)}",
         data={"unknown": [name[:100]], "nearest": close, "project": project.human_key},
     )
+
+
+def _who_lets_in(door: Door) -> str:
+    whose = (
+        "by the token of an agent of it, or by the operator"
+        if door.admission is ProjectAdmission.MEMBER
+        else "by the operator alone"
+    )
+    return f" New names come in {whose} (PROJECT_ADMISSION={door.admission.value})."

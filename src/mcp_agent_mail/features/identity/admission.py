@@ -83,7 +83,7 @@ def _use(tx: Tx, code: JoinCode | None, agent: Agent, now: Micros) -> None:
 
 def _not_admitted(door: Door) -> NotAdmitted:
     key = door.project.human_key
-    member = "an agent of it names you in register_agent with its own X-Agent-Token and hands you the token, or "
+    member = "an agent of it names you in register_agent with its own registration_token and hands you yours, or "
     return NotAdmitted(
         f"{key} lets no new name in without a word for it (PROJECT_ADMISSION={door.admission.value}).",
         hint=f"To be let in: {member if door.admission is ProjectAdmission.MEMBER else ''}the operator gives you a "
@@ -93,7 +93,15 @@ def _not_admitted(door: Door) -> NotAdmitted:
             "project": key,
             "admission": door.admission.value,
             "suggested_tool_calls": [
-                suggest_call("register_agent", {"project_key": key, "registration_token": "<join code>"})
+                suggest_call(
+                    "register_agent",
+                    {
+                        "project_key": key,
+                        "program": "<your program>",
+                        "model": "<your model>",
+                        "registration_token": "<join code>",
+                    },
+                )
             ],
         },
     )

@@ -12,7 +12,7 @@ from mcp_agent_mail.core.ids import JOIN_CODE_PREFIX, token_hash
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.admission import JoinCode, require_open
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.domain.caller import AgentAuth, Caller, CallerKind, TokenWays
 
 
 class UnknownToken(PermissionDenied):
@@ -78,10 +78,15 @@ def resolve_caller(credentials: Credentials, rules: AuthRules, proofs: Proofs) -
     given = _sort(credentials, rules)
     agent = _one_agent(given.tokens, proofs.find_agent)
     code = _join_code(given.codes, agent, proofs)
+    ways = TokenWays(
+        in_arguments=credentials.in_arguments,
+        beside_tools=credentials.via == "mcp" and not credentials.in_arguments,
+        as_bearer=rules.server_token is None,
+    )
     if agent is None:
         is_operator = given.is_operator and code is None
         kind = CallerKind.OPERATOR if is_operator else CallerKind.ANONYMOUS
-        return Caller(kind=kind, auth=rules.auth, join_code=code), None
+        return Caller(kind=kind, auth=rules.auth, join_code=code, token_ways=ways), None
     caller = Caller(
         kind=CallerKind.AGENT,
         auth=rules.auth,
@@ -89,6 +94,7 @@ def resolve_caller(credentials: Credentials, rules: AuthRules, proofs: Proofs) -
         agent_name=agent.name,
         project_id=agent.project_id,
         join_code=code,
+        token_ways=ways,
     )
     return caller, agent
 
@@ -100,7 +106,7 @@ def _one_agent(tokens: Sequence[str], find_agent: Callable[[bytes], Agent | None
         raise UnknownToken(
             "An agent token that was given is not valid.",
             hint="Send the registration_token that registering returned, or none at all where AGENT_AUTH=open. "
-            "Each of Authorization, X-Agent-Token and the arguments counts. "
+            "Each of Authorization, X-Agent-Token and the argument registration_token counts. "
             "Lost it? The operator runs: am token reissue AGENT",
         )
     if any(agent.id != agents[0].id for agent in agents):

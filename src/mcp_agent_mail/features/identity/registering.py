@@ -64,11 +64,13 @@ class Registered:
 def register(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -> Registered:
     """The agent of this name, back with its new profile; else a new one. No name is the token's own, then the window's.
 
-    A name that others spoke of and nobody has registered is a new one, with what waits for it.
+    An agent that its token alone names keeps its program and model. A name that others spoke of and nobody has
+    registered is a new one, with what waits for it.
     """
     project = require_writable(require_project(tx, wanted.project_key))
     door = Door(project=project, caller=caller, admission=supplies.new_names.admission)
     own = caller.name_in(project.id)
+    is_unnamed = wanted.name is None and own is not None
     asked = wanted.name or own
     if asked is None and supplies.window is not None:
         window = find_live(tx, project.id, supplies.window, tx.now())
@@ -79,7 +81,9 @@ def register(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -
         registered = _create(tx, door, name, wanted, supplies)
     elif tx.agents.has_token(known.id):
         is_verified = require_to_act(caller, known)
-        registered = Registered(agent=_come_back(tx, known, wanted), is_verified=is_verified)
+        # Who says no name may think that it gets a new one, for a helper: its own profile is not that helper's.
+        profile = replace(wanted, program=known.program, model=known.model) if is_unnamed else wanted
+        registered = Registered(agent=_come_back(tx, known, profile), is_verified=is_verified)
     else:
         registered = _claim(tx, door, known, wanted, supplies)
     return _in_window(tx, caller, registered, supplies, was_named=wanted.name is not None or own is not None)

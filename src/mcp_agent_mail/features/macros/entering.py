@@ -63,7 +63,7 @@ def registration(view: View, caller: Caller, project: Project, newcomer: Newcome
         project_key=project.human_key,
         program=newcomer.program,
         model=newcomer.model,
-        name=name,
+        name=newcomer.name,
         task_description=newcomer.task_description,
         attachments_policy=AttachmentsPolicy.AUTO if known is None else known.attachments_policy,
     )

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
-from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.errors import Busy
 from mcp_agent_mail.core.hearing import current_hearing
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
 from mcp_agent_mail.domain.caller import Caller
@@ -45,7 +45,7 @@ Who = Callable[[View], tuple[ProjectId | None, AgentId | None]]
 """For whom a claim is, as far as they exist already."""
 
 
-class ReservationsBusy(Unavailable):
+class ReservationsBusy(Busy):
     """Reservations change faster than a large call can be compared with them."""
 
 
@@ -268,8 +268,7 @@ def _take_back_part(request: ReserveRequest, tx: Tx, done: _Done[object]) -> Non
 def _busy() -> ReservationsBusy:
     return ReservationsBusy(
         "Reservations are changing faster than all these paths can be compared with them.",
-        hint="Call again shortly, or name fewer paths.",
-        data={"retry_after_s": 1},
+        otherwise=", or name fewer paths",
     )
 
 

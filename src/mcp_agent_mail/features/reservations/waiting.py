@@ -16,7 +16,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
-from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.patterns import PatternsTooHard, Work, overlap
@@ -29,7 +29,7 @@ SHOWN = 20
 _SHORTEST_S = 0.001
 
 
-class LineFull(Unavailable):
+class LineFull(Busy):
     """As many calls wait as may."""
 
 
@@ -119,11 +119,7 @@ class Line:
         """At the end. Raises LineFull, or LineClosed."""
         self._require_open()
         if self._count >= MAX_WAITING:
-            raise LineFull(
-                f"{MAX_WAITING} calls wait for reservations already.",
-                hint="Call again shortly, or without wait_seconds.",
-                data={"retry_after_s": 1},
-            )
+            raise LineFull(f"{MAX_WAITING} calls wait for reservations already.", otherwise=", or without wait_seconds")
         for ahead in self._ahead_of(place.project_id, place.agent_id, place.wanted, None).values():
             place.ahead.update(ahead)
         self._places.setdefault(place.project_id, []).append(place)

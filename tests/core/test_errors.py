@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from mcp_agent_mail.core.errors import Busy
+
+SOURCE = Path(__file__).parents[2] / "src" / "mcp_agent_mail"
+
+
+def test_a_busy_answer_says_when_to_call_again_in_words_and_to_programs() -> None:
+    plain = Busy("Too many.")
+    told = Busy("Too many.", retry_after_s=60, first="Free some.", otherwise=", or ask for less", data={"max": 3})
+
+    assert (plain.hint, plain.data) == ("Call again in 1 s.", {"retry_after_s": 1})
+    assert told.hint == "Free some. Call again in 60 s, or ask for less."
+    assert told.data == {"max": 3, "retry_after_s": 60}
+
+
+def test_no_hint_leaves_open_when_to_call_again() -> None:
+    vague = re.compile(r"(again|try) (shortly|in a (moment|minute|while))", re.IGNORECASE)
+
+    assert [str(file) for file in SOURCE.rglob("*.py") if vague.search(file.read_text(encoding="utf-8"))] == []
