@@ -26,8 +26,8 @@ _EXTENSIONS = frozenset(
 )
 _HASHES = ("sha1", "sha256")
 _NAMED = re.compile(
-    r"core\.(repositoryformatversion|bare|worktree|ignorecase|hookspath)|extensions\.[a-z0-9-]+|remote\.(?s:.*)\.url"
-    r"|agent-mail\.[a-z0-9-]+|(user|author)\.(name|email)|include\.path|includeif\.(?s:.*)\.path"
+    r"core\.(repositoryformatversion|bare|worktree|ignorecase|hookspath)|extensions\.[a-z0-9-]+|remote\.\*\.url"
+    r"|agent-mail\.[a-z0-9-]+|(user|author)\.(name|email)|include\.path|includeif\.\*\.path"
 )
 """Of the last two only that they are there is of interest, and our own."""
 _ID = re.compile(rb"[0-9a-f]{40}([0-9a-f]{24})?")
@@ -116,7 +116,7 @@ def find_repository(folder: str) -> ForeignRepository | None:
                 return None
             here = above
     except (UnfitFile, UnfitConfig) as unfit:
-        raise UnfitRepository(unfit.message) from unfit
+        raise UnfitRepository(unfit.message, hint=unfit.hint) from unfit
     except (OSError, ValueError):
         return None
     return None
@@ -130,7 +130,7 @@ def repository_of(git_dir: str, work_tree: str | None, cwd: str) -> ForeignRepos
             raise UnfitRepository(f"not a git repository: {place}")
         found = _opened(place, os.path.realpath(cwd))
     except (UnfitFile, UnfitConfig) as unfit:
-        raise UnfitRepository(unfit.message) from unfit
+        raise UnfitRepository(unfit.message, hint=unfit.hint) from unfit
     top = found.top if work_tree is None else os.path.realpath(os.path.join(cwd, work_tree))
     return replace(found, top=top)
 
@@ -140,7 +140,7 @@ def read_again(known: ForeignRepository) -> ForeignRepository:
     try:
         found = _opened(known.git_dir, known.top)
     except (UnfitFile, UnfitConfig) as unfit:
-        raise UnfitRepository(unfit.message) from unfit
+        raise UnfitRepository(unfit.message, hint=unfit.hint) from unfit
     return replace(found, top=known.top)
 
 
@@ -227,9 +227,9 @@ def _require_known_format(found: ForeignRepository) -> None:
 def _named_settings(file: str) -> list[Entry]:
     text = _text(file, MAX_CONFIG_BYTES)
     try:
-        return [(name, value) for name, value in parse_config(text or "") if _NAMED.fullmatch(name)]
+        return parse_config(text or "", _NAMED)
     except UnfitConfig as unfit:
-        raise UnfitRepository(f"{file}: {unfit.message}") from unfit
+        raise UnfitRepository(f"{file}: {unfit.message}", hint=unfit.hint, data={"path": file}) from unfit
 
 
 def _require_head(git_dir: str) -> str:
