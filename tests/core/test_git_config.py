@@ -158,7 +158,11 @@ def test_it_reads_what_git_reads(text: str) -> None:
 @settings(max_examples=50, deadline=None)
 @given(st.text(st.characters(exclude_characters="\0\r", codec="utf-8"), max_size=20))
 def test_a_quoted_value_is_read_as_it_was(value: str) -> None:
-    assert parse_config(f"[a] k = {quoted(value)}\n", EVERYTHING) == [("a.k", value)] == _git_says(f"[a] k = {quoted(value)}\n")
+    assert (
+        parse_config(f"[a] k = {quoted(value)}\n", EVERYTHING)
+        == [("a.k", value)]
+        == _git_says(f"[a] k = {quoted(value)}\n")
+    )
 
 
 def test_truth_is_gits() -> None:

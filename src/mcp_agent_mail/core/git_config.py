@@ -29,7 +29,9 @@ _BEGIN = re.compile(_BLANK)
 _BEFORE_VALUE = re.compile(r'(?:[ \t\r]++|\\\n|"(?:\\\n)*+")*+')
 _BLANKS = " \t\r"
 _MARK = re.compile(r'"|\\(.?)', re.DOTALL)
+_ESCAPE = "\\"
 _SUB_ESCAPED = re.compile(r"\\(.)")
+_UNESCAPED = r"\1"
 _ESCAPED = {"n": "\n", "t": "\t", "b": "\b", "\\": "\\", '"': '"'}
 _NUMBER = re.compile(r"[0-9]*[1-9][0-9]*+")
 _SPECIAL = re.compile(r'[\\"\n\t\b]')
@@ -77,7 +79,9 @@ def _entries(text: str, wanted: re.Pattern[str]) -> Iterator[Entry]:
 
 
 def _section(base: str, sub: str | None) -> str:
-    return base.lower() if sub is None else f"{base.lower()}." + _SUB_ESCAPED.sub(r"\1", sub)
+    if sub is None:
+        return base.lower()
+    return f"{base.lower()}.{_SUB_ESCAPED.sub(_UNESCAPED, sub) if _ESCAPE in sub else sub}"
 
 
 def _wanted_name(section: str, key: str, wanted: re.Pattern[str]) -> str | None:
@@ -92,6 +96,8 @@ def _joined(section: str, key: str) -> str:
 
 def _value(raw: str) -> str:
     """Without the blanks around it: before what is quoted, even if that is empty, they are part of it."""
+    if '"' not in raw and _ESCAPE not in raw:
+        return raw.strip(_BLANKS)
     begun = _BEFORE_VALUE.match(raw)
     text = raw[begun.end() if begun else 0 :].rstrip(_BLANKS)
     return _MARK.sub(lambda mark: _ESCAPED.get(mark[1] or "", ""), text)
