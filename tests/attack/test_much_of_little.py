@@ -13,7 +13,7 @@ import pytest
 
 from mcp_agent_mail.core.foreign_repository import UnfitRepository, find_repository
 from mcp_agent_mail.core.git import FOREIGN_BYTES, GitFailed
-from mcp_agent_mail.core.git_config import MAX_LENGTH, MAX_STATEMENTS
+from mcp_agent_mail.core.git_config import MAX_LENGTH, MAX_STATEMENTS, MAX_WANTED
 from mcp_agent_mail.core.plain_files import UnfitFile
 from mcp_agent_mail.core.shadow_repository import MAX_FILE_BYTES, shadow_of
 from mcp_agent_mail.features.projects.lookup import resolved_path
@@ -59,8 +59,11 @@ def test_a_long_name_is_not_made_for_each_of_its_lines(code: Path) -> None:
 
 @pytest.mark.usefixtures("peak")
 def test_as_much_as_is_read_stays_small(code: Path) -> None:
-    lines = MAX_STATEMENTS - 100
-    configure(code, f'[remote "{"a" * (MAX_LENGTH - 100)}"]\n' + "url=x\n" * lines)
+    lines = MAX_WANTED
+    configure(
+        code,
+        f'[remote "{"a" * (MAX_LENGTH - 100)}"]\n' + "url=x\n" * lines + "fetch=x\n" * (MAX_STATEMENTS - lines - 100),
+    )
 
     found = find_repository(str(code))
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mcp_agent_mail.core.git_config import (
     MAX_LENGTH,
     MAX_STATEMENTS,
+    MAX_WANTED,
     Entry,
     UnfitConfig,
     is_true,
@@ -127,11 +128,12 @@ def test_only_what_is_wanted_is_kept() -> None:
     [
         "[a]\n" * (MAX_STATEMENTS + 1),
         "[a]\n" + "k=\n" * MAX_STATEMENTS,
+        "[a]\n" + "k=\n" * (MAX_WANTED + 1),
         f'[a "{"x" * MAX_LENGTH}"]\nk = v\n',
         f"[{'x' * (MAX_LENGTH + 1)}]\nk = v\n",
         f"[a]\nk = {'x' * MAX_LENGTH}y\n",
     ],
-    ids=["sections", "settings", "subsection", "section", "value"],
+    ids=["sections", "settings", "wanted settings", "subsection", "section", "value"],
 )
 def test_more_than_the_bounds_is_refused_with_what_to_do(text: str) -> None:
     with pytest.raises(UnfitConfig, match="more than") as refused:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from mcp_agent_mail.core.errors import InvalidInput
 
@@ -16,6 +17,7 @@ Entry = tuple[str, str | None]
 
 MAX_STATEMENTS = 50_000
 """Sections and settings: more than a megabyte of ordinary ones holds."""
+MAX_WANTED = 5_000
 MAX_LENGTH = 4_096
 """Of a section's name, and of a value that is wanted: as long as a path may be."""
 
@@ -46,7 +48,11 @@ def parse_config(text: str, wanted: re.Pattern[str]) -> list[Entry]:
 
     In the order they stand. Raises UnfitConfig where Git would refuse the file, and for more than the bounds.
     """
-    return list(_entries(text.removeprefix("\ufeff").replace("\r\n", "\n"), wanted))
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    found = list(islice(_entries(text, wanted), MAX_WANTED + 1))
+    if len(found) > MAX_WANTED:
+        raise _too_much(f"holds more than {MAX_WANTED:,} of the settings that are looked at", text, len(text))
+    return found
 
 
 def _entries(text: str, wanted: re.Pattern[str]) -> Iterator[Entry]:
