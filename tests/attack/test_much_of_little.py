@@ -59,7 +59,7 @@ def test_a_long_name_is_not_made_for_each_of_its_lines(code: Path) -> None:
 
 @pytest.mark.usefixtures("peak")
 def test_as_much_as_is_read_stays_small(code: Path) -> None:
-    lines = MAX_WANTED
+    lines = MAX_WANTED - 100
     configure(
         code,
         f'[remote "{"a" * (MAX_LENGTH - 100)}"]\n' + "url=x\n" * lines + "fetch=x\n" * (MAX_STATEMENTS - lines - 100),
