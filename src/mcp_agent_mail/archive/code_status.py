@@ -78,7 +78,7 @@ def _has_in_index(around: ForeignRepository, project: Path, folder: str) -> bool
     assert around.top is not None
     path = os.path.relpath(project.resolve() / folder, around.top)
     with shadow_of(around) as shadow:
-        place = GitPlace(git_dir=Path(shadow), work_tree=Path(around.top))
+        place = GitPlace(git_dir=Path(shadow), work_tree=Path(around.top), is_foreign=True)
         try:
             return _lists(place, path)
         except GitFailed as failed:

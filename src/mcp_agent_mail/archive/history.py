@@ -43,7 +43,7 @@ def read_history(path: Path, *, agent: str | None, limit: int) -> list[HistoryEn
 
     Of what is checked out there, which may be a person's own branch. Raises ArchiveRefused, ArchiveNotFound.
     """
-    repository = Repository(path)
+    repository = Repository(path, only_git=True)
     require_in_store(repository)
     log = ("log", "-z", "--first-parent", "--encoding=UTF-8", f"--max-count={MAX_WALKED}", f"--format={_FORMAT}")
     try:

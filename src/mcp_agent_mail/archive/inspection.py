@@ -11,6 +11,7 @@ from mcp_agent_mail.archive.git_folder import STATE
 from mcp_agent_mail.archive.months import MonthsNote
 from mcp_agent_mail.archive.ownership import Claim, require_fit
 from mcp_agent_mail.archive.repository import BRANCH, Repository
+from mcp_agent_mail.archive.workspace import require_project
 from mcp_agent_mail.core.git import GitFailed, run_git
 from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
 
@@ -39,7 +40,7 @@ def git_version() -> str:
 
 class Inspection:
     def __init__(self, path: Path) -> None:
-        self._repository = Repository(path)
+        self._repository = Repository(path, only_git=True)
         self._hashed: dict[tuple[int, int, int, int], str] = {}
         self._kept = None if path.is_symlink() else MonthsNote(path / STATE).read()
 
@@ -53,6 +54,11 @@ class Inspection:
     def require_fit(self, store_id: str, claim: Claim) -> None:
         """Raise ArchiveRefused when the archive is another store's, lacks what was in it, or is ahead."""
         require_fit(self._repository, store_id, claim)
+
+    def require_place(self) -> None:
+        """Raise ArchiveRefused when the directory that holds the archive's files is gone."""
+        if self._repository.work_tree != self._repository.path:
+            require_project(self._repository.path, self._repository.work_tree)
 
     def is_on_branch(self, hexsha: str) -> bool:
         """Is this commit part of the branch's history? False too when it is gone."""

@@ -53,16 +53,20 @@ PLAIN_RUN = GitRun()
 
 
 class Repository:
-    """Git on one archive, at `path` in the store; its files lie in `work_tree`."""
+    """Git on one archive, at `path` in the store; its files lie in `work_tree`.
 
-    def __init__(self, path: Path, *, run: GitRun = PLAIN_RUN) -> None:
+    `only_git`: for questions about what Git holds. They are answered while the place of the files is gone too, where
+    Git itself would refuse to start.
+    """
+
+    def __init__(self, path: Path, *, run: GitRun = PLAIN_RUN, only_git: bool = False) -> None:
         self.path = path
         self.git_path = path / ".git"
         self.work_tree = work_tree_of(path)
         self._lock_fds = run.lock_fds
         self._timeout_s = run.timeout_s
         # Named, never discovered: in a folder without `.git`, Git would take the next one above it.
-        self._place = GitPlace(git_dir=self.git_path, work_tree=self.work_tree)
+        self._place = GitPlace(git_dir=self.git_path, work_tree=path if only_git else self.work_tree)
 
     def git(
         self, *arguments: str, stdin: bytes = b"", config: Sequence[str] = (), timeout_s: float | None = None

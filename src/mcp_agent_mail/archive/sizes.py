@@ -36,7 +36,7 @@ class ArchiveSize:
 
 def measure(path: Path) -> ArchiveSize | None:
     """None where there is no archive, or no commit in it yet. Raises ArchiveRefused."""
-    repository = Repository(path)
+    repository = Repository(path, only_git=True)
     require_in_store(repository)
     if not repository.exists() or repository.tip() is None:
         return None

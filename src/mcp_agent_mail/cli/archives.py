@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +15,7 @@ from mcp_agent_mail.cli.present import Column, JsonFlag, at, print_fields, print
 from mcp_agent_mail.cli.surroundings import Surroundings, look_around
 from mcp_agent_mail.cli.where import ProjectOption, list_uri, project_key, resource_uri
 from mcp_agent_mail.core.clock import iso
+from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ _SIZES = (
     Column("commits", "commits", is_right=True),
     Column("files", "files", is_right=True),
 )
+_TROUBLE = Column("problem", "problem", may_wrap=True)
 
 
 @app.callback()
@@ -81,17 +83,21 @@ def log(
 
 
 @app.command("stats", cls=LeanCommand)
-def stats(project: ProjectOption = None, json: JsonFlag = False) -> None:
+def stats(project: ProjectOption = None, json: JsonFlag = False) -> int:
     """Measure archives: messages, bytes of Git for each, packs.
 
     All projects without --project. Reads every file name of an archive: a second per million.
+    Exit codes: 0 all were measured, 1 one has a problem, told in its row.
     """
     around = look_around()
     rows = [row for slug in _slugs(around, project) if (row := _size(around, slug)) is not None]
+    is_troubled = any(row["problem"] for row in rows)
     if json:
         print_json(rows)
     else:
-        print_rows(rows, _SIZES, nothing="No archive yet: it begins with the first mail.")
+        columns = (*_SIZES, _TROUBLE) if is_troubled else _SIZES
+        print_rows(rows, columns, nothing="No archive yet: it begins with the first mail.")
+    return ExitCode.FINDINGS if is_troubled else ExitCode.DONE
 
 
 @app.command("checkout", cls=LeanCommand)
@@ -154,10 +160,22 @@ def _slugs(around: Surroundings, project: str | None) -> list[str]:
 def _size(around: Surroundings, slug: str) -> dict[str, Any] | None:
     from mcp_agent_mail.archive.sizes import measure
 
-    size = measure(around.storage_root / PROJECTS_FOLDER / slug)
+    try:
+        size = measure(around.storage_root / PROJECTS_FOLDER / slug)
+    except AgentMailError as refused:
+        return _unmeasured(slug, f"{refused.message} {refused.hint}".strip())
+    except (OSError, ValueError) as unreadable:
+        return _unmeasured(slug, str(unreadable))
     if size is None:
         return None
-    return {"project": slug, **asdict(size), "bytes_per_message": size.bytes_per_message}
+    return {"project": slug, **asdict(size), "bytes_per_message": size.bytes_per_message, "problem": None}
+
+
+def _unmeasured(slug: str, problem: str) -> dict[str, Any]:
+    from mcp_agent_mail.archive.sizes import ArchiveSize
+
+    sizes = dict.fromkeys([field.name for field in fields(ArchiveSize)])
+    return {"project": slug, **sizes, "bytes_per_message": None, "problem": problem}
 
 
 # A HistoryEntry as JSON has it.

@@ -26,7 +26,8 @@ async def _renew(settings: Settings, key: str) -> dict[str, Any]:
         with looking_at_disk():
             project = store.read(lambda view: require_project(view, key))
         renewed = await renew_archive(store, archiver_settings(settings), project)
-    failed = renewed.failed[0] if renewed.failed else None
+    # Everything pending was drained: what failed in other archives is not this one's trouble.
+    failed = next((failed for failed in renewed.failed if failed.project == project.slug), None)
     return {
         "project": project.slug,
         "path": str(archive_path(settings.storage_root, project.slug)),

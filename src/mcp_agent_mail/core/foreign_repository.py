@@ -14,11 +14,13 @@ from dataclasses import dataclass, replace
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.git_config import Entry, UnfitConfig, is_true, parse_config
-from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
+from mcp_agent_mail.core.plain_files import UnfitFile, read_plain, real_path
 
 MAX_CONFIG_BYTES = 1024 * 1024
 MAX_POINTER_BYTES = 16 * 1024
 MAX_LEVELS = 128
+_SHOWN = 100
+_KINDS_SHOWN = 3
 
 _FORMATS = ("0", "1")
 _EXTENSIONS = frozenset(
@@ -26,8 +28,8 @@ _EXTENSIONS = frozenset(
 )
 _HASHES = ("sha1", "sha256")
 _NAMED = re.compile(
-    r"core\.(repositoryformatversion|bare|worktree|ignorecase|hookspath)|extensions\.[a-z0-9-]+|remote\.(?s:.*)\.url"
-    r"|agent-mail\.[a-z0-9-]+|(user|author)\.(name|email)|include\.path|includeif\.(?s:.*)\.path"
+    r"core\.(repositoryformatversion|bare|worktree|ignorecase|hookspath)|extensions\.[a-z0-9-]+|remote\.\*\.url"
+    r"|agent-mail\.[a-z0-9-]+|(user|author)\.(name|email)|include\.path|includeif\.\*\.path"
 )
 """Of the last two only that they are there is of interest, and our own."""
 _ID = re.compile(rb"[0-9a-f]{40}([0-9a-f]{24})?")
@@ -105,8 +107,8 @@ def find_repository(folder: str) -> ForeignRepository | None:
 
     What is neither a file nor a folder is no `.git`: newer Git stops at it too.
     """
-    here = os.path.realpath(folder)
     try:
+        here = real_path(folder)
         device = os.stat(here).st_dev
         for _ in range(MAX_LEVELS):
             if (found := _at(here)) is not None:
@@ -116,7 +118,7 @@ def find_repository(folder: str) -> ForeignRepository | None:
                 return None
             here = above
     except (UnfitFile, UnfitConfig) as unfit:
-        raise UnfitRepository(unfit.message) from unfit
+        raise UnfitRepository(unfit.message, hint=unfit.hint) from unfit
     except (OSError, ValueError):
         return None
     return None
@@ -125,13 +127,13 @@ def find_repository(folder: str) -> ForeignRepository | None:
 def repository_of(git_dir: str, work_tree: str | None, cwd: str) -> ForeignRepository:
     """As Git's own GIT_DIR and GIT_WORK_TREE name it to a hook; without the latter `cwd` is its top."""
     try:
-        place = os.path.realpath(os.path.join(cwd, git_dir))
+        place = real_path(os.path.join(cwd, git_dir))
         if not _is_git_dir(place):
             raise UnfitRepository(f"not a git repository: {place}")
-        found = _opened(place, os.path.realpath(cwd))
+        found = _opened(place, real_path(cwd))
+        top = found.top if work_tree is None else real_path(os.path.join(cwd, work_tree))
     except (UnfitFile, UnfitConfig) as unfit:
-        raise UnfitRepository(unfit.message) from unfit
-    top = found.top if work_tree is None else os.path.realpath(os.path.join(cwd, work_tree))
+        raise UnfitRepository(unfit.message, hint=unfit.hint) from unfit
     return replace(found, top=top)
 
 
@@ -140,7 +142,7 @@ def read_again(known: ForeignRepository) -> ForeignRepository:
     try:
         found = _opened(known.git_dir, known.top)
     except (UnfitFile, UnfitConfig) as unfit:
-        raise UnfitRepository(unfit.message) from unfit
+        raise UnfitRepository(unfit.message, hint=unfit.hint) from unfit
     return replace(found, top=known.top)
 
 
@@ -154,7 +156,7 @@ def _at(folder: str) -> ForeignRepository | None:
             raise UnfitRepository(f"not a git repository: {git} names {place}, which is none.")
         return _opened(place, folder)
     if _is_git_dir(git):
-        return _opened(os.path.realpath(git), folder)
+        return _opened(real_path(git), folder)
     return _opened(folder, None) if _is_git_dir(folder) else None
 
 
@@ -162,16 +164,16 @@ def _pointed_at(file: str, folder: str) -> str:
     text = _text(file, MAX_POINTER_BYTES) or ""
     if not text.startswith("gitdir: "):
         raise UnfitRepository(f"not a git repository: {file} names no Git directory.")
-    return os.path.realpath(os.path.join(folder, text.removeprefix("gitdir: ").rstrip("\r\n")))
+    return real_path(os.path.join(folder, text.removeprefix("gitdir: ").rstrip("\r\n")))
 
 
 def _names(git_dir: str, top: str) -> bool:
     """Is `top` the work tree that the Git directory of a linked one names? Links on either way make no difference."""
     try:
         file = (_text(f"{git_dir}/gitdir", MAX_POINTER_BYTES) or "").rstrip("\r\n")
+        return bool(file) and real_path(os.path.join(git_dir, os.path.dirname(file))) == top
     except UnfitFile:
         return False
-    return bool(file) and os.path.realpath(os.path.join(git_dir, os.path.dirname(file))) == top
 
 
 def _is_git_dir(place: str) -> bool:
@@ -184,7 +186,7 @@ def _is_git_dir(place: str) -> bool:
 
 def _common_dir(git_dir: str) -> str:
     text = _text(f"{git_dir}/commondir", MAX_POINTER_BYTES)
-    return git_dir if text is None else os.path.realpath(os.path.join(git_dir, text.rstrip("\r\n")))
+    return git_dir if text is None else real_path(os.path.join(git_dir, text.rstrip("\r\n")))
 
 
 def _opened(git_dir: str, top: str | None) -> ForeignRepository:
@@ -202,7 +204,7 @@ def _top(found: ForeignRepository) -> str | None:
     settings = found.of_work_tree if found.is_linked else found.settings
     elsewhere = next((value for name, value in reversed(settings) if name == "core.worktree" and value), None)
     if elsewhere is not None:
-        return os.path.realpath(os.path.join(found.git_dir, elsewhere))
+        return real_path(os.path.join(found.git_dir, elsewhere))
     is_bare = next((is_true(value) for name, value in reversed(settings) if name == "core.bare"), False)
     return None if is_bare else found.top
 
@@ -221,15 +223,16 @@ def _require_known_format(found: ForeignRepository) -> None:
     if found.hash_name not in _HASHES:
         unknown.append(f"extensions.objectformat = {found.hash_name}")
     if unknown:
-        raise UnfitRepository(f"{found.common_dir} is of a kind that is not read yet: {', '.join(unknown)}.")
+        told = ", ".join(entry[:_SHOWN] for entry in unknown[:_KINDS_SHOWN])
+        raise UnfitRepository(f"{found.common_dir} is of a kind that is not read yet: {told}.")
 
 
 def _named_settings(file: str) -> list[Entry]:
     text = _text(file, MAX_CONFIG_BYTES)
     try:
-        return [(name, value) for name, value in parse_config(text or "") if _NAMED.fullmatch(name)]
+        return parse_config(text or "", _NAMED)
     except UnfitConfig as unfit:
-        raise UnfitRepository(f"{file}: {unfit.message}") from unfit
+        raise UnfitRepository(f"{file}: {unfit.message}", hint=unfit.hint, data={"path": file}) from unfit
 
 
 def _require_head(git_dir: str) -> str:

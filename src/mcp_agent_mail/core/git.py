@@ -7,6 +7,7 @@ of `git_environment`, and a time limit.
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import threading
@@ -19,6 +20,8 @@ from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.git_environment import GitPlace, command_line, scrubbed_environment
 
 DEFAULT_TIMEOUT_S = 60.0
+FOREIGN_BYTES = 1024 * 1024 * 1024
+"""Of memory that Git may take while it reads a stranger's repository: the history of the largest ones needs half."""
 _STDERR_SHOWN = 500
 
 
@@ -39,6 +42,13 @@ def _failed(arguments: Sequence[str], code: int | None, stderr: bytes) -> GitFai
     said = stderr.decode("utf-8", "replace").strip()[-_STDERR_SHOWN:]
     how = "took too long" if code is None else f"ended with code {code}"
     return GitFailed(f"git {verb} {how}: {said or 'no message'}", data={"command": verb, "code": code})
+
+
+def _bound(process: subprocess.Popen[bytes], place: GitPlace | None) -> None:
+    """Files that it maps do not count. It has begun already, and has had no time to take much."""
+    if place is not None and place.is_foreign and hasattr(resource, "prlimit"):
+        with suppress(OSError, ValueError):  # It has ended already, or may take less anyway.
+            resource.prlimit(process.pid, resource.RLIMIT_DATA, (FOREIGN_BYTES, FOREIGN_BYTES))
 
 
 def run_git(
@@ -64,6 +74,7 @@ def run_git(
         pass_fds=tuple(keep_fds),
         process_group=0,
     )
+    _bound(process, place)
     return _ended(process, arguments, stdin, timeout_s)
 
 
@@ -201,6 +212,7 @@ def stream_git(
         _watched(process, timeout_s) as is_too_late,
     ):
         assert process.stdout is not None
+        _bound(process, place)
         try:
             yield process.stdout
         except BaseException:

@@ -1,106 +1,134 @@
-"""The text of a Git configuration file as data: names and values, nothing followed and nothing done."""
+"""The text of a Git configuration file as data: names and values, nothing followed and nothing done.
+
+The text may be a stranger's. What is made of it grows with the text alone, never with the product of its parts: only
+what is wanted is kept, every name is made once, and there are bounds on how much of each kind there may be.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from mcp_agent_mail.core.errors import InvalidInput
 
 Entry = tuple[str, str | None]
 """`section.Sub Section.key`, section and key in small letters; the value is None where the key stands alone."""
 
-_BLANK = re.compile(r"(?:[ \t\r\n]|[#;][^\n]*)*")
-_SECTION = re.compile(r'\[(?P<name>[A-Za-z0-9.-]*)(?:[ \t\r]+"(?P<sub>(?:[^"\\\n]|\\[^\n])*)")?\]')
-_KEY = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9-]*)[ \t]*(?P<has_value>=|\n|\Z)")
-_PLAIN = re.compile(r'[^"\\#; \t\r\n]+')
-_QUOTED = re.compile(r'[^"\\\n]+')
+MAX_STATEMENTS = 50_000
+"""Sections and settings: more than a megabyte of ordinary ones holds."""
+MAX_WANTED = 5_000
+MAX_LENGTH = 4_096
+"""Of a section's name, and of a value that is wanted: as long as a path may be."""
+
+# Every repetition gives nothing back: none can be tried in more than one way.
+_BLANK = r"(?:[ \t\r\n]++|[#;][^\n]*+)*+"
+_SECTION = r'\[([A-Za-z0-9.-]*+)(?:[ \t\r]++"((?:[^"\\\n]++|\\[^\n])*+)")?\]'
+_KEY = r"([A-Za-z][A-Za-z0-9-]*+)[ \t]*+"
+_VALUE = r'((?:[^"\\#;\n]++|\\(?:[ntb\\"\n]|\Z)|"(?:[^"\\\n]++|\\[ntb\\"\n])*+")*+)'
+_STATEMENT = re.compile(rf"(?:{_SECTION}|{_KEY}(?:={_VALUE}(?=[#;\n]|\Z)|(?=\n|\Z))){_BLANK}")
+_BEGIN = re.compile(_BLANK)
+_BEFORE_VALUE = re.compile(r'(?:[ \t\r]++|\\\n|"(?:\\\n)*+")*+')
+_BLANKS = " \t\r"
+_MARK = re.compile(r'"|\\(.?)', re.DOTALL)
+_ESCAPE = "\\"
 _SUB_ESCAPED = re.compile(r"\\(.)")
+_UNESCAPED = r"\1"
 _ESCAPED = {"n": "\n", "t": "\t", "b": "\b", "\\": "\\", '"': '"'}
+_NUMBER = re.compile(r"[0-9]*[1-9][0-9]*+")
 _SPECIAL = re.compile(r'[\\"\n\t\b]')
 
 
 class UnfitConfig(InvalidInput):
-    """No configuration that Git would read."""
+    """No configuration that Git would read, or more than we do."""
 
 
-def parse_config(text: str) -> list[Entry]:
-    """In the order they stand. Raises UnfitConfig where Git would refuse the file."""
-    return list(_entries(text.removeprefix("\ufeff").replace("\r\n", "\n")))
+def parse_config(text: str, wanted: re.Pattern[str]) -> list[Entry]:
+    """Those in which `wanted` matches the whole of `section.key`, or of `section.*.key` where there is a subsection.
+
+    In the order they stand. Raises UnfitConfig where Git would refuse the file, and for more than the bounds.
+    """
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    found = list(islice(_entries(text, wanted), MAX_WANTED + 1))
+    if len(found) > MAX_WANTED:
+        raise _too_much(f"holds more than {MAX_WANTED:,} of the settings that are looked at", text, len(text))
+    return found
 
 
-def _entries(text: str) -> Iterator[Entry]:
-    section: str | None = None
-    at = _skip(text, 0)
-    while at < len(text):
-        if found := _SECTION.match(text, at):
-            sub = found["sub"]
-            section = found["name"].lower() + ("" if sub is None else "." + _SUB_ESCAPED.sub(r"\1", sub))
-            at = found.end()
-        elif found := _KEY.match(text, at):
-            name = ("" if section is None else f"{section}.") + found["name"].lower()
-            at = found.end()
-            value: str | None = None
-            if found["has_value"] == "=":
-                value, at = _value(text, at)
-            yield name, value
+def _entries(text: str, wanted: re.Pattern[str]) -> Iterator[Entry]:
+    section = ""
+    names: dict[str, str | None] = {}  # of this section, each made once
+    begin = _BEGIN.match(text)
+    at = begin.end() if begin else 0
+    for _ in range(MAX_STATEMENTS):
+        if at == len(text):
+            return
+        found = _STATEMENT.match(text, at)
+        if found is None:
+            raise _unfit(text, at)
+        base, sub, key, raw = found.groups()
+        if key is None:
+            if len(base) + len(sub or "") > MAX_LENGTH:
+                raise _too_much(f"has a section's name of more than {MAX_LENGTH:,} characters", text, at)
+            section, names = _section(base, sub), {}
         else:
-            raise _unfit(text, at)
-        at = _skip(text, at)
+            key = key.lower()
+            if key not in names:
+                names[key] = _wanted_name(section, key, wanted)
+            if (name := names[key]) is not None:
+                if len(raw or "") > MAX_LENGTH:
+                    raise _too_much(f"has a value of more than {MAX_LENGTH:,} characters", text, at)
+                yield name, None if raw is None else _value(raw)
+        at = found.end()
+    if at < len(text):
+        raise _too_much(f"holds more than {MAX_STATEMENTS:,} sections and settings", text, at)
 
 
-def _skip(text: str, at: int) -> int:
-    found = _BLANK.match(text, at)
-    return found.end() if found else at
+def _section(base: str, sub: str | None) -> str:
+    if sub is None:
+        return base.lower()
+    return f"{base.lower()}.{_SUB_ESCAPED.sub(_UNESCAPED, sub) if _ESCAPE in sub else sub}"
 
 
-def _value(text: str, at: int) -> tuple[str, int]:
-    """The value that begins at `at`, without the blanks around it, and where it ends."""
-    parts: list[str] = []
-    blanks, is_quoted = "", False
-    while at < len(text) and (is_quoted or text[at] != "\n"):
-        letter = text[at]
-        if not is_quoted and letter in " \t\r":
-            blanks += letter if parts else ""
-            at += 1
-            continue
-        if not is_quoted and letter in "#;":
-            end = text.find("\n", at)
-            return "".join(parts), len(text) if end < 0 else end
-        part, at, turns = _part(text, at, is_quoted=is_quoted)
-        is_quoted ^= turns
-        # What is quoted counts as begun, even if it is empty; so do the blanks behind it.
-        parts += [blanks, part] if part else []
-        blanks = "" if part else blanks
-    if is_quoted:
-        raise _unfit(text, at)
-    return "".join(parts), at
+def _wanted_name(section: str, key: str, wanted: re.Pattern[str]) -> str | None:
+    base, dot, _ = section.partition(".")
+    shape = f"{base}.*" if dot else base
+    return _joined(section, key) if wanted.fullmatch(_joined(shape, key)) else None
 
 
-def _part(text: str, at: int, *, is_quoted: bool) -> tuple[str, int, bool]:
-    """A piece of a value, where it ends, and whether it was a quotation mark."""
-    if text[at] == '"':
-        return "", at + 1, True
-    if text[at] == "\\":
-        letter = text[at + 1 : at + 2]
-        if letter == "\n":
-            return "", at + 2, False
-        if letter not in _ESCAPED:
-            raise _unfit(text, at)
-        return _ESCAPED[letter], at + 2, False
-    found = (_QUOTED if is_quoted else _PLAIN).match(text, at)
-    if found is None:
-        raise _unfit(text, at)
-    return found[0], found.end(), False
+def _joined(section: str, key: str) -> str:
+    return f"{section}.{key}" if section else key
+
+
+def _value(raw: str) -> str:
+    """Without the blanks around it: before what is quoted, even if that is empty, they are part of it."""
+    if '"' not in raw and _ESCAPE not in raw:
+        return raw.strip(_BLANKS)
+    begun = _BEFORE_VALUE.match(raw)
+    text = raw[begun.end() if begun else 0 :].rstrip(_BLANKS)
+    return _MARK.sub(lambda mark: _ESCAPED.get(mark[1] or "", ""), text)
 
 
 def _unfit(text: str, at: int) -> UnfitConfig:
-    return UnfitConfig(f"line {text.count(chr(10), 0, at) + 1} is no line of a Git configuration.")
+    return UnfitConfig(
+        f"line {_line(text, at)} is no line of a Git configuration.", hint="`git config --list` there says the same."
+    )
+
+
+def _too_much(what: str, text: str, at: int) -> UnfitConfig:
+    return UnfitConfig(
+        f"it {what} (line {_line(text, at)}).",
+        hint="Take out of it what nobody needs, or move it into a file of your own (~/.gitconfig).",
+    )
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
 
 
 def is_true(value: str | None) -> bool:
     """As Git reads a truth; a key that stands alone is true. What is neither is false."""
-    return value is None or value.lower() in ("true", "yes", "on") or (value.isdigit() and int(value) != 0)
+    return value is None or value.lower() in ("true", "yes", "on") or bool(_NUMBER.fullmatch(value))
 
 
 def quoted(value: str) -> str:

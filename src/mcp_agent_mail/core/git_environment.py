@@ -83,12 +83,16 @@ class GitPlace:
 
     `borrowed`: folders of objects that are read beside `git_dir`'s own, never written. They are data to Git: it
     reads no configuration there.
+
+    `is_foreign`: what is read there is a stranger's. Of a few bytes of an index Git may make any number in memory, so
+    that is bounded (where the system can).
     """
 
     git_dir: Path
     work_tree: Path | None = None
     index: Path | None = None
     borrowed: tuple[Path, ...] = ()
+    is_foreign: bool = False
 
     def arguments(self) -> tuple[str, ...]:
         named = (f"--git-dir={self.git_dir}",)

@@ -7,9 +7,22 @@ import stat
 
 from mcp_agent_mail.core.errors import InvalidInput
 
+_SHOWN = 200
+
 
 class UnfitFile(InvalidInput):
     """A link where none may be, no ordinary file (a FIFO, a device, a folder), or more than is read."""
+
+
+def real_path(path: str) -> str:
+    """Where a path leads that a stranger may have written. Raises UnfitFile for what leads nowhere at all.
+
+    Of a chain of links Python follows more than the system does, one call within the other.
+    """
+    try:
+        return os.path.realpath(path)
+    except (RecursionError, ValueError) as endless:
+        raise UnfitFile(f"{path[:_SHOWN]!r} is no path, or leads through more links than are followed.") from endless
 
 
 def read_plain(path: str, at_most: int, *, follow: bool = True, dir_fd: int | None = None) -> bytes | None:

@@ -15,6 +15,8 @@ from mcp_agent_mail.core.foreign_repository import ForeignRepository, UnfitRepos
 from mcp_agent_mail.core.git_config import quoted
 
 MAX_SHARED_INDEXES = 64
+MAX_FILE_BYTES = 128 * 1024 * 1024
+"""Of an index, or of packed references: a million files, or of references."""
 
 _PASSED_ON = ("user.name", "user.email", "author.name", "author.email", "agent-mail.name", "agent-mail.project")
 """What says who commits, and in which project. All else that Git is told is ours."""
@@ -71,6 +73,12 @@ def _borrow(source: str, name: str, kind: int) -> None:
     if stat.S_IFMT(found.st_mode) != kind:
         what = "folder" if kind == stat.S_IFDIR else "ordinary file"
         raise UnfitRepository(f"{source} is no {what}.")
+    if kind == stat.S_IFREG and found.st_size > MAX_FILE_BYTES:
+        raise UnfitRepository(
+            f"{source} holds more than the {MAX_FILE_BYTES:,} bytes that are read of such a file.",
+            hint="If the repository is as large as that, it cannot be worked with here.",
+            data={"path": source},
+        )
     os.symlink(source, name)
 
 

@@ -92,7 +92,8 @@ class CodeRepository:
     def _included(self) -> list[str]:
         try:
             content = read_plain(str(self.common_dir / INCLUDED), _MAX_OUR_CONFIG_BYTES, follow=False) or b""
-            return [value for name, value in parse_config(os.fsdecode(content)) if name == _HOOKS_PATH and value]
+            found = parse_config(os.fsdecode(content), re.compile(re.escape(_HOOKS_PATH)))
+            return [value for _, value in found if value]
         except (UnfitFile, UnfitConfig):
             return []
 

@@ -6,6 +6,8 @@ import os
 import stat
 from pathlib import Path
 
+from mcp_agent_mail.core.plain_files import UnfitFile, real_path
+
 
 class Inside:
     """One project's directory. Remembers the folders it has looked at: for one search, not for longer."""
@@ -28,9 +30,15 @@ class Inside:
     def _holds(self, folder: str) -> bool:
         known = self._is_inside.get(folder)
         if known is None:
-            real = os.path.realpath(self._root / folder)
-            known = self._is_inside[folder] = real == self._real_root or real.startswith(self._real_root + os.sep)
+            known = self._is_inside[folder] = self._is_below(folder)
         return known
+
+    def _is_below(self, folder: str) -> bool:
+        try:
+            real = real_path(str(self._root / folder))
+        except UnfitFile:
+            return False
+        return real == self._real_root or real.startswith(self._real_root + os.sep)
 
 
 def is_folder(root: Path, path: str) -> bool:

@@ -80,7 +80,7 @@ def open_work_tree(root: Path) -> Iterator[WorkTree | None]:
         yield None
         return
     with shadow_of(found) as shadow:
-        yield WorkTree(root=root, place=GitPlace(git_dir=Path(shadow), work_tree=Path(found.top)))
+        yield WorkTree(root=root, place=GitPlace(git_dir=Path(shadow), work_tree=Path(found.top), is_foreign=True))
 
 
 def _parts(chunks: Iterator[bytes]) -> Iterator[bytes]:

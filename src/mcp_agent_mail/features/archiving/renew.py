@@ -54,7 +54,7 @@ class Renewed:
 
 async def renew_archive(store: Store, settings: ArchiverSettings, project: Project) -> Renewed:
     """The caller holds the store lock. Raises NothingToRenew, and ArchiveRefused for a repository that is not ours."""
-    repository = Repository(archive_path(Path(settings.storage_root), project.slug))
+    repository = Repository(archive_path(Path(settings.storage_root), project.slug), only_git=True)
     store_id, claim = store.read(lambda view: (view.meta.store_id(), claim_of(view.outbox, project.id)))
     try:
         require_fit(repository, store_id, claim)

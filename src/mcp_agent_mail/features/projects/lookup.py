@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -10,6 +9,7 @@ from types import MappingProxyType
 
 from mcp_agent_mail.core.errors import suggest_call
 from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.plain_files import real_path
 from mcp_agent_mail.domain.names import did_you_mean, nearest
 from mcp_agent_mail.domain.project_identity import UID_LENGTH, project_of_derived, slug_alias, uid_tie
 from mcp_agent_mail.domain.projects import Project, ProjectArchived, UnknownProject, canonical_path, is_path
@@ -27,7 +27,7 @@ _CANDIDATES = 100
 def resolved_path(path: str) -> str:
     """The canonical path with symbolic links resolved as far as it exists on this disk."""
     canonical_path(path)
-    return canonical_path(os.path.realpath(path.strip()))
+    return canonical_path(real_path(path.strip()))
 
 
 def find_by_path(view: View, path: str) -> Project | None:

@@ -223,6 +223,7 @@ def _archive(place: Place, artifacts: Artifacts, project: Project) -> Checked:
         return Checked(check=name, evidence="not begun yet: nothing of this project is in Git")
     try:
         archive.require_fit(artifacts.store_id, claim)
+        archive.require_place()
         problem = archive.fsck()
     except ArchiveRefused as refused:
         finding = _finding("archive", "refused", refused.message, refused.hint, project=project.slug)

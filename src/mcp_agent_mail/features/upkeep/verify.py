@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection, TreeFile
 from mcp_agent_mail.core.git import GitFailed
 from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
@@ -141,7 +142,7 @@ class _ProjectCheck:
             self._note("git", "damaged", None, problem)
         try:
             self._check_history(commit)
-            self._compare(expected, self._archive.files(commit))
+            self._compare(expected, self._archive.files(commit), with_work_tree=self._has_work_tree())
         except GitFailed as failed:
             self._note("git", "damaged", None, f"the archive cannot be read to its end: {failed.message}")
 
@@ -153,16 +154,24 @@ class _ProjectCheck:
         for change in self._archive.stranger_changes(commit):
             self._note("history", "different", change.path, f"changed by commit {change.hexsha}, not by the archiver")
 
-    def _compare(self, expected: Iterator[Expected], tree: Iterator[TreeFile]) -> None:
+    def _has_work_tree(self) -> bool:
+        """Are there files to compare? A place that is gone is one finding, not one for each of them."""
+        try:
+            self._archive.require_place()
+        except ArchiveRefused as gone:
+            self._note("work tree", "gone", None, gone.message, next_step=gone.hint)
+            return False
+        return self._archive.is_checked_out()
+
+    def _compare(self, expected: Iterator[Expected], tree: Iterator[TreeFile], *, with_work_tree: bool) -> None:
         """Walk two sorted listings side by side."""
-        is_checked_out = self._archive.is_checked_out()
         wanted = next(expected, None)
         for file in tree:
             while wanted is not None and wanted.path.encode() < _sort_key(file):
                 self._note_missing(wanted, f"commit {self._commit} does not")
                 wanted = next(expected, None)
             if wanted is not None and wanted.path == file.path:
-                self._compare_file(wanted, file, with_work_tree=is_checked_out)
+                self._compare_file(wanted, file, with_work_tree=with_work_tree)
                 wanted = next(expected, None)
             elif _is_ours(file.path):
                 self._note("archive", "unexpected", file.path, "Git has it; the database does not")
@@ -183,14 +192,14 @@ class _ProjectCheck:
         if wanted.blob is not None:
             self._note("archive", "missing", wanted.path, f"the database has it; {evidence}")
 
-    def _note(self, check: str, problem: str, path: str | None, evidence: str) -> None:
+    def _note(self, check: str, problem: str, path: str | None, evidence: str, *, next_step: str = "") -> None:
         finding = Finding(
             check=check,
             problem=problem,
             project=self._slug,
             path=path,
             evidence=evidence,
-            next_step=self._next_step(check, path),
+            next_step=next_step or self._next_step(check, path),
         )
         self._findings.add(finding)
 
