@@ -23,7 +23,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from mcp_agent_mail.server.hearing import HEARING, RequestHearing
 from mcp_agent_mail.server.identity import Headers
-from mcp_agent_mail.server.limits import read_body, replay
+from mcp_agent_mail.server.limits import read_body, replay, why_no_call
 from mcp_agent_mail.server.mcp import SESSION_HEADER
 from mcp_agent_mail.server.replies import send_detail, send_value
 
@@ -81,8 +81,12 @@ class McpEndpoint:
     async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         if b"accept" not in headers:
             scope["headers"] = [*scope["headers"], (b"accept", b"application/json, text/event-stream")]
-        if b"content-length" not in headers and scope["method"] == "POST":
-            receive = replay(await read_body(receive), receive)
+        if scope["method"] == "POST":
+            body = await read_body(receive)
+            if (why := why_no_call(body)) is not None:
+                await send_value(send, 400, {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": why}})
+                return
+            receive = replay(body, receive)
         session = headers.get(_SESSION_ID)
         if is_modern(headers) or (session is not None and session.decode("latin-1") in self._sessions()):
             await self._stateful.handle_request(scope, receive, send)
