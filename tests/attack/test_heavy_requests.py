@@ -60,8 +60,7 @@ async def test_what_stays_beside_the_arguments_of_a_call_that_waits_is_small() -
         meta = await client.post(f"{url}/mcp", content=CALL % json.dumps({"x": "y" * MAX_BESIDE_BYTES}).encode())
         few = await client.post(f"{url}/mcp", content=CALL % json.dumps({"x": "y" * 1_000}).encode())
 
-    assert (meta.status_code, meta.json()["error"]["code"]) == (400, -32600)
-    assert "64 KiB" in meta.json()["error"]["message"]
+    assert (meta.status_code, "64 KiB beside its arguments" in meta.json()["detail"]) == (413, True)
     assert few.json()["result"]["isError"] is False
 
 

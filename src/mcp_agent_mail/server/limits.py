@@ -70,25 +70,26 @@ def _separators(text: bytes) -> int:
     return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
-def why_no_call(body: bytes) -> str | None:
-    """Why a body is no request for MCP that the SDK need look at; None when it may be one.
+def is_one_object(body: bytes) -> bool:
+    """Whether a body may be a JSON object in UTF-8. No MCP version that is served has batches.
 
-    No version that is served has batches: the SDK says so of an array too, after validating all of it.
+    The SDK refuses an array too, but only after it has validated all of it.
     """
-    if not body.lstrip(_BLANKS).startswith(b"{") or b"\0" in body:
-        return "Send one JSON-RPC request as a JSON object in UTF-8; batches are not served."
+    return body.lstrip(_BLANKS).startswith(b"{") and b"\0" not in body
+
+
+def has_much_beside(body: bytes) -> bool:
+    """Whether an MCP request is over `MAX_BESIDE_BYTES` without its arguments. What is no JSON is left to the SDK."""
     if len(body) <= MAX_BESIDE_BYTES:
-        return None
+        return False
     try:
         message = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return None  # Told by the SDK, in its words.
+        return False
     params = message.get("params")
     if isinstance(params, dict):
         params.pop("arguments", None)
-    if len(orjson.dumps(message)) > MAX_BESIDE_BYTES:
-        return f"A request without its arguments may have {MAX_BESIDE_BYTES >> 10} KiB, `_meta` included."
-    return None
+    return len(orjson.dumps(message)) > MAX_BESIDE_BYTES
 
 
 def replay(body: bytes, receive: Receive) -> Receive:
