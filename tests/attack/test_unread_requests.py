@@ -281,11 +281,12 @@ async def test_an_initialize_of_3_mb_is_refused_and_keeps_nothing() -> None:
         opened = await client.post(f"{url}/mcp", json=_initialize({}))
         session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "MCP-Protocol-Version": HANDSHAKE}
         again = await client.post(f"{url}/mcp", content=large, headers=session)
+        small = await client.post(f"{url}/mcp", json=_initialize({}), headers=session)
         call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "count", "arguments": {}}}
         served = await client.post(f"{url}/mcp", json=call, headers=session)
 
     assert (refused.status_code, list(refused.json())) == (413, ["detail"])
-    assert again.json()["error"]["message"] == "This session is initialized already."
+    assert (again.status_code, small.json()["error"]["message"]) == (413, "This session is initialized already.")
     assert served.json()["result"]["isError"] is False
 
 

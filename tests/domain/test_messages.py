@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from mcp_agent_mail.domain.messages import (
     MessageHead,
     UnfitSubject,
     bodies_that_fit,
+    bodies_that_fit_escaped,
     parse_subject,
     reply_subject,
     require_body_fits,
@@ -99,6 +101,22 @@ def test_one_answer_carries_two_mebibytes_of_bodies_in_order_each_that_still_fit
     heads = [head(1, mebibyte), head(2, mebibyte - 10), head(3, 11), head(4, 10), head(5, 1), head(6, 0)]
 
     assert bodies_that_fit(heads) == [1, 2, 4, 6]
+
+
+@given(st.lists(st.text(st.sampled_from('\x01"aé'), max_size=5).map(lambda text: text * 50_000), max_size=12))
+def test_nor_do_they_as_json_writes_them(texts: list[str]) -> None:
+    bodies = {MessageId(number): text for number, text in enumerate(texts)}
+
+    chosen = bodies_that_fit_escaped(bodies)
+
+    sizes = [len(orjson.dumps(text)) - 2 for text in chosen.values()]
+    assert sum(sizes) <= MAX_BODIES_BYTES
+    assert all(bodies[one] == text for one, text in chosen.items())
+    assert (
+        len(chosen) == len(bodies)
+        or sum(sizes) + max(len(orjson.dumps(text)) - 2 for one, text in bodies.items() if one not in chosen)
+        > MAX_BODIES_BYTES
+    )
 
 
 @given(st.lists(st.integers(0, 3 * 1024 * 1024), max_size=20))

@@ -84,9 +84,7 @@ async def test_what_a_foreign_form_can_send_is_refused(content_type: str) -> Non
     assert (answer.status_code, list(answer.json())) == (415, ["detail"])
 
 
-@pytest.mark.parametrize(
-    "body", [b"{", b"[]", b"5", b'"text"', b"null", b"\xff", b"[" * 100_000, b'{"text":"\\ud800"}']
-)
+@pytest.mark.parametrize("body", [b"{", b"[]", b"5", b'"text"', b"null", b"\xff", b"[" * 10_000, b'{"text":"\\ud800"}'])
 async def test_what_is_no_json_object_is_invalid_input(body: bytes) -> None:
     headers = {"Content-Type": "application/json; charset=utf-8"}
     async with hosted(toy_app()) as url, httpx.AsyncClient(headers=headers) as client:

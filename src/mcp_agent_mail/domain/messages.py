@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -18,7 +19,9 @@ MAX_SUBJECT = 512
 MAX_NAMED_RECIPIENTS = 500
 MAX_BROADCAST_RECIPIENTS = 5_000
 MAX_BODIES_BYTES = 2 * 1024 * 1024
-"""What one answer carries of bodies (UTF-8). Beyond, an item says `body_omitted`."""
+"""What one answer carries of bodies, as JSON writes them. Beyond, an item says `body_omitted`."""
+LONGEST_ESCAPE = 6
+"""A control character of one byte stands in JSON as six."""
 
 _BREAKS = re.compile("\r\n|[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
@@ -220,11 +223,25 @@ def require_body_fits(body_md: str, max_bytes: int) -> None:
 
 
 def bodies_that_fit(heads: Iterable[MessageHead]) -> list[MessageId]:
-    """The messages whose bodies one answer carries: in order, each that still fits into `MAX_BODIES_BYTES`."""
+    """The messages whose bodies are read for one answer: in order, each that still fits into `MAX_BODIES_BYTES`."""
     room = MAX_BODIES_BYTES
     chosen: list[MessageId] = []
     for head in heads:
         if head.body_bytes <= room:
             room -= head.body_bytes
             chosen.append(head.id)
+    return chosen
+
+
+def bodies_that_fit_escaped(bodies: Mapping[MessageId, str]) -> dict[MessageId, str]:
+    """Those of `bodies` that one answer carries, in their order: escapes make a text up to six times as long."""
+    if sum(map(len, bodies.values())) * LONGEST_ESCAPE <= MAX_BODIES_BYTES:
+        return dict(bodies)
+    room = MAX_BODIES_BYTES
+    chosen: dict[MessageId, str] = {}
+    for message_id, body in bodies.items():
+        size = len(json.dumps(body, ensure_ascii=False).encode()) - len('""')
+        if size <= room:
+            room -= size
+            chosen[message_id] = body
     return chosen

@@ -23,7 +23,7 @@ from mcp_agent_mail.server.auth import Gate, Refusal
 from mcp_agent_mail.server.calls import Calls, RequestFacts
 from mcp_agent_mail.server.connection import Connections
 from mcp_agent_mail.server.identity import Headers, read_credentials
-from mcp_agent_mail.server.limits import BodyTooLarge, ClientLeft, declared_too_large
+from mcp_agent_mail.server.limits import MAX_VALUES, BodyTooLarge, ClientLeft, TooManyValues, declared_too_large
 from mcp_agent_mail.server.mcp import FACTS
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.replies import send_detail, send_value
@@ -34,7 +34,13 @@ logger = logging.getLogger("mcp_agent_mail.http")
 
 MCP_PATHS = ("/mcp", "/api")
 _WELL_KNOWN = "/.well-known/"
-_TOO_LARGE = "The request body is over 4 MiB."
+_TOO_LARGE = (
+    "The request body is over 4 MiB; nothing was done. A message's body_md may have 1 MiB (MESSAGE_BODY_MAX_BYTES): "
+    "send the essence and say in which file the rest stands."
+)
+_TOO_MANY_VALUES = (
+    f"The request body has more than {MAX_VALUES:,} JSON values; nothing was done. No tool takes that many: send fewer."
+)
 
 
 def both_forms(paths: tuple[str, ...]) -> frozenset[str]:
@@ -107,6 +113,8 @@ class HttpApp:
                 await self._answer(scope, headers, request_id, receive, send)
             except BodyTooLarge:
                 await send_detail(send, 413, _TOO_LARGE)
+            except TooManyValues:
+                await send_detail(send, 413, _TOO_MANY_VALUES)
             except ClientLeft:
                 logger.debug("the client left before its request was complete")
 

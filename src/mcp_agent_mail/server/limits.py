@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import orjson
 from starlette.types import Message, Receive
 
 from mcp_agent_mail.server.identity import Headers
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
+MAX_VALUES = 20_000
+"""Of a body, keys not counted: 4 MiB of `[]` or `{"":{}}` keep a parser for seconds. The guard asks of 5,000."""
+MAX_BESIDE_BYTES = 64 * 1024
+"""Of an MCP request without its arguments: `_meta` and the like stay in memory for as long as the call waits."""
+
+
+_BLANKS = b" \t\r\n"
 
 
 class BodyTooLarge(Exception):
     """The body is over the limit; answer 413."""
+
+
+class TooManyValues(Exception):
+    """The body has more JSON values than any request of ours; answer 413."""
 
 
 class ClientLeft(Exception):
@@ -23,12 +35,13 @@ def declared_too_large(headers: Headers) -> bool:
 
 
 async def read_body(receive: Receive) -> bytes:
-    """The whole body. Raises BodyTooLarge, ClientLeft."""
+    """The whole body. Raises BodyTooLarge, TooManyValues, ClientLeft."""
     message = await receive()
     if message["type"] == "http.request" and not message.get("more_body", False):
         body: bytes = message.get("body", b"")
         if len(body) > MAX_BODY_BYTES:
             raise BodyTooLarge
+        _require_few_values(body)
         return body
     received = bytearray()
     while message["type"] == "http.request":
@@ -36,9 +49,47 @@ async def read_body(receive: Receive) -> bytes:
         if len(received) > MAX_BODY_BYTES:
             raise BodyTooLarge
         if not message.get("more_body", False):
-            return bytes(received)
+            body = bytes(received)
+            _require_few_values(body)
+            return body
         message = await receive()
     raise ClientLeft
+
+
+def _require_few_values(body: bytes) -> None:
+    """Counts what stands between JSON's values, in the bytes: no parser of the SDK's has a bound of its own."""
+    if len(body) <= 2 * MAX_VALUES or _separators(body) < MAX_VALUES:
+        return
+    # Texts may hold as many as they like. A quote that a text holds goes first, with what else is escaped.
+    bare = body.replace(rb"\\", b"").replace(rb"\"", b"")
+    if bare.count(b'"') > 4 * MAX_VALUES or _separators(b"".join(bare.split(b'"')[::2])) >= MAX_VALUES:
+        raise TooManyValues
+
+
+def _separators(text: bytes) -> int:
+    return text.count(b",") + text.count(b"[") + text.count(b"{")
+
+
+def is_one_object(body: bytes) -> bool:
+    """Whether a body may be a JSON object in UTF-8. No MCP version that is served has batches.
+
+    The SDK refuses an array too, but only after it has validated all of it.
+    """
+    return body.lstrip(_BLANKS).startswith(b"{") and b"\0" not in body
+
+
+def has_much_beside(body: bytes) -> bool:
+    """Whether an MCP request is over `MAX_BESIDE_BYTES` without its arguments. What is no JSON is left to the SDK."""
+    if len(body) <= MAX_BESIDE_BYTES:
+        return False
+    try:
+        message = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return False
+    params = message.get("params")
+    if isinstance(params, dict):
+        params.pop("arguments", None)
+    return len(orjson.dumps(message)) > MAX_BESIDE_BYTES
 
 
 def replay(body: bytes, receive: Receive) -> Receive:

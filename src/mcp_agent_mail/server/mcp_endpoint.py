@@ -23,13 +23,22 @@ from starlette.types import Message, Receive, Scope, Send
 
 from mcp_agent_mail.server.hearing import HEARING, RequestHearing
 from mcp_agent_mail.server.identity import Headers
-from mcp_agent_mail.server.limits import read_body, replay
+from mcp_agent_mail.server.limits import MAX_BESIDE_BYTES, has_much_beside, is_one_object, read_body, replay
 from mcp_agent_mail.server.mcp import SESSION_HEADER
 from mcp_agent_mail.server.replies import send_detail, send_value
 
 _HANDSHAKE = frozenset(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS)
 _SESSION_ID = SESSION_HEADER.encode()
 _SESSION_ENDED = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "The client ended this session."}}
+_NO_OBJECT = {
+    "jsonrpc": "2.0",
+    "id": None,
+    "error": {
+        "code": -32600,
+        "message": "Send one JSON-RPC request as a JSON object in UTF-8; batches are not served.",
+    },
+}
+_MUCH_BESIDE = f"A request may have {MAX_BESIDE_BYTES >> 10} KiB beside its arguments, `_meta` included."
 PATH = "/mcp"
 
 
@@ -81,8 +90,15 @@ class McpEndpoint:
     async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         if b"accept" not in headers:
             scope["headers"] = [*scope["headers"], (b"accept", b"application/json, text/event-stream")]
-        if b"content-length" not in headers and scope["method"] == "POST":
-            receive = replay(await read_body(receive), receive)
+        if scope["method"] == "POST":
+            body = await read_body(receive)
+            if not is_one_object(body):
+                await send_value(send, 400, _NO_OBJECT)
+                return
+            if has_much_beside(body):
+                await send_detail(send, 413, _MUCH_BESIDE)
+                return
+            receive = replay(body, receive)
         session = headers.get(_SESSION_ID)
         if is_modern(headers) or (session is not None and session.decode("latin-1") in self._sessions()):
             await self._stateful.handle_request(scope, receive, send)

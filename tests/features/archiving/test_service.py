@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import subprocess
@@ -128,6 +129,17 @@ async def test_a_stop_drains_what_is_pending_and_leaves_a_clean_work_tree(tmp_pa
 
     assert status.backlog.pending_events == 0
     assert git(tmp_path / "projects" / project.slug, "status", "--porcelain") == ""
+
+
+async def test_the_stop_of_an_idle_archiver_is_no_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    settings, _ = prepare(tmp_path)
+
+    async with archiving(tmp_path, settings) as (store, service):
+        await until(store, is_archived(service))
+        await service.stop(PATIENCE_S)
+
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
+    assert not service.waker.is_running
 
 
 async def test_a_killed_archiver_is_followed_by_another(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -108,6 +109,19 @@ async def test_bodies_beyond_two_mebibytes_are_left_out_and_said_so(office: Offi
     assert items[over]["body_md"] == "1234567"
     assert (items[large]["body_md"], items[large]["body_omitted"]) == (None, True)
     assert (items[small]["body_md"], "body_omitted" in items[small]) == ("small", False)
+
+
+async def test_bodies_count_as_json_writes_them(office: Office) -> None:
+    controls = "\x01" * (MAX_BODIES_BYTES // 6 - 10)
+    older = await office.sent_id(body_md=controls)
+    small = await office.sent_id(body_md='"small"')
+    newer = await office.sent_id(body_md=controls)
+
+    items = {item["id"]: item for item in await office.inbox("RedStone", include_bodies=True)}
+
+    assert [items[one]["body_md"] for one in (newer, small, older)] == [controls, '"small"', None]
+    assert items[older]["body_omitted"]
+    assert len(json.dumps(list(items.values()))) < MAX_BODIES_BYTES + 4_096
 
 
 async def test_one_message_is_shown_whole_whatever_its_size(office: Office) -> None:

@@ -92,12 +92,30 @@ def test_who_takes_nothing_of_its_answer_is_cut_off() -> None:
     deaf, slow = _entered(room), _entered(room)
     for guest in (deaf, slow):
         room.forget(guest)
-        room.block(guest)
+        room.block(guest, 1)
     room.unblock(slow)
     clock.now += room_module.TAKEN_WITHIN_S
     room.sweep()
 
     assert (deaf.ended_by, slow.ended_by) == ("abort", None)
+
+
+def test_answers_that_nobody_takes_have_a_bound_together_and_the_deafest_goes_first(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    room = Room(Clock(), RoomSize(untaken_bytes=100))
+    deaf, taking, last = _entered(room), _entered(room), _entered(room)
+    room.block(deaf, 60)
+    room.block(taking, 30)
+    room.block(last, 20)
+    room.unblock(taking)
+    room.block(last, 200)
+
+    assert (deaf.ended_by, taking.ended_by, last.ended_by) == ("abort", None, None)
+    assert room.untaken_bytes == 200
+    assert [record.getMessage() for record in caplog.records] == [
+        "clients were turned away: the bound on bytes of answers that nobody takes is reached"
+    ]
 
 
 def test_bodies_have_a_bound_together_and_what_is_answered_counts_no_more() -> None:

@@ -153,6 +153,8 @@ class ArchivingService:
         await self.keeper.stop(timeout_s)
         if not self._has_drained:
             await self._drain_anew(self._deadline - loop.time())
+        self.waker.stopping.set()
+        self._wake.set()
         await self.waker.stop()
 
     async def _drain_anew(self, timeout_s: float) -> None:
@@ -324,13 +326,13 @@ class ArchivingService:
             self.pace.note(backlog.pending_events, is_failing=bool(self._health.problems))
 
     async def _wake_up(self) -> None:
-        """One line for all commits of a moment. Cancelled at the end of the stop, when there is nobody to wake."""
-        while True:
+        """One line for all commits of a moment. The stop comes as a commit does, when there is nobody left to wake."""
+        while not self.waker.is_stopping:
             await self._wake.wait()
             self._wake.clear()
             self._tell(WAKE)
             self.waker.worked()
-            await asyncio.sleep(_WAKE_EVERY_S)
+            await self.waker.rest(_WAKE_EVERY_S)
 
     def _tell(self, line: bytes) -> None:
         """Never waits. A full pipe has a wake-up in it already, a broken one ends `_listen`."""

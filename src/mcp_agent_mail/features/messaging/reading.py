@@ -18,6 +18,7 @@ from mcp_agent_mail.domain.messages import (
     MessageHead,
     Recipient,
     bodies_that_fit,
+    bodies_that_fit_escaped,
 )
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reading import READING_MAIL, require_reader, require_to_read
@@ -292,7 +293,9 @@ def read_message(view: View, caller: Caller, message_id: MessageId, project_key:
 
 def load_bodies(view: View, heads: Iterable[MessageHead]) -> Bodies:
     """At most 2 MiB of them; SQLite never reads the others."""
-    return view.messages.bodies(bodies_that_fit(heads))
+    found = bodies_that_fit(heads)
+    bodies = view.messages.bodies(found)
+    return bodies_that_fit_escaped({message_id: bodies[message_id] for message_id in found if message_id in bodies})
 
 
 def commits_of(view: View, project: Project, entries: Sequence[InboxEntry]) -> dict[MessageId, tuple[str, str]]:

@@ -10,10 +10,11 @@ from itertools import islice
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.caller import Caller, CallerKind, require_to_act
-from mcp_agent_mail.domain.messages import InboxEntry, bodies_that_fit
+from mcp_agent_mail.domain.messages import InboxEntry
 from mcp_agent_mail.domain.names import UnknownAgent, did_you_mean, nearest
 from mcp_agent_mail.domain.products import Product
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.messaging.reading import load_bodies
 from mcp_agent_mail.features.products.lookup import open_product
 from mcp_agent_mail.features.products.results import ProductInbox
 from mcp_agent_mail.store.inboxes import InboxPage, Waiting
@@ -51,7 +52,7 @@ def read_product_inbox(view: View, caller: Caller, request: ProductInboxRequest)
     bodies = None
     if request.include_bodies:
         heads = {entry.head.id: entry.head for entry, _ in entries}
-        bodies = view.messages.bodies(bodies_that_fit(heads.values()))
+        bodies = load_bodies(view, heads.values())
     return ProductInbox(entries=entries, bodies=bodies)
 
 

@@ -51,6 +51,9 @@ _NO_ROOM = _Refusal(503, "The server has no room for another request just now.",
 _TOO_MANY_AT_ONCE = _NO_ROOM._replace(bound=Bound.PIPELINED)
 _NO_REQUEST = _Refusal(400, "This is no HTTP/1.1 request.", Bound.MALFORMED)
 
+_MAY_REPEAT = frozenset({408, 503})
+"""Of a request that was not complete, or not begun."""
+
 
 class _Refused(Exception):
     """Ends the parser's run; the refusal stands in the protocol."""
@@ -197,7 +200,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._room.block(self)
+        self._room.block(self, self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -274,8 +277,9 @@ class BoundedHttp(HttpToolsProtocol):
     def _write_refusal(self, status: int, detail: str) -> None:
         if self.transport.is_closing():
             return
-        body = orjson.dumps({"detail": detail})
-        retry = b"retry-after: 1\r\n" if status == _NO_ROOM.status else b""
+        may_repeat = status in _MAY_REPEAT
+        body = orjson.dumps({"detail": f"{detail} Nothing was done; send it again." if may_repeat else detail})
+        retry = b"retry-after: 1\r\n" if may_repeat else b""
         self.transport.write(
             STATUS_LINE[status]
             + b"".join(name + b": " + value + b"\r\n" for name, value in self.server_state.default_headers)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 logger = logging.getLogger("mcp_agent_mail.http")
 
@@ -24,6 +24,8 @@ MAX_UNFINISHED = 256
 """So many requests, or connections without a request yet, may be incomplete at a time."""
 MAX_BODIES_BYTES = 64 * 1024 * 1024
 """Of all bodies that were begun and are not answered yet, together: sixteen of the largest."""
+MAX_UNTAKEN_BYTES = 64 * 1024 * 1024
+"""Of all answers whose clients take nothing of them, together: ten of the largest."""
 HEAD_WITHIN_S = 10.0
 BODY_WITHIN_S = 60.0
 TAKEN_WITHIN_S = 60.0
@@ -44,6 +46,7 @@ class Bound(StrEnum):
     UNFINISHED = "unfinished requests"
     BODIES = "bytes of request bodies"
     PIPELINED = "requests that wait on one connection"
+    UNTAKEN = "bytes of answers that nobody takes"
     TIME = "time for a request or an answer"
     HEAD = "size of a request's target and headers"
     MALFORMED = "patience with what is no HTTP request"
@@ -69,6 +72,12 @@ class RoomSize:
     connections: int = MAX_CONNECTIONS
     unfinished: int = MAX_UNFINISHED
     bodies_bytes: int = MAX_BODIES_BYTES
+    untaken_bytes: int = MAX_UNTAKEN_BYTES
+
+
+class _Untaken(NamedTuple):
+    until: float
+    size_bytes: int
 
 
 class Room:
@@ -82,7 +91,8 @@ class Room:
         self.idle: dict[Guest, None] = {}
         self.unfinished: dict[Guest, float] = {}
         self._leaving: dict[Guest, float] = {}
-        self._blocked: dict[Guest, float] = {}
+        self._blocked: dict[Guest, _Untaken] = {}
+        self.untaken_bytes = 0
         self.bodies_bytes = 0
         self._reached: Counter[Bound] = Counter()
         self._said: dict[Bound, float] = {}
@@ -145,18 +155,24 @@ class Room:
         self.forget(guest)
         self._leaving[guest] = self._now() + GONE_WITHIN_S
 
-    def block(self, guest: Guest) -> None:
-        """It takes nothing of its answer."""
-        self._blocked[guest] = self._now() + TAKEN_WITHIN_S
+    def block(self, guest: Guest, size_bytes: int) -> None:
+        """It takes nothing of its answer, of which so much lies here. Who does not for longest makes room."""
+        self.unblock(guest)
+        self._blocked[guest] = _Untaken(until=self._now() + TAKEN_WITHIN_S, size_bytes=size_bytes)
+        self.untaken_bytes += size_bytes
+        while self.untaken_bytes > self._size.untaken_bytes and len(self._blocked) > 1:
+            self.note(Bound.UNTAKEN)
+            next(iter(self._blocked)).abort()
 
     def unblock(self, guest: Guest) -> None:
-        self._blocked.pop(guest, None)
+        if untaken := self._blocked.pop(guest, None):
+            self.untaken_bytes -= untaken.size_bytes
 
     def leave(self, guest: Guest) -> None:
         """Its connection is closed."""
         self.forget(guest)
         self._leaving.pop(guest, None)
-        self._blocked.pop(guest, None)
+        self.unblock(guest)
         self._all.discard(guest)
 
     def forget(self, guest: Guest) -> None:
@@ -171,7 +187,7 @@ class Room:
         for guest in [guest for guest, until in self.unfinished.items() if until <= now]:
             self.note(Bound.TIME)
             guest.evict(408, "The request was not complete in time.")
-        for guest in [guest for guest, until in self._blocked.items() if until <= now]:
+        for guest in [guest for guest, untaken in self._blocked.items() if untaken.until <= now]:
             self.note(Bound.TIME)
             guest.abort()
         for guest in [guest for guest, until in self._leaving.items() if until <= now]:
@@ -196,6 +212,7 @@ class Room:
             "connections": len(self._all),
             "unfinished": len(self.unfinished),
             "body_bytes": self.bodies_bytes,
+            "untaken_bytes": self.untaken_bytes,
         }
         logger.warning("clients were turned away: the bound on %s is reached", bound.value, extra={"facts": facts})
 
