@@ -32,9 +32,7 @@ class Room:
     def send(self, project: str, name: str, body: str, **to: Json) -> None:
         to = to or {"to": [name]}
         with self.as_agent(name) as connection:
-            connection.call(
-                "send_message", project_key=project, sender_name=name, subject="x", body_md=body, **to
-            )
+            connection.call("send_message", project_key=project, sender_name=name, subject="x", body_md=body, **to)
 
     def found(self, project: str, name: str, word: str) -> list[str]:
         with self.as_agent(name) as connection:

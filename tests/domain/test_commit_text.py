@@ -85,11 +85,15 @@ ELSEWHERE = mail(entry("Spy", "bcc", project_id=2), archive=2)
 
 
 def test_a_commit_says_the_same_whatever_few_may_know_of_is_in_it() -> None:
-    texts = {commit_text([first, *others]).message for first in (PLAIN, WITH_HELD) for others in ([], [REQUEST, CONSENT])}
+    texts = {
+        commit_text([first, *others]).message for first in (PLAIN, WITH_HELD) for others in ([], [REQUEST, CONSENT])
+    }
 
     assert texts == {"mail: BlueLake -> RedStone | Plan\n\nAgent: BlueLake\nOutbox-Seq: 7\n"}
 
 
-@pytest.mark.parametrize("events", [[CONSENT], [CONSENT, APPROVED], [REQUEST], [RECEIPT], [RECEIPT, CONSENT], [ELSEWHERE]])
+@pytest.mark.parametrize(
+    "events", [[CONSENT], [CONSENT, APPROVED], [REQUEST], [RECEIPT], [RECEIPT, CONSENT], [ELSEWHERE]]
+)
 def test_what_few_may_know_of_is_neither_counted_nor_anybodys(events: list[OutboxEvent]) -> None:
     assert commit_text(events).message == "archive: records\n\nOutbox-Seq: 7\n"

@@ -133,7 +133,7 @@ def _require_to_report(caller: Caller, projects: Mapping[str, Project | None]) -
         if project is not None:
             require_to_read(caller, project)
         elif caller.auth is AgentAuth.STRICT and not caller.is_operator:
-            raise NotFound(f"No project {key!r:.200}.", hint="Report for the project of the agent whose token you send.")
+            raise NotFound(f"No project {key!r:.200}.", hint="Report for your own project.")
 
 
 def _anchors(path: str) -> Iterable[str]:
