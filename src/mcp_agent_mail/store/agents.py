@@ -80,7 +80,7 @@ _HAS_TOKEN = "SELECT 1 FROM agents WHERE id = ? AND token_hash IS NOT NULL"
 _HAS_MEMBERS = "SELECT 1 FROM agents WHERE project_id = ? AND kind = 'agent' AND token_hash IS NOT NULL LIMIT 1"
 _SET_TOKEN_HASH = "UPDATE agents SET token_hash = ? WHERE id = ?"
 _TOUCH = "UPDATE agents SET last_active_ts = max(last_active_ts, ?) WHERE id = ?"
-# Of mail that nobody has got yet, or that is for few eyes, of what came of a blind copy and of consent, no commit tells.
+# Of mail that nobody has got yet or that is for few eyes, of what came of a blind copy, and of consent no commit tells.
 _RECENT_COMMITS = """
     SELECT DISTINCT c.id, c.project_id, c.hexsha, c.summary, c.authored_ts, c.last_seq
     FROM outbox o JOIN commits c ON c.id = o.commit_id

@@ -1,4 +1,5 @@
-"""How much unread mail an inbox may hold: of open mail, and of each sender's blind copies. Off unless the operator sets a limit.
+"""How much unread mail an inbox may hold: of open mail, and of each sender's blind copies. Off unless there is a
+limit.
 
 The counter that is asked for is kept in the unit of work that delivers, so no burst slips past it. What a recipient
 lets in itself (held mail that it approves), what asks for its consent, and mail from `System` always arrive.
