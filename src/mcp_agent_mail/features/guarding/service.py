@@ -131,7 +131,7 @@ def _require_to_report(caller: Caller, projects: Mapping[str, Project | None]) -
     """What names no project is of nobody's log. Under `strict` it would be a place to fill that is nobody's either."""
     for key, project in projects.items():
         if project is not None:
-            require_to_read(caller, project)
+            require_to_read(caller, project, "Reporting")
         elif caller.auth is AgentAuth.STRICT and not caller.is_operator:
             raise NotFound(f"No project {key!r:.200}.", hint="Report for your own project.")
 

@@ -112,6 +112,6 @@ class IntrospectionService:
 
     def figures(self, caller: Caller) -> Callable[[str], ToolFigures]:
         """Of a tool, by its name. Own calls are the operator's to count: they would count blind copies for others."""
-        require_proof(caller, "Looking at figures")
+        require_reader(caller, "Looking at figures")
         usage = self.recording.usage
         return lambda tool: ToolFigures() if tool in OWN_CALLS and not caller.is_operator else usage.of(tool)
