@@ -29,8 +29,8 @@ from mcp_agent_mail.store.migrate import migrate
 from mcp_agent_mail.store.view import Tx
 
 WITHOUT = {
-    "no index": ("messages_fts_insert", "messages_identifiers"),
-    "words": ("messages_identifiers",),
+    "no index": ("messages_fts_insert", "message_projects_identifiers"),
+    "words": ("message_projects_identifiers",),
     "words and names": (),
 }
 MAIL = ("no names of code", "names known before", "new names")

@@ -148,3 +148,40 @@ def test_the_server_takes_in_the_spool_whatever_lies_in_it(tmp_path: Path) -> No
 
     assert [event["agent"] for event in events] == ["Mallory"]
     assert "Traceback" not in server.log.read_text()
+
+
+@pytest.mark.parametrize("auth", ["strict", "open"])
+def test_another_projects_token_reports_nothing_for_a_project(tmp_path: Path, auth: str) -> None:
+    with Served(tmp_path / "store", AGENT_AUTH=auth) as server:
+        tokens = [_member(server, project, name) for project, name in ((PROJECT, "Bob"), ("/code/other", "Mallory"))]
+
+        bob, mallory = (
+            _report_as(server, token, _event(number, {}), _event(number + 10, {}))
+            for number, token in enumerate(tokens)
+        )
+        events = _log(server)
+
+    assert (bob, mallory) == (200, 403)
+    assert len(events) == 2
+
+
+def test_under_strict_nobody_reports_for_a_project_that_is_none(tmp_path: Path) -> None:
+    with Served(tmp_path / "store", AGENT_AUTH="strict") as server:
+        token = _member(server, PROJECT, "Bob")
+
+        refused = _report_as(server, token, _event(1, {}), _event(2, {}, project="/code/nowhere"))
+
+        assert (refused, _log(server)) == (404, [])
+
+
+def _member(server: Served, project: str, name: str) -> str:
+    with server.connect() as anyone:
+        anyone.call("ensure_project", human_key=project)
+        made = anyone.call("register_agent", project_key=project, name=name, program="tests", model="none")
+    return str(made["registration_token"])
+
+
+def _report_as(server: Served, token: str, *events: dict[str, Any]) -> int:
+    body = json.dumps({"events": list(events)}).encode()
+    with server.connect(**{"X-Agent-Token": token}) as connection:
+        return connection.request("POST", "/guard/events", body, {"Content-Type": "application/json"}).status

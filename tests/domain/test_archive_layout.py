@@ -110,6 +110,7 @@ def event(seq: int, kind: EventKind, snapshot: Snapshot, project_id: ProjectId =
         project_id=project_id,
         project_slug="app-1a2b3c" if project_id == APP else "lib-9f8e7d",
         kind=kind,
+        agent_id=AgentId(snapshot["sender_id"]) if kind is EventKind.MAIL else None,
         created_ts=Micros(AT + seq),
         snapshot=snapshot,
     )
@@ -258,7 +259,7 @@ def test_a_receipt_for_a_blind_copy_lies_in_its_recipients_folder_and_names_nobo
     )
     assert set(json.loads(files[own])) == set(json.loads(files[shared]))
     assert month_of(own) == "2026-11"
-    assert commit_text([blind]).message == "archive: 1 event\n\nOutbox-Seq: 42\n"
+    assert commit_text([blind]).message == "archive: records\n\nOutbox-Seq: 42\n"
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "", "1st", "a" * 65, "Blue Lake"])

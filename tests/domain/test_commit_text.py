@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
+from mcp_agent_mail.core.ids import AgentId, OutboxSeq, ProjectId
 from mcp_agent_mail.domain.archive_layout import Snapshot
 from mcp_agent_mail.domain.commit_text import commit_text
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
@@ -21,6 +21,7 @@ def mail(*recipients: Snapshot, subject: str = "Plan", sender: str = "BlueLake",
         "project_id": 1,
         "project_slug": "app",
         "sender": sender,
+        "sender_id": 5,
         "subject": subject,
         "recipients": list(recipients),
     }
@@ -29,6 +30,7 @@ def mail(*recipients: Snapshot, subject: str = "Plan", sender: str = "BlueLake",
         project_id=ProjectId(archive),
         project_slug="app",
         kind=EventKind.MAIL,
+        agent_id=AgentId(5),
         created_ts=Micros(0),
         snapshot=snapshot,
     )
@@ -71,3 +73,27 @@ def test_an_event_of_the_server_has_no_agent() -> None:
     event = replace(mail(), kind=EventKind.PROJECT, snapshot={})
 
     assert commit_text([event]).message == "archive: 1 event\n\nOutbox-Seq: 7\n"
+
+
+PLAIN = mail(entry("RedStone"))
+WITH_HELD = mail(entry("RedStone"), entry("Spy", "bcc") | {"status": "held"})
+APPROVED = replace(mail(entry("RedStone"), entry("Spy", "bcc")), agent_id=AgentId(9))
+REQUEST = replace(PLAIN, snapshot=PLAIN.snapshot | {"is_private": True})
+CONSENT = replace(PLAIN, kind=EventKind.CONTACT, agent_id=AgentId(9), snapshot={"acting": "Spy"})
+RECEIPT = replace(PLAIN, kind=EventKind.RECEIPT, agent_id=AgentId(9), snapshot={"agent": "Spy", "is_blind": True})
+ELSEWHERE = mail(entry("Spy", "bcc", project_id=2), archive=2)
+
+
+def test_a_commit_says_the_same_whatever_few_may_know_of_is_in_it() -> None:
+    texts = {
+        commit_text([first, *others]).message for first in (PLAIN, WITH_HELD) for others in ([], [REQUEST, CONSENT])
+    }
+
+    assert texts == {"mail: BlueLake -> RedStone | Plan\n\nAgent: BlueLake\nOutbox-Seq: 7\n"}
+
+
+@pytest.mark.parametrize(
+    "events", [[CONSENT], [CONSENT, APPROVED], [REQUEST], [RECEIPT], [RECEIPT, CONSENT], [ELSEWHERE]]
+)
+def test_what_few_may_know_of_is_neither_counted_nor_anybodys(events: list[OutboxEvent]) -> None:
+    assert commit_text(events).message == "archive: records\n\nOutbox-Seq: 7\n"

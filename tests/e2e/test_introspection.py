@@ -52,7 +52,7 @@ def test_recent_calls_name_tool_project_and_agent_and_no_more(session: Connectio
         "agent": "BlueLake",
         "cluster": "identity",
     }
-    assert set(entry) == {"timestamp", "tool", "project", "agent", "cluster"}
+    assert set(entry) == {"timestamp", "tool", "project", "agent", "cluster", "failed"}
 
 
 def test_locks_name_their_holders(session: Connection, server: Served) -> None:

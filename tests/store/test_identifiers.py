@@ -12,7 +12,7 @@ from mcp_agent_mail.store.connection import add_functions
 from mcp_agent_mail.store.migrate import apply_migration, shipped_migrations
 from tests.mailroom import open_mailroom
 
-_KEEPING = next(one for one in shipped_migrations() if "CREATE TABLE identifiers" in one.sql)
+_SCOPING = next(one for one in shipped_migrations() if "identifiers_delete" in one.sql)
 
 
 async def test_names_in_older_mail_are_kept_once_by_the_migration(tmp_path: Path) -> None:
@@ -20,11 +20,14 @@ async def test_names_in_older_mail_are_kept_once_by_the_migration(tmp_path: Path
         for _ in range(2):
             await room.post(replace(room.letter(room.blue), subject="reparseToken"), *room.addressed([room.red]))
 
-    with closing(sqlite3.connect(tmp_path / "mail.sqlite3", isolation_level=None)) as connection:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         add_functions(connection)
-        for kind, name in (("TRIGGER", "messages_identifiers"), ("TABLE", "identifiers_fts"), ("TABLE", "identifiers")):
-            connection.execute(f"DROP {kind} {name}")
-        apply_migration(connection, _KEEPING, no_fault)
+        for migration in shipped_migrations()[: _SCOPING.version - 1]:
+            apply_migration(connection, migration, no_fault)
+        connection.execute("ATTACH ? AS room", (str(tmp_path / "mail.sqlite3"),))
+        for table in ("projects", "agents", "messages", "message_projects"):
+            connection.execute(f"INSERT INTO {table} SELECT * FROM room.{table}")
+        apply_migration(connection, _SCOPING, no_fault)
 
-        found = connection.execute("SELECT name FROM identifiers_fts WHERE identifiers_fts MATCH 'parseTok' LIMIT 9")
-        assert found.fetchall() == [("reparsetoken",)]
+        found = connection.execute("SELECT name, scope FROM identifiers_fts WHERE identifiers_fts MATCH 'parseTok'")
+        assert found.fetchall() == [("reparsetoken", f"p{room.app.id}.")]

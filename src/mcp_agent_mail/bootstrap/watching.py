@@ -7,6 +7,7 @@ from pathlib import Path
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.core.store_owner import LOCK_FILE as STORE_LOCK
 from mcp_agent_mail.core.store_owner import read_owner
@@ -44,8 +45,10 @@ def introspection_service(settings: Settings, store: Store, services: Services, 
 def _directory(store: Store) -> Directory:
     """What introspection asks of the slices above it."""
 
-    def find_project(key: str) -> Project | None:
+    def find_project(key: str | ProjectId) -> Project | None:
         try:
+            if isinstance(key, int):
+                return store.read(lambda view: view.projects.find(key))
             return store.read(lambda view: require_project(view, key))
         except AgentMailError:
             return None

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_type_hints
 
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied, listed
+from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.likeness import COMPARED, most_like
 from mcp_agent_mail.core.params import Rule
 
@@ -55,6 +57,35 @@ class Credentials:
 
 
 _credentials: ContextVar[Credentials] = ContextVar("credentials")
+
+
+@dataclass(slots=True)
+class Doer:
+    """As whom a call was made: filled in by whoever decides it, for the record of calls. Nobody until then."""
+
+    project_id: ProjectId | None = None
+    agent_name: str | None = None
+
+
+_doer: ContextVar[Doer | None] = ContextVar("doer", default=None)
+
+
+@contextmanager
+def doer_told() -> Iterator[Doer]:
+    """Of the one call that is made within. An object and not a value, so that tasks of the call fill in the same."""
+    doer = Doer()
+    reset = _doer.set(doer)
+    try:
+        yield doer
+    finally:
+        _doer.reset(reset)
+
+
+def tell_doer(project_id: ProjectId, agent_name: str) -> None:
+    """The current call is this agent's: proven, or taken at its word where that counts."""
+    doer = _doer.get()
+    if doer is not None:
+        doer.project_id, doer.agent_name = project_id, agent_name
 
 
 def current_credentials() -> Credentials:

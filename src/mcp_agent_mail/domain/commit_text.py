@@ -35,27 +35,48 @@ class CommitText:
 
 
 def commit_text(events: Sequence[OutboxEvent]) -> CommitText:
-    """For a batch, which is never empty. Blind recipients are never named."""
+    """For a batch, which is never empty. It says the same whether or not something is in it that few may know of: a
+    blind or held copy, what asks for and gives consent, a receipt that may be for such a copy.
+    """
     agents = sorted({name for event in events if (name := _acting(event)) is not None})
     return CommitText(subject=_subject(events), agents=tuple(agents), last_seq=events[-1].seq)
 
 
 def _subject(events: Sequence[OutboxEvent]) -> str:
-    if len(events) > 1:
-        return f"archive: {len(events)} events"
-    (event,) = events
+    told = [event for event in events if event.kind is not EventKind.RECEIPT and _is_open(event)]
+    if len(told) != 1:
+        return f"archive: {len(told)} events" if told else "archive: records"
+    (event,) = told
     if event.kind is EventKind.ADOPTION:
         source = event.snapshot["source"]
         return "archive: names after an adoption" if source is None else f"adopt: {source} into {event.project_slug}"
-    if event.kind is not EventKind.MAIL or not _is_shown(event.snapshot):
+    if event.kind is not EventKind.MAIL:
         return "archive: 1 event"
     subject = _UNPRINTABLE.sub(" ", f"mail: {_route(event.snapshot)} | {event.snapshot['subject']}").strip()
     return subject if len(subject) <= _SUBJECT_LENGTH else subject[: _SUBJECT_LENGTH - 1].rstrip() + "…"
 
 
-def _is_shown(snapshot: Snapshot) -> bool:
+def _is_open(event: OutboxEvent) -> bool:
     """Commits are shown to everybody: what nobody has got yet, is for few eyes or is gone is not spoken of there."""
-    recipients = snapshot["recipients"]
+    if event.kind is EventKind.MAIL:
+        return _is_told_by_its_sender(event) and _is_shown(event.snapshot)
+    if event.kind is EventKind.RECEIPT:
+        return not is_blind_receipt(event.snapshot)
+    return event.kind is not EventKind.CONTACT
+
+
+def _is_told_by_its_sender(event: OutboxEvent) -> bool:
+    """Else somebody else has changed what became of a copy, which may be a blind one."""
+    return event.agent_id is not None and event.agent_id == event.snapshot["sender_id"]
+
+
+def _is_shown(snapshot: Snapshot) -> bool:
+    """Has it come to somebody, openly as far as the archive's project is not its sender's?"""
+    home, recipients = snapshot["archive_project_id"], snapshot["recipients"]
+    if home != snapshot["project_id"]:
+        recipients = [entry for entry in recipients if entry["project_id"] == home and entry["kind"] != "bcc"]
+        if not recipients:
+            return False
     is_held = bool(recipients) and all(entry.get("status") in ("held", "refused") for entry in recipients)
     return not is_held and not snapshot.get("is_private", False) and not is_tombstone(snapshot)
 
@@ -78,12 +99,14 @@ def _sender(snapshot: Snapshot) -> str:
 
 
 def _acting(event: OutboxEvent) -> str | None:
-    """The name of the agent whose act the event tells of; None for the server's own and for a blind recipient's."""
+    """The name of the agent whose act the event tells of; None for the server's own and for what few may know of."""
+    if not _is_open(event):
+        return None
     if event.kind is EventKind.MAIL:
-        return None if is_tombstone(event.snapshot) else _sender(event.snapshot)
+        return _sender(event.snapshot)
     if event.kind is EventKind.PROFILE:
         return str(event.snapshot["name"])
     if event.kind is EventKind.RECEIPT:
-        return None if is_blind_receipt(event.snapshot) else str(event.snapshot["agent"])
+        return str(event.snapshot["agent"])
     acting = event.snapshot.get("acting")
     return None if acting is None else str(acting)

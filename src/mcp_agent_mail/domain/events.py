@@ -40,12 +40,13 @@ class NewEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxEvent:
-    """A pending outbox row as the drain reads it, oldest first."""
+    """A pending outbox row as the drain reads it, oldest first. `agent_id` is who acted (None: the server)."""
 
     seq: OutboxSeq
     project_id: ProjectId
     project_slug: str
     kind: EventKind
+    agent_id: AgentId | None
     created_ts: Micros
     snapshot: dict[str, Any]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from mcp_agent_mail.core.errors import AgentMailError, Internal
 from mcp_agent_mail.core.resources import ResourceTable
-from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, take_token, turn_of
+from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, doer_told, take_token, turn_of
 from mcp_agent_mail.core.turns import TurnBounds, Turns
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.server.connection import NO_WISHES, Wishes
@@ -87,12 +87,14 @@ class Calls:
         if self._usage is None or name not in self.tools:
             return await running
         started, failed = time.perf_counter(), True
-        try:
-            result = await running
-            failed = False
-            return result
-        finally:
-            _note(self._usage, name, time.perf_counter() - started, failed=failed, arguments=arguments)
+        with doer_told() as doer:
+            try:
+                result = await running
+                failed = False
+                return result
+            finally:
+                project = next((arguments[key] for key in _PROJECT_ARGUMENTS if key in arguments), None)
+                self._usage.note(name, time.perf_counter() - started, failed=failed, project=project, doer=doer)
 
     async def _run_in_turn(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> Json:
         self.tools.require(name, credentials)
@@ -128,13 +130,6 @@ class Calls:
 
 
 _PROJECT_ARGUMENTS = ("project_key", "human_key", "product_key")
-_AGENT_ARGUMENTS = ("agent_name", "sender_name", "from_agent", "requester", "name")
-
-
-def _note(usage: Usage, tool: str, took_s: float, *, failed: bool, arguments: Mapping[str, Json]) -> None:
-    project = next((arguments[name] for name in _PROJECT_ARGUMENTS if name in arguments), None)
-    agent = next((arguments[name] for name in _AGENT_ARGUMENTS if name in arguments), None)
-    usage.note(tool, took_s, failed=failed, project=project, agent=agent)
 
 
 async def _logged(running: Awaitable[Json], what: str, facts: RequestFacts) -> Json:

@@ -41,6 +41,7 @@ PROJECT_COLUMNS: Mapping[tuple[str, str], Rule] = {
 AGENT_COLUMNS: Mapping[tuple[str, str], Rule] = {
     ("contacts", "source_id"): Rule.MERGE,
     ("contacts", "target_id"): Rule.MERGE,
+    ("guard_events", "reporter_id"): Rule.MOVE,
     ("idempotency_keys", "agent_id"): Rule.MERGE,
     ("join_codes", "agent_id"): Rule.MOVE,
     ("leases", "agent_id"): Rule.MOVE,
@@ -136,6 +137,9 @@ _INDEX = """
     INSERT INTO messages_fts (rowid, subject, body_md, scope)
     SELECT id, subject, body_md, scope FROM messages_searchable WHERE id = ?
 """
+# Names of code are kept by project, and only text says of which.
+_MOVE_NAMES = "UPDATE OR IGNORE identifiers SET scope = ? WHERE scope = ?"
+_DROP_NAMES = "DELETE FROM identifiers WHERE scope = ?"
 
 
 class Adoption:
@@ -167,6 +171,8 @@ class Adoption:
             self._merge_resident(AgentId(old), AgentId(new))
         for (table, column), rule in PROJECT_COLUMNS.items():
             self._change(table, column, rule, source, target)
+        self._connection.execute(_MOVE_NAMES, (f"p{target}.", f"p{source}."))
+        self._connection.execute(_DROP_NAMES, (f"p{source}.",))
         self._connection.execute(_COUNT_OPEN_UNREAD, ids)
         self._connection.execute("DELETE FROM projects WHERE id = ?", (source,))
 

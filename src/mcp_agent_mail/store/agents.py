@@ -80,19 +80,20 @@ _HAS_TOKEN = "SELECT 1 FROM agents WHERE id = ? AND token_hash IS NOT NULL"
 _HAS_MEMBERS = "SELECT 1 FROM agents WHERE project_id = ? AND kind = 'agent' AND token_hash IS NOT NULL LIMIT 1"
 _SET_TOKEN_HASH = "UPDATE agents SET token_hash = ? WHERE id = ?"
 _TOUCH = "UPDATE agents SET last_active_ts = max(last_active_ts, ?) WHERE id = ?"
-# Of mail that nobody has got yet, or that is for few eyes, and of what came of a blind copy, no commit tells.
+# Of mail that nobody has got yet or that is for few eyes, of what came of a blind copy, and of consent no commit tells.
 _RECENT_COMMITS = """
     SELECT DISTINCT c.id, c.project_id, c.hexsha, c.summary, c.authored_ts, c.last_seq
     FROM outbox o JOIN commits c ON c.id = o.commit_id
     JOIN agents a ON a.id = o.agent_id AND a.project_id = c.project_id
     WHERE o.agent_id = ? AND CASE o.kind
         WHEN 'mail' THEN EXISTS (
-            SELECT 1 FROM message_projects mp WHERE mp.project_id = c.project_id AND mp.message_id = o.message_id)
+            SELECT 1 FROM message_projects mp JOIN messages m ON m.id = mp.message_id
+            WHERE mp.project_id = c.project_id AND mp.message_id = o.message_id AND m.sender_id = o.agent_id)
         WHEN 'receipt' THEN EXISTS (
             SELECT 1 FROM recipients r
             JOIN message_projects mp ON mp.project_id = c.project_id AND mp.message_id = r.message_id
             WHERE r.message_id = o.message_id AND r.agent_id = o.agent_id AND r.kind <> 'bcc')
-        ELSE 1 END
+        WHEN 'contact' THEN 0 ELSE 1 END
     ORDER BY o.commit_id DESC LIMIT ?
 """
 

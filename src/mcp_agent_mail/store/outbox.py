@@ -30,7 +30,7 @@ _ADD = """
     RETURNING seq
 """
 _PENDING = """
-    SELECT o.seq, o.project_id, p.slug, o.kind, o.created_ts, o.snapshot
+    SELECT o.seq, o.project_id, p.slug, o.kind, o.agent_id, o.created_ts, o.snapshot
     FROM outbox o JOIN projects p ON p.id = o.project_id
     WHERE o.project_id = ? AND o.seq > ? AND o.commit_id IS NULL
     ORDER BY o.seq LIMIT ?
@@ -112,7 +112,7 @@ class Outbox:
         events: list[OutboxEvent] = []
         room = max_chars
         rows = self._connection.execute(_PENDING, (project_id, after, limit))
-        for seq, project, slug, kind, created_ts, snapshot in rows:
+        for seq, project, slug, kind, agent_id, created_ts, snapshot in rows:
             room -= len(snapshot)
             if events and room < 0:
                 break
@@ -122,6 +122,7 @@ class Outbox:
                     project_id=ProjectId(project),
                     project_slug=slug,
                     kind=EventKind(kind),
+                    agent_id=None if agent_id is None else AgentId(agent_id),
                     created_ts=Micros(created_ts),
                     snapshot=orjson.loads(snapshot),
                 )

@@ -183,7 +183,7 @@ async def search(
             sql = _NEWEST if order is Order.NEWEST else _OLDEST
             rows = await _rows(connection, sql, match, parameters, limit=limit)
         terms, others = [Term(phrase) for phrase in query.phrases], list[_Row]()
-        names = {} if rows else await _names(connection, parts_of_names(query))
+        names = {} if rows else await _names(connection, parts_of_names(query), reader)
         if order is Order.RELEVANCE and query.bare_words and len(rows) < ENOUGH:
             terms = terms_of(query, names)
             others = await _others(connection, terms, reader, parameters | {"ids": few})
@@ -223,15 +223,20 @@ def _text(row: _Row, length: int, *, is_exact: bool) -> Text:
     )
 
 
-async def _names(connection: aiosqlite.Connection, parts: dict[str, str]) -> dict[str, list[str]]:
-    """For each text the names, of those that mail spoke of first lately, with the text's part inside."""
-    if not parts:
+async def _names(connection: aiosqlite.Connection, parts: dict[str, str], reader: Reader) -> dict[str, list[str]]:
+    """For each text the names, of those that mail spoke of first lately, with the text's part inside.
+
+    Of mail that the reader may read, and no other: which names are tried shows in what is found. Who may not read the
+    project's mail finds its own by whole words.
+    """
+    if not parts or not reader.whole_project:
         return {}
-    asked = {text: f'"{part}"' for text, part in parts.items()}
-    found: dict[str, list[str]] = {}
+    scopes = " OR ".join(f'"p{project_id:d}."' for project_id in (reader.project_id, *reader.more_projects))
+    asked = {text: f'(name : "{part}") AND (scope : ({scopes}))' for text, part in parts.items()}
+    found: dict[str, dict[str, None]] = {}
     for text, name in await connection.execute_fetchall(_NAMES, {"parts": json.dumps(asked), "limit": MAX_NAMES}):
-        found.setdefault(text, []).append(name)
-    return found
+        found.setdefault(text, {})[name] = None
+    return {text: list(names) for text, names in found.items()}
 
 
 async def _known_forms(connection: aiosqlite.Connection, terms: Sequence[Term]) -> set[str]:

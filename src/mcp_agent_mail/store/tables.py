@@ -268,6 +268,7 @@ class GuardEventRow(SQLModel, table=True):
         CheckConstraint("action IN ('refused', 'warned', 'bypassed', 'failed')"),
         Index("guard_events_project", "project_id", text("ts DESC"), text("id DESC")),
         Index("guard_events_newest", text("ts DESC"), text("id DESC")),
+        Index("guard_events_reporter", "project_id", "reporter_id", text("ts DESC"), text("id DESC")),
     )
 
     id: int | None = Field(default=None, primary_key=True)
@@ -280,6 +281,7 @@ class GuardEventRow(SQLModel, table=True):
     agent: str | None = Field(sa_type=Text)
     repository: str = Field(sa_type=Text)
     detail: str = Field(sa_type=Text)
+    reporter_id: int | None = Field(foreign_key="agents.id")
 
 
 class ProductRow(SQLModel, table=True):
@@ -398,9 +400,10 @@ class CommitRow(SQLModel, table=True):
 
 class IdentifierRow(SQLModel, table=True):
     __tablename__ = "identifiers"
-    __table_args__: ClassVar[tuple[Any, ...]] = (UniqueConstraint("name"),)
+    __table_args__: ClassVar[tuple[Any, ...]] = (UniqueConstraint("scope", "name"),)
 
     id: int | None = Field(default=None, primary_key=True)
+    scope: str = Field(sa_type=Text)
     name: str = Field(sa_type=Text)
 
 

@@ -18,6 +18,12 @@ CROSS JOIN agents s ON s.id = m.sender_id CROSS JOIN projects p ON p.id = m.proj
 WHERE r.agent_id = ? AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL
 ORDER BY r.delivery_seq DESC LIMIT 1
 """
+_BLIND_FROM = """
+SELECT count(*) FROM (
+    SELECT 1 FROM recipients r INDEXED BY recipients_unread CROSS JOIN messages m ON m.id = r.message_id
+    WHERE r.agent_id = ? AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL AND r.kind = 'bcc' AND m.sender_id = ?
+    LIMIT ?)
+"""
 _AFTER = "SELECT id FROM agents WHERE id > ? ORDER BY id LIMIT ?"
 
 
@@ -28,6 +34,11 @@ class Unread:
     def after(self, agent_id: int, limit: int) -> list[AgentId]:
         """Agents of all projects, by id, whether they have mail or not."""
         return [AgentId(found) for (found,) in self._connection.execute(_AFTER, (agent_id, limit))]
+
+    def blind_from(self, sender_id: AgentId, agent_id: AgentId, limit: int) -> int:
+        """How many unread blind copies of the sender's the agent has, counted as far as `limit`."""
+        (count,) = self._connection.execute(_BLIND_FROM, (agent_id, sender_id, limit)).fetchone()
+        return int(count)
 
     def inboxes(self, agent_ids: Iterable[AgentId]) -> list[UnreadInbox]:
         """One for each agent there is: some index probes each."""

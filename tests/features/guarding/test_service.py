@@ -238,6 +238,20 @@ async def test_only_the_newest_of_a_project_are_kept(tmp_path: Path) -> None:
         assert await post.room.store.write(unit) == ["n8", "n7", "n6", "n1"]
 
 
+async def test_one_reporters_flood_displaces_only_its_own(tmp_path: Path) -> None:
+    async with _post(tmp_path) as post:
+        events = [read_guard_event(post.event(n, ts=str(n)), post.room.clock()) for n in range(1, 9)]
+
+        def unit(tx: Any) -> list[str]:
+            kept = GuardEvents(tx.guard_events._connection, kept_of_one=3)
+            kept.add(events[0], post.room.app.id, post.room.blue.id)
+            for event in events[1:]:
+                kept.add(event, post.room.app.id, post.room.red.id)
+            return [json.loads(event.detail)["note"] for event in kept.list_all(20)]
+
+        assert await post.room.store.write(unit) == ["n8", "n7", "n6", "n1"]
+
+
 async def test_the_spool_is_brought_in_once_and_what_is_no_event_goes(tmp_path: Path) -> None:
     async with _post(tmp_path) as post:
         spool = tmp_path / "guard-spool"

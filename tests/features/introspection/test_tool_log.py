@@ -31,12 +31,12 @@ async def test_each_tool_called_since_the_last_time_has_a_line(usage: Usage, cap
     log = ToolLog(usage, interval_s=60)
     caplog.set_level(logging.INFO, LOGGER)
 
-    usage.note("whois", 0.001, failed=True, project=None, agent=None)
-    usage.note("whois", 0.001, failed=False, project=None, agent=None)
-    usage.note("fetch_inbox", 0.001, failed=False, project=None, agent=None)
+    usage.note("whois", 0.001, failed=True, project=None)
+    usage.note("whois", 0.001, failed=False, project=None)
+    usage.note("fetch_inbox", 0.001, failed=False, project=None)
     await log.emit()
     first = lines(caplog)
-    usage.note("whois", 1.0, failed=False, project="/code/app", agent="BlueLake")
+    usage.note("whois", 1.0, failed=False, project="/code/app")
     await log.emit()
     second = lines(caplog)
     await log.emit()
@@ -53,7 +53,7 @@ async def test_a_stop_tells_the_rest_and_leaves_no_task(usage: Usage, caplog: py
     log = ToolLog(usage, interval_s=3_600)
     log.start()
     await asyncio.sleep(0)
-    usage.note("whois", 0.001, failed=False, project=None, agent=None)
+    usage.note("whois", 0.001, failed=False, project=None)
 
     await log.stop()
 

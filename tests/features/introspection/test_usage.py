@@ -21,14 +21,14 @@ class Clock:
 def usage_of(*durations: float) -> Usage:
     usage = Usage(clock=Clock())
     for took in durations:
-        usage.note("send_message", took, failed=False, project="/code/app", agent="BlueLake")
+        usage.note("send_message", took, failed=False, project="/code/app")
     return usage
 
 
 def test_calls_and_errors_are_counted_per_tool() -> None:
     usage = usage_of(0.001, 0.001)
-    usage.note("send_message", 0.001, failed=True, project=None, agent=None)
-    usage.note("whois", 0.001, failed=False, project=None, agent=None)
+    usage.note("send_message", 0.001, failed=True, project=None)
+    usage.note("whois", 0.001, failed=False, project=None)
 
     assert {name: (figures.calls, figures.errors) for name, figures in usage.tools().items()} == {
         "send_message": (3, 1),
@@ -59,7 +59,7 @@ def test_recent_calls_are_newest_first_and_no_older_than_asked() -> None:
     usage = Usage(clock=clock)
     for second in range(5):
         clock.now = Micros(second * SECOND)
-        usage.note(f"tool-{second}", 0.001, failed=False, project=None, agent=None)
+        usage.note(f"tool-{second}", 0.001, failed=False, project=None)
 
     assert [call.tool for call in usage.recent(Micros(3 * SECOND))] == ["tool-4", "tool-3"]
 
@@ -67,7 +67,7 @@ def test_recent_calls_are_newest_first_and_no_older_than_asked() -> None:
 def test_what_is_kept_is_bounded() -> None:
     usage = Usage(clock=Clock(), max_recent=10)
     for number in range(2 * MAX_TOOLS):
-        usage.note(f"tool-{number}", 0.001, failed=False, project="x" * 5_000, agent=["no", "name"])
+        usage.note(f"tool-{number}", 0.001, failed=False, project="x" * 5_000)
 
     recent = list(usage.recent(Micros(0)))
     assert len(usage.tools()) == MAX_TOOLS
@@ -78,7 +78,7 @@ def test_what_is_kept_is_bounded() -> None:
 def test_figures_since_an_earlier_time_are_those_of_the_calls_after_it() -> None:
     usage = usage_of(0.001, 0.001)
     earlier = usage.of("send_message").since(ToolFigures())
-    usage.note("send_message", 4.0, failed=True, project=None, agent=None)
+    usage.note("send_message", 4.0, failed=True, project=None)
 
     since = usage.of("send_message").since(earlier)
 

@@ -103,3 +103,14 @@ async def test_blind_copies_fill_no_inbox_for_open_mail(office: Office) -> None:
     with pytest.raises(QuotaExceeded):
         await office.send(to=[], bcc=["RedStone"])
     assert (await office.inbox("RedStone"))[0]["subject"] == "There is room"
+
+
+async def test_a_full_inbox_tells_nobody_of_blind_copies_of_others(office: Office) -> None:
+    for _ in range(LIMIT):
+        await office.send(to=[], bcc=["RedStone"])
+
+    for _ in range(LIMIT):
+        await office.send(sender_name="GreenField", to=[], bcc=["RedStone"])
+
+    with pytest.raises(QuotaExceeded):
+        await office.send(sender_name="GreenField", to=[], bcc=["RedStone"])

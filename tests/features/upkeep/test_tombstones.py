@@ -80,7 +80,7 @@ def test_the_history_keeps_the_text_and_the_commit_names_nobody(archived: Archiv
 
     path = archived.room.path(archived.app)
     assert "the secret plan" in git(path, "log", "-p", "--", "messages")
-    assert git(path, "log", "-1", "--format=%s|%an|%b").startswith("archive: 1 event|mcp-agent|Outbox-Seq:")
+    assert git(path, "log", "-1", "--format=%s|%an|%b").startswith("archive: records|mcp-agent|Outbox-Seq:")
 
 
 def test_only_the_senders_own_copy_still_names_the_blind_recipient(archived: Archived) -> None:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.computing import computed
-from mcp_agent_mail.core.errors import AgentMailError, Unavailable
+from mcp_agent_mail.core.errors import AgentMailError, NotFound, Unavailable
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.core.tools import Json, current_turn
 from mcp_agent_mail.core.turns import TurnBounds, Turns
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import Caller, require_operator, require_proof
+from mcp_agent_mail.domain.caller import AgentAuth, Caller, require_operator, require_proof
 from mcp_agent_mail.domain.guard_events import GuardEvent, NewGuardEvent, read_guard_event
 from mcp_agent_mail.domain.guard_matching import held_paths, places_of
 from mcp_agent_mail.domain.guarding import HeldPath, Holding
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.pattern_chars import fold
 from mcp_agent_mail.domain.patterns import Work
+from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reading import require_reader, require_to_read
 from mcp_agent_mail.features.guarding.schemas import CheckAnswer, CheckRequest
 from mcp_agent_mail.features.projects.lookup import require_project
@@ -89,16 +90,24 @@ class GuardingService:
         return [*leases.values(), *(lease for lease in own if lease.kind is LeaseKind.FILE)]
 
     async def record(self, caller: Caller, values: Sequence[Json]) -> dict[str, int]:
-        """Store what the guard reports: each event once, however often it is sent. Raises InvalidInput."""
+        """Store what the guard reports: each event once, however often it is sent, or none of them.
+
+        A project is told by its own: raises InvalidInput, and ForeignProject for who is proven to belong elsewhere.
+        """
         require_proof(caller, "Reporting")
         now = self._clock()
-        return await self.store_events([read_guard_event(value, now) for value in values])
+        return await self.store_events([read_guard_event(value, now) for value in values], caller)
 
-    async def store_events(self, events: Sequence[NewGuardEvent]) -> dict[str, int]:
-        """A safe repeat. `stored` were new, `known` were not."""
+    async def store_events(self, events: Sequence[NewGuardEvent], caller: Caller | None = None) -> dict[str, int]:
+        """A safe repeat. `stored` were new, `known` were not. Without a caller it is the server's own spool."""
+        reporter = None if caller is None else caller.agent_id
 
         def unit(tx: Tx) -> int:
-            return sum(tx.guard_events.add(event, _project_of(tx, event.project)) for event in events)
+            projects = {key: _project_of(tx, key) for key in dict.fromkeys(event.project for event in events)}
+            if caller is not None:
+                _require_to_report(caller, projects)
+            ids = {key: None if project is None else project.id for key, project in projects.items()}
+            return sum(tx.guard_events.add(event, ids[event.project], reporter) for event in events)
 
         stored = await self._store.write(unit)
         return {"stored": stored, "known": len(events) - stored}
@@ -111,11 +120,20 @@ class GuardingService:
         return self._store.read(lambda view: view.guard_events.list_(require_project(view, project_key).id, limit))
 
 
-def _project_of(tx: Tx, key: str) -> ProjectId | None:
+def _project_of(tx: Tx, key: str) -> Project | None:
     try:
-        return require_project(tx, key).id
+        return require_project(tx, key)
     except AgentMailError:
         return None
+
+
+def _require_to_report(caller: Caller, projects: Mapping[str, Project | None]) -> None:
+    """What names no project is of nobody's log. Under `strict` it would be a place to fill that is nobody's either."""
+    for key, project in projects.items():
+        if project is not None:
+            require_to_read(caller, project, "Reporting")
+        elif caller.auth is AgentAuth.STRICT and not caller.is_operator:
+            raise NotFound(f"No project {key!r:.200}.", hint="Report for your own project.")
 
 
 def _anchors(path: str) -> Iterable[str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, AgentId, new_token, token_hash
-from mcp_agent_mail.core.tools import current_credentials
+from mcp_agent_mail.core.tools import current_credentials, tell_doer
 from mcp_agent_mail.domain.admission import JoinCode
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus
 from mcp_agent_mail.domain.caller import Caller, ReservedIdentity, require_operator, require_to_act
@@ -89,7 +89,8 @@ class IdentityService:
         self._store.read(lambda view: require_admission(view, door, self._clock()))
 
     def touch(self, agent: Agent) -> None:
-        """`agent` has just done something; written with the next few seconds' activity."""
+        """`agent` has just done something, and the current call is its; written with the next few seconds' activity."""
+        tell_doer(agent.project_id, agent.name)
         self._activity.note(agent)
 
     def supplies(self) -> Supplies:

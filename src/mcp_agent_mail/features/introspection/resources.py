@@ -19,10 +19,10 @@ _NAME = Text(200)
 
 
 def introspection_resources(service: IntrospectionService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
-    return [*_tooling(service), *_of_agents(service, current_caller)]
+    return [*_tooling(service, current_caller), *_of_agents(service, current_caller)]
 
 
-def _tooling(service: IntrospectionService) -> list[ResourceSpec]:
+def _tooling(service: IntrospectionService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
     async def directory() -> Json:
         """Every tool with when to use it, what goes with it and examples; and whole workflows."""
         return schemas.show_directory(service.tools(), service.clock())
@@ -33,7 +33,9 @@ def _tooling(service: IntrospectionService) -> list[ResourceSpec]:
 
     async def metrics() -> Json:
         """Calls, errors and durations per tool since the server's start; and what queries cost, where counted."""
-        return schemas.show_metrics(service.tools(), service.recording, service.clock())
+        return schemas.show_metrics(
+            service.tools(), service.recording, service.figures(current_caller()), service.clock()
+        )
 
     async def locks() -> Json:
         """The locks of the store and the archives, and who holds them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros, iso
@@ -14,7 +14,7 @@ from mcp_agent_mail.features.introspection.catalogue import CLUSTERS, PLAYBOOKS
 from mcp_agent_mail.features.introspection.guidance import capability
 from mcp_agent_mail.features.introspection.locks import LockState
 from mcp_agent_mail.features.introspection.recording import Recording
-from mcp_agent_mail.features.introspection.usage import RecentCall, Usage
+from mcp_agent_mail.features.introspection.usage import RecentCall, ToolFigures
 from mcp_agent_mail.store.instrumentation import FunctionFigures, QueryFigures
 
 METRICS_URI = "resource://tooling/metrics"
@@ -90,10 +90,12 @@ def _schema(spec: ToolSpec) -> Json:
     }
 
 
-def show_metrics(specs: Sequence[ToolSpec], recording: Recording, now: Micros) -> Json:
+def show_metrics(
+    specs: Sequence[ToolSpec], recording: Recording, figures: Callable[[str], ToolFigures], now: Micros
+) -> Json:
     return {
         "generated_at": iso(now),
-        "tools": [_metrics(spec, recording.usage) for spec in specs],
+        "tools": [_metrics(spec, figures(spec.name)) for spec in specs],
         "queries": _queries(recording.queries),
     }
 
@@ -119,8 +121,7 @@ def _query(figures: FunctionFigures) -> Json:
     }
 
 
-def _metrics(spec: ToolSpec, usage: Usage) -> Json:
-    figures = usage.of(spec.name)
+def _metrics(spec: ToolSpec, figures: ToolFigures) -> Json:
     guidance = CLUSTERS[spec.cluster].tools[spec.name]
     return {
         "name": spec.name,
@@ -178,6 +179,7 @@ def show_recent(
             "project": call.project if project is None else project.human_key,
             "agent": call.agent,
             "cluster": clusters.get(call.tool),
+            "failed": call.failed,
         }
         for call, project in calls
     ]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
+from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.tools import ToolSpec
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.caller import Caller
@@ -14,11 +15,12 @@ from mcp_agent_mail.domain.reading import Record, may_read, require_reader, requ
 from mcp_agent_mail.features.introspection.guidance import capability
 from mcp_agent_mail.features.introspection.locks import KnownLock, LockState, look_at
 from mcp_agent_mail.features.introspection.recording import Recording
-from mcp_agent_mail.features.introspection.usage import RecentCall
+from mcp_agent_mail.features.introspection.usage import RecentCall, ToolFigures
 
 MAX_ENTRIES = 1_000
 
-FindProject = Callable[[str], Project | None]
+FindProject = Callable[[str | ProjectId], Project | None]
+"""By its key, or by its id."""
 FindAgent = Callable[[str, str | None], tuple[Agent, Project]]
 """By name, and the project's key when it is given; raises when there is none or there are several."""
 
@@ -78,7 +80,7 @@ class IntrospectionService:
         since = Micros(self.clock() - window_s * SECOND)
         wanted = None if project is None else self._directory.find_project(project)
         named = agent.strip().lower() if agent is not None else None
-        projects: dict[str, Project | None] = {}
+        projects: dict[str | ProjectId, Project | None] = {}
         chosen: list[tuple[RecentCall, Project | None]] = []
         for call in self.recording.usage.recent(since):
             found = self._project_of(call, projects)
@@ -91,18 +93,25 @@ class IntrospectionService:
         return chosen
 
     def _may_know(self, caller: Caller, call: RecentCall, project: Project | None) -> bool:
-        """A call that names an agent of nobody knows which project may be of any."""
+        """What names no project that there is tells of none."""
         if project is None:
             return call.agent is None or caller.is_operator
         if call.tool not in OWN_CALLS:
             return may_read(caller, project, Record.WORK)
-        is_its_own = caller.agent_name is not None and caller.agent_name.lower() == (call.agent or "").strip().lower()
+        is_its_own = caller.agent_name is not None and caller.agent_name == call.agent and call.project_id is not None
         owners = (caller.agent_id,) if is_its_own and caller.agent_id and caller.project_id == project.id else ()
         return may_read(caller, project, Record.OWN, owners)
 
-    def _project_of(self, call: RecentCall, known: dict[str, Project | None]) -> Project | None:
-        if call.project is None:
+    def _project_of(self, call: RecentCall, known: dict[str | ProjectId, Project | None]) -> Project | None:
+        key = call.project if call.project_id is None else call.project_id
+        if key is None:
             return None
-        if call.project not in known:
-            known[call.project] = self._directory.find_project(call.project)
-        return known[call.project]
+        if key not in known:
+            known[key] = self._directory.find_project(key)
+        return known[key]
+
+    def figures(self, caller: Caller) -> Callable[[str], ToolFigures]:
+        """Of a tool, by its name. Own calls are the operator's to count: they would count blind copies for others."""
+        require_reader(caller, "Looking at figures")
+        usage = self.recording.usage
+        return lambda tool: ToolFigures() if tool in OWN_CALLS and not caller.is_operator else usage.of(tool)

@@ -9,8 +9,13 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from heapq import merge
 
 from mcp_agent_mail.core.clock import Clock, Micros
+from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.tools import Doer
+
+NOBODY = Doer()
 
 SMALLEST_S = 50e-6
 BUCKETS = 44
@@ -56,12 +61,16 @@ class ToolFigures:
 
 @dataclass(frozen=True, slots=True)
 class RecentCall:
-    """`project` and `agent` as the call named them, not looked up."""
+    """`agent` of `project_id` made it; None where nobody was proven or taken at its word. Then `project` is what the
+    call named, not looked up.
+    """
 
     at: Micros
     tool: str
     project: str | None
     agent: str | None
+    project_id: ProjectId | None
+    failed: bool
 
 
 class Usage:
@@ -71,8 +80,9 @@ class Usage:
         self._clock = clock
         self._tools: dict[str, ToolFigures] = {}
         self._recent: deque[RecentCall] = deque(maxlen=max_recent)
+        self._of_nobody: deque[RecentCall] = deque(maxlen=max_recent)  # A flood of these displaces no agent's.
 
-    def note(self, tool: str, took_s: float, *, failed: bool, project: object, agent: object) -> None:
+    def note(self, tool: str, took_s: float, *, failed: bool, project: object, doer: Doer = NOBODY) -> None:
         """A call of a declared tool has ended."""
         figures = self._tools.get(tool)
         if figures is None:
@@ -83,7 +93,8 @@ class Usage:
         figures.errors += failed
         figures.total_s += took_s
         figures.counts[bisect_left(BOUNDS_S, took_s)] += 1
-        self._recent.append(RecentCall(self._clock(), tool, _name(project), _name(agent)))
+        call = RecentCall(self._clock(), tool, _name(project), doer.agent_name, doer.project_id, failed)
+        (self._of_nobody if doer.agent_name is None else self._recent).append(call)
 
     def of(self, tool: str) -> ToolFigures:
         return self._tools.get(tool) or ToolFigures()
@@ -94,7 +105,8 @@ class Usage:
 
     def recent(self, since: Micros) -> Iterator[RecentCall]:
         """Calls that ended at or after `since`, newest first."""
-        for call in reversed(self._recent):
+        both = (reversed(self._recent), reversed(self._of_nobody))
+        for call in merge(*both, key=lambda call: call.at, reverse=True):
             if call.at < since:
                 return
             yield call

@@ -1,4 +1,5 @@
-"""How much unread mail an inbox may hold, of open mail and of blind copies each. Off unless the operator sets a limit.
+"""How much unread mail an inbox may hold: of open mail, and of each sender's blind copies. Off unless there is a
+limit.
 
 The counter that is asked for is kept in the unit of work that delivers, so no burst slips past it. What a recipient
 lets in itself (held mail that it approves), what asks for its consent, and mail from `System` always arrive.
@@ -13,7 +14,8 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.messaging.recipients import Skipped
+from mcp_agent_mail.features.messaging.recipients import Sender, Skipped
+from mcp_agent_mail.store.view import Tx
 
 _NAMED = 10
 
@@ -22,11 +24,11 @@ class InboxFull(QuotaExceeded):
     """A recipient has QUOTA_INBOX_LIMIT_COUNT unread messages."""
 
 
-def require_inbox_room(home: Project, chosen: Sequence[NewRecipient], limit: int) -> None:
+def require_inbox_room(tx: Tx, sender: Sender, chosen: Sequence[NewRecipient], limit: int) -> None:
     """All or nothing: raises InboxFull when one of those who would get the mail now has no room. 0 is no limit."""
-    full = [one for one in chosen if _is_full(one, limit)]
+    full = [one for one in chosen if _is_full(tx, sender, one, limit)]
     if full:
-        names = [_shown(one, home) for one in full]
+        names = [_shown(one, sender.project) for one in full]
         raise InboxFull(
             f"{listed(names[:_NAMED])} {'has' if len(names) == 1 else 'have'} {limit} or more unread messages; "
             "nothing was sent.",
@@ -35,18 +37,19 @@ def require_inbox_room(home: Project, chosen: Sequence[NewRecipient], limit: int
         )
 
 
-def skip_full(home: Project, chosen: dict[AgentId, NewRecipient], limit: int) -> list[Skipped]:
+def skip_full(tx: Tx, sender: Sender, chosen: dict[AgentId, NewRecipient], limit: int) -> list[Skipped]:
     """For a broadcast: takes them out of `chosen`."""
-    full = [agent_id for agent_id, one in chosen.items() if _is_full(one, limit)]
-    return [_skipped(_shown(chosen.pop(agent_id), home), limit) for agent_id in full]
+    full = [agent_id for agent_id, one in chosen.items() if _is_full(tx, sender, one, limit)]
+    return [_skipped(_shown(chosen.pop(agent_id), sender.project), limit) for agent_id in full]
 
 
-def _is_full(one: NewRecipient, limit: int) -> bool:
-    """Open mail and the rest are counted apart, or a full inbox would tell of blind copies."""
-    unread = one.agent.open_unread_count
-    if one.kind is RecipientKind.BCC:
-        unread = max(unread, one.agent.unread_count - unread)
-    return 0 < limit <= unread and one.held_code is None
+def _is_full(tx: Tx, sender: Sender, one: NewRecipient, limit: int) -> bool:
+    """Blind copies are counted apart, and of each sender: a full inbox tells nobody of those of others."""
+    if limit <= 0 or one.held_code is not None:
+        return False
+    if one.agent.open_unread_count >= limit:
+        return True
+    return one.kind is RecipientKind.BCC and tx.unread.blind_from(sender.agent.id, one.agent.id, limit) >= limit
 
 
 def _shown(one: NewRecipient, home: Project) -> str:

@@ -166,7 +166,7 @@ def _with_consent(tx: Tx, desk: Desk, of: tuple[Sender, NewMessage], chosen: lis
         held = require_consent(tx, about, weighed, hold=desk.rules.hold)
         codes = {one.recipient.agent.id: one.verdict.value for one in held}
         chosen = [replace(one, held_code=codes.get(one.agent.id)) for one in chosen]
-    require_inbox_room(sender.project, chosen, desk.inbox_limit)
+    require_inbox_room(tx, sender, chosen, desk.inbox_limit)
     return Letter(sender=sender, new=new, chosen=chosen, skipped=[], held=held, named=named, concerns=about.concerns)
 
 
@@ -185,7 +185,7 @@ def _broadcast(tx: Tx, desk: Desk, of: tuple[Sender, NewMessage], named: Named, 
     for one in by_name:
         chosen.setdefault(one.agent.id, one)
     leased = skip_leased(tx, sender.agent, chosen, now) if desk.respects_leases else []
-    full = skip_full(sender.project, chosen, desk.inbox_limit)
+    full = skip_full(tx, sender, chosen, desk.inbox_limit)
     about = _about(tx, sender, new, now)
     weighed = weigh(tx, desk, about, list(chosen.values()))
     refused = [*leased, *full, *(left_out(one) for one in weighed.values())]

@@ -8,7 +8,7 @@ from typing import Annotated
 from mcp_agent_mail.core.params import Count, Flag, Id, Text
 from mcp_agent_mail.core.resources import ResourceSpec, resource
 from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.caller import Caller, require_proof
 from mcp_agent_mail.features.projects.schemas import MAX_KEY_LENGTH, show_identity, show_project
 from mcp_agent_mail.features.projects.service import ProjectService
 
@@ -26,7 +26,7 @@ def project_resources(service: ProjectService, current_caller: Callable[[], Call
 
     async def identity(project: Annotated[str, Text(max_length=MAX_KEY_LENGTH)]) -> Json:
         """What says which project a directory is: repository, remote, marks, uid, other names. Writes nothing."""
-        current_caller()
+        require_proof(current_caller(), "Asking Git about a directory")
         return show_identity(await service.identity(project))
 
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from mcp_agent_mail.domain.caller import Caller, require_to_change_project
+from mcp_agent_mail.domain.caller import AgentAuth, Caller, require_proof, require_to_change_project
 from mcp_agent_mail.domain.project_identity import IdentityMode, derived_uid, identify
 from mcp_agent_mail.domain.projects import Project, canonical_path, is_path
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
@@ -51,12 +51,18 @@ class ProjectService:
             return known
         return await self._ensure(await self.wish(human_key))
 
-    async def ensure_identity(self, human_key: str, mode: IdentityMode | None) -> tuple[Project, KnownIdentity | None]:
-        """Likewise, and what it is, when a mode is given or set."""
+    async def ensure_identity(
+        self, caller: Caller, human_key: str, mode: IdentityMode | None
+    ) -> tuple[Project, KnownIdentity | None]:
+        """Likewise, and what it is, when a mode is given or set. What Git says of a directory is for the proven."""
+        if mode is not None:
+            require_proof(caller, "Asking Git about a directory")
         if mode is None and self._identities.mode is IdentityMode.DIR:
             return await self.ensure(human_key), None
         wish = await self.wish(human_key, mode)
         project = await self._ensure(wish)
+        if caller.auth is AgentAuth.STRICT and not caller.is_verified:
+            return project, None
         return project, self._store.read(lambda view: _known(view, project, wish))
 
     async def identity(self, project_key: str) -> KnownIdentity:

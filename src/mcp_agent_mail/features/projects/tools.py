@@ -24,9 +24,9 @@ def project_tools(service: ProjectService, current_caller: Callable[[], Caller])
         """Create the project of a directory, or return it. human_key: the absolute path of your working directory.
         Every other tool takes that path, or the slug returned, as project_key.
         """
-        current_caller()
+        caller = current_caller()
         mode = None if identity_mode is None else IdentityMode(identity_mode)
-        project, identity = await service.ensure_identity(human_key, mode)
+        project, identity = await service.ensure_identity(caller, human_key, mode)
         return show_ensured(project, await service.archive_path(project), identity)
 
     async def archive_project(project_key: Annotated[str, PROJECT_KEY]) -> Json:
