@@ -18,6 +18,14 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Blocked:
+    """The archiver cannot begin: somebody else holds its lock."""
+
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
     """`commit` is on disk. `oldest_ts` is when its oldest event happened; None for one found at start."""
 
@@ -95,7 +103,7 @@ class Workload:
     hung: int = 0
 
 
-Report = Ready | Workload | Committed | Failed | Recovered | CareTaken | CareFailed | CheckedOut | Drained
+Report = Ready | Blocked | Workload | Committed | Failed | Recovered | CareTaken | CareFailed | CheckedOut | Drained
 
 
 def to_line(report: Report) -> bytes:
@@ -111,7 +119,7 @@ def from_line(line: bytes) -> Report:
 def _parse(kind: str, fields: dict[str, Any]) -> Report:
     if kind == Committed.__name__:
         return Committed(**(fields | {"commit": ArchiveCommit(**fields["commit"])}))
-    for known in (Ready, Workload, Failed, Recovered, CareTaken, CareFailed, CheckedOut, Drained):
+    for known in (Ready, Blocked, Workload, Failed, Recovered, CareTaken, CareFailed, CheckedOut, Drained):
         if kind == known.__name__:
             return known(**fields)
     raise ValueError(f"{kind!r} is no report")

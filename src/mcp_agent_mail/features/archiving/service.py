@@ -21,6 +21,7 @@ from mcp_agent_mail.features.archiving.launch import DRAIN, PROJECTS_FOLDER, WAK
 from mcp_agent_mail.features.archiving.pace import Pace
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.archiving.reports import (
+    Blocked,
     CareFailed,
     CareTaken,
     CheckedOut,
@@ -133,6 +134,7 @@ class ArchivingService:
         self._process: Process | None = None
         self.keeper = Keeper(_ARCHIVER, self._run, clock=clock)
         self.waker = Keeper(_WAKER, self._wake_up, clock=clock)
+        self._blocked: str | None = None
         self._deadline = 0.0
         self._has_drained = False
 
@@ -226,13 +228,13 @@ class ArchivingService:
             raise
         if not self._has_drained:
             self._note_end(f"code {code}")
-            raise ArchiverEnded(f"The archiver ended (code {code}).", hint="It is started again.")
+            raise ArchiverEnded(self._blocked or f"The archiver ended (code {code}).", hint="It is started again.")
 
     def _note_end(self, end: str) -> None:
         if self.keeper.is_stopping:
             return
         self._health.restarts += 1
-        self._health.fail(_ARCHIVER, f"the archiver ended ({end}); it is started again")
+        self._health.fail(_ARCHIVER, self._blocked or f"the archiver ended ({end}); it is started again")
         self._note_pace()
 
     async def _run_once(self) -> int:
@@ -242,6 +244,7 @@ class ArchivingService:
             *_COMMAND, stdin=PIPE, stdout=PIPE, env=plain_environment(), start_new_session=True
         )
         self._process = process
+        self._blocked = None
         self._health.forget()
         self._care_error.clear()
         try:
@@ -272,6 +275,11 @@ class ArchivingService:
             logger.error("an archive cannot be written", extra={"facts": asdict(report)})
         elif isinstance(report, Recovered):
             self._health.recover(f"{report.project} {report.part}".strip())
+        elif isinstance(report, Blocked):
+            self._blocked = f"{report.message} {report.hint}"
+            self._health.fail(_ARCHIVER, self._blocked)
+            self.keeper.failed(ArchiverEnded(self._blocked))
+            self._note_pace()
         elif isinstance(report, Ready):
             self._health.recover(_ARCHIVER)
             self.keeper.worked()
