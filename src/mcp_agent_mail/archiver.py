@@ -81,7 +81,7 @@ def main() -> int:
 
 def _serve(drain: Drain, instructions: Instructions) -> None:
     drain.resume()
-    _report(Ready(pid=os.getpid()))
+    _report(Ready(pid=os.getpid(), unfinished=drain.unfinished))
     while True:
         line = instructions.next(drain.begin(), drain)
         if line is not None and line.startswith(DRAIN):

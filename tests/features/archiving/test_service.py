@@ -25,6 +25,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.launch import LOCK_FILE, ArchiverSettings
 from mcp_agent_mail.features.archiving.offline import drain_in_process
 from mcp_agent_mail.features.archiving.pace import Pace
+from mcp_agent_mail.features.archiving.reports import Ready, Workload
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.faults import StoreFailed
@@ -300,3 +301,15 @@ async def test_an_archiver_that_is_not_alone_says_who_holds_the_lock_and_no_trac
     assert failing is not None
     assert failing.startswith(f"Process {os.getpid()} (")
     assert "Traceback" not in capfd.readouterr().err
+
+
+async def test_what_is_to_be_mended_is_unknown_until_an_archiver_has_looked(tmp_path: Path) -> None:
+    settings, _ = prepare(tmp_path)
+    async with Store(tmp_path / "mail.sqlite3") as store:
+        service = ArchivingService(store, settings)
+        before = service.care().workload
+
+        await service._hear(Ready(pid=1, unfinished=3))
+
+        assert before is None
+        assert service.care().workload == Workload(unfinished=3)

@@ -121,6 +121,10 @@ class Drain:
             self._snapshots.resume(self._projects)
         self._reach(FailPoint.RESUME)
 
+    @property
+    def unfinished(self) -> int:
+        return len(self._unfinished)
+
     def begin(self) -> float | None:
         """Begin what is due and wait for nothing; seconds until something will be, None without any."""
         self._collect()

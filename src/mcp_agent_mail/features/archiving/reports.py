@@ -12,9 +12,12 @@ from mcp_agent_mail.domain.events import ArchiveCommit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """The archiver holds the archives; what an earlier one left is mended beside everything else."""
+    """The archiver holds the archives; what an earlier one left is mended beside everything else: `unfinished` archives
+    are to be looked at.
+    """
 
     pid: int
+    unfinished: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

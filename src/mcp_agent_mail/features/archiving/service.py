@@ -69,12 +69,15 @@ class ArchiveStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CareFigures:
-    """The largest figures of any archive written since the start, None before the first; and what care fails at."""
+    """The largest figures of any archive written since the start, None before the first; and what care fails at.
+
+    `workload` is None until an archiver has looked.
+    """
 
     packs: int | None
     index_bytes: int | None
     last_error: str | None
-    workload: Workload = field(default_factory=Workload)
+    workload: Workload | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +132,7 @@ class ArchivingService:
         self.pace = pace or Pace()
         self._care: dict[str, CareTaken] = {}
         self._care_error: dict[str, str] = {}
-        self._workload = Workload()
+        self._workload: Workload | None = None
         self._requests = Requests()
         self._process: Process | None = None
         self.keeper = Keeper(_ARCHIVER, self._run, clock=clock)
@@ -255,7 +258,7 @@ class ArchivingService:
             return await process.wait()
         finally:
             self._process = None
-            self._workload = Workload()
+            self._workload = None
             self._requests.give_up()
             await self._end(process)
 
@@ -282,6 +285,7 @@ class ArchivingService:
             self._note_pace()
         elif isinstance(report, Ready):
             self._health.recover(_ARCHIVER)
+            self._workload = Workload(unfinished=report.unfinished)
             self.keeper.worked()
         elif isinstance(report, CareTaken | CareFailed | CheckedOut):
             self._hear_of_care(report)
