@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection, git_version
-from mcp_agent_mail.archive.lock_holders import holders, named
+from mcp_agent_mail.archive.lock_holders import Holder, holders, is_held, named
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.git import GitFailed
 from mcp_agent_mail.domain.projects import Project
@@ -198,13 +198,18 @@ def _locks(place: Place) -> Checked:
             "locks",
             "held",
             f"{named(found)} holds {path}, though no server runs: left by one that is dead",
-            f"kill -9 {' '.join(str(one.pid) for one in found)} (mail is in the database; Git is mended at the next start)",
+            f"{_kill(found, path)}; mail is in the database, and Git is mended at the next start",
             path=str(path),
         )
         for path in [root / LOCK_FILE, *(sorted(folder.iterdir()) if folder.is_dir() else ())]
-        if (found := holders(path))
+        if is_held(path)
+        for found in [holders(path)]
     ]
     return Checked(check="locks", evidence="whether the locks of archives are free", findings=tuple(findings))
+
+
+def _kill(found: list[Holder], path: Path) -> str:
+    return f"kill -9 {' '.join(str(one.pid) for one in found)}" if found else f"fuser {path} names it: end it"
 
 
 def _store(place: Place) -> Checked:
