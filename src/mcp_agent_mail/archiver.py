@@ -12,13 +12,16 @@ import os
 import select
 import signal
 import sys
+import traceback
 from collections import deque
 from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
+from mcp_agent_mail.archive.locks import ArchivesBusy
 from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
 from mcp_agent_mail.core.failpoints import reach_that_kills
+from mcp_agent_mail.core.git import kill_git_under_way
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.launch import CHECK_OUT, DRAIN, WAKE, ArchiverSettings, CheckOut
 from mcp_agent_mail.features.archiving.plan import open_drain
@@ -78,7 +81,7 @@ def main() -> int:
 
 def _serve(drain: Drain, instructions: Instructions) -> None:
     drain.resume()
-    _report(Ready(pid=os.getpid()))
+    _report(Ready(pid=os.getpid(), unfinished=drain.unfinished))
     while True:
         line = instructions.next(drain.begin(), drain)
         if line is not None and line.startswith(DRAIN):
@@ -102,10 +105,18 @@ def _stay(number: int, frame: FrameType | None) -> None:
 
 
 def end() -> NoReturn:
-    """As `sys.exit`, without waiting for a thread that hangs."""
-    code = main()
-    sys.stderr.flush()
-    os._exit(code)
+    """As `sys.exit`, without waiting for a thread that hangs, and without leaving its Git, which holds its archive."""
+    code = 1
+    try:
+        code = main()
+    except ArchivesBusy:
+        code = 1  # It has been told.
+    except Exception:  # noqa: BLE001  # the process ends of it in any case
+        traceback.print_exc()
+    finally:
+        kill_git_under_way()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 if __name__ == "__main__":

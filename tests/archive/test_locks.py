@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.archive import locks
 from mcp_agent_mail.archive.locks import ArchiveLock, ArchivesBusy
 
 HOLDER = """
 import os, subprocess, sys
 from pathlib import Path
+from mcp_agent_mail.archive import locks
 from mcp_agent_mail.archive.locks import ArchiveLock
 with ArchiveLock(Path(sys.argv[1]), timeout_s=0) as lock:
     child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=(lock.fd,))
@@ -66,3 +68,33 @@ def test_git_that_outlives_a_killed_archiver_holds_the_lock_on(tmp_path: Path) -
         os.kill(orphan, signal.SIGCONT)
         with ArchiveLock(lock_file, timeout_s=10) as lock:
             assert lock.fd >= 0
+
+
+def test_git_that_a_dead_archiver_left_in_an_archive_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "ORPHANS_END_WITHIN_S", 0.0)
+    lock_file = tmp_path / "code-app"
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(lock_file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        orphan = int(holder.stdout.readline())
+        os.kill(orphan, signal.SIGSTOP)
+        holder.kill()
+        holder.wait()
+
+        with ArchiveLock(lock_file, timeout_s=20, archive="code-app") as lock:
+            assert lock.fd >= 0
+
+
+def test_git_of_our_own_is_left_to_its_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "ORPHANS_END_WITHIN_S", 0.0)
+    lock_file = tmp_path / "code-app"
+    with ArchiveLock(lock_file, timeout_s=0) as lock:
+        child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=(lock.fd,))
+
+    with child, pytest.raises(ArchivesBusy) as refusal:
+        ArchiveLock(lock_file, timeout_s=0.2, archive="code-app").__enter__()
+
+    assert refusal.value.message.startswith(f"Process {child.pid} (cat) holds {lock_file}")
+    assert f"kill -9 {child.pid}" in refusal.value.hint
+    assert child.returncode == 0

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from mcp_agent_mail.archive.locks import ArchiveLock
 from tests.cli.command_line import am
 from tests.cli.conftest import write_mail
 from tests.served import Served, git
@@ -81,10 +82,11 @@ def test_a_good_store_is_well_beside_its_server_and_without_and_nothing_is_chang
     said = {one["check"]: one["evidence"] for one in beside[1]["checks"]}
     assert (beside[0], without[0]) == (0, 0)
     assert "wrote and read the store just now" in said["owner"]
-    assert [one["check"] for one in without[1]["checks"]][:6] == [
+    assert [one["check"] for one in without[1]["checks"]][:7] == [
         "owner",
         "permissions",
         "disk",
+        "locks",
         "database",
         "git",
         "outbox",
@@ -159,6 +161,17 @@ def test_a_damaged_object_of_git_is_a_finding(stopped: Served) -> None:
     finding = only_finding(stopped)
 
     assert (finding["check"], finding["problem"]) == ("git", "damaged")
+
+
+def test_a_lock_that_is_held_without_a_server_is_a_finding_with_its_process(stopped: Served) -> None:
+    lock = next((stopped.root / "archive-locks").iterdir())
+
+    with ArchiveLock(lock, timeout_s=0):
+        finding = only_finding(stopped)
+
+    assert (finding["check"], finding["problem"]) == ("locks", "held")
+    assert f"process {os.getpid()} (" in finding["evidence"]
+    assert f"kill -9 {os.getpid()}" in finding["next_step"]
 
 
 def test_a_folder_of_nobody_among_the_archives_is_a_finding(stopped: Served) -> None:

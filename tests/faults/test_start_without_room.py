@@ -20,7 +20,9 @@ def test_starting_on_a_full_disk_names_the_disk_and_the_next_step(has_store: boo
         fill_disk(disk)
 
         refused = am("serve", "--port", "0", home=tmp_path, STORAGE_ROOT=str(root))
+        left_behind = [path.name for path in root.rglob("*") if path.suffix[1:].isdecimal() or path.suffix == ".new"]
 
+    assert left_behind == []
     assert refused.returncode == 1
     assert refused.stderr.startswith(f"The disk mounted at {disk}, which holds {root}, is full")
     assert "Free some room there" in refused.stderr

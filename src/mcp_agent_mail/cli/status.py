@@ -181,6 +181,8 @@ def _lines(report: Report) -> list[tuple[str, object]]:
 
 def _mending(archive: Report) -> str | None:
     """Archives that an unclean stop left, and those that nothing comes back from."""
+    if archive.get("to_mend", 0) is None:
+        return "not looked at yet"
     left = archive.get("mending", 0) + archive.get("to_mend", 0)
     parts = [f"{left} archives to be mended"] if left else []
     parts += [f"{archive['hung']} that hang"] if archive.get("hung") else []

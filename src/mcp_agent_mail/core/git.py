@@ -11,6 +11,7 @@ import resource
 import signal
 import subprocess
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from tempfile import TemporaryFile
@@ -23,6 +24,41 @@ DEFAULT_TIMEOUT_S = 60.0
 FOREIGN_BYTES = 1024 * 1024 * 1024
 """Of memory that Git may take while it reads a stranger's repository: the history of the largest ones needs half."""
 _STDERR_SHOWN = 500
+
+
+class _UnderWay:
+    """What runs now, of all threads. Of a process, like its children are: hence the one global."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._processes: weakref.WeakSet[subprocess.Popen[bytes]] = weakref.WeakSet()
+        self._is_over = False
+
+    def note(self, process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+        with self._lock:
+            self._processes.add(process)
+            is_over = self._is_over
+        if is_over:
+            _kill(process)
+        return process
+
+    def kill(self) -> None:
+        with self._lock:
+            self._is_over = True
+            processes = list(self._processes)
+        for process in processes:
+            _kill(process)
+
+
+_UNDER_WAY = _UnderWay()
+
+
+def kill_git_under_way() -> None:
+    """At the end of a process that leaves threads behind: their Git must not outlive it.
+
+    Whatever they start from now on ends at once too.
+    """
+    _UNDER_WAY.kill()
 
 
 class GitFailed(Unavailable):
@@ -65,14 +101,16 @@ def run_git(
     `keep_fds` stay open in the child: a lock held through one of them is held until Git has ended too.
     """
     command, environment = _told(arguments, config, place)
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment,
-        pass_fds=tuple(keep_fds),
-        process_group=0,
+    process = _UNDER_WAY.note(
+        subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            pass_fds=tuple(keep_fds),
+            process_group=0,
+        )
     )
     _bound(process, place)
     return _ended(process, arguments, stdin, timeout_s)
@@ -80,13 +118,15 @@ def run_git(
 
 def run_users_git(*arguments: str, timeout_s: float = DEFAULT_TIMEOUT_S) -> bytes:
     """The same with the configuration of system and user, for questions about what Git does for them."""
-    process = subprocess.Popen(
-        command_line(arguments),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=scrubbed_environment(os.environ, user_config=True),
-        process_group=0,
+    process = _UNDER_WAY.note(
+        subprocess.Popen(
+            command_line(arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=scrubbed_environment(os.environ, user_config=True),
+            process_group=0,
+        )
     )
     return _ended(process, arguments, None, timeout_s)
 
@@ -140,14 +180,16 @@ def talk_to_git(
     command, environment = _told(arguments, config, place)
     with (
         TemporaryFile() as stderr,
-        subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            env=environment,
-            pass_fds=tuple(keep_fds),
-            process_group=0,
+        _UNDER_WAY.note(
+            subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env=environment,
+                pass_fds=tuple(keep_fds),
+                process_group=0,
+            )
         ) as process,
     ):
         assert process.stdin is not None
@@ -201,13 +243,15 @@ def stream_git(
     command, environment = _told(arguments, config, place)
     with (
         TemporaryFile() as stderr,
-        subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            env=environment,
-            process_group=0,
+        _UNDER_WAY.note(
+            subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env=environment,
+                process_group=0,
+            )
         ) as process,
         _watched(process, timeout_s) as is_too_late,
     ):
@@ -286,14 +330,16 @@ def start_git(
     with TemporaryFile() as told:
         told.write(stdin)
         told.seek(0)
-        process = subprocess.Popen(
-            command,
-            stdin=told,
-            stdout=stdout,
-            stderr=stderr,
-            env=environment,
-            pass_fds=tuple(keep_fds),
-            process_group=0,
+        process = _UNDER_WAY.note(
+            subprocess.Popen(
+                command,
+                stdin=told,
+                stdout=stdout,
+                stderr=stderr,
+                env=environment,
+                pass_fds=tuple(keep_fds),
+                process_group=0,
+            )
         )
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, process.pid, _LOW_PRIORITY)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX, new_token
+from mcp_agent_mail.core.private_files import replace_private
 
 FILE_NAME = "operator.token"
 
@@ -20,12 +20,7 @@ def operator_token_file(storage_root: Path) -> Iterator[str]:
     """
     token = new_token(OPERATOR_TOKEN_PREFIX)
     path = storage_root / FILE_NAME
-    fresh = storage_root / f".{FILE_NAME}.{os.getpid()}"
-    fresh.unlink(missing_ok=True)
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(f"{token}\n")
-    fresh.replace(path)
+    replace_private(path, f"{token}\n")
     try:
         yield token
     finally:

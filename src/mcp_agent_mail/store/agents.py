@@ -48,6 +48,13 @@ _BY_NAMES = f"""
     SELECT {_COLUMNS} FROM agents
     WHERE project_id = ? AND name_key IN (SELECT value FROM json_each(?)) ORDER BY id LIMIT ?
 """
+_ACTIVE = """
+    SELECT DISTINCT a.project_id, a.id
+    FROM json_each(?) asked
+    JOIN agents a ON a.id = asked.value ->> 1 AND a.project_id = asked.value ->> 0
+    JOIN projects p ON p.id = a.project_id
+    WHERE a.retired_ts IS NULL AND p.archived_ts IS NULL
+"""
 _BY_TOKEN_HASH = f"SELECT {_COLUMNS} FROM agents WHERE token_hash = ?"
 _EVERYWHERE = f"""
     SELECT {_OF_A} FROM agents a JOIN projects p ON p.id = a.project_id
@@ -227,6 +234,11 @@ class Agents:
     def set_retired(self, agent_id: AgentId, at: Micros | None, now: Micros) -> Agent:
         """`at` None brings it back."""
         return _agent(self._connection.execute(_SET_RETIRED, (at, now, agent_id)).fetchone())
+
+    def active(self, asked: Collection[tuple[ProjectId, AgentId]]) -> set[tuple[ProjectId, AgentId]]:
+        """Those that are an agent of this project, not retired, in a project that is not archived."""
+        rows = self._connection.execute(_ACTIVE, (json.dumps(list(asked)),))
+        return {(ProjectId(project_id), AgentId(agent_id)) for project_id, agent_id in rows}
 
     def set_contact_policy(self, agent_id: AgentId, policy: ContactPolicy, now: Micros) -> Agent:
         return _agent(self._connection.execute(_SET_CONTACT_POLICY, (policy.value, now, agent_id)).fetchone())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +17,7 @@ from typing import Self
 
 from mcp_agent_mail.core.clock import Clock, iso, system_clock
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.private_files import replace_private
 from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, Owner, owner_by
 from mcp_agent_mail.store.place import require_private_place
 
@@ -69,7 +70,7 @@ class StoreLock:
     def _note(self, *, url: str | None, listens_on: str | None = None) -> None:
         owner = Owner(pid=os.getpid(), url=url, listens_on=listens_on, started=self._started)
         for _, owner_file in self._places:
-            _write_private(owner_file, json.dumps(asdict(owner)))
+            replace_private(owner_file, json.dumps(asdict(owner)))
 
 
 def _take(lock_file: Path, owner_file: Path, taken: ExitStack) -> None:
@@ -93,14 +94,3 @@ def _in_use(place: Path, owner: Owner | None) -> StoreInUse:
         hint=f"{use_it}{f' (kill {pid})' if pid else ''} and start again; another STORAGE_ROOT is another store.",
         data={"pid": pid, "url": url, "started": owner.started if owner else None, "storage_root": str(place)},
     )
-
-
-def _write_private(path: Path, text: str) -> None:
-    """Whole or not at all, readable by this user alone."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}")
-    with suppress(FileNotFoundError):
-        beside.unlink()
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    beside.replace(path)

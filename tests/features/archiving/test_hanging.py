@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.archive.lock_holders import holders
 from mcp_agent_mail.archive.locks import ArchiveLock
 from mcp_agent_mail.archive.writer import is_unfinished
 from mcp_agent_mail.core.clock import SECOND, Micros
@@ -150,30 +151,44 @@ def test_a_stop_does_not_wait_for_what_hangs(room: ArchiveRoom) -> None:
     assert in_the_end == 1
 
 
-def test_an_archiver_ends_though_a_thread_of_it_hangs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", ["orderly", "its server is gone"])
+def test_an_archiver_ends_though_a_thread_of_it_hangs_and_leaves_no_git_behind(end: str, tmp_path: Path) -> None:
     with open_archive_room(tmp_path) as room:
         hung, blue, red = add(room, "/code/hung")
         room.archive()
         hanging = Hanging(room.path(hung))
         room.send(blue, [red])
+    lock = room.root / LOCKS_FOLDER / hung.slug
     command = [sys.executable, "-P", "-m", "mcp_agent_mail.archiver"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as archiver:
         assert archiver.stdin is not None
         assert archiver.stdout is not None
         archiver.stdin.write(room.settings.to_line())
         archiver.stdin.flush()
-        while from_line(archiver.stdout.readline()) != Workload(hung=1):
-            pass
-        archiver.stdin.write(DRAIN + b" 1.0\n")
-        archiver.stdin.flush()
+        told = [from_line(archiver.stdout.readline())]
+        while told[-1] != Workload(hung=1):
+            told.append(from_line(archiver.stdout.readline()))
+        while_it_hung = holders(lock)
+        if end == "orderly":
+            archiver.stdin.write(DRAIN + b" 1.0\n")
+            archiver.stdin.flush()
+        else:
+            archiver.stdin.close()
 
         try:
             code = archiver.wait(WITHIN_S)
+            with ArchiveLock(lock, timeout_s=WITHIN_S):  # A kill takes a moment.
+                left_behind = holders(lock)
         finally:
             archiver.kill()
             hanging.end()
 
     assert code == 0
+    git_left = [one for one in while_it_hung if one.pid != archiver.pid]
+    assert git_left
+    assert left_behind == []
+    (failed,) = [report for report in told if isinstance(report, Failed)]
+    assert f"process {git_left[0].pid}" in failed.message
 
 
 def test_while_archives_are_mended_the_commit_of_another_waits_for_its_own_alone(room: ArchiveRoom) -> None:

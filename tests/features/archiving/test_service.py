@@ -16,15 +16,17 @@ from typing import TypeVar
 
 import pytest
 
+from mcp_agent_mail.archive.locks import ArchiveLock
 from mcp_agent_mail.core.child_process import plain_environment
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.failpoints import FailPoint, Kill
 from mcp_agent_mail.domain.archive_layout import project_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving.launch import ArchiverSettings
+from mcp_agent_mail.features.archiving.launch import LOCK_FILE, ArchiverSettings
 from mcp_agent_mail.features.archiving.offline import drain_in_process
 from mcp_agent_mail.features.archiving.pace import Pace
+from mcp_agent_mail.features.archiving.reports import Ready, Workload
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.faults import StoreFailed
@@ -288,3 +290,38 @@ async def test_a_store_that_cannot_be_read_for_a_moment_does_not_end_archiving(t
 
     assert failing.failing_since is not None
     assert service.keeper.error is None
+
+
+@pytest.mark.parametrize("patience_s", [0.0, 3_600.0], ids=["which ended", "which waits"])
+async def test_an_archiver_that_is_not_alone_says_who_holds_the_lock_and_no_traceback(
+    patience_s: float, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    settings, _ = prepare(tmp_path)
+    async with Store(tmp_path / "mail.sqlite3") as store:
+        service = ArchivingService(store, replace(settings, lock_timeout_s=patience_s))
+        with ArchiveLock(tmp_path / LOCK_FILE, timeout_s=0):
+            service.start()
+            async with asyncio.timeout(PATIENCE_S):
+                while service.problem() is None or (patience_s == 0 and service.status().restarts == 0):
+                    await asyncio.to_thread(pause)
+            problem, failing = service.problem(), service.keeper.error
+            await service.stop(0.1)
+
+    assert problem is not None
+    assert problem.startswith(f"archiver: Process {os.getpid()} (")
+    assert f"kill -9 {os.getpid()}" in problem
+    assert failing is not None
+    assert failing.startswith(f"Process {os.getpid()} (")
+    assert "Traceback" not in capfd.readouterr().err
+
+
+async def test_what_is_to_be_mended_is_unknown_until_an_archiver_has_looked(tmp_path: Path) -> None:
+    settings, _ = prepare(tmp_path)
+    async with Store(tmp_path / "mail.sqlite3") as store:
+        service = ArchivingService(store, settings)
+        before = service.care().workload
+
+        await service._hear(Ready(pid=1, unfinished=3))
+
+        assert before is None
+        assert service.care().workload == Workload(unfinished=3)

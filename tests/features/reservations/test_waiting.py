@@ -250,3 +250,44 @@ async def test_twenty_who_wait_are_served_in_their_order(claims: Claims) -> None
         await claims.release(f"Agent{number}")
 
     assert order == sorted(order)
+
+
+async def test_who_is_retired_loses_its_place_at_once(claims: Claims) -> None:
+    await claims.hold("BlueLake", "held")
+    waiter = await start(claims, "RedStone", "held", "free")
+    behind = await start(claims, "GreenField", "free")
+
+    await claims.retire(claims.room.red)
+
+    async with asyncio.timeout(WAIT / 2):
+        with pytest.raises(Conflict, match="RedStone is retired"):
+            await waiter
+        assert len((await behind)["granted"]) == 1
+
+
+async def test_who_waits_in_a_project_that_is_archived_is_told_at_once_in_the_line_or_at_its_head(
+    claims: Claims,
+) -> None:
+    await claims.hold("BlueLake", "held")
+    waiters = [await start(claims, name, "held") for name in ("RedStone", "GreenField")]
+
+    await claims.room.store.write(lambda tx: tx.projects.set_archived(claims.room.app.id, tx.now()))
+
+    async with asyncio.timeout(WAIT / 2):
+        for waiter in waiters:
+            with pytest.raises(Conflict, match="archived"):
+                await waiter
+    assert claims.waiting() == 0
+
+
+async def test_a_clock_that_is_set_forward_wakes_who_waits_for_an_expiry(
+    claims: Claims, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "LOOK_AGAIN_S", 0.01, raising=False)
+    await claims.hold("BlueLake", "held", ttl_seconds=3_600)
+    waiter = await start(claims, "RedStone", "held")
+
+    claims.room.clock.step(3_601)
+
+    async with asyncio.timeout(WAIT / 2):
+        assert len((await waiter)["granted"]) == 1

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from mcp_agent_mail.archive.lock_holders import Holder, named
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.errors import AgentMailError
@@ -86,12 +87,15 @@ def log_unforeseen(slug: str, error: Exception) -> None:
         logger.error("a fault of the program in the archive of %s", slug, exc_info=error)
 
 
-def hanging(project: Project, seconds: float) -> Failed:
+def hanging(project: Project, seconds: float, at_work: list[Holder]) -> Failed:
+    """`at_work`: the Git processes that hold its lock."""
+    kill = f"`kill -9 {' '.join(str(one.pid) for one in at_work)}` ends what hangs, and it is tried again. "
     return Failed(
         project=project.slug,
-        message=f"nothing has come back from this archive for {seconds:.0f} s: Git, or a disk, hangs there",
-        hint="Look whether the folder of the archive can be listed (a dead network mount?). Other archives go on; "
-        "this one does by itself once it answers.",
+        message=f"nothing has come back from this archive for {seconds:.0f} s: "
+        f"{named(at_work) if at_work else 'Git, or a disk,'} hangs there",
+        hint=f"{kill if at_work else ''}Look whether the folder of the archive can be listed (a dead network mount?). "
+        "Other archives go on; this one does by itself once it answers.",
     )
 
 

@@ -20,6 +20,7 @@ from functools import partial
 from itertools import chain, islice
 from queue import Empty, SimpleQueue
 
+from mcp_agent_mail.archive.lock_holders import holders
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
@@ -119,6 +120,10 @@ class Drain:
         if self._snapshots is not None:
             self._snapshots.resume(self._projects)
         self._reach(FailPoint.RESUME)
+
+    @property
+    def unfinished(self) -> int:
+        return len(self._unfinished)
 
     def begin(self) -> float | None:
         """Begin what is due and wait for nothing; seconds until something will be, None without any."""
@@ -380,7 +385,8 @@ class Drain:
                 kept.hangs = True
                 self._mending.discard(job.project_id)
                 self._shared.forget(kept.desk.archive.project.slug)
-                self._report(hanging(kept.desk.archive.project, job.seconds))
+                project = kept.desk.archive.project
+                self._report(hanging(project, job.seconds, holders(self._plan.locks_path / project.slug)))
         hung = [kept.desk.archive.project.slug for kept in self._kept.values() if kept.hangs]
         now = Workload(mending=len(self._mending), unfinished=len(self._unfinished), hung=len(hung))
         if now != self._workload:

@@ -16,7 +16,7 @@ from mcp_agent_mail.features.archiving.desk import DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.launch import LOCK_FILE, PROJECTS_FOLDER, ArchiverSettings
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots, SnapshotPlace
-from mcp_agent_mail.features.archiving.reports import Report
+from mcp_agent_mail.features.archiving.reports import Blocked, Report
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.connection import open_reading
 from mcp_agent_mail.store.leases import Leases
@@ -36,7 +36,11 @@ def open_drain(
     """The drain over its own read-only connections, holding the lock of the archiver; waits for a dying holder."""
     root = Path(settings.storage_root)
     with (
-        ArchiveLock(root / LOCK_FILE, timeout_s=settings.lock_timeout_s),
+        ArchiveLock(
+            root / LOCK_FILE,
+            timeout_s=settings.lock_timeout_s,
+            tell=lambda busy: report(Blocked(message=busy.message, hint=busy.hint)),
+        ),
         closing(open_reading(Path(settings.database_path))) as connection,
         closing(open_reading(Path(settings.database_path))) as for_desks,
     ):

@@ -12,9 +12,20 @@ from mcp_agent_mail.domain.events import ArchiveCommit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """The archiver holds the archives; what an earlier one left is mended beside everything else."""
+    """The archiver holds the archives; what an earlier one left is mended beside everything else: `unfinished` archives
+    are to be looked at.
+    """
 
     pid: int
+    unfinished: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocked:
+    """The archiver cannot begin: somebody else holds its lock."""
+
+    message: str
+    hint: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +106,7 @@ class Workload:
     hung: int = 0
 
 
-Report = Ready | Workload | Committed | Failed | Recovered | CareTaken | CareFailed | CheckedOut | Drained
+Report = Ready | Blocked | Workload | Committed | Failed | Recovered | CareTaken | CareFailed | CheckedOut | Drained
 
 
 def to_line(report: Report) -> bytes:
@@ -111,7 +122,7 @@ def from_line(line: bytes) -> Report:
 def _parse(kind: str, fields: dict[str, Any]) -> Report:
     if kind == Committed.__name__:
         return Committed(**(fields | {"commit": ArchiveCommit(**fields["commit"])}))
-    for known in (Ready, Workload, Failed, Recovered, CareTaken, CareFailed, CheckedOut, Drained):
+    for known in (Ready, Blocked, Workload, Failed, Recovered, CareTaken, CareFailed, CheckedOut, Drained):
         if kind == known.__name__:
             return known(**fields)
     raise ValueError(f"{kind!r} is no report")

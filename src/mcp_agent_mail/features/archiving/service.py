@@ -21,6 +21,7 @@ from mcp_agent_mail.features.archiving.launch import DRAIN, PROJECTS_FOLDER, WAK
 from mcp_agent_mail.features.archiving.pace import Pace
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.archiving.reports import (
+    Blocked,
     CareFailed,
     CareTaken,
     CheckedOut,
@@ -68,12 +69,15 @@ class ArchiveStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CareFigures:
-    """The largest figures of any archive written since the start, None before the first; and what care fails at."""
+    """The largest figures of any archive written since the start, None before the first; and what care fails at.
+
+    `workload` is None until an archiver has looked.
+    """
 
     packs: int | None
     index_bytes: int | None
     last_error: str | None
-    workload: Workload = field(default_factory=Workload)
+    workload: Workload | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,11 +132,12 @@ class ArchivingService:
         self.pace = pace or Pace()
         self._care: dict[str, CareTaken] = {}
         self._care_error: dict[str, str] = {}
-        self._workload = Workload()
+        self._workload: Workload | None = None
         self._requests = Requests()
         self._process: Process | None = None
         self.keeper = Keeper(_ARCHIVER, self._run, clock=clock)
         self.waker = Keeper(_WAKER, self._wake_up, clock=clock)
+        self._blocked: str | None = None
         self._deadline = 0.0
         self._has_drained = False
 
@@ -228,13 +233,13 @@ class ArchivingService:
             raise
         if not self._has_drained:
             self._note_end(f"code {code}")
-            raise ArchiverEnded(f"The archiver ended (code {code}).", hint="It is started again.")
+            raise ArchiverEnded(self._blocked or f"The archiver ended (code {code}).", hint="It is started again.")
 
     def _note_end(self, end: str) -> None:
         if self.keeper.is_stopping:
             return
         self._health.restarts += 1
-        self._health.fail(_ARCHIVER, f"the archiver ended ({end}); it is started again")
+        self._health.fail(_ARCHIVER, self._blocked or f"the archiver ended ({end}); it is started again")
         self._note_pace()
 
     async def _run_once(self) -> int:
@@ -244,6 +249,7 @@ class ArchivingService:
             *_COMMAND, stdin=PIPE, stdout=PIPE, env=plain_environment(), start_new_session=True
         )
         self._process = process
+        self._blocked = None
         self._health.forget()
         self._care_error.clear()
         try:
@@ -254,7 +260,7 @@ class ArchivingService:
             return await process.wait()
         finally:
             self._process = None
-            self._workload = Workload()
+            self._workload = None
             self._requests.give_up()
             await self._end(process)
 
@@ -274,8 +280,14 @@ class ArchivingService:
             logger.error("an archive cannot be written", extra={"facts": asdict(report)})
         elif isinstance(report, Recovered):
             self._health.recover(f"{report.project} {report.part}".strip())
+        elif isinstance(report, Blocked):
+            self._blocked = f"{report.message} {report.hint}"
+            self._health.fail(_ARCHIVER, self._blocked)
+            self.keeper.failed(ArchiverEnded(self._blocked))
+            self._note_pace()
         elif isinstance(report, Ready):
             self._health.recover(_ARCHIVER)
+            self._workload = Workload(unfinished=report.unfinished)
             self.keeper.worked()
         elif isinstance(report, CareTaken | CareFailed | CheckedOut):
             self._hear_of_care(report)

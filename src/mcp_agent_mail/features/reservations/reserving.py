@@ -24,11 +24,18 @@ from mcp_agent_mail.features.reservations.answers import (
     repeat_answer,
 )
 from mcp_agent_mail.features.reservations.conflicts import Asking, Foresight, TooMuchHere
-from mcp_agent_mail.features.reservations.deciding import Decided, Decision, Holder, decide, require_holder
+from mcp_agent_mail.features.reservations.deciding import (
+    Decided,
+    Decision,
+    Holder,
+    decide,
+    require_able_to_hold,
+    require_holder,
+)
 from mcp_agent_mail.features.reservations.judging import Judge
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.features.reservations.taking_back import Told, take_back
-from mcp_agent_mail.features.reservations.waiting import Line, Place, gave_up
+from mcp_agent_mail.features.reservations.waiting import Line, Place, PlaceLost, gave_up
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.view import Tx, View
 
@@ -126,6 +133,10 @@ class Reserver:
                         place.watch(max((lease for one in outcome.conflicts for lease in one.holders), key=_expiry))
                     await self._line.wait(place, left)
                 return await self._decide(call, all_or_nothing=True, at_last=place)
+        except PlaceLost:
+            # Why, as a call that comes now is told.
+            self._store.read(partial(_require_able, call))
+            raise
         finally:
             self._line.leave(place)
 
@@ -244,6 +255,10 @@ class Reserver:
 def _repeat(call: Call, tx: Tx) -> Replayed | None:
     holder = require_holder(tx, call.caller, call.request.project_key, call.request.agent_name)
     return repeat_answer(tx, holder, call.request)
+
+
+def _require_able(call: Call, view: View) -> None:
+    require_able_to_hold(require_holder(view, call.caller, call.request.project_key, call.request.agent_name))
 
 
 def _take_back(request: ReserveRequest, tx: Tx, outcome: Outcome | None) -> None:

@@ -6,7 +6,8 @@ what an earlier call waits for is behind it, waiting or not. That cannot block i
 waiting call holds nothing and gives up after 50 seconds at most.
 
 Each waiting call watches one lease that stands in its way. It looks again at the instant that one
-ends, expires or is granted anew, and when a call before it in the line leaves.
+ends, expires or is granted anew, and when a call before it in the line leaves. Whoever can be granted
+nothing any more (retired, or its project archived) loses its place at once.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from mcp_agent_mail.store.database import Store
 MAX_WAITING = 1_000
 MAX_STEPS = 10_000
 SHOWN = 20
+LOOK_AGAIN_S = 2.0
+"""A clock that is set forward lets leases expire sooner than was reckoned."""
 _SHORTEST_S = 0.001
 
 
@@ -39,6 +42,10 @@ class LineClosed(Unavailable):
 
 class CallerLeft(Unavailable):
     """Nobody hears this: the caller was gone before its turn came."""
+
+
+class PlaceLost(Unavailable):
+    """What the call waited in is not what it was."""
 
 
 def gave_up() -> CallerLeft:
@@ -59,6 +66,7 @@ class Place:
     turn: asyncio.Event = field(default_factory=asyncio.Event)
     watched: tuple[LeaseId, int, Micros] | None = None
     is_given_up: bool = False
+    is_lost: bool = False
 
     def watch(self, lease: Lease) -> None:
         """Nothing can be granted while this one stands: look again when it no longer does."""
@@ -126,8 +134,10 @@ class Line:
         self._count += 1
 
     def leave(self, place: Place) -> None:
-        """Granted or not: those behind it may look."""
-        places = self._places[place.project_id]
+        """Granted or not: those behind it may look. Safe to repeat."""
+        places = self._places.get(place.project_id, [])
+        if place not in places:
+            return
         places.remove(place)
         self._count -= 1
         for other in places:
@@ -139,23 +149,21 @@ class Line:
             del self._places[place.project_id]
 
     async def wait(self, place: Place, seconds: float) -> None:
-        """Until `place` should look again, at most so long. Raises LineClosed, CallerLeft."""
+        """Until `place` should look again, at most so long. Raises LineClosed, CallerLeft, PlaceLost."""
+        until = asyncio.get_running_loop().time() + seconds
+        # Before it joined nobody looked whether it may hold anything.
+        self._dismiss([place])
         self._require_open()
         _require_caller(place)
-        if place.watched is not None:
-            # It may have ended between the look at it and now.
-            watched, now = place.watched, self._clock()
-            if self._store.read(lambda view: view.leases.given_way([watched], now)):
-                return
-            seconds = min(seconds, max(_SHORTEST_S, (watched[2] - now) / SECOND))
-        try:
-            # Not wait_for: cancelled in the moment its turn comes, it would swallow that.
-            async with asyncio.timeout(seconds):
-                await place.turn.wait()
-        except TimeoutError:
-            pass
-        finally:
-            place.turn.clear()
+        while (left := until - asyncio.get_running_loop().time()) > 0:
+            if place.watched is not None:
+                # It may have ended between the last look at it and now.
+                watched, now = place.watched, self._clock()
+                if self._store.read(lambda view: view.leases.given_way([watched], now)):  # noqa: B023  # run at once
+                    return
+                left = min(left, LOOK_AGAIN_S, max(_SHORTEST_S, (watched[2] - now) / SECOND))
+            if await _turn_came(place, left):
+                break
         self._require_open()
         _require_caller(place)
 
@@ -170,9 +178,12 @@ class Line:
             raise LineClosed("The server is stopping.", hint="Call again when it is back.")
 
     def _look(self) -> None:
-        """After a commit: whose watched lease no longer stands? One short query, and only when some lease ended."""
+        """After a commit: who can be granted nothing any more, and whose watched lease no longer stands? Two short
+        queries, the second only when some lease ended.
+        """
         if not self._count:
             return
+        self._dismiss([place for places in self._places.values() for place in places])
         ends = self._store.read(lambda view: view.leases.ends())
         if ends == self._ends:
             return
@@ -184,10 +195,37 @@ class Line:
             if place.watched is not None and place.watched[0] in gone:
                 place.turn.set()
 
+    def _dismiss(self, places: Sequence[Place]) -> None:
+        """Those of them that are no longer active agents of an active project: they block nobody from now on."""
+        active = self._store.read(lambda view: view.agents.active({(one.project_id, one.agent_id) for one in places}))
+        for place in places:
+            if (place.project_id, place.agent_id) not in active:
+                place.is_lost = True
+                place.turn.set()
+                self.leave(place)
+
+
+async def _turn_came(place: Place, seconds: float) -> bool:
+    try:
+        # Not wait_for: cancelled in the moment its turn comes, it would swallow that.
+        async with asyncio.timeout(seconds):
+            await place.turn.wait()
+    except TimeoutError:
+        return False
+    finally:
+        place.turn.clear()
+    return True
+
 
 def _require_caller(place: Place) -> None:
     if place.is_given_up:
         raise gave_up()
+    if place.is_lost:
+        raise PlaceLost(
+            f"{place.shown.agent} was retired, or its project archived, while this call waited.",
+            hint="Call again if it is back.",
+            data={"retry_after_s": 1},
+        )
 
 
 def _meets(wanted: Wanted, place: Place, work: Work) -> bool:

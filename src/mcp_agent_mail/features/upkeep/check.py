@@ -15,10 +15,11 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection, git_version
+from mcp_agent_mail.archive.lock_holders import Holder, holders, is_held, named
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.git import GitFailed
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER, archive_path
+from mcp_agent_mail.features.archiving.launch import LOCK_FILE, LOCKS_FOLDER, PROJECTS_FOLDER, archive_path
 from mcp_agent_mail.features.archiving.renew import claim_of
 from mcp_agent_mail.features.upkeep.service import ARCHIVE_LATE_S
 from mcp_agent_mail.features.upkeep.verify import Finding, find_strange_archives
@@ -68,6 +69,8 @@ def check_everything(place: Place) -> Iterator[Checked]:
     yield _owner(place)
     yield _permissions(place)
     yield _space(place)
+    if place.owner is None:
+        yield _locks(place)
     store = _store(place)
     yield store
     yield _git()
@@ -184,6 +187,29 @@ def _space(place: Place) -> Checked:
                 )
             )
     return Checked(check="disk", evidence="; ".join(seen), findings=tuple(findings))
+
+
+def _locks(place: Place) -> Checked:
+    """Nobody owns the store, so nobody may hold these: what does keeps the next server from its archives."""
+    root = place.storage_root
+    folder = root / LOCKS_FOLDER
+    findings = [
+        _finding(
+            "locks",
+            "held",
+            f"{named(found)} holds {path}, though no server runs: left by one that is dead",
+            f"{_kill(found, path)}; mail is in the database, and Git is mended at the next start",
+            path=str(path),
+        )
+        for path in [root / LOCK_FILE, *(sorted(folder.iterdir()) if folder.is_dir() else ())]
+        if is_held(path)
+        for found in [holders(path)]
+    ]
+    return Checked(check="locks", evidence="whether the locks of archives are free", findings=tuple(findings))
+
+
+def _kill(found: list[Holder], path: Path) -> str:
+    return f"kill -9 {' '.join(str(one.pid) for one in found)}" if found else f"fuser {path} names it: end it"
 
 
 def _store(place: Place) -> Checked:

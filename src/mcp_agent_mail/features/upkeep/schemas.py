@@ -33,9 +33,9 @@ def show_health(health: Health) -> Json:
             "packs": care.packs,
             "index_bytes": care.index_bytes,
             "care_error": care.last_error,
-            "mending": care.workload.mending,
-            "to_mend": care.workload.unfinished,
-            "hung": care.workload.hung,
+            "mending": care.workload and care.workload.mending,
+            "to_mend": care.workload and care.workload.unfinished,
+            "hung": care.workload and care.workload.hung,
         },
         "store": {
             "owner_pid": health.owner_pid,

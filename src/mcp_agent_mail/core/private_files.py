@@ -1,0 +1,31 @@
+"""Small files beside a store that this user alone may read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def replace_private(path: Path, text: str) -> None:
+    """Whole or not at all, mode 0600 from birth. The caller's lock says that nobody else writes it now.
+
+    What a try that was killed has left beside it goes with the next one.
+    """
+    fresh = path.with_name(f".{path.name}.new")
+    _clear(path, fresh)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+
+
+def _clear(path: Path, fresh: Path) -> None:
+    fresh.unlink(missing_ok=True)
+    # Earlier versions named it after their process.
+    for left in [*path.parent.glob(f"{path.name}.[0-9]*"), *path.parent.glob(f".{path.name}.[0-9]*")]:
+        if left.suffix[1:].isdecimal():
+            left.unlink(missing_ok=True)
