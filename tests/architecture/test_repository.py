@@ -197,3 +197,17 @@ def test_links_between_pages_lead_somewhere() -> None:
     ]
 
     assert dead == []
+
+
+def test_the_index_of_decisions_names_each_once_and_in_order() -> None:
+    folder = ROOT / "docs" / "adr"
+    named = re.findall(r"\((\d{4}-[^)]+\.md)\)", (folder / "README.md").read_text(encoding="utf-8"))
+
+    assert named == sorted(path.name for path in folder.glob("[0-9]*.md"))
+
+
+def test_the_glossary_is_in_order_and_names_each_word_once() -> None:
+    text = (ROOT / "docs" / "concepts" / "glossary.md").read_text(encoding="utf-8")
+    words = [word.casefold() for word in re.findall(r"(?m)^\| \*\*(.+?)\*\*", text)]
+
+    assert words == sorted(set(words))
