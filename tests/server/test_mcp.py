@@ -145,7 +145,7 @@ async def test_an_unknown_argument_is_told_the_accepted_ones(era: Any) -> None:
     assert "Did you mean times" in result["content"][0]["text"]
     assert result["structuredContent"]["error"]["data"] == {
         "parameter": "time",
-        "accepted": ["text", "times"],
+        "accepted": ["text", "times", "registration_token", "sender_token"],
         "nearest": ["times"],
     }
 
