@@ -39,7 +39,7 @@ class Identities:
 
     def caller(self) -> Caller:
         credentials = current_credentials()
-        if credentials == OPERATOR:
+        if credentials.bearer_token == OPERATOR.bearer_token:
             return Caller(kind=CallerKind.OPERATOR, auth=self.auth)
         token = credentials.token_argument or credentials.agent_token
         if token is None:

@@ -26,7 +26,7 @@ from mcp_agent_mail.store.database import Store
 SOURCE, TARGET, NEIGHBOUR = "/code/feature", "/code/app", "/code/lib"
 
 
-class Death(Exception):
+class Death(BaseException):
     """The process ends here."""
 
 
