@@ -67,7 +67,7 @@ class Room:
         git(self.code, "add", "-A")
         done = self.run("git", "commit", "-qm", "change", **settings)
         for _ in range(_TRIES):
-            if done.returncode == 0 or _LATE not in done.stderr:
+            if done.returncode == 0 or _LATE not in done.stderr or "AGENT_MAIL_URL" in settings:
                 break
             done = self.run("git", "commit", "-qm", "change", **settings)
         return done
