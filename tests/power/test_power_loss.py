@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.archive import writer
 from tests.power.care import faults_of_cared_for
 from tests.power.disk import Disk
 from tests.power.examine import examine, examine_with_a_server
@@ -190,16 +191,23 @@ def test_a_loss_of_power_while_archives_are_looked_after_loses_nothing(
 
 
 @pytest.mark.crash
-def test_with_git_writing_the_configuration_of_a_thinned_archive_the_check_fails(tmp_path: Path, shim: Path) -> None:
+@pytest.mark.parametrize("is_put_right", [True, False], ids=["put right at opening", "left as it is"])
+def test_what_git_itself_writes_into_a_configuration_must_be_put_right(
+    is_put_right: bool, tmp_path: Path, shim: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git syncs no configuration. So we write what thins an archive, and put right at opening what is not ours."""
     recording = record_care(tmp_path, shim, in_workspace=False, seed=SEED, without="own-configuration")
     chosen = choose_losses(recording, 40 * LOSSES_WITHOUT_A_GUARD, SEED)
     # It is written once, when months are put away for the first time.
     losses = [loss for loss in chosen if loss.instant == "putting months away"][:LOSSES_WITHOUT_A_GUARD]
+    if not is_put_right:
+        monkeypatch.setattr(writer, "make_ours", lambda _path: None)
 
     faults = faults_of_care(recording, losses, tmp_path / "whole", in_workspace=False)
 
     print(f"without a configuration of our own: {len(faults)} of {len(losses)} losses of power are seen")  # noqa: T201
-    assert faults != {}
+    assert losses != []
+    assert (faults == {}) is is_put_right
 
 
 @pytest.mark.crash

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +23,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHUNK = 1 << 20
+_FRESH_BYTES = 4
 
 
 class NotAFile(OSError):
@@ -114,7 +116,7 @@ def write_new(fd: int, name: str, content: bytes, *, mode: int = 0o666) -> None:
 
 def replace_file(fd: int, name: str, content: bytes, *, mode: int = 0o666) -> None:
     """Write a file anew, whole and on disk or not at all; never into what is there, which may have a second name."""
-    fresh = f"{name}.{token_hex(4)}"
+    fresh = f"{name}.{token_hex(_FRESH_BYTES)}"
     try:
         write_new(fd, fresh, content, mode=mode)
         with opened_file(fd, fresh) as file:
@@ -125,6 +127,19 @@ def replace_file(fd: int, name: str, content: bytes, *, mode: int = 0o666) -> No
             os.unlink(fresh, dir_fd=fd)
         raise
     os.fsync(fd)
+
+
+def unfinished(fd: int, name: str) -> set[str]:
+    """What `replace_file` leaves of `name` in the open folder `fd` when it is cut off: nobody's, once that is over."""
+    fresh = re.compile(rf"{re.escape(name)}\.[0-9a-f]{{{2 * _FRESH_BYTES}}}")
+    return {found for found in names_in(fd) if fresh.fullmatch(found)}
+
+
+def remove_unfinished(fd: int, name: str) -> None:
+    """For who alone writes there: under the archive's lock."""
+    for found in unfinished(fd, name):
+        with suppress(OSError):
+            os.unlink(found, dir_fd=fd)
 
 
 def sync_files(root: Path, paths: set[str]) -> None:

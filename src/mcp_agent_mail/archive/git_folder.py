@@ -11,7 +11,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from mcp_agent_mail.archive.folders import opened, replace_file
+from mcp_agent_mail.archive.folders import opened, remove_unfinished, replace_file
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.git_config import quoted
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
@@ -111,12 +111,15 @@ def make_ours(path: Path) -> None:
     _require_own(path)
     config = _config_of(path)
     with opened(path / ".git") as folder:
+        for name in ("config", _SET_ASIDE):
+            remove_unfinished(folder, name)
         if _people_lines(path, config) is None:
             replace_file(folder, _SET_ASIDE, config.encode("utf-8", "surrogateescape"))
             kept = _configuration(path, work_tree_of(path)) + (_THINNED if _is_thinned(path) else "")
             replace_file(folder, "config", kept.encode())
     with opened(path / ".git", "info", make=True) as info:
         for name, content in (("attributes", _ATTRIBUTES), ("exclude", _EXCLUDES)):
+            remove_unfinished(info, name)
             if _read(info, name) != content:
                 replace_file(info, name, content)
 

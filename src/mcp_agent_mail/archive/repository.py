@@ -26,6 +26,8 @@ from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.commit_text import SEQ_TRAILER
 
 BRANCH = "refs/heads/main"
+BUILDING = ".git.new"
+"""Beside `.git`, where it is built until it is whole."""
 TIP = ("for-each-ref", "--format=%(objectname)", BRANCH)
 
 _SEALED_FORMAT = f"%H%x1f%ct%x1f%s%x1f%(trailers:key={SEQ_TRAILER},valueonly,separator=%x2C)"
@@ -127,7 +129,7 @@ class Repository:
 
         It is built beside its place: it is there whole and on disk, or not at all.
         """
-        building = self.path / ".git.new"
+        building = self.path / BUILDING
         shutil.rmtree(building, ignore_errors=True)
         self.path.mkdir(parents=True, exist_ok=True)
         branch = BRANCH.rpartition("/")[2]

@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from mcp_agent_mail.archive.code_status import is_tracked, keep_out_of_status
-from mcp_agent_mail.archive.folders import names_in, opened, replace_file, sync_files
+from mcp_agent_mail.archive.folders import names_in, opened, remove_unfinished, replace_file, sync_files, unfinished
 from mcp_agent_mail.archive.git_folder import ArchiveRefused, work_tree_of
-from mcp_agent_mail.archive.repository import Repository
+from mcp_agent_mail.archive.repository import BUILDING, Repository
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 
 WORKSPACE_FOLDER = ".mcp-mail"
@@ -31,6 +31,16 @@ class WorkspaceTaken(ArchiveRefused):
 
 class WorkspaceGone(ArchiveRefused):
     """The project directory that holds the archive's files is not there."""
+
+
+def is_begun(place: Path) -> bool:
+    """Is anything of an archive at `place` in the store? What a begin that was cut off leaves is none of it yet."""
+    try:
+        return place.is_symlink() or any(entry.name != BUILDING for entry in place.iterdir())
+    except FileNotFoundError:
+        return False
+    except NotADirectoryError:
+        return True
 
 
 def begin_in_workspace(place: Path, project: Path) -> None:
@@ -70,6 +80,7 @@ def require_project(place: Path, work_tree: Path) -> None:
 def lead_people(place: Path, work_tree: Path) -> None:
     """Write the `.git` file. What else has its name is put aside, never read."""
     with opened(work_tree) as fd:
+        remove_unfinished(fd, _GIT_FILE)
         wanted = _git_file(place)
         if _is_git_file(fd, wanted):
             return
@@ -119,7 +130,7 @@ def _require_free(work_tree: Path, place: Path) -> None:
     """Nothing may lie there but what an interrupted begin, or this very archive, left: a folder that names it."""
     try:
         with opened(work_tree) as fd:
-            if not names_in(fd) or _is_git_file(fd, _git_file(place)):
+            if not names_in(fd) - unfinished(fd, _GIT_FILE) or _is_git_file(fd, _git_file(place)):
                 return
     except FileNotFoundError:
         return

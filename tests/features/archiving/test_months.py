@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.archive.months import Thinning
 from mcp_agent_mail.core.clock import SECOND, Micros, to_datetime
 from mcp_agent_mail.core.failpoints import FailPoint, Reach, no_fault
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.launch import CheckOut
-from mcp_agent_mail.features.archiving.reports import CareFailed, CareTaken, CheckedOut
+from mcp_agent_mail.features.archiving.reports import CareFailed, CareTaken, CheckedOut, Committed
 from tests.archive_room import ArchiveRoom, Killed, git, killed_at, open_archive_room
 
 DAY = 86_400
@@ -96,6 +98,32 @@ def test_up_to_the_limit_every_month_is_shown(years: Years) -> None:
 
     assert years.shown() == MONTHS
     assert not years.taken().is_thinned
+
+
+def test_mail_that_comes_while_months_are_put_away_leaves_nothing_to_do_once_it_is_quiet(
+    years: Years, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commit comes while Git is at work on the files, and Git has ended when that is looked at next."""
+    years.room.max_tracked_files = LIMIT
+    begun: list[FailPoint] = []
+    monkeypatch.setattr(Thinning, "is_running", lambda _job: commits() < 2)
+
+    def commits() -> int:
+        return sum(isinstance(report, Committed) for report in years.room.reports)
+
+    with years.room.drain(begun.append) as drain:
+        drain.resume()
+        has_sent = False
+        while (wait := drain.step()) is not None and wait < 60:
+            if FailPoint.THINNING in begun and not has_sent:
+                has_sent = True
+                years.send()
+            years.room.clock.step(wait)
+            threading.Event().wait(min(wait, 0.05))  # Git's time is real.
+
+        assert commits() == 2
+        assert years.shown() == MONTHS[-2:]
+        assert years.status() == ""
 
 
 def test_beyond_the_limit_this_month_and_the_one_before_are_shown_and_git_has_all(years: Years) -> None:

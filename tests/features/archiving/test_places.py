@@ -80,6 +80,30 @@ def test_the_archive_lies_in_the_project_and_is_told_before_it_is_begun(room: Ar
     assert room.verify().findings == ()
 
 
+@pytest.mark.parametrize("left", [None, ".git.new"])
+def test_a_begin_that_was_cut_off_begins_in_the_project_again(room: ArchiveRoom, code: Path, left: str | None) -> None:
+    project = fill(room, code)
+    place = room.root / PROJECTS_FOLDER / project.slug
+    (place / (left or "")).mkdir(parents=True)
+
+    assert room.archive() == 0
+
+    assert mail_in(code / ".mcp-mail") == 1
+    assert [path.name for path in place.iterdir()] == [".git"]
+
+
+def test_files_of_an_archive_that_lost_its_git_directory_are_not_begun_elsewhere(room: ArchiveRoom, code: Path) -> None:
+    project = fill(room, code)
+    kept = room.root / PROJECTS_FOLDER / project.slug / "messages" / "kept.md"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("mail")
+
+    room.archive()
+
+    assert not (code / ".mcp-mail").exists()
+    assert kept.read_text() == "mail"
+
+
 def test_the_code_repository_does_not_see_it(room: ArchiveRoom, code: Path) -> None:
     fill(room, code)
 

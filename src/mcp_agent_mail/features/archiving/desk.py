@@ -185,7 +185,8 @@ class Desk:
         """What is due beside commits; seconds until something will be, None when only a new commit can bring work."""
         if self._is_torn:
             return self.mend()
-        waits = [self._tidy.step(), self._care.step()]
+        # A refresh may let months be put away, and that again asks for a refresh: each is looked at after the other.
+        waits = [self._tidy.step(), self._care.step(), self._tidy.step()]
         return min((wait for wait in waits if wait is not None), default=None)
 
     def mend(self) -> float | None:

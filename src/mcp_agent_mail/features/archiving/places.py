@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.git_folder import work_tree_of
 from mcp_agent_mail.archive.moving import finish_move, move_into_store
-from mcp_agent_mail.archive.workspace import WORKSPACE_FOLDER, begin_in_workspace, return_to_workspace
+from mcp_agent_mail.archive.workspace import WORKSPACE_FOLDER, begin_in_workspace, is_begun, return_to_workspace
 from mcp_agent_mail.domain.projects import Project
 
 
@@ -44,5 +44,6 @@ class ArchivePlaces:
         return place
 
     def _begins_in_workspace(self, project: Project) -> bool:
-        is_begun = (self.projects_path / project.slug).exists()
-        return self.in_workspace and not is_begun and Path(project.human_key).is_dir()
+        return (
+            self.in_workspace and not is_begun(self.projects_path / project.slug) and Path(project.human_key).is_dir()
+        )
