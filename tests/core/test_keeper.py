@@ -62,12 +62,24 @@ async def test_who_worked_for_a_while_begins_with_the_first_pause_again() -> Non
     assert keeper.rested == [0.2, 0.2, 0.2]
 
 
-async def test_the_same_error_is_logged_once_and_another_again(caplog: pytest.LogCaptureFixture) -> None:
-    keeper = Rests(failing(OSError("sick"), OSError("sick"), Unavailable("full"), Unavailable("full"), OSError("sick")))
+async def test_each_end_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    keeper = Rests(failing(OSError("sick"), OSError("sick"), Unavailable("full")))
 
     with caplog.at_level(logging.WARNING):
         keeper.start()
         await ended(keeper)
+
+    assert len(caplog.records) == 3
+
+
+async def test_of_work_that_goes_on_the_same_error_is_logged_once_and_another_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    keeper = Rests(failing())
+
+    with caplog.at_level(logging.WARNING):
+        for error in (OSError("sick"), OSError("sick"), Unavailable("full"), Unavailable("full"), OSError("sick")):
+            keeper.failed(error)
 
     assert len(caplog.records) == 3
 

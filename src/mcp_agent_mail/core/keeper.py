@@ -115,14 +115,14 @@ class Keeper:
             self._log.info("%s works again", self.name)
         self._error = self._failing_since = None
 
-    def failed(self, error: BaseException) -> None:
-        """Tell it, once per change. For work that goes on by itself all the same."""
+    def failed(self, error: BaseException, *, has_ended: bool = False) -> None:
+        """Tell it, once per change. For work that goes on by itself all the same; each end of it is told."""
         is_known = isinstance(error, AgentMailError | OSError)
         # Health is read by everybody: what a bug says of itself stays in the log.
         said = str(error) if is_known else f"an unexpected {type(error).__name__}; the log has it"
         if self._failing_since is None:
             self._failing_since = self._clock()
-        if said == self._error:
+        if said == self._error and not has_ended:
             return
         self._error = said
         facts = {"facts": {"task": self.name, "error": str(error)}}
@@ -140,9 +140,9 @@ class Keeper:
             except asyncio.CancelledError as cancelled:
                 if _is_ours(asyncio.current_task()):
                     raise
-                self.failed(cancelled)  # What it awaited was cancelled, not it.
+                self.failed(cancelled, has_ended=True)  # What it awaited was cancelled, not it.
             except Exception as error:  # noqa: BLE001  # Whatever it is: it is told, and the work goes on.
-                self.failed(error)
+                self.failed(error, has_ended=True)
             else:
                 return
             if self._elapsed() - began > LONG_ENOUGH_S:
