@@ -6,7 +6,6 @@ else ever opens that file to lock it: whoever holds it, when no archiver does, i
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 from collections.abc import Iterator
@@ -26,21 +25,6 @@ class Holder:
 
     def __str__(self) -> str:
         return f"process {self.pid} ({self.command})"
-
-
-def is_held(path: Path) -> bool:
-    """By anybody. Cheap, and in nobody's way."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def holders(path: Path) -> list[Holder]:

@@ -37,7 +37,7 @@ def read_owner(storage_root: Path) -> Owner | None:
 
 def owner_by(lock_file: Path, owner_file: Path) -> Owner | None:
     """As `read_owner`, of the lock in this very file."""
-    if not _is_held(lock_file):
+    if not is_held(lock_file):
         return None
     try:
         found = json.loads(owner_file.read_text(encoding="utf-8"))
@@ -53,7 +53,8 @@ def owner_by(lock_file: Path, owner_file: Path) -> Owner | None:
     )
 
 
-def _is_held(lock_file: Path) -> bool:
+def is_held(lock_file: Path) -> bool:
+    """Does any process hold the lock in this file? Cheap, and in nobody's way; a file that is not there is free."""
     try:
         descriptor = os.open(lock_file, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
