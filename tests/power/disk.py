@@ -207,8 +207,7 @@ class Disk:
 
     def _dir_made(self, entry: Entry) -> None:
         if entry.first:  # The root was made before.
-            folder, name = self._place(entry.first)
-            self._name([(folder, name, Folder())])
+            self._find(entry.first)
 
     def _name(self, parts: list[tuple[Folder, str, Node | None]]) -> None:
         for folder, name, node in parts:
@@ -236,9 +235,12 @@ class Disk:
         return folder, name
 
     def _find(self, path: str) -> Node:
+        """A folder that is not known yet was made by another thread, which has not come to note it."""
         node: Node = self.root
         for name in path.split("/") if path else ():
             assert isinstance(node, Folder), path
+            if name not in node.now:
+                self._name([(node, name, Folder())])
             node = node.now[name]
             if isinstance(node, Link):
                 node = self._find(node.target)

@@ -150,3 +150,13 @@ def test_two_names_of_one_file_are_one_file_again(strict: Writer, tmp_path: Path
     strict.left(tmp_path, names_kept=1.0, data_kept=1.0)
 
     assert (tmp_path / "store/mail").samefile(tmp_path / "store/copy")
+
+
+def test_a_folder_that_another_thread_notes_too_late_is_one_folder(strict: Writer, tmp_path: Path) -> None:
+    strict.write("locks/one", b"", inode=1)
+    strict.do(Kind.DIR_MADE, "locks")
+    strict.write("locks/two", b"2", inode=2)
+
+    assert strict.disk.live_files() == {"locks/one": b"", "locks/two": b"2"}
+    assert strict.left(tmp_path) == {}
+    assert strict.left(tmp_path / "kept", names_kept=1.0, data_kept=1.0) == {"locks/one": b"", "locks/two": b"2"}
