@@ -29,10 +29,11 @@ def _object(size: int = MAX_BODY_BYTES - 1_000) -> bytes:
     return b"{" + b",".join(b'"%x":0' % number for number in range(size // 10)) + b"}"
 
 
-HEAVY = [_array(b"0"), _array(b"{}"), _array(b"[[[]]]"), _array(b'{"":{}}'), _array(b'"\\""'), _object()]
+DEEP = b"[" * 200_000 + b"]" * 200_000
+HEAVY = [DEEP, _array(b"0"), _array(b"{}"), _array(b"[[[]]]"), _array(b'{"":{}}'), _array(b'"\\""'), _object()]
 
 
-@pytest.mark.parametrize("body", HEAVY, ids=["numbers", "objects", "arrays", "nested", "texts", "keys"])
+@pytest.mark.parametrize("body", HEAVY, ids=["levels", "numbers", "objects", "arrays", "nested", "texts", "keys"])
 @pytest.mark.parametrize("path", ["/mcp", "/rpc/echo"])
 async def test_a_body_of_a_million_values_is_refused_before_it_is_parsed(path: str, body: bytes) -> None:
     async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON) as client:

@@ -71,8 +71,11 @@ def _begin(scene: Scene, *, has_old_months: bool) -> None:
     if has_old_months:
         with scene.clients():
             scene.work_on()
+        with scene.server.connect() as connection:
+            repeat_keyed(connection, scene.record)
         scene.server.stop()
         scene.record.forget(OF_THE_TIME)
+        scene.record.keyed.clear()  # Months later a key is a new one.
 
 
 def _start(scene: Scene, death: Death, chance: random.Random) -> None:
