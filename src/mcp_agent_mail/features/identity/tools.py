@@ -44,8 +44,8 @@ def _registering_tools(service: IdentityService, current_caller: Callable[[], Ca
         task_description: Annotated[str, TASK] = "",
         attachments_policy: Annotated[str, POLICY] = "auto",
     ) -> Json:
-        """Take your identity in a project, or come back to it by the same name. Leave name out to be given one.
-        Keep registration_token: it is shown once and proves it is you.
+        """Take your identity in a project, or come back to it by the same name. Leave name out to be given one, or to
+        come back by your token. Keep registration_token: it is shown once and proves it is you.
         """
         caller = current_caller()
         wanted = Registration(

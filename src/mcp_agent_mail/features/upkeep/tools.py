@@ -9,7 +9,9 @@ from mcp_agent_mail.features.upkeep.service import HealthService
 
 def upkeep_tools(service: HealthService) -> list[ToolSpec]:
     async def health_check() -> Json:
-        """Is the server well? Writes and reads the store now. `degraded`: mail is safe, its Git archive lags."""
+        """Is the server well? Writes and reads the store now. `degraded`: mail is safe, its Git archive lags or a task
+        in the background keeps failing: see `failing`.
+        """
         return show_health(await service.check())
 
     return [
