@@ -175,7 +175,7 @@ define install
 	@$(pip_install) --require-hashes -r $(1)
 endef
 
-pip_install = $(if $(UV),"$(UV)" pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet --disable-pip-version-check)
+pip_install = $(if $(UV),"$(UV)" pip install --quiet --compile-bytecode --python $(BIN)/python,$(BIN)/python -m pip install --quiet --disable-pip-version-check)
 
 define install_project
 	@$(pip_install) --no-deps --no-build-isolation -e .
