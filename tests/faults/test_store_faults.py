@@ -13,7 +13,7 @@ from pathlib import Path
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.store.view import Tx
-from tests.faults.house import BLUE, PROJECT, RED, House, house
+from tests.faults.house import BLUE, PROJECT, RED, House, house, until
 from tests.mailroom import SetClock
 
 LARGE = "z" * 300_000
@@ -56,6 +56,15 @@ def io_error() -> sqlite3.OperationalError:
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR  # as the sqlite3 module sets it
     return error
+
+
+async def until_queued(home: House, count: int) -> None:
+    """Until so many writes wait for the writer: it takes them as one group."""
+
+    async def look() -> bool:
+        return home.store._writer.pending() >= count
+
+    await until(look, lambda: f"{home.store._writer.pending()} writes wait, not {count}")
 
 
 async def test_a_full_disk_refuses_the_send_says_what_to_do_and_serves_reads(tmp_path: Path) -> None:
@@ -114,6 +123,12 @@ async def test_an_io_error_before_the_commit_is_told_and_passes(tmp_path: Path) 
 
 
 async def test_a_commit_that_fails_after_some_sends_acknowledges_none_of_them(tmp_path: Path) -> None:
+    is_held, may_go_on = threading.Event(), threading.Event()
+
+    def hold_the_writer(_: Tx) -> bool:
+        is_held.set()
+        return may_go_on.wait(timeout=30)
+
     def break_the_commit(tx: Tx) -> None:
         connection = tx.messages._connection
         connection.execute("PRAGMA defer_foreign_keys=ON")
@@ -121,12 +136,20 @@ async def test_a_commit_that_fails_after_some_sends_acknowledges_none_of_them(tm
 
     async with house(tmp_path) as home:
         kept = await home.send()
-        sends = [home.refused_send(f"Of the group {number}") for number in range(5)]
+        await home.until_archived()
+        hold = asyncio.create_task(home.store.write(hold_the_writer))
+        assert await asyncio.to_thread(is_held.wait, 10)
+        sends = [asyncio.create_task(home.refused_send(f"Of the group {number}")) for number in range(5)]
+        await until_queued(home, len(sends))
+        breaking = asyncio.create_task(home.store.write(break_the_commit))
+        await until_queued(home, len(sends) + 1)
+        may_go_on.set()
 
-        *refusals, broken = await asyncio.gather(*sends, home.store.write(break_the_commit), return_exceptions=True)
+        *refusals, broken = await asyncio.gather(*sends, breaking, return_exceptions=True)
         inbox = await home.inbox()
         after = await home.send("After")
 
+        assert await hold
         assert all(isinstance(error, Unavailable) for error in (*refusals, broken))
         assert inbox == [kept]
         assert await home.inbox() == [kept, after]
