@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,19 @@ with ArchiveLock(Path(sys.argv[1]), timeout_s=0) as lock:
     print(child.pid, flush=True)
     sys.stdin.read()
 """
+
+
+@contextmanager
+def orphan_of_a_killed_holder(lock_file: Path) -> Iterator[int]:
+    """A stopped Git, as it were, which holds the lock though who started it is dead; its process id."""
+    command = [sys.executable, "-c", HOLDER, str(lock_file)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        orphan = int(holder.stdout.readline())
+        os.kill(orphan, signal.SIGSTOP)  # It reads from a pipe of its parent, and would end with it.
+        holder.kill()
+        holder.wait()
+        yield orphan
 
 
 def test_a_second_holder_is_refused_with_the_next_step(tmp_path: Path) -> None:
@@ -53,16 +68,7 @@ def test_it_is_free_once_its_holder_is_done(tmp_path: Path) -> None:
 
 def test_git_that_outlives_a_killed_archiver_holds_the_lock_on(tmp_path: Path) -> None:
     lock_file = tmp_path / "archive.lock"
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(lock_file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as holder:
-        assert holder.stdout is not None
-        orphan = int(holder.stdout.readline())
-        # Keep the orphan's own input open while its parent dies: it reads from a pipe the parent held.
-        os.kill(orphan, signal.SIGSTOP)
-        holder.kill()
-        holder.wait()
-
+    with orphan_of_a_killed_holder(lock_file) as orphan:
         with pytest.raises(ArchivesBusy):
             ArchiveLock(lock_file, timeout_s=0).__enter__()
         os.kill(orphan, signal.SIGCONT)
@@ -73,17 +79,8 @@ def test_git_that_outlives_a_killed_archiver_holds_the_lock_on(tmp_path: Path) -
 def test_git_that_a_dead_archiver_left_in_an_archive_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "ORPHANS_END_WITHIN_S", 0.0)
     lock_file = tmp_path / "code-app"
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(lock_file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as holder:
-        assert holder.stdout is not None
-        orphan = int(holder.stdout.readline())
-        os.kill(orphan, signal.SIGSTOP)
-        holder.kill()
-        holder.wait()
-
-        with ArchiveLock(lock_file, timeout_s=20, archive="code-app") as lock:
-            assert lock.fd >= 0
+    with orphan_of_a_killed_holder(lock_file), ArchiveLock(lock_file, timeout_s=20, archive="code-app") as lock:
+        assert lock.fd >= 0
 
 
 def test_git_of_our_own_is_left_to_its_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import IO
 
@@ -65,14 +66,6 @@ class GitFailed(Unavailable):
     """Git ended with an error, or was ended because it took too long."""
 
 
-def _told(arguments: Sequence[str], config: Sequence[str], place: GitPlace | None) -> tuple[list[str], dict[str, str]]:
-    """The command line and the environment of a run."""
-    environment = scrubbed_environment(os.environ)
-    if place is None:
-        return command_line(arguments, config), environment
-    return command_line((*place.arguments(), *arguments), config), environment | place.variables()
-
-
 def _failed(arguments: Sequence[str], code: int | None, stderr: bytes) -> GitFailed:
     verb = next((argument for argument in arguments if not argument.startswith("-")), "git")
     said = stderr.decode("utf-8", "replace").strip()[-_STDERR_SHOWN:]
@@ -80,9 +73,45 @@ def _failed(arguments: Sequence[str], code: int | None, stderr: bytes) -> GitFai
     return GitFailed(f"git {verb} {how}: {said or 'no message'}", data={"command": verb, "code": code})
 
 
-def _bound(process: subprocess.Popen[bytes], place: GitPlace | None) -> None:
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What Git is asked, and where. The one place where it is started."""
+
+    arguments: Sequence[str]
+    config: Sequence[str] = ()
+    place: GitPlace | None = None
+    keep_fds: Sequence[int] = ()
+    user_config: bool = False
+
+    def start(
+        self,
+        stdin: int | IO[bytes],
+        stdout: int | IO[bytes] = subprocess.PIPE,
+        stderr: int | IO[bytes] = subprocess.PIPE,
+    ) -> subprocess.Popen[bytes]:
+        """In a process group of its own, noted, and bounded in a stranger's place."""
+        arguments, environment = self.arguments, scrubbed_environment(os.environ, user_config=self.user_config)
+        if self.place is not None:
+            arguments, environment = (*self.place.arguments(), *arguments), environment | self.place.variables()
+        process = _UNDER_WAY.note(
+            subprocess.Popen(
+                command_line(arguments, self.config),
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                env=environment,
+                pass_fds=tuple(self.keep_fds),
+                process_group=0,
+            )
+        )
+        if self.place is not None and self.place.is_foreign:
+            _bound(process)
+        return process
+
+
+def _bound(process: subprocess.Popen[bytes]) -> None:
     """Files that it maps do not count. It has begun already, and has had no time to take much."""
-    if place is not None and place.is_foreign and hasattr(resource, "prlimit"):
+    if hasattr(resource, "prlimit"):
         with suppress(OSError, ValueError):  # It has ended already, or may take less anyway.
             resource.prlimit(process.pid, resource.RLIMIT_DATA, (FOREIGN_BYTES, FOREIGN_BYTES))
 
@@ -100,34 +129,13 @@ def run_git(
     `place`: without one, Git looks for a repository itself.
     `keep_fds` stay open in the child: a lock held through one of them is held until Git has ended too.
     """
-    command, environment = _told(arguments, config, place)
-    process = _UNDER_WAY.note(
-        subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-            pass_fds=tuple(keep_fds),
-            process_group=0,
-        )
-    )
-    _bound(process, place)
+    process = _Run(arguments, config, place, keep_fds).start(stdin=subprocess.PIPE)
     return _ended(process, arguments, stdin, timeout_s)
 
 
 def run_users_git(*arguments: str, timeout_s: float = DEFAULT_TIMEOUT_S) -> bytes:
     """The same with the configuration of system and user, for questions about what Git does for them."""
-    process = _UNDER_WAY.note(
-        subprocess.Popen(
-            command_line(arguments),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=scrubbed_environment(os.environ, user_config=True),
-            process_group=0,
-        )
-    )
+    process = _Run(arguments, user_config=True).start(stdin=subprocess.DEVNULL)
     return _ended(process, arguments, None, timeout_s)
 
 
@@ -177,20 +185,9 @@ def talk_to_git(
     place: GitPlace | None = None,
 ) -> Iterator[Conversation]:
     """A Git command that is told more once it has answered. Raises GitFailed at the end; `keep_fds` as in `run_git`."""
-    command, environment = _told(arguments, config, place)
     with (
         TemporaryFile() as stderr,
-        _UNDER_WAY.note(
-            subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                env=environment,
-                pass_fds=tuple(keep_fds),
-                process_group=0,
-            )
-        ) as process,
+        _Run(arguments, config, place, keep_fds).start(stdin=subprocess.PIPE, stderr=stderr) as process,
     ):
         assert process.stdin is not None
         assert process.stdout is not None
@@ -240,23 +237,12 @@ def stream_git(
     *arguments: str, config: Sequence[str] = (), timeout_s: float | None = None, place: GitPlace | None = None
 ) -> Iterator[IO[bytes]]:
     """What a Git command prints, as a stream; leaving early ends the command. Raises GitFailed at the end."""
-    command, environment = _told(arguments, config, place)
     with (
         TemporaryFile() as stderr,
-        _UNDER_WAY.note(
-            subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                env=environment,
-                process_group=0,
-            )
-        ) as process,
+        _Run(arguments, config, place).start(stdin=subprocess.DEVNULL, stderr=stderr) as process,
         _watched(process, timeout_s) as is_too_late,
     ):
         assert process.stdout is not None
-        _bound(process, place)
         try:
             yield process.stdout
         except BaseException:
@@ -324,23 +310,12 @@ def start_git(
     place: GitPlace | None = None,
 ) -> GitJob:
     """Start a long command that reads all of `stdin` before it works; the caller waits for it, or ends it."""
-    command, environment = _told(arguments, config, place)
     # Files, so that nobody has to read along.
     stdout, stderr = TemporaryFile(), TemporaryFile()  # noqa: SIM115  # the job closes them
     with TemporaryFile() as told:
         told.write(stdin)
         told.seek(0)
-        process = _UNDER_WAY.note(
-            subprocess.Popen(
-                command,
-                stdin=told,
-                stdout=stdout,
-                stderr=stderr,
-                env=environment,
-                pass_fds=tuple(keep_fds),
-                process_group=0,
-            )
-        )
+        process = _Run(arguments, config, place, keep_fds).start(told, stdout, stderr)
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, process.pid, _LOW_PRIORITY)
     return GitJob(process, arguments, (stdout, stderr))
