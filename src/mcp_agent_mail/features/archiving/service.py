@@ -40,6 +40,8 @@ from mcp_agent_mail.store.database import Store
 logger = logging.getLogger("mcp_agent_mail.archiving")
 
 _COMMAND = (sys.executable, "-P", "-m", "mcp_agent_mail.archiver")
+_ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}
+"""Its threads take turns anyway; with an arena for each, glibc keeps what the largest commit of every one took."""
 _WAKE_EVERY_S = 0.02
 _MARK_AGAIN_S = 0.5
 _PROBLEMS_KEPT = 100
@@ -246,7 +248,7 @@ class ArchivingService:
         """Its exit code."""
         # A session of its own: Ctrl-C at the terminal stops the server, which then asks for an orderly end.
         process = await asyncio.create_subprocess_exec(
-            *_COMMAND, stdin=PIPE, stdout=PIPE, env=plain_environment(), start_new_session=True
+            *_COMMAND, stdin=PIPE, stdout=PIPE, env=plain_environment() | _ONE_ARENA, start_new_session=True
         )
         self._process = process
         self._blocked = None
