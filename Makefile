@@ -15,6 +15,8 @@ PYTHON ?=
 ARGS ?=
 # Processes that pytest uses.
 WORKERS ?= 2
+# Seconds after which a test of `make test` counts as hanging: far more than the slowest takes on a busy machine.
+HANGS_AFTER ?= 300
 
 # The stamps say what .venv holds. Each is made last, so a failed install leaves none.
 MAIN := $(VENV)/.installed-main
@@ -50,7 +52,7 @@ types: $(DEV)
 
 .PHONY: pytest
 pytest: $(DEV) ## Every test but the slow ones; prints what they cover
-	@$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --timeout $(HANGS_AFTER) --cov --cov-report=term $(ARGS)
 
 .PHONY: testers
 testers: inspector conformance ## Both protocol testers (they need Node, which is installed with them)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +17,11 @@ settings.load_profile("agent-mail")
 # Neither the settings of the person who runs the tests nor the repository they stand in reach the product.
 for name in [name for name in os.environ if name in KNOWN or name.startswith("GIT_")]:
     del os.environ[name]
+
+# Nor do the signals that a job in the background, or `nohup`, is told to ignore: what a test starts inherits that.
+for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

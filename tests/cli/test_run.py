@@ -23,6 +23,7 @@ from tests.cli.conftest import Post
 from tests.workspace.code_repository import begin
 
 ECHO = 'echo "$AM_SLOT|$AGENT|$PROJECT|$BRANCH|$CACHE_KEY"'
+ENDS_WITHIN_S = 60.0
 TRAP = 'trap "echo got {name}; exit 3" {name}; echo ready; while :; do sleep 0.02; done'
 
 
@@ -147,7 +148,7 @@ def test_a_signal_goes_on_to_the_command_which_decides(post: Post, name: str) ->
     assert running.stdout.readline() == "ready\n"
 
     running.send_signal(getattr(signal, f"SIG{name}"))
-    out, err = running.communicate()
+    out, err = running.communicate(timeout=ENDS_WITHIN_S)
 
     assert (out, running.returncode) == (f"got {name}\n", 3), err
     assert is_free(post, f"signal-{name}")
