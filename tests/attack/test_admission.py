@@ -167,7 +167,9 @@ async def test_a_refusal_says_how_to_be_let_in(member: TeamRoom) -> None:
 
     assert error.data["admission"] == "member"
     assert [call["tool"] for call in error.data["suggested_tool_calls"]] == ["register_agent"]
-    assert {"project_key", "program", "model"} <= error.data["suggested_tool_calls"][0]["arguments"].keys()
+    suggested = error.data["suggested_tool_calls"][0]["arguments"]
+    assert suggested.keys() == {"project_key", "name", "program", "model", "registration_token"}
+    assert suggested["name"] == "NewComer"
     for word in ("am projects invite", "with its own registration_token"):
         assert word in error.hint
 

@@ -115,6 +115,18 @@ def test_a_silent_server_is_a_finding_with_its_process(tmp_path: Path) -> None:
     assert "does not answer" in finding["evidence"]
 
 
+def test_a_server_that_refuses_the_question_is_not_called_silent(tmp_path: Path) -> None:
+    with post_office(tmp_path) as server:
+        record = server.root / "server.json"
+        owner = json.loads(record.read_text())
+        record.write_text(json.dumps(owner | {"url": owner["url"].replace("127.0.0.1", "127.1")}))
+        finding = only_finding(server)
+
+    assert (finding["check"], finding["problem"]) == ("owner", "refused")
+    assert "HTTP_ALLOWED_HOSTS" in finding["evidence"]
+    assert "kill" not in finding["next_step"]
+
+
 def test_a_store_that_others_may_read_is_a_finding_until_it_is_made_private(stopped: Served) -> None:
     stopped.root.chmod(0o755)
 

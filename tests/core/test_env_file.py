@@ -52,6 +52,7 @@ def test_the_last_of_two_lines_counts_and_both_are_told(tmp_path: Path) -> None:
         ("HTTP_PORT=# x", "HTTP_PORT", "Move the comment to a line of its own, or quote the whole value."),
         ('A="1" # x', "A", "Move the comment to a line of its own, or quote the whole value."),
         ("HTTP_PORT 1", "HTTP_PORT", "Write a `=` between name and value."),
+        ('STORAGE_ROOT="/x', "STORAGE_ROOT", 'Close the ", or leave it out.'),
     ],
 )
 def test_a_line_that_would_be_misread_is_a_fault(line: str, name: str, hint: str, tmp_path: Path) -> None:

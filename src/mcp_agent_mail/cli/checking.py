@@ -34,12 +34,14 @@ def _ask_owner(around: Surroundings) -> ServerAnswer | None:
     if owner is None:
         return None
     if owner.url is None:
-        return ServerAnswer(pid=owner.pid, url=None, health=None, problem=None)
+        return ServerAnswer(pid=owner.pid, url=None)
     gateway = HttpGateway(server_at(owner.url, around), answer_timeout_s=_ANSWER_TIMEOUT_S)
     try:
         health = gateway.call("health_check", {})
-    except AgentMailError as silent:
-        return ServerAnswer(pid=owner.pid, url=owner.url, health=None, problem=silent.message)
+    except NoServer as silent:
+        return ServerAnswer(pid=owner.pid, url=owner.url, problem=silent.message)
+    except AgentMailError as refused:
+        return ServerAnswer(pid=owner.pid, url=owner.url, refusal=f"{refused.message} {refused.hint}".strip())
     finally:
         gateway.close()
-    return ServerAnswer(pid=owner.pid, url=owner.url, health=health, problem=None)
+    return ServerAnswer(pid=owner.pid, url=owner.url, health=health)

@@ -112,4 +112,12 @@ def _fault(number: int, line: str) -> EnvFault | None:
             expected="a value without a comment behind it",
             hint="Move the comment to a line of its own, or quote the whole value.",
         )
+    if value[:1] in ("'", '"') and not _is_quoted(value):
+        return EnvFault(
+            number=number,
+            name=name,
+            text=value,
+            expected="a value whose quote is closed",
+            hint=f"Close the {value[0]}, or leave it out.",
+        )
     return None

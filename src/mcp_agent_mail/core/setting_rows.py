@@ -108,7 +108,7 @@ _HTTP = (
         kind=kinds.HOSTS,
         default="localhost,127.0.0.1,::1 and HTTP_HOST",
         computed=_allowed_hosts,
-        does="The Host headers that are answered; a list replaces the default.",
+        does="The Host headers that are answered, beside loopback names and HTTP_HOST.",
         group="HTTP",
     ),
     Row(

@@ -87,7 +87,10 @@ class TokenMissing(AuthenticationRequired):
 
 
 def _send_the_token(caller: Caller, name: str) -> str:
-    return f"Send {name}'s registration_token {caller.token_ways}. Lost it? The operator runs: am token reissue {name}"
+    return (
+        f"Send {name}'s registration_token {caller.token_ways}. You are not {name}? Register under a name of your own. "
+        f"Lost it? The operator runs: am token reissue {name}"
+    )
 
 
 def require_to_act(caller: Caller, agent: Agent) -> bool:

@@ -27,6 +27,17 @@ if TYPE_CHECKING:
     from mcp_agent_mail.server.tracing import CallTracer
 
 
+def gate_of(settings: Settings, *, operator_token: str) -> Gate:
+    """Who may come in. The name that the server listens on is always its own, whatever list stands beside it."""
+    token = settings.http_bearer_token
+    return Gate(
+        allowed_hosts=(settings.http_host, *settings.http_allowed_hosts),
+        server_token=token.reveal() if token else None,
+        operator_token=operator_token,
+        trust_loopback=settings.http_allow_localhost_unauthenticated,
+    )
+
+
 def build_http_app(
     settings: Settings, services: Services, *, operator_token: str, tracer: CallTracer | None = None
 ) -> HttpApp:
@@ -37,20 +48,13 @@ def build_http_app(
         usage=services.recording.usage,
         tracer=tracer,
     )
-    token = settings.http_bearer_token
-    gate = Gate(
-        allowed_hosts=settings.http_allowed_hosts,
-        server_token=token.reveal() if token else None,
-        operator_token=operator_token,
-        trust_loopback=settings.http_allow_localhost_unauthenticated,
-    )
     return HttpApp(
         create_endpoint(
             create_mcp(calls, version=__version__, suggest=suggesting(services.suggestions, services.identity.caller)),
             fixtures=settings.test_fixtures_enabled,
         ),
         calls,
-        gate,
+        gate_of(settings, operator_token=operator_token),
         HttpOptions(
             http_path=settings.http_path,
             log_requests=settings.http_request_log_enabled,

@@ -38,7 +38,9 @@ _NO_OBJECT = {
         "message": "Send one JSON-RPC request as a JSON object in UTF-8; batches are not served.",
     },
 }
-_MUCH_BESIDE = f"A request may have {MAX_BESIDE_BYTES >> 10} KiB beside its arguments, `_meta` included."
+_MUCH_BESIDE = (
+    f"A request may have {MAX_BESIDE_BYTES >> 10} KiB beside its arguments, `_meta` included; nothing was done."
+)
 PATH = "/mcp"
 
 

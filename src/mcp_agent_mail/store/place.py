@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import stat
 from pathlib import Path
 
@@ -41,6 +42,8 @@ def require_private_place(storage_root: Path) -> None:
         else:
             was = stat.S_IMODE(mode)
             logger.warning("STORAGE_ROOT %s was open to other users (%o); it is closed to them now", storage_root, was)
+            if (owner := storage_root.stat().st_uid) != os.geteuid():
+                logger.warning("STORAGE_ROOT %s belongs to user %d, who can read it still", storage_root, owner)
             return
     why = "" if is_ours else ", and it holds other things than a store"
     raise StoreOpenToOthers(

@@ -34,11 +34,12 @@ class NewNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Door:
-    """Of a project, for one call: who stands before it, and by which rule it opens."""
+    """Of a project, for one call: who stands before it, asking for which name, and by which rule it opens."""
 
     project: Project
     caller: Caller
     admission: ProjectAdmission
+    name: str | None = None
 
 
 def require_admission(view: View, door: Door, now: Micros) -> JoinCode | None:
@@ -97,6 +98,7 @@ def _not_admitted(door: Door) -> NotAdmitted:
                     "register_agent",
                     {
                         "project_key": key,
+                        **({} if door.name is None else {"name": door.name}),
                         "program": "<your program>",
                         "model": "<your model>",
                         "registration_token": "<join code>",

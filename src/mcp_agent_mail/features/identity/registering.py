@@ -68,7 +68,7 @@ def register(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -
     registered is a new one, with what waits for it.
     """
     project = require_writable(require_project(tx, wanted.project_key))
-    door = Door(project=project, caller=caller, admission=supplies.new_names.admission)
+    door = Door(project=project, caller=caller, admission=supplies.new_names.admission, name=wanted.name)
     own = caller.name_in(project.id)
     is_unnamed = wanted.name is None and own is not None
     asked = wanted.name or own
@@ -100,7 +100,7 @@ def _name_for(asked: str | None, wanted: Registration, enforcement: NameEnforcem
 def create_identity(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -> Registered:
     """Always a new agent."""
     project = require_writable(require_project(tx, wanted.project_key))
-    door = Door(project=project, caller=caller, admission=supplies.new_names.admission)
+    door = Door(project=project, caller=caller, admission=supplies.new_names.admission, name=wanted.name)
 
     def is_taken(name: str) -> bool:
         known = tx.agents.find_by_name(project.id, name)

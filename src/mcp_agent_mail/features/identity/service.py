@@ -83,9 +83,9 @@ class IdentityService:
     def _find_join_code(self, code_hash: bytes) -> JoinCode | None:
         return self._store.read(lambda view: view.join_codes.find(code_hash))
 
-    def require_admission(self, caller: Caller, project: Project) -> None:
+    def require_admission(self, caller: Caller, project: Project, name: str | None) -> None:
         """Refuse a newcomer before work is done for it; the unit that lets it in decides again."""
-        door = Door(project=project, caller=caller, admission=self._new_names.admission)
+        door = Door(project=project, caller=caller, admission=self._new_names.admission, name=name)
         self._store.read(lambda view: require_admission(view, door, self._clock()))
 
     def touch(self, agent: Agent) -> None:

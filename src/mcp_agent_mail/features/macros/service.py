@@ -120,7 +120,7 @@ class MacroService:
         """
         project, known = self._store.read(lambda view: who_joins(view, caller, request))
         if known is None:
-            self._parts.identity.require_admission(caller, project)
+            self._parts.identity.require_admission(caller, project, request.newcomer.name)
         reader = acting_as(caller, project) if known is None and caller.join_code is not None else caller
         (thread,) = await self._parts.summaries.summarize_threads(
             reader, project.human_key, [request.thread_id], request.wishes, per_thread_limit=MESSAGES_OF_THREAD

@@ -36,13 +36,15 @@ _STORE_FILES = ("operator.token", "server.json", "server.lock")
 class ServerAnswer:
     """What the caller found out about the owner of the store, by asking it. `health` is its own answer to a check.
 
-    `pid` without `url`: a command at work, or a server that is about to listen. `problem`: why it gave no answer.
+    `pid` without `url`: a command at work, or a server that is about to listen. `problem`: why it gave no answer;
+    `refusal`: what it said instead of one.
     """
 
     pid: int | None
     url: str | None
-    health: dict[str, object] | None
-    problem: str | None
+    health: dict[str, object] | None = None
+    problem: str | None = None
+    refusal: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +104,14 @@ def _owner(place: Place) -> Checked:
     who = f"process {owner.pid} holds the lock of the store"
     if owner.url is None:
         return Checked(check="owner", evidence=f"{who}; it serves no address: a command at work, or a start")
+    if owner.refusal is not None:
+        finding = _finding(
+            "owner",
+            "refused",
+            f"{who} and serves {owner.url}; it answered, and did not take the question: {owner.refusal}",
+            "do what its answer says, then look again: am doctor check",
+        )
+        return Checked(check="owner", evidence=who, findings=(finding,))
     if owner.health is None:
         finding = _finding(
             "owner",
