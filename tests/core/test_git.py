@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core import git as runner
 from mcp_agent_mail.core.git import GitFailed, run_git, stream_git, talk_to_git
 from mcp_agent_mail.core.git_environment import GitPlace, scrubbed_environment
 
@@ -38,6 +42,65 @@ def test_a_command_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     finally:
         os.close(reading)
         os.close(writing)
+
+
+@pytest.fixture
+def instead_of_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Puts a shell script in the place of Git."""
+
+    def put(script: str) -> None:
+        program = tmp_path / "bin" / "git"
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+    return put
+
+
+def overdue(has_begun: Path, held: int) -> str:
+    """Let the time of a run be over after the script has come so far, however slow the machine is. What is told."""
+    for timeout_s in (0.2, 1.0, 5.0, 20.0):
+        with pytest.raises(GitFailed, match="took too long") as caught:
+            run_git("status", timeout_s=timeout_s, keep_fds=(held,))
+        if has_begun.exists():
+            return caught.value.message
+    raise AssertionError("the script did not begin")
+
+
+def test_a_child_that_outlives_git_and_holds_its_pipes_is_ended_too(
+    tmp_path: Path, instead_of_git: Callable[[str], None]
+) -> None:
+    reading, writing = os.pipe()
+    begun, lived_on = tmp_path / "begun", tmp_path / "lived_on"
+    instead_of_git(f"(sleep 20; touch {lived_on}) &\ntouch {begun}\nexit 0")
+
+    overdue(begun, writing)
+
+    os.close(writing)
+    with open(reading, "rb") as told:
+        assert told.read() == b""  # Nobody holds it any more.
+    assert not lived_on.exists()
+
+
+def test_a_child_that_has_left_the_group_and_holds_the_pipes_keeps_nobody(
+    tmp_path: Path, instead_of_git: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "_AFTER_KILL_S", 0.1)
+    reading, writing = os.pipe()
+    left = tmp_path / "left"
+    leave = f"os.setsid(); open('{left}.new', 'w').write(str(os.getpid())); os.rename('{left}.new', '{left}')"
+    instead_of_git(f'echo said >&2\n{sys.executable} -c "import os, time; {leave}; time.sleep(30)" &\nexit 0')
+
+    told = overdue(left, writing)
+
+    os.close(writing)
+    os.set_blocking(reading, False)
+    with pytest.raises(BlockingIOError):  # The child holds it: it was not waited for.
+        os.read(reading, 1)
+    os.kill(int(left.read_text()), signal.SIGKILL)
+    os.close(reading)
+    assert told.endswith("said")
 
 
 def test_a_stream_may_be_left_early() -> None:

@@ -25,6 +25,8 @@ DEFAULT_TIMEOUT_S = 60.0
 FOREIGN_BYTES = 1024 * 1024 * 1024
 """Of memory that Git may take while it reads a stranger's repository: the history of the largest ones needs half."""
 _STDERR_SHOWN = 500
+_AFTER_KILL_S = 1.0
+"""For what was said before the end. A child that left the process group may hold the pipes for ever."""
 
 
 class _UnderWay:
@@ -145,14 +147,21 @@ def _ended(process: subprocess.Popen[bytes], arguments: Sequence[str], stdin: by
             stdout, stderr = process.communicate(stdin, timeout=timeout_s)
         except subprocess.TimeoutExpired:
             _kill(process)
-            _, stderr = process.communicate()
-            raise _failed(arguments, None, stderr) from None
+            raise _failed(arguments, None, _last_words(process)) from None
         except BaseException:
             _kill(process)
             raise
         if process.returncode != 0:
             raise _failed(arguments, process.returncode, stderr)
         return stdout
+
+
+def _last_words(killed: subprocess.Popen[bytes]) -> bytes:
+    try:
+        _, stderr = killed.communicate(timeout=_AFTER_KILL_S)
+    except subprocess.TimeoutExpired as held:
+        return held.stderr or b""
+    return stderr
 
 
 class Conversation:
@@ -207,9 +216,14 @@ def talk_to_git(
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """With all it has started: a wrapper's child would hold the pipes open, and us."""
-    if process.poll() is None:
-        with suppress(ProcessLookupError):
+    """With all it has started: a wrapper's child would hold the pipes open, and us, also when the wrapper has ended.
+
+    The number of the group is that of the process, and is nobody else's until the process is reaped. So nothing asks
+    here whether it has ended (`poll` would reap it); once somebody has, its group may be another's.
+    """
+    if process.returncode is None:
+        # Of a group in which everybody has ended, some systems say that it may not be sent a signal.
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
 
 
