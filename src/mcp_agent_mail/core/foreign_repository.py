@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from mcp_agent_mail.core.errors import InvalidInput
@@ -92,7 +93,8 @@ class ForeignRepository:
 
     def head(self) -> str:
         """What HEAD says: the full name of a ref, or the id of a commit. Raises UnfitRepository."""
-        return _require_head(self.git_dir)
+        with _told_by_name():
+            return _require_head(self.git_dir)
 
     def branch(self) -> str | None:
         """The branch checked out, one without commits too; None when detached."""
@@ -107,7 +109,8 @@ def find_repository(folder: str) -> ForeignRepository | None:
 
     What is neither a file nor a folder is no `.git`: newer Git stops at it too.
     """
-    try:
+    # What the system refuses to show is no repository.
+    with suppress(OSError, ValueError), _told_by_name():
         here = real_path(folder)
         device = os.stat(here).st_dev
         for _ in range(MAX_LEVELS):
@@ -117,33 +120,34 @@ def find_repository(folder: str) -> ForeignRepository | None:
             if above == here or os.stat(above).st_dev != device:
                 return None
             here = above
-    except (UnfitFile, UnfitConfig) as unfit:
-        raise UnfitRepository(unfit.message, hint=unfit.hint) from unfit
-    except (OSError, ValueError):
-        return None
     return None
 
 
 def repository_of(git_dir: str, work_tree: str | None, cwd: str) -> ForeignRepository:
     """As Git's own GIT_DIR and GIT_WORK_TREE name it to a hook; without the latter `cwd` is its top."""
-    try:
+    with _told_by_name():
         place = real_path(os.path.join(cwd, git_dir))
         if not _is_git_dir(place):
             raise UnfitRepository(f"not a git repository: {place}")
         found = _opened(place, real_path(cwd))
         top = found.top if work_tree is None else real_path(os.path.join(cwd, work_tree))
-    except (UnfitFile, UnfitConfig) as unfit:
-        raise UnfitRepository(unfit.message, hint=unfit.hint) from unfit
     return replace(found, top=top)
 
 
 def read_again(known: ForeignRepository) -> ForeignRepository:
     """Its settings as they stand now. Raises UnfitRepository."""
-    try:
+    with _told_by_name():
         found = _opened(known.git_dir, known.top)
+    return replace(found, top=known.top)
+
+
+@contextmanager
+def _told_by_name() -> Iterator[None]:
+    """What is wrong with one of its files is wrong with the repository."""
+    try:
+        yield
     except (UnfitFile, UnfitConfig) as unfit:
         raise UnfitRepository(unfit.message, hint=unfit.hint) from unfit
-    return replace(found, top=known.top)
 
 
 def _at(folder: str) -> ForeignRepository | None:
