@@ -78,7 +78,7 @@ def test_a_child_that_outlives_git_and_holds_its_pipes_is_ended_too(
     overdue(begun, writing)
 
     os.close(writing)
-    with open(reading, "rb") as told:
+    with os.fdopen(reading, "rb") as told:
         assert told.read() == b""  # Nobody holds it any more.
     assert not lived_on.exists()
 
