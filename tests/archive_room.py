@@ -14,6 +14,7 @@ from pathlib import Path
 from mcp_agent_mail.archive.writer import ArchiveOwner
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint, Reach, no_fault
+from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.archive_layout import (
     mail_snapshot,
@@ -271,6 +272,15 @@ class ArchiveRoom:
         except Killed:
             return
         raise AssertionError(f"{point} was never reached")
+
+    def commit_of_message(self, project: Project, message: MessageId) -> tuple[str, int] | None:
+        """The id and the last event of the commit that brought the message into this archive; None while pending."""
+        row: tuple[str, int] | None = self.connection.execute(
+            "SELECT c.hexsha, c.last_seq FROM outbox o JOIN commits c ON c.id = o.commit_id"
+            " WHERE o.project_id = ? AND o.message_id = ? AND o.kind = 'mail'",
+            (project.id, message),
+        ).fetchone()
+        return row
 
     def verify(self) -> VerifyReport:
         return verify_archives(self.root, self.database, progress=_silent)

@@ -80,14 +80,6 @@ def test_the_index_finds_each_overlapping_lease_once_while_leases_come_and_go(*,
     assert list(index.overlapping(parse_pattern("**"), Work())) == []
 
 
-def test_skipped_keys_are_not_compared() -> None:
-    index: LeaseIndex[int] = LeaseIndex()
-    for key in range(10):
-        index.add(key, parse_pattern("*.py"))
-
-    assert sorted(index.overlapping(parse_pattern("*.p?"), Work(), skip=lambda key: key < 7)) == [7, 8, 9]
-
-
 def ordinary(count: int) -> list[str]:
     """Half literal paths, a quarter folders, a quarter endings."""
     kinds = ["src/part_{0}/file_{1}.py", "src/part_{0}/other_{1}.py", "lib/part_{0}/area_{1}/**", "**/*.ext{1}"]

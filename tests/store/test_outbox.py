@@ -109,12 +109,11 @@ def test_the_commit_of_a_message_is_told_per_project(room: ArchiveRoom) -> None:
     blue, fox = room.add_agent(app, "BlueLake"), room.add_agent(lib, "QuietFox")
     message = room.send(blue, [fox])
 
-    room.tx.outbox.mark(commit(lib, room.tx.outbox.highest_seq(), "b" * 40))
+    last = room.tx.outbox.highest_seq()
+    room.tx.outbox.mark(commit(lib, last, "b" * 40))
 
-    found = room.tx.outbox.commit_of_message(lib.id, message.id)
-    assert found is not None
-    assert found.hexsha == "b" * 40
-    assert room.tx.outbox.commit_of_message(app.id, message.id) is None
+    assert room.commit_of_message(lib, message.id) == ("b" * 40, last)
+    assert room.commit_of_message(app, message.id) is None
 
 
 @pytest.mark.parametrize(

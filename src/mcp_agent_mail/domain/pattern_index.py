@@ -12,7 +12,7 @@ Leases with an anchor are found by it, the others (`*.py`, `**/test_*`) by their
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from mcp_agent_mail.domain.pattern_work import Work
@@ -70,17 +70,15 @@ class LeaseIndex(Generic[Key]):
         else:
             self._floating.remove(pattern, key)
 
-    def overlapping(
-        self, pattern: Pattern, budget: Work, *, skip: Callable[[Key], bool] | None = None
-    ) -> Iterator[Key]:
+    def overlapping(self, pattern: Pattern, budget: Work) -> Iterator[Key]:
         """The keys whose patterns overlap, each once, in no order; stopping early saves the rest of the work.
 
-        `skip` leaves out keys before they are compared. Raises PatternsTooHard when the budget is spent.
+        Raises PatternsTooHard when the budget is spent.
         """
         pattern = pattern.with_case(ignore_case=self.ignore_case)
         for key in self._candidates(pattern, budget):
             budget.spend(1)
-            if not (skip and skip(key)) and overlap(pattern, self._patterns[key], budget):
+            if overlap(pattern, self._patterns[key], budget):
                 yield key
 
     def _candidates(self, pattern: Pattern, budget: Work) -> Iterator[Key]:

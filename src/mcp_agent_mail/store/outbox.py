@@ -47,11 +47,6 @@ _COMMIT_COLUMNS = "c.project_id, c.hexsha, c.summary, c.authored_ts, c.last_seq"
 _LAST_COMMIT = f"SELECT {_COMMIT_COLUMNS} FROM commits c WHERE +c.project_id = ? ORDER BY c.id DESC LIMIT 1"
 _LAST_COMMIT_AT = "SELECT authored_ts FROM commits ORDER BY id DESC LIMIT 1"
 _BY_LAST_COMMIT = "SELECT project_id FROM commits GROUP BY project_id ORDER BY max(id) DESC, project_id"
-_COMMIT_OF_MESSAGE = f"""
-    SELECT {_COMMIT_COLUMNS} FROM outbox o JOIN commits c ON c.id = o.commit_id
-    WHERE o.message_id = ? AND o.project_id = ? AND o.kind = 'mail'
-    ORDER BY o.seq LIMIT 1
-"""
 _ADD_COMMIT = """
     INSERT INTO commits (project_id, hexsha, summary, authored_ts, last_seq) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (project_id, hexsha) DO UPDATE SET last_seq = max(last_seq, excluded.last_seq)
@@ -195,8 +190,3 @@ class Outbox:
         """When any archive was last committed to."""
         row = self._connection.execute(_LAST_COMMIT_AT).fetchone()
         return None if row is None else Micros(row[0])
-
-    def commit_of_message(self, project_id: ProjectId, message_id: MessageId) -> ArchiveCommit | None:
-        """The commit that brought the message into the archive of this project; None while it is pending."""
-        row = self._connection.execute(_COMMIT_OF_MESSAGE, (message_id, project_id)).fetchone()
-        return None if row is None else _commit(row)

@@ -88,13 +88,8 @@ def test_events_in_git_that_nobody_marked_are_marked_with_their_own_commits(room
     room.archive()
 
     newest, oldest = git(room.path(project), "log", "--format=%H", "main").split()
-    commit = room.tx.outbox.commit_of_message(project.id, later.id)
-    assert commit is not None
-    assert commit.hexsha == newest
-    of_first = room.tx.outbox.commit_of_message(project.id, MessageId(1))
-    assert of_first is not None
-    assert of_first.hexsha == oldest
-    assert of_first.last_seq == first
+    assert room.commit_of_message(project, later.id) == (newest, room.tx.outbox.highest_seq())
+    assert room.commit_of_message(project, MessageId(1)) == (oldest, first)
     assert len(sealed_seqs(room.path(project))) == 2
 
 
