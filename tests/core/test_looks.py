@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from mcp_agent_mail.core import looks as module
 from mcp_agent_mail.core.looks import (
     FIRST_SILENCE_S,
     LOST_OF_ONE,
@@ -27,10 +28,12 @@ class Dead:
 
     def __init__(self) -> None:
         self._mended = threading.Event()
+        self._lock = threading.Lock()
         self.asked = 0
 
     def look(self) -> str:
-        self.asked += 1
+        with self._lock:
+            self.asked += 1
         assert self._mended.wait(LATE_S)
         return "late"
 
@@ -49,6 +52,25 @@ class Watch:
 @pytest.fixture
 def dead() -> Dead:
     return Dead()
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The directories for which a thread was told to look, whether it has come to that or not."""
+    told: list[str] = []
+    give = module._Thread.give
+
+    def noting(thread: module._Thread, look: module._Look) -> None:
+        told.append(look.directory.path)
+        give(thread, look)
+
+    monkeypatch.setattr(module._Thread, "give", noting)
+    return told
+
+
+async def settled() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
 
 
 async def silenced(looks: Looks, dead: Dead, path: str = "/dead") -> DirectorySilent:
@@ -89,6 +111,7 @@ async def test_a_directory_that_hangs_is_told_and_refused_at_once_then(dead: Dea
     first = await silenced(looks, dead)
     again = await silenced(looks, dead)
 
+    await until(lambda: dead.asked > 0)  # Its thread may come to it after it was given up.
     assert dead.asked == 1
     assert (first.code, first.data["directory"]) == ("UNAVAILABLE", "/dead")
     assert again.data["retry_after_s"] == FIRST_SILENCE_S
@@ -129,14 +152,14 @@ async def test_a_mount_that_is_made_anew_is_found_though_the_old_looks_never_com
     dead.mend()
 
 
-async def test_after_pauses_some_threads_more_find_out_and_then_none(dead: Dead) -> None:
+async def test_after_pauses_some_threads_more_find_out_and_then_none(dead: Dead, begun: list[str]) -> None:
     watch = Watch()
     looks = Looks(elapsed=watch)
     for _ in range(LOST_OF_ONE + 2):
         await silenced(looks, dead)
         watch.now += 1_000.0
 
-    assert dead.asked == LOST_OF_ONE
+    assert begun == ["/dead"] * LOST_OF_ONE
     dead.mend()
 
 
@@ -153,31 +176,109 @@ async def test_when_very_many_hang_those_that_have_answered_before_are_still_loo
     dead.mend()
 
 
-async def test_a_directory_has_one_thread_at_a_time(dead: Dead) -> None:
-    looks = Looks()
+async def test_a_directory_has_one_thread_at_a_time(dead: Dead, begun: list[str]) -> None:
+    looks = Looks(threads=3)
     first = asyncio.ensure_future(looks.look("/slow", dead.look))
-    await until(lambda: dead.asked == 1)
     second = asyncio.ensure_future(looks.look("/slow", lambda: "second"))
+    await settled()
     await looks.look("/other", lambda: None)
+    await settled()
 
-    assert not second.done()
+    assert begun == ["/slow", "/other"]
 
     dead.mend()
     assert (await first, await second) == ("late", "second")
 
 
-async def test_a_caller_that_leaves_frees_nobody_elses_place(dead: Dead) -> None:
+async def test_a_caller_that_leaves_frees_nobody_elses_place(dead: Dead, begun: list[str]) -> None:
     looks = Looks(threads=1)
     leaver = asyncio.ensure_future(looks.look("/slow", dead.look))
-    await until(lambda: dead.asked == 1)
+    await settled()
+    before = asyncio.ensure_future(looks.look("/before", lambda: "found"))
+    await settled()
     leaver.cancel()
-    waiting = asyncio.ensure_future(looks.look("/other", lambda: "found"))
-    await asyncio.sleep(0)
+    await asyncio.wait([leaver])
+    after = asyncio.ensure_future(looks.look("/after", lambda: "found"))
+    await settled()
 
-    assert not waiting.done()
+    assert begun == ["/slow"]
 
     dead.mend()
-    assert await waiting == "found"
+    assert (await before, await after) == ("found", "found")
+
+
+async def test_so_many_wait_and_no_more(dead: Dead, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_WAITING", 2)
+    looks = Looks(threads=1)
+    asked = [asyncio.ensure_future(looks.look(f"/slow/{number}", dead.look)) for number in range(4)]
+    await settled()
+
+    assert [one.done() for one in asked] == [False, False, False, True]
+    assert isinstance(asked[3].exception(), TooManyLooks)
+
+    dead.mend()
+    assert await asyncio.gather(*asked[:3]) == ["late"] * 3
+
+
+async def test_who_gets_no_thread_in_time_is_told(dead: Dead) -> None:
+    looks = Looks(threads=1)
+    slow = asyncio.ensure_future(looks.look("/slow", dead.look, within_s=LATE_S))
+    await settled()
+
+    with pytest.raises(TooManyLooks):
+        async with asyncio.timeout(LATE_S / 2):
+            await looks.look("/other", lambda: "found", within_s=SOON_S)
+
+    dead.mend()
+    assert await slow == "late"
+
+
+async def test_beyond_so_many_lost_threads_nothing_is_looked_at(dead: Dead, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOST_AT_MOST", 2)
+    looks = Looks()
+    await looks.look("/known", lambda: "found")
+    await silenced(looks, dead, "/dead/0")
+    still = await looks.look("/known", lambda: "found")
+    await silenced(looks, dead, "/dead/1")
+
+    with pytest.raises(TooManyLooks):
+        await looks.look("/known", lambda: "found")
+
+    assert still == "found"
+    dead.mend()
+
+
+async def test_of_those_that_have_answered_the_latest_are_remembered(
+    dead: Dead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ANSWERED_REMEMBERED", 1)
+    monkeypatch.setattr(module, "LOST_OF_STRANGERS", 1)
+    looks = Looks()
+    await looks.look("/earlier", lambda: "found")
+    await looks.look("/later", lambda: "found")
+    await silenced(looks, dead)
+
+    with pytest.raises(TooManyLooks):
+        await looks.look("/earlier", lambda: "found")
+
+    assert await looks.look("/later", lambda: "found") == "found"
+    dead.mend()
+
+
+async def test_one_that_falls_silent_takes_no_place_among_those_that_have_answered(
+    dead: Dead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ANSWERED_REMEMBERED", 2)
+    monkeypatch.setattr(module, "LOST_OF_STRANGERS", 2)
+    looks = Looks()
+    await looks.look("/first", lambda: "found")
+    await looks.look("/dead/0", lambda: "found")
+    await silenced(looks, dead, "/dead/0")
+    await looks.look("/last", lambda: "found")
+    await silenced(looks, dead, "/dead/1")
+
+    assert await looks.look("/first", lambda: "found") == "found"
+    dead.mend()
 
 
 async def test_the_end_waits_for_no_thread(dead: Dead) -> None:
