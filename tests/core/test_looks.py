@@ -207,6 +207,30 @@ async def test_a_caller_that_leaves_frees_nobody_elses_place(dead: Dead, begun: 
     assert (await before, await after) == ("found", "found")
 
 
+async def test_a_caller_that_leaves_late_takes_nothing_from_those_who_came_meanwhile(
+    dead: Dead, begun: list[str]
+) -> None:
+    looks = Looks()
+
+    async def come_meanwhile() -> str:
+        # The look has ended, and its caller is woken after this task: so it leaves when this one has asked.
+        await until(lambda: "/code" not in looks._directories)
+        assert not first.done()
+        return await looks.look("/code", dead.look)
+
+    first = asyncio.ensure_future(looks.look("/code", lambda: "first"))
+    await asyncio.sleep(0)
+    second = asyncio.ensure_future(come_meanwhile())
+    assert await first == "first"
+    third = asyncio.ensure_future(looks.look("/code", lambda: "third"))
+    await settled()
+
+    assert begun == ["/code", "/code"]
+
+    dead.mend()
+    assert (await second, await third) == ("late", "third")
+
+
 async def test_so_many_wait_and_no_more(dead: Dead, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_WAITING", 2)
     looks = Looks(threads=1)

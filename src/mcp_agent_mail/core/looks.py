@@ -251,8 +251,9 @@ class Looks:
 
     def _forget(self, directory: _Directory) -> None:
         is_wanted = directory.at_work is not None or any(look.directory is directory for look in self._waiting)
-        if not is_wanted and not directory.lost:
-            self._directories.pop(directory.path, None)
+        # Whoever leaves late may hold what is forgotten already: the path may have a new one, with a thread at work.
+        if not is_wanted and not directory.lost and self._directories.get(directory.path) is directory:
+            del self._directories[directory.path]
 
 
 class _Thread:
