@@ -231,6 +231,22 @@ async def test_a_caller_that_leaves_late_takes_nothing_from_those_who_came_meanw
     assert (await second, await third) == ("late", "third")
 
 
+async def test_a_thread_that_cannot_be_had_is_told_and_leaves_no_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = Looks(threads=1)
+
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", refused)
+        with pytest.raises(TooManyLooks) as caught:
+            await looks.look("/code", lambda: "found")
+
+    assert caught.value.data["retry_after_s"] > 0
+    assert await looks.look("/code", lambda: "found") == "found"
+    assert (looks.silent(), looks.lost_threads()) == (0, 0)
+
+
 async def test_so_many_wait_and_no_more(dead: Dead, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_WAITING", 2)
     looks = Looks(threads=1)

@@ -47,7 +47,7 @@ class DirectorySilent(Unavailable):
 
 
 class TooManyLooks(Busy):
-    """Many callers ask for directories that have not been looked at yet."""
+    """Many callers ask for directories that have not been looked at yet, or no thread can be had for one."""
 
 
 class LooksClosed(Unavailable):
@@ -186,10 +186,14 @@ class Looks:
 
     def _start(self, look: _Look) -> None:
         look.timer.cancel()
+        try:
+            thread = self._idle.pop() if self._idle else _Thread(self._end)
+        except RuntimeError:  # The system gives no more threads: that says nothing about the directory.
+            _answer(look, error=_no_thread())
+            return
         look.timer = look.answer.get_loop().call_later(look.within_s, self._lose, look)
         look.directory.at_work = look
         self._at_work.add(look)
-        thread = self._idle.pop() if self._idle else _Thread(self._end)
         thread.give(look)
 
     def _give_up(self, look: _Look) -> None:
@@ -302,6 +306,10 @@ def _answer(look: _Look, *, result: object = None, error: Exception | None = Non
 
 def _too_many() -> TooManyLooks:
     return TooManyLooks("Too many directories are being looked at.")
+
+
+def _no_thread() -> TooManyLooks:
+    return TooManyLooks("The system lets no more threads begin, so no directory can be looked at.")
 
 
 def _stopping() -> LooksClosed:

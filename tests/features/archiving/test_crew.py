@@ -10,7 +10,7 @@ import pytest
 
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.features.archiving import crew as crews
-from mcp_agent_mail.features.archiving.crew import MOST_AT_ONCE, Crew, Permits
+from mcp_agent_mail.features.archiving.crew import MOST_AT_ONCE, Crew, NoThread, Permits
 
 LONG_S = 60.0
 
@@ -33,6 +33,23 @@ def test_so_many_are_at_work_and_no_more(end: threading.Event) -> None:
     occupy(crew, end, MOST_AT_ONCE, patience_s=LONG_S)
 
     assert not crew.has_room()
+
+
+def test_a_thread_that_cannot_be_had_is_told_and_nothing_is_at_work(
+    end: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crew: Crew[bool] = Crew()
+
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", refused)
+        with pytest.raises(NoThread):
+            crew.begin(ProjectId(0), end.is_set)
+
+    assert not crew.is_at_work(ProjectId(0))
+    occupy(crew, end, MOST_AT_ONCE, patience_s=LONG_S)
 
 
 def test_what_is_set_aside_leaves_its_place_to_others(end: threading.Event) -> None:

@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from mcp_agent_mail.core.errors import Busy
 from mcp_agent_mail.core.ids import ProjectId
 
 MOST_AT_ONCE = 4
@@ -25,6 +26,10 @@ PATIENCE_S = 1.0
 HANGS_AFTER_S = 5.0
 
 T = TypeVar("T")
+
+
+class NoThread(Busy):
+    """The system is out of threads."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -93,11 +98,15 @@ class Crew(Generic[T]):
         patience_s: float = PATIENCE_S,
         hangs_after_s: float = HANGS_AFTER_S,
     ) -> None:
-        """In a thread of its own, that an end of the process does not wait for."""
+        """In a thread of its own, that an end of the process does not wait for. Raises NoThread."""
         assert project_id not in self._at_work, project_id
         job: Job[T] = Job(project_id=project_id, patience_s=patience_s, hangs_after_s=hangs_after_s)
+        try:
+            threading.Thread(target=self._run, args=(job, work), name="archive", daemon=True).start()
+        except RuntimeError as refused:
+            raise NoThread("The system lets no more threads begin, so no archive can be worked on.") from refused
+        # Booked when it works: what has never begun would never end. `collect` is called by the same thread as this.
         self._at_work[project_id] = job
-        threading.Thread(target=self._run, args=(job, work), name="archive", daemon=True).start()
 
     def _run(self, job: Job[T], work: Callable[[], T]) -> None:
         try:
