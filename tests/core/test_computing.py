@@ -4,11 +4,13 @@ import asyncio
 import subprocess
 import sys
 import threading
+from contextvars import ContextVar
 
 import pytest
 
 from mcp_agent_mail.core.computing import computed
 
+asked_by: ContextVar[str] = ContextVar("asked_by", default="nobody")
 WITHIN_S = 30.0
 """For a thread that is told to end: no test waits for so long unless it fails."""
 
@@ -20,6 +22,12 @@ async def _settled() -> None:
 
 async def test_it_gives_what_the_work_gives_from_another_thread() -> None:
     assert await computed(threading.get_ident) != threading.get_ident()
+
+
+async def test_the_work_sees_the_context_of_its_caller() -> None:
+    asked_by.set("caller")
+
+    assert await computed(asked_by.get) == "caller"
 
 
 @pytest.mark.parametrize("raised", [ValueError("no"), SystemExit(3)])
