@@ -1,15 +1,19 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
 import pytest
 
 from mcp_agent_mail.core import git as runner
-from mcp_agent_mail.core.git import GitFailed, run_git, stream_git, talk_to_git
+from mcp_agent_mail.core.git import FOREIGN_BYTES, GitFailed, run_git, start_git, stream_git, talk_to_git
 from mcp_agent_mail.core.git_environment import GitPlace, scrubbed_environment
 
 
@@ -113,6 +117,74 @@ def test_a_stream_may_be_left_early() -> None:
 def test_a_stream_that_ends_badly_raises() -> None:
     with pytest.raises(GitFailed, match="ls-tree"), stream_git("--git-dir=/nowhere", "ls-tree", "HEAD") as lines:
         assert lines.read() == b""
+
+
+def test_a_job_that_cannot_be_started_leaves_no_file_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[IO[bytes]] = []
+
+    def noted() -> IO[bytes]:
+        opened.append(TemporaryFile())  # noqa: SIM115  # that it is closed is what is looked at
+        return opened[-1]
+
+    monkeypatch.setattr(runner, "TemporaryFile", noted)
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    with pytest.raises(FileNotFoundError):
+        start_git("status")
+
+    assert [file.closed for file in opened] == [True] * 3
+
+
+def run(place: GitPlace) -> None:
+    run_git("rev-parse", "--git-dir", place=place)
+
+
+def talk(place: GitPlace) -> None:
+    with talk_to_git("cat-file", "--batch-check", place=place):
+        pass
+
+
+def stream(place: GitPlace) -> None:
+    with stream_git("rev-parse", "--git-dir", place=place) as lines:
+        lines.read()
+
+
+def start(place: GitPlace) -> None:
+    start_git("rev-parse", "--git-dir", place=place).finish(60.0)
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="the system bounds no other process")
+@pytest.mark.parametrize("way", [run, talk, stream, start])
+def test_git_is_bounded_in_a_strangers_place_however_it_is_started(
+    way: Callable[[GitPlace], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_git("init", "-q", "--bare", str(tmp_path))
+    bounds: list[tuple[int, tuple[int, int]]] = []
+    monkeypatch.setattr(resource, "prlimit", lambda _, kind, limits: bounds.append((kind, limits)))
+
+    way(GitPlace(git_dir=tmp_path))
+    of_ours = list(bounds)
+    way(GitPlace(git_dir=tmp_path, is_foreign=True))
+
+    assert of_ours == []
+    assert bounds == [(resource.RLIMIT_DATA, (FOREIGN_BYTES, FOREIGN_BYTES))]
+
+
+def test_what_is_started_after_the_end_is_ended_too() -> None:
+    program = """
+import os
+from mcp_agent_mail.core.git import GitFailed, kill_git_under_way, run_git
+
+reading, writing = os.pipe()
+kill_git_under_way()
+try:
+    run_git("hash-object", f"/dev/fd/{reading}", timeout_s=20.0, keep_fds=(reading,))
+except GitFailed as failed:
+    print(failed.data["code"])
+"""
+    ended = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=120)
+
+    assert int(ended.stdout) == -signal.SIGKILL
 
 
 def test_git_inherits_no_secret() -> None:

@@ -14,7 +14,7 @@ import subprocess
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import IO
@@ -325,12 +325,14 @@ def start_git(
     place: GitPlace | None = None,
 ) -> GitJob:
     """Start a long command that reads all of `stdin` before it works; the caller waits for it, or ends it."""
-    # Files, so that nobody has to read along.
-    stdout, stderr = TemporaryFile(), TemporaryFile()  # noqa: SIM115  # the job closes them
-    with TemporaryFile() as told:
-        told.write(stdin)
-        told.seek(0)
-        process = _Run(arguments, config, place, keep_fds).start(told, stdout, stderr)
+    with ExitStack() as opened:
+        # Files, so that nobody has to read along.
+        stdout, stderr = opened.enter_context(TemporaryFile()), opened.enter_context(TemporaryFile())
+        with TemporaryFile() as told:
+            told.write(stdin)
+            told.seek(0)
+            process = _Run(arguments, config, place, keep_fds).start(told, stdout, stderr)
+        opened.pop_all()  # From here on the job closes them.
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, process.pid, _LOW_PRIORITY)
     return GitJob(process, arguments, (stdout, stderr))
