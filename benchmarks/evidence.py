@@ -14,6 +14,9 @@ from benchmarks.kernel import ThreadSeen
 MAX_FOREIGN = 0.05
 """Share of a core that others may have had in a phase."""
 _SHOWN = 3
+_ROUNDED_S = 0.04
+"""The clock tells user and system time of a process and of what it reaped in hundredths, each rounded down: less than
+this beside its living threads, whose time is known exactly, is nothing."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -125,27 +128,49 @@ def foreign(
 def _spent(
     before: Sequence[ThreadSeen], after: Sequence[ThreadSeen], ours: Collection[int]
 ) -> list[tuple[int, str, float]]:
-    """(core, name, CPU in between) of each process there is. One that has ended is its nearest living ancestor's."""
-    found = _totals(after, ours)
+    """(core, name, CPU in between) of each process there is, on every core that it had.
+
+    What a living thread used counts where that stands in the end; what else the process had (threads and children
+    that have ended), where its first thread stands: nobody can tell any more where it was.
+    """
+    firsts = _firsts(after, ours)
+    rest_s = _totals(before, after, ours)
+    found: dict[tuple[int, int], float] = {}
+    for thread, use in used(before, after):
+        if thread.pid in firsts:
+            at = (thread.core, thread.pid)
+            found[at] = found.get(at, 0.0) + use.cpu_s
+            rest_s[thread.pid] -= use.cpu_s
+    for pid, left_s in rest_s.items():
+        if left_s > _ROUNDED_S:
+            at = (firsts[pid].core, pid)
+            found[at] = found.get(at, 0.0) + left_s
+    return [(core, f"{firsts[pid].name} ({pid})", used_s) for (core, pid), used_s in found.items()]
+
+
+def _totals(before: Sequence[ThreadSeen], after: Sequence[ThreadSeen], ours: Collection[int]) -> dict[int, float]:
+    """The CPU in between of each process there is, with all its threads and what it has reaped.
+
+    What one that has ended had used before is taken off its nearest living ancestor.
+    """
+    found = {pid: first.process_s + first.reaped_s for pid, first in _firsts(after, ours).items()}
     parents = {thread.pid: thread.parent for thread in before}
-    for pid, (_, _, was_s) in _totals(before, ours).items():
+    for pid, first in _firsts(before, ours).items():
         heir = pid
         while heir in parents and heir not in found:
             heir = parents[heir]
         if heir in found:
-            core, name, is_s = found[heir]
-            found[heir] = (core, name, is_s - was_s)
-    return list(found.values())
-
-
-def _totals(threads: Iterable[ThreadSeen], ours: Collection[int]) -> dict[int, tuple[int, str, float]]:
-    """By process: the core of its first thread, its name, and all the CPU it and its reaped children have had."""
-    found: dict[int, tuple[int, str, float]] = {}
-    for thread in threads:
-        if thread.pid not in ours and not thread.is_kernel:
-            core, name, so_far_s = found.get(thread.pid, (thread.core, f"{thread.name} ({thread.pid})", 0.0))
-            found[thread.pid] = (core, name, so_far_s + thread.on_cpu_s + thread.reaped_s)
+            found[heir] -= first.process_s + first.reaped_s
     return found
+
+
+def _firsts(threads: Iterable[ThreadSeen], ours: Collection[int]) -> dict[int, ThreadSeen]:
+    """The first thread of each process that is not ours."""
+    return {
+        thread.pid: thread
+        for thread in threads
+        if thread.tid == thread.pid and thread.pid not in ours and not thread.is_kernel
+    }
 
 
 def stolen(before: Mapping[int, float], after: Mapping[int, float], seconds: float) -> list[str]:

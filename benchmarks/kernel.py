@@ -18,13 +18,17 @@ _STEAL = 8  # column of a core's line in /proc/stat, its name counted
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 # Columns of /proc/<pid>/stat behind the name in brackets, see proc(5).
+_USER, _SYSTEM = 11, 12
 _PARENT, _FLAGS, _MAJOR_FAULTS, _REAPED_USER, _REAPED_SYSTEM, _STARTED, _CORE, _BLOCKED = 1, 6, 9, 13, 14, 19, 36, 39
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadSeen:
-    """One thread at one instant. Times are seconds since it began; `waited_s` is time in a run queue, `reaped_s` the
-    CPU of children of its process that have ended (on the first thread alone)."""
+    """One thread at one instant. Times are seconds since it began; `waited_s` is time in a run queue.
+
+    On the first thread alone: `process_s`, the CPU of all threads of its process, those that have ended too, and
+    `reaped_s`, that of its children that have ended; both in whole ticks of the clock.
+    """
 
     pid: int
     tid: int
@@ -36,6 +40,7 @@ class ThreadSeen:
     waited_s: float
     blocked_s: float
     major_faults: int
+    process_s: float
     reaped_s: float
     is_kernel: bool
 
@@ -72,8 +77,11 @@ def _thread(pid: int, task: Path) -> ThreadSeen:
     head, _, tail = (task / "stat").read_text().rpartition(")")
     fields = tail.split()
     on_cpu_ns, waited_ns, _ = (task / "schedstat").read_text().split()
-    is_first = int(task.name) == pid
-    reaped = int(fields[_REAPED_USER]) + int(fields[_REAPED_SYSTEM]) if is_first else 0
+    of_process = reaped = 0
+    if int(task.name) == pid:
+        of_all = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+        of_process = int(of_all[_USER]) + int(of_all[_SYSTEM])
+        reaped = int(of_all[_REAPED_USER]) + int(of_all[_REAPED_SYSTEM])
     return ThreadSeen(
         pid=pid,
         tid=int(task.name),
@@ -85,6 +93,7 @@ def _thread(pid: int, task: Path) -> ThreadSeen:
         waited_s=int(waited_ns) / 1e9,
         blocked_s=int(fields[_BLOCKED]) / _TICKS_PER_S,
         major_faults=int(fields[_MAJOR_FAULTS]),
+        process_s=of_process / _TICKS_PER_S,
         reaped_s=reaped / _TICKS_PER_S,
         is_kernel=bool(int(fields[_FLAGS]) & _KERNEL_THREAD),
     )

@@ -29,6 +29,7 @@ BUSY = ThreadSeen(
     waited_s=0.5,
     blocked_s=0.0,
     major_faults=0,
+    process_s=3.0,
     reaped_s=0.0,
     is_kernel=False,
 )
@@ -126,12 +127,84 @@ def test_a_process_that_came_and_went_shows_in_its_parent() -> None:
 
 
 def test_what_a_child_had_used_before_the_phase_is_not_its_parents_when_it_ends() -> None:
-    child = replace(BUSY, pid=51, tid=51, parent=50, on_cpu_s=9.0)
+    child = replace(BUSY, pid=51, tid=51, parent=50, on_cpu_s=9.0, process_s=9.0)
     reaped = replace(BUSY, reaped_s=9.1)
 
     found = evidence.foreign([BUSY, child], [reaped], ours=(), seconds=4.0)
 
     assert found == []
+
+
+def test_what_a_thread_had_that_ended_in_the_phase_is_its_processs() -> None:
+    ended = replace(BUSY, tid=51, on_cpu_s=2.0, process_s=0.0)
+
+    found = evidence.foreign(
+        [replace(BUSY, process_s=5.0), ended], [replace(BUSY, process_s=5.4)], ours=(), seconds=4.0
+    )
+
+    assert found == ["others had 10 % of core 1: make (50) 10 %"]
+
+
+def test_a_thread_of_others_counts_on_the_core_where_it_stands() -> None:
+    second = replace(BUSY, tid=51, core=0, on_cpu_s=2.0, process_s=0.0)
+
+    found = evidence.foreign(
+        [replace(BUSY, process_s=5.0), second],
+        [replace(BUSY, process_s=5.4), replace(second, on_cpu_s=2.4)],
+        ours=(),
+        seconds=4.0,
+    )
+
+    assert found == ["others had 10 % of core 0: make (50) 10 %"]
+
+
+def test_what_the_clock_rounds_is_nobodys_work() -> None:
+    rounded = replace(BUSY, process_s=3.02, reaped_s=0.01)
+
+    assert evidence.foreign([BUSY], [rounded], ours=(), seconds=0.5) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the kernel does not say")
+def test_the_kernel_tells_what_a_thread_had_that_has_ended() -> None:
+    program = """
+import os, sys, threading, time
+
+def work(until_s):
+    while time.thread_time() < until_s:
+        pass
+
+def begin(until_s, may_end):
+    thread = threading.Thread(target=lambda: (work(until_s), worked.set(), may_end.wait()))
+    thread.start()
+    return thread
+
+may_end, worked = threading.Event(), threading.Event()
+earlier = begin(0.3, may_end)
+worked.wait()
+print("here", flush=True)
+sys.stdin.readline()
+may_end.set()
+earlier.join()
+begin(0.2, may_end).join()
+while len(os.listdir("/proc/self/task")) > 1:
+    time.sleep(0.001)
+print("done", flush=True)
+sys.stdin.readline()
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdout.readline()
+        before = list(threads_of([child.pid]))
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        child.stdout.readline()
+        after = list(threads_of([child.pid]))
+        found = evidence.foreign(before, after, ours=(), seconds=1.0)
+        child.communicate()
+
+    assert (len(before), len(after), len(found)) == (2, 1, 1)
+    assert f"({child.pid})" in found[0]
 
 
 def test_what_the_host_took_is_found() -> None:
