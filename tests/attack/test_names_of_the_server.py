@@ -111,9 +111,22 @@ async def test_an_origin_of_others_is_refused_however_much_it_looks_like_ours() 
     assert await statuses(FOREIGN_ORIGINS, "Origin") == dict.fromkeys(FOREIGN_ORIGINS, 403)
 
 
-@pytest.mark.parametrize("name", ["Host", "Origin", "Authorization", "X-Agent-Token", "X-Agent-Window", "Content-Type"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Host",
+        "Origin",
+        "Authorization",
+        "X-Agent-Token",
+        "X-Agent-Window",
+        "Content-Type",
+        "MCP-Protocol-Version",
+        "Mcp-Session-Id",
+        "Last-Event-ID",
+    ],
+)
 @pytest.mark.parametrize("order", [1, -1])
-async def test_a_header_that_decides_who_calls_is_refused_when_it_comes_twice(name: str, order: int) -> None:
+async def test_a_header_that_decides_who_calls_and_how_is_refused_when_it_comes_twice(name: str, order: int) -> None:
     good = {"Host": "localhost", "Origin": "http://localhost", "Content-Type": "application/json"}.get(name, "Bearer x")
     pair = [f"{name}: {good}", f"{name.upper()}: {good.replace('localhost', 'evil.com')}"][::order]
 

@@ -130,8 +130,11 @@ _ONCE = {
     b"x-agent-token": "X-Agent-Token",
     b"x-agent-window": "X-Agent-Window",
     b"content-type": "Content-Type",
+    b"mcp-protocol-version": "MCP-Protocol-Version",
+    b"mcp-session-id": "Mcp-Session-Id",
+    b"last-event-id": "Last-Event-ID",
 }
-"""What decides who may come in, and as whom: given twice, one of the two would go unread."""
+"""What decides who may come in, as whom, and what is kept for it: of two, the SDK reads the first and we the last."""
 
 
 def _repeated(given: Collection[tuple[bytes, bytes]]) -> str | None:
