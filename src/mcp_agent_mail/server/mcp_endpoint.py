@@ -102,10 +102,12 @@ class McpEndpoint:
                 return
             receive = replay(body, receive)
         session = headers.get(_SESSION_ID)
-        if is_modern(headers) or (session is not None and session.decode("latin-1") in self._sessions()):
+        if self.session(headers) is not None:
             await self._stateful.handle_request(scope, receive, send)
-            if scope["method"] == "DELETE" and session is not None:
+            if scope["method"] == "DELETE" and session is not None and self.session(headers) is None:
                 self._ended.append(session)
+        elif is_modern(headers):
+            await self._stateful.handle_request(scope, receive, send)
         elif session is not None and session in self._ended:
             await send_value(send, 404, _SESSION_ENDED)
         else:
