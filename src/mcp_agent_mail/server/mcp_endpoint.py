@@ -58,6 +58,8 @@ class McpEndpoint:
         self._max_sessions = max_sessions
         self._ended: deque[bytes] = deque(maxlen=max_sessions)
         self._kept_bytes: dict[str, int] = {}
+        self._opening_bytes: dict[object, int] = {}
+        """Of sessions whose first answer has not begun."""
         self._apps = [
             mcp.http_app(path=PATH, stateless_http=stateless, json_response=True) for stateless in (False, True)
         ]
@@ -127,28 +129,36 @@ class McpEndpoint:
             elif len(body) > MAX_INITIALIZE_BYTES:
                 await send_detail(send, 413, _INITIALIZE_TOO_LARGE)
             elif self._has_room_for(body):
-                await self._stateful.handle_request(scope, replay(body, receive), self._noting(len(body), send))
+                await self._open_session(scope, body, receive, send)
             else:
                 await self._stateless.handle_request(scope, replay(body, receive), send)
 
     def _has_room_for(self, body: bytes) -> bool:
         sessions = self._sessions()
-        if len(sessions) >= self._max_sessions:
+        # Those that are opening too: any number may ask before the first of them is answered.
+        if len(sessions) + len(self._opening_bytes) >= self._max_sessions:
             return False
         self._kept_bytes = {name: size for name, size in self._kept_bytes.items() if name in sessions}
-        return sum(self._kept_bytes.values()) + len(body) <= MAX_KEPT_BYTES
+        kept_bytes = sum(self._kept_bytes.values()) + sum(self._opening_bytes.values())
+        return kept_bytes + len(body) <= MAX_KEPT_BYTES
 
-    def _noting(self, kept_bytes: int, send: Send) -> Send:
-        """A `send` that notes how much the session keeps that its answer names."""
+    async def _open_session(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        """Its bytes count from now on, as the session's once an answer names it; without one they are given back."""
+        opening = object()
+        self._opening_bytes[opening] = size_bytes = len(body)
 
         async def send_and_note(message: Message) -> None:
             if message["type"] == "http.response.start":
+                self._opening_bytes.pop(opening, None)
                 for name, value in message["headers"]:
                     if name == _SESSION_ID:
-                        self._kept_bytes[value.decode("latin-1")] = kept_bytes
+                        self._kept_bytes[value.decode("latin-1")] = size_bytes
             await send(message)
 
-        return send_and_note
+        try:
+            await self._stateful.handle_request(scope, replay(body, receive), send_and_note)
+        finally:
+            self._opening_bytes.pop(opening, None)
 
 
 def is_modern(headers: Headers) -> bool:
