@@ -1,4 +1,4 @@
-"""An attacker who opens, names and ends sessions as no honest client does: others keep theirs, and memory its bounds."""
+"""An attacker who opens, names and ends sessions as nobody does: others keep theirs, and memory its bounds."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import asyncio
 import json
 import logging
 from contextlib import suppress
+from typing import Any
 
 import httpx
 import pytest
@@ -322,3 +323,39 @@ async def test_without_its_token_a_server_reads_no_body_to_its_end() -> None:
         heard, sent = await say(url, POST + b"Content-Length: 4000000000\r\n\r\n", and_on=b"a" * CHUNK)
 
     assert (status_of(heard), sent < SENT_AT_MOST) == (401, True)
+
+
+async def test_the_body_of_a_call_counts_until_the_call_has_ended_whatever_comes_behind_it() -> None:
+    may_end, begun = asyncio.Event(), asyncio.Semaphore(0)
+
+    async def wait() -> Json:
+        """Wait."""
+        begun.release()
+        await may_end.wait()
+        return {}
+
+    app = toy_app(more_tools=(tool(wait, cluster="toys", title="Wait"),))
+    padded = b"{}" + b" " * 60_000
+    call = POST.replace(b"echo", b"wait") + b"Content-Length: %d\r\n\r\n" % len(padded) + padded
+    async with hosted(app, room_size=RoomSize(bodies_bytes=150_000)) as url, httpx.AsyncClient() as client:
+        writers = []
+        for behind in (b"GARBAGE\r\n\r\n", b""):
+            _, writer = await asyncio.open_connection("127.0.0.1", _port(url))
+            writers.append(writer)
+            writer.write(call)
+            await begun.acquire()
+            writer.write(behind)
+            await writer.drain()
+        writer.close()
+        for _ in range(3):
+            await client.get(f"{url}/health/liveness")
+        large: dict[str, Any] = {"content": padded, "headers": {"Content-Type": "application/json"}}
+        while_they_wait = await client.post(f"{url}/rpc/count", **large)
+        may_end.set()
+        async with asyncio.timeout(ANSWERED_WITHIN_S):
+            while (await client.post(f"{url}/rpc/count", **large)).status_code != 200:
+                pass
+
+        writers[0].close()
+
+    assert while_they_wait.status_code == 503

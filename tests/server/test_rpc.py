@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import httpx
 import pytest
+from starlette.types import Message
 
+from mcp_agent_mail.core.resources import ResourceTable
+from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, tool
+from mcp_agent_mail.server.calls import Calls, RequestFacts
+from mcp_agent_mail.server.rpc import Rpc
 from tests.server.hosted import hosted, toy_app
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
@@ -98,3 +104,31 @@ async def test_only_post_calls() -> None:
         answer = await client.get(f"{url}/rpc/count")
 
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
+async def test_while_a_call_runs_nobody_holds_its_body() -> None:
+    body = bytes(bytearray(b"{}" + b" " * 100))
+
+    def holders() -> int:
+        return sys.getrefcount(body)
+
+    ours = holders()
+    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+    during: list[int] = []
+
+    async def look() -> Json:
+        """Count who holds the body."""
+        during.append(holders())
+        return {}
+
+    async def receive() -> Message:
+        return pending.pop()
+
+    async def send(message: Message) -> None:
+        pass
+
+    calls = Calls(ToolTable([tool(look, cluster="toys", title="Look")]), ResourceTable([]))
+    facts = RequestFacts(credentials=Credentials(via="rpc"), request_id="1")
+    await Rpc(calls).answer("look", "POST", {b"content-type": b"application/json"}, facts, receive, send)
+
+    assert during == [ours]

@@ -49,17 +49,16 @@ class GuardDoor:
         elif headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
             await send_detail(send, 415, "Send Content-Type: application/json.")
         else:
-            body = await read_body(receive)
             try:
-                result = await self._run(answering, body, facts)
+                result = await self._run(answering, _parse(await read_body(receive)), facts)
             except AgentMailError as error:
                 await send_value(send, http_status(error), error_object(error))
             else:
                 await send_json(send, 200, orjson.dumps(result))
 
-    async def _run(self, answering: Answering, body: bytes, facts: RequestFacts) -> Json:
+    async def _run(self, answering: Answering, value: Json, facts: RequestFacts) -> Json:
         try:
-            return await call_as(facts.credentials, answering, {"value": _parse(body)})
+            return await call_as(facts.credentials, answering, {"value": value})
         except AgentMailError:
             raise
         except Exception as error:  # noqa: BLE001  # a bug becomes INTERNAL, as for tools

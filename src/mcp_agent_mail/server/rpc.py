@@ -40,17 +40,17 @@ class Rpc:
         if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
             await send_detail(send, 415, "Send Content-Type: application/json.")
             return
-        body = await read_body(receive)
         hearing = RequestHearing(receive, send)
         try:
             with heard_by(hearing):
-                await self._answer(name, body, facts, hearing.send)
+                await self._answer(name, facts, receive, hearing.send)
         finally:
             hearing.close()
 
-    async def _answer(self, name: str, body: bytes, facts: RequestFacts, send: Send) -> None:
+    async def _answer(self, name: str, facts: RequestFacts, receive: Receive, send: Send) -> None:
         try:
-            arguments, output = take_argument(_parse(body), facts.wishes.output)
+            # The body is in nobody's hands once it is parsed: the call may wait for long.
+            arguments, output = take_argument(_parse(await read_body(receive)), facts.wishes.output)
             result = await self._call(name, arguments, facts)
         except AgentMailError as error:
             await send_value(send, http_status(error), error_object(error))

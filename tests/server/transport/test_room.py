@@ -8,7 +8,16 @@ import resource
 import pytest
 
 from mcp_agent_mail.server.transport import room as room_module
-from mcp_agent_mail.server.transport.room import BODY_WITHIN_S, HEAD_WITHIN_S, Bound, Room, RoomSize
+from mcp_agent_mail.server.transport.room import (
+    BODY_WITHIN_S,
+    GONE_WITHIN_S,
+    HEAD_WITHIN_S,
+    RESERVED,
+    TAKEN_WITHIN_S,
+    Bound,
+    Room,
+    RoomSize,
+)
 
 
 class FakeGuest:
@@ -155,3 +164,63 @@ def test_room_fits_the_files_that_the_process_may_open(monkeypatch: pytest.Monke
 
     assert room_module.size_of_room().connections == 1_024 - 200 - 32
     assert asked == [(1_024, 1_024)]
+
+
+def test_a_body_that_is_complete_counts_until_it_is_given_back_whatever_becomes_of_its_guest() -> None:
+    room = Room(Clock(), RoomSize(bodies_bytes=100))
+    guest, other = _entered(room), _entered(room)
+    room.hold(guest, 60)
+    kept_bytes = room.keep(guest)
+    room.forget(guest)
+    room.leave(guest)
+    fits = room.hold(other, 60)
+    room.give_back(kept_bytes)
+
+    assert (kept_bytes, fits, room.bodies_bytes, guest.ended_by) == (60, False, 60, None)
+
+
+def test_what_comes_to_an_untaken_answer_counts_and_gives_its_client_no_more_time() -> None:
+    clock = Clock()
+    room = Room(clock)
+    deaf = _entered(room)
+    room.forget(deaf)
+    room.block(deaf, 60)
+    clock.now += TAKEN_WITHIN_S
+    room.block(deaf, 100)
+    untaken_bytes = room.untaken_bytes
+    room.sweep()
+
+    assert (untaken_bytes, deaf.ended_by, room.untaken_bytes) == (100, "abort", 0)
+
+
+def test_beyond_what_is_kept_for_health_the_oldest_unfinished_one_is_cut_off() -> None:
+    room = Room(Clock(), RoomSize(connections=1))
+    room.forget(_entered(room))
+
+    class Refused(FakeGuest):
+        """As a connection that is told, and then stays for a while."""
+
+        def evict(self, status: int, detail: str) -> None:
+            pass
+
+    reserved = [Refused(room) for _ in range(RESERVED)]
+    for guest in reserved:
+        room.enter(guest)
+    within = [guest.ended_by for guest in reserved]
+    room.enter(Refused(room))
+
+    assert within == [None] * RESERVED
+    assert [guest.ended_by for guest in reserved] == ["abort", *[None] * (RESERVED - 1)]
+
+
+def test_who_goes_on_sending_after_its_refusal_has_its_time() -> None:
+    clock = Clock()
+    room = Room(clock)
+    refused = _entered(room)
+    room.await_leave(refused)
+    room.sweep()
+    in_time = refused.ended_by
+    clock.now += GONE_WITHIN_S
+    room.sweep()
+
+    assert (in_time, refused.ended_by) == (None, "abort")

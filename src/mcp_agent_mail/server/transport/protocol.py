@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import httptools
 import orjson
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
@@ -64,8 +65,11 @@ class _Outlet:
 
     def __init__(self, protocol: BoundedHttp) -> None:
         self._protocol = protocol
-        self.write = protocol.transport.write
         self.is_closing = protocol.transport.is_closing
+
+    def write(self, data: bytes) -> None:
+        if not self.is_closing():  # uvloop raises for what is written to a connection that is gone
+            self._protocol.write_answer(data)
 
     def close(self) -> None:
         self._protocol.close_after_answer()
@@ -85,6 +89,12 @@ class BoundedHttp(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.held_bytes = 0
+        self._body_bytes: dict[RequestResponseCycle, int] = {}
+        """Of requests that are complete, until their calls have ended: answered, or not."""
+        self._running: RequestResponseCycle | None = None
+        self._is_blocked = False
+        self._is_held_up = False
+        """The next request waits until the client has taken an answer."""
         self._room = room
         self._is_reserved = False
         self._is_reading = False
@@ -105,7 +115,17 @@ class BoundedHttp(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._room.leave(self)
+        self._forget_pipeline()
         super().connection_lost(exc)
+        if self._running is not None:  # uvicorn tells the last request alone
+            self._running.disconnected = True
+            self._running.message_event.set()
+
+    def _forget_pipeline(self) -> None:
+        """What was sent ahead is never begun."""
+        for cycle, _ in self.pipeline:
+            self._end_call(cycle)
+        self.pipeline.clear()
 
     def data_received(self, data: bytes) -> None:
         if self._is_refused:
@@ -176,6 +196,8 @@ class BoundedHttp(HttpToolsProtocol):
         self._is_in_head = True
         self._since_content = 0
         self._room.unfinished.pop(self, None)
+        if not self.cycle.response_complete:
+            self._body_bytes[self.cycle] = self._room.keep(self)
         super().on_message_complete()
         if self.cycle.response_complete:
             self._unset_keepalive_if_required()
@@ -188,9 +210,32 @@ class BoundedHttp(HttpToolsProtocol):
         if self._is_refused and not self.pipeline:
             self.server_state.total_requests += 1
             return
+        if self._is_blocked and not self.transport.is_closing():
+            self._is_held_up = True
+            self.flow.pause_reading()
+            return
+        is_last = not self.pipeline
         super().on_response_complete()
-        if not self._is_reading and not self.pipeline:
+        if is_last and not self._is_reading:
             self._rest()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # Any: uvicorn's own ASGI types
+        self._running = cycle
+        super()._start_asgi_task(cycle, self._until_ended(cycle, app))
+
+    def _until_ended(self, cycle: RequestResponseCycle, app: ASGIApp) -> Any:
+        async def call(scope: Scope, receive: Receive, send: Send) -> None:
+            try:
+                await app(scope, receive, send)
+            finally:
+                self._end_call(cycle)
+
+        return call
+
+    def _end_call(self, cycle: RequestResponseCycle) -> None:
+        self._room.give_back(self._body_bytes.pop(cycle, 0))
+        if self._running is cycle:
+            self._running = None
 
     def _rest(self) -> None:
         """Nothing is asked and nothing is due."""
@@ -198,13 +243,25 @@ class BoundedHttp(HttpToolsProtocol):
         self._room.idle[self] = None
         self._dropped_bytes = 0
 
+    def write_answer(self, data: bytes) -> None:
+        self.transport.write(data)
+        if self._is_blocked:
+            self._room.block(self, self.transport.get_write_buffer_size())
+
     def pause_writing(self) -> None:
-        super().pause_writing()
+        """Not uvicorn's: whoever answers would wait with the rest of its answer in hand, which nobody counts.
+
+        So an answer is written as a whole, and the next request begins when the client has taken it.
+        """
+        self._is_blocked = True
         self._room.block(self, self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        super().resume_writing()
+        self._is_blocked = False
         self._room.unblock(self)
+        if self._is_held_up:
+            self._is_held_up = False
+            self.on_response_complete()
 
     def shutdown(self) -> None:
         """A request that is not complete holds up no stop."""
@@ -218,6 +275,9 @@ class BoundedHttp(HttpToolsProtocol):
             self.close_idle()
 
     def close_idle(self) -> None:
+        if self.transport.get_write_buffer_size():  # It would stay open until they are taken, and count no more.
+            self.abort()
+            return
         self._room.leave(self)
         self.transport.close()
 
@@ -227,7 +287,10 @@ class BoundedHttp(HttpToolsProtocol):
 
     def close_after_answer(self) -> None:
         """Close; but while the client still sends, first let it see the answer."""
+        self._forget_pipeline()
         if not self._is_reading:
+            if untaken_bytes := self.transport.get_write_buffer_size():
+                self._room.block(self, untaken_bytes)
             self.transport.close()
             return
         self._is_refused = True

@@ -56,6 +56,7 @@ class Guest(Protocol):
     """A connection, as far as room is concerned. Each method leaves the room, or will."""
 
     held_bytes: int
+    """Of the body of its unfinished request."""
 
     def evict(self, status: int, detail: str) -> None:
         """Answer what is unfinished with a refusal, and close."""
@@ -146,9 +147,17 @@ class Room:
         return self.bodies_bytes <= self._size.bodies_bytes
 
     def release(self, guest: Guest) -> None:
-        """Its bodies are answered, or given up."""
-        self.bodies_bytes -= guest.held_bytes
-        guest.held_bytes = 0
+        """The body of its unfinished request is given up, or was not read."""
+        self.give_back(self.keep(guest))
+
+    def keep(self, guest: Guest) -> int:
+        """Its request is complete: so many bytes count until they are given back, whatever becomes of the guest."""
+        kept_bytes, guest.held_bytes = guest.held_bytes, 0
+        return kept_bytes
+
+    def give_back(self, size_bytes: int) -> None:
+        """The call that had them has ended."""
+        self.bodies_bytes -= size_bytes
 
     def await_leave(self, guest: Guest) -> None:
         """It was refused, and may still be sending."""
@@ -156,10 +165,10 @@ class Room:
         self._leaving[guest] = self._now() + GONE_WITHIN_S
 
     def block(self, guest: Guest, size_bytes: int) -> None:
-        """It takes nothing of its answer, of which so much lies here. Who does not for longest makes room."""
-        self.unblock(guest)
-        self._blocked[guest] = _Untaken(until=self._now() + TAKEN_WITHIN_S, size_bytes=size_bytes)
-        self.untaken_bytes += size_bytes
+        """It takes nothing of its answer, of which so much lies here by now. Who does not for longest makes room."""
+        untaken = self._blocked.get(guest) or _Untaken(until=self._now() + TAKEN_WITHIN_S, size_bytes=0)
+        self._blocked[guest] = untaken._replace(size_bytes=size_bytes)
+        self.untaken_bytes += size_bytes - untaken.size_bytes
         while self.untaken_bytes > self._size.untaken_bytes and len(self._blocked) > 1:
             self.note(Bound.UNTAKEN)
             next(iter(self._blocked)).abort()
