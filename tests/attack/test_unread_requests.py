@@ -359,3 +359,16 @@ async def test_the_body_of_a_call_counts_until_the_call_has_ended_whatever_comes
         writers[0].close()
 
     assert while_they_wait.status_code == 503
+
+
+@pytest.mark.parametrize(
+    ("coding", "status"),
+    [("gzip, chunked", 501), ("gzip\r\nTransfer-Encoding: chunked", 501), ("chunked, chunked", 400)],
+)
+async def test_a_transfer_coding_that_nobody_undoes_is_refused(coding: str, status: int) -> None:
+    chunked = f"Transfer-Encoding: {coding}\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n".encode()
+    async with hosted(toy_app()) as url:
+        heard, _ = await say(url, POST.replace(b"echo", b"count") + chunked)
+
+    assert status_of(heard) == status
+    assert b"HTTP/1.1 200" not in heard

@@ -50,6 +50,7 @@ _HEADERS_TOO_LARGE = _Refusal(
 _TARGET_TOO_LONG = _Refusal(414, f"At most {MAX_TARGET_BYTES} bytes of a target are read.", Bound.HEAD)
 _NO_ROOM = _Refusal(503, "The server has no room for another request just now.", None)
 _TOO_MANY_AT_ONCE = _NO_ROOM._replace(bound=Bound.PIPELINED)
+_UNKNOWN_CODING = _Refusal(501, "Of transfer codings chunked alone is read, once.", Bound.MALFORMED)
 _NO_REQUEST = _Refusal(400, "This is no HTTP/1.1 request.", Bound.MALFORMED)
 
 _MAY_REPEAT = frozenset({408, 503})
@@ -172,6 +173,9 @@ class BoundedHttp(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if self._is_reserved and not self.url.startswith(_HEALTH):
             self._stop(_NO_ROOM)
+        codings = [value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"]
+        if codings not in ([], [b"chunked"]):
+            self._stop(_UNKNOWN_CODING)
         if len(self.pipeline) >= MAX_PIPELINED:
             self._stop(_TOO_MANY_AT_ONCE)
         take_host(self.url, self.headers)
