@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import AsyncExitStack
 
 import httpx
 
 from mcp_agent_mail.server.mcp_endpoint import MAX_INITIALIZE_BYTES, MAX_KEPT_BYTES, MAX_SESSIONS
+from mcp_agent_mail.server.transport.room import RoomSize
 from tests.server.hosted import hosted, toy_app
 from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS, MODERN
 
@@ -75,3 +77,23 @@ async def test_sessions_that_never_were_push_no_ended_one_out() -> None:
 
     assert (other_era.status_code, still_there.status_code) == (405, 200)
     assert (ended.status_code, never_was.status_code) == (404, 200)
+
+
+async def test_event_streams_that_are_held_leave_room_for_calls() -> None:
+    app = toy_app()
+    async with hosted(app, room_size=RoomSize(connections=8)) as url, AsyncExitStack() as held:
+        async with httpx.AsyncClient(headers=JSON_HEADERS) as client:
+            sessions = [
+                (await client.post(f"{url}/mcp", content=initialize())).headers["mcp-session-id"] for _ in range(9)
+            ]
+        streaming = await held.enter_async_context(httpx.AsyncClient(headers=JSON_HEADERS, timeout=None))
+        statuses = []
+        for session in sessions[:8]:
+            named = {"Mcp-Session-Id": session, "MCP-Protocol-Version": HANDSHAKE}
+            stream = await held.enter_async_context(streaming.stream("GET", f"{url}/mcp", headers=named))
+            statuses.append(stream.status_code)
+        async with httpx.AsyncClient(headers=JSON_HEADERS) as other:
+            called = await other.post(f"{url}/mcp", json=CALL, headers={"Mcp-Session-Id": sessions[8]})
+
+    assert statuses == [200, 200, *[405] * 6]
+    assert called.json()["result"]["isError"] is False

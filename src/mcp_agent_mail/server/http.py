@@ -96,6 +96,10 @@ class HttpApp:
         async with self._endpoint.opened():
             yield
 
+    def bound_streams(self, at_most: int) -> None:
+        """So many event streams at a time: each keeps a connection."""
+        self._endpoint.max_streams = at_most
+
     def end_streams(self) -> None:
         """Close the event streams clients hold open, which would keep a stopping server waiting."""
         self._endpoint.end_streams()

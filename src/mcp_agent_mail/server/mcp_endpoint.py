@@ -50,6 +50,9 @@ MAX_INITIALIZE_BYTES = 64 * 1024
 """A session keeps what its client said of itself in `initialize`, at several times its size."""
 MAX_KEPT_BYTES = 2 * 1024 * 1024
 """Of all sessions together; beyond it, too, a client is served without one. Clients say a few hundred bytes."""
+MAX_STREAMS = 500
+"""A stream keeps its connection for as long as its client likes, and carries nothing today."""
+_TOO_MANY_STREAMS = {"detail": "No event stream just now, too many are open. Nothing is sent on them."}
 _INITIALIZE_TOO_LARGE = "An initialize request may have 64 KiB."
 
 
@@ -60,6 +63,8 @@ class McpEndpoint:
         self._kept_bytes: dict[str, int] = {}
         self._opening_bytes: dict[object, int] = {}
         """Of sessions whose first answer has not begun."""
+        self.max_streams = MAX_STREAMS
+        self._streams = 0
         self._apps = [
             mcp.http_app(path=PATH, stateless_http=stateless, json_response=True) for stateless in (False, True)
         ]
@@ -105,6 +110,9 @@ class McpEndpoint:
             receive = replay(body, receive)
         session = headers.get(_SESSION_ID)
         if self.session(headers) is not None:
+            if scope["method"] == "GET":
+                await self._answer_stream(scope, receive, send)
+                return
             await self._stateful.handle_request(scope, receive, send)
             if scope["method"] == "DELETE" and session is not None and self.session(headers) is None:
                 self._ended.append(session)
@@ -114,6 +122,17 @@ class McpEndpoint:
             await send_value(send, 404, _SESSION_ENDED)
         else:
             await self._answer_without_session(scope, receive, send)
+
+    async def _answer_stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Beyond the bound it is 405, which clients take as a server without streams."""
+        if self._streams >= self.max_streams:
+            await send_value(send, 405, _TOO_MANY_STREAMS, (b"allow", b"POST, DELETE"))
+            return
+        self._streams += 1
+        try:
+            await self._stateful.handle_request(scope, receive, send)
+        finally:
+            self._streams -= 1
 
     async def _answer_without_session(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A handshake-era request that names no session, or one we do not know (any more)."""

@@ -13,12 +13,15 @@ from time import monotonic
 import uvicorn
 
 from mcp_agent_mail.server.http import HttpApp
+from mcp_agent_mail.server.mcp_endpoint import MAX_STREAMS
 from mcp_agent_mail.server.transport.protocol import BoundedHttp
 from mcp_agent_mail.server.transport.room import Room, RoomSize
 
 KEEP_ALIVE_S = 75
 """Agents think for a minute between calls; uvicorn's 5 s would cost them a connection each time."""
 
+_STREAMS_PART = 4
+"""A quarter of the connections, where there are few: event streams that are held must leave room for calls."""
 _TICKS_BETWEEN_SWEEPS = 10
 """uvicorn ticks ten times a second."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -40,7 +43,9 @@ class WebServer(uvicorn.Server):
         on_stopping: Callable[[], object],
         room_size: RoomSize | None = None,
     ) -> None:
+        room_size = room_size or RoomSize()
         self._room = Room(monotonic, room_size)
+        app.bound_streams(min(MAX_STREAMS, room_size.connections // _STREAMS_PART))
         super().__init__(
             uvicorn.Config(
                 app,
