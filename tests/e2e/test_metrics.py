@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -77,3 +78,16 @@ def test_the_operators_token_opens_it(server: Served) -> None:
 
 def test_other_methods_are_refused(server: Served) -> None:
     assert scrape(server, TOKEN, "POST")[0] == 405
+
+
+def test_under_strict_it_needs_proof_where_the_server_has_no_token(tmp_path: Path) -> None:
+    with Served(tmp_path / "store", AGENT_AUTH="strict") as server:
+        with server.connect() as anyone:
+            anyone.call("ensure_project", human_key=PROJECT)
+            agent = anyone.call("register_agent", project_key=PROJECT, program="p", model="m", name="BlueLake")
+            refused = anyone.request("GET", "/metrics")
+        operator = (server.root / "operator.token").read_text().strip()
+        opened = [scrape(server, token)[0] for token in (operator, agent["registration_token"])]
+
+    assert (refused.status, refused.error_type) == (401, "AUTHENTICATION_REQUIRED")
+    assert opened == [200, 200]

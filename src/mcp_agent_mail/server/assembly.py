@@ -74,12 +74,16 @@ def _beside(services: Services) -> Callable[[], BesideFigures]:
     )
 
 
+def _metrics(services: Services) -> MetricsPage:
+    return MetricsPage(services.recording, services.archiving.status, _beside(services), services.identity.caller)
+
+
 def _guard(services: Services) -> GuardDoor:
     return GuardDoor(services.guarding, services.ties, services.identity.caller)
 
 
 ROUTES: Mapping[str, Callable[[Services], Route]] = {
-    METRICS: lambda services: MetricsPage(services.recording, services.archiving.status, _beside(services)).answer,
+    METRICS: lambda services: _metrics(services).answer,
     CHECK: lambda services: _guard(services).check,
     EVENTS: lambda services: _guard(services).record,
 }

@@ -34,11 +34,13 @@ _LONG_CALLS = TurnBounds(places=4, places_each=2, waiting_each=16, waiting=128, 
 class RequestFacts:
     """What a call needs to know of the HTTP request that brought it.
 
-    `trace` is the caller's span by W3C (`traceparent`, `tracestate`), read where spans are on only.
+    `has_server_token`: it showed the server's own token. `trace` is the caller's span by W3C (`traceparent`,
+    `tracestate`), read where spans are on only.
     """
 
     credentials: Credentials
     request_id: str
+    has_server_token: bool = False
     wishes: Wishes = NO_WISHES
     trace: Mapping[str, str] | None = None
 

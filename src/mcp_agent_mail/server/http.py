@@ -148,7 +148,13 @@ class HttpApp:
             await send_detail(send, 400, f"{unknown.message} {unknown.hint}")
             return
         trace = read_trace(headers) if self._reads_trace else None
-        facts = RequestFacts(credentials=credentials, request_id=request_id, wishes=wishes, trace=trace)
+        facts = RequestFacts(
+            credentials=credentials,
+            request_id=request_id,
+            has_server_token=admitted.bearer_is_servers,
+            wishes=wishes,
+            trace=trace,
+        )
         if path in self._mcp_paths:
             scope[FACTS] = facts
             await self._endpoint.answer(scope, headers, receive, send)

@@ -13,12 +13,17 @@ from typing import TYPE_CHECKING
 from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail import __version__
+from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.keeper import KeeperFigures
+from mcp_agent_mail.core.tools import call_as
+from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.reading import require_reader
 from mcp_agent_mail.features.archiving.service import ArchiveStatus
 from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.introspection.usage import BOUNDS_S, ToolFigures
 from mcp_agent_mail.server.calls import RequestFacts
 from mcp_agent_mail.server.replies import send_text, send_value
+from mcp_agent_mail.server.wire import error_object, http_status
 from mcp_agent_mail.store.instrumentation import QueryFigures
 
 if TYPE_CHECKING:
@@ -43,21 +48,41 @@ class BesideFigures:
 
 class MetricsPage:
     def __init__(
-        self, recording: Recording, archive: Callable[[], ArchiveStatus], beside: Callable[[], BesideFigures]
+        self,
+        recording: Recording,
+        archive: Callable[[], ArchiveStatus],
+        beside: Callable[[], BesideFigures],
+        current_caller: Callable[[], Caller],
     ) -> None:
         self._recording = recording
         self._archive = archive
         self._beside = beside
+        self._current_caller = current_caller
         self._registry: CollectorRegistry | None = None
 
-    async def answer(self, scope: Scope, _facts: RequestFacts, _receive: Receive, send: Send) -> None:
+    async def answer(self, scope: Scope, facts: RequestFacts, _receive: Receive, send: Send) -> None:
         if scope["method"] != "GET":
             await send_value(send, 405, {"detail": f"Use GET {PATH}."}, (b"allow", b"GET"))
+            return
+        if not facts.has_server_token and (refused := await self._find_refusal(facts)):
+            await send_value(send, http_status(refused), error_object(refused))
             return
         if self._registry is None:
             # The library takes 0.14 s to import: only who scrapes pays, and nobody waits on the event loop.
             self._registry = await asyncio.to_thread(self._make_registry)
         await send_text(send, 200, _MEDIA_TYPE, self._render(self._registry))
+
+    async def _find_refusal(self, facts: RequestFacts) -> AgentMailError | None:
+        """As `resource://tooling/metrics` is refused; the server's token opens this page beside."""
+
+        async def require() -> None:
+            require_reader(self._current_caller(), "Reading the figures")
+
+        try:
+            await call_as(facts.credentials, require, {})
+        except AgentMailError as refused:
+            return refused
+        return None
 
     def _make_registry(self) -> CollectorRegistry:
         from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector  # noqa: PLC0415
