@@ -346,7 +346,7 @@ async def test_the_body_of_a_call_counts_until_the_call_has_ended_whatever_comes
             await begun.acquire()
             writer.write(behind)
             await writer.drain()
-        writer.close()
+        writers[-1].close()
         for _ in range(3):
             await client.get(f"{url}/health/liveness")
         large: dict[str, Any] = {"content": padded, "headers": {"Content-Type": "application/json"}}
