@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
+import pytest
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
@@ -12,19 +14,29 @@ from mcp_agent_mail.server.transport.protocol import LINGER_BYTES, MAX_TARGET_BY
 from mcp_agent_mail.server.transport.room import Room
 
 PIECE = 1024 * 1024
+HIGH_WATER = 64 * 1024
+REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+ENDS_WITHIN_S = 20
 
 
 class FakeTransport(asyncio.Transport):
-    """Of a client that takes nothing of what is written; `untaken` bytes of it lie here."""
+    """Of a client that takes nothing: `untaken` bytes lie here. As uvloop's, it raises when it is gone."""
 
     def __init__(self) -> None:
         super().__init__()
         self.untaken = 0
         self.written = b""
         self.ended_by: str | None = None
+        self.deaf: BoundedHttp | None = None
 
     def write(self, data: Any) -> None:
+        if self.ended_by == "abort":
+            raise RuntimeError
         self.written += data
+        if self.deaf is not None:
+            was_below, self.untaken = self.untaken <= HIGH_WATER, self.untaken + len(data)
+            if was_below and self.untaken > HIGH_WATER:
+                self.deaf.pause_writing()
 
     def get_write_buffer_size(self) -> int:
         return self.untaken
@@ -51,19 +63,26 @@ class FakeTransport(asyncio.Transport):
         self.ended_by = "abort"
 
 
-async def app(scope: Any, receive: Any, send: Any) -> None:
-    """Never asked."""
+async def never_asked(scope: Any, receive: Any, send: Any) -> None:
+    pass
 
 
-def connected() -> tuple[BoundedHttp, FakeTransport]:
-    protocol = BoundedHttp(Config(app, log_config=None), ServerState(), {}, room=Room(lambda: 1_000.0))
+def connected(app: Any = never_asked) -> tuple[BoundedHttp, FakeTransport, Room]:
+    room = Room(lambda: 1_000.0)
+    protocol = BoundedHttp(Config(app, log_config=None), ServerState(), {}, room=room)
     transport = FakeTransport()
     protocol.connection_made(transport)
-    return protocol, transport
+    return protocol, transport, room
+
+
+async def answer(send: Any, body: bytes) -> None:
+    length = (b"content-length", b"%d" % len(body))
+    await send({"type": "http.response.start", "status": 200, "headers": [length]})
+    await send({"type": "http.response.body", "body": body})
 
 
 async def test_of_a_refused_client_so_much_is_dropped_and_no_more() -> None:
-    protocol, transport = connected()
+    protocol, transport, _ = connected()
     protocol.data_received(b"GET /" + b"a" * (MAX_TARGET_BYTES + 1))
     for _ in range(LINGER_BYTES // PIECE):
         protocol.data_received(b"a" * PIECE)
@@ -75,10 +94,48 @@ async def test_of_a_refused_client_so_much_is_dropped_and_no_more() -> None:
 
 
 async def test_a_connection_that_makes_room_does_not_wait_for_its_answer_to_be_taken() -> None:
-    taking, transport = connected()
-    deaf, deafs = connected()
+    taking, transport, _ = connected()
+    deaf, deafs, _ = connected()
     deafs.untaken = 1
     taking.close_idle()
     deaf.close_idle()
 
     assert (transport.ended_by, deafs.ended_by) == ("close", "abort")
+
+
+async def test_an_answer_that_is_not_taken_is_counted_as_a_whole() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:  # noqa: ARG001  # ASGI's
+        await answer(send, b"a" * PIECE)
+
+    protocol, transport, room = connected(app)
+    transport.deaf, transport.untaken = protocol, HIGH_WATER
+    protocol.data_received(REQUEST)
+    await asyncio.wait(set(protocol.tasks), timeout=ENDS_WITHIN_S)
+
+    assert room.untaken_bytes == transport.untaken > HIGH_WATER + PIECE
+
+
+@pytest.mark.parametrize("is_told", [False, True])
+async def test_what_is_answered_to_a_connection_that_was_cut_off_is_dropped(
+    is_told: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun, may_end = asyncio.Event(), asyncio.Event()
+    caplog.set_level(logging.ERROR)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:  # noqa: ARG001  # ASGI's
+        begun.set()
+        await may_end.wait()
+        await answer(send, b"too late")
+
+    protocol, transport, _ = connected(app)
+    protocol.data_received(REQUEST * 2)
+    await begun.wait()
+    running = set(protocol.tasks)
+    protocol.abort()
+    if is_told:
+        protocol.connection_lost(None)
+    may_end.set()
+    await asyncio.wait(running, timeout=ENDS_WITHIN_S)
+
+    assert transport.written == b""
+    assert caplog.records == []
