@@ -248,8 +248,9 @@ class BoundedHttp(HttpToolsProtocol):
         self._dropped_bytes = 0
 
     def write_answer(self, data: bytes) -> None:
+        was_blocked = self._is_blocked
         self.transport.write(data)
-        if self._is_blocked:
+        if was_blocked and not self.transport.is_closing():
             self._room.block(self, self.transport.get_write_buffer_size())
 
     def pause_writing(self) -> None:
@@ -292,6 +293,8 @@ class BoundedHttp(HttpToolsProtocol):
     def close_after_answer(self) -> None:
         """Close; but while the client still sends, first let it see the answer."""
         self._forget_pipeline()
+        if self.transport.is_closing():
+            return
         if not self._is_reading:
             if untaken_bytes := self.transport.get_write_buffer_size():
                 self._room.block(self, untaken_bytes)
