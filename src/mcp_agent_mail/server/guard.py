@@ -68,7 +68,7 @@ class GuardDoor:
         request, caller = read_check(value), self._current_caller()
 
         async def check() -> Json:
-            return check_value(request, await self._service.check(caller, request))
+            return check_value(await self._service.check(caller, request))
 
         return await self._ties.run(check)
 

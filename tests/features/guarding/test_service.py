@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -167,6 +168,42 @@ async def test_more_leases_than_are_looked_at_is_refused_not_cut(
 def test_a_question_that_is_none(value: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         read_check(value)
+
+
+@pytest.mark.parametrize("slash", ["/", "%2f", "%2F"])
+def test_thousands_of_paths_hundreds_of_folders_deep_are_refused_with_the_bound(slash: str) -> None:
+    paths = [f"{number}{slash}" + f"a{slash}" * 395 + "f" for number in range(4_900)]
+
+    with pytest.raises(InvalidInput, match=r"At most 16,777,216 are looked up at once") as refusal:
+        read_check({"project": "app", "paths": paths})
+
+    assert len(refusal.value.message) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("paths", "is_beside"),
+    [
+        (["src/app.py"], False),
+        ([f"src/{number}.py" for number in range(5_000)], True),
+        (["a/" * 2_000 + "f"], True),
+    ],
+    ids=["a few", "many", "a deep one"],
+)
+async def test_the_folders_of_much_are_named_beside_the_event_loop_and_in_turn(
+    paths: list[str], is_beside: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = set()
+    places_of = guarding.places_of
+    async with _post(tmp_path) as post:
+
+        def watched(path: str) -> list[str]:
+            seen.add((threading.current_thread() is not threading.main_thread(), post.service._turns._running.total()))
+            return places_of(path)
+
+        monkeypatch.setattr(guarding, "places_of", watched)
+        assert await post.held(*paths) == []
+
+    assert seen == {(is_beside, int(is_beside))}
 
 
 async def test_under_strict_only_the_proven_ask_and_report(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from mcp_agent_mail.domain.guard_events import MAX_EVENTS_AT_ONCE, GuardEvent, r
 from mcp_agent_mail.domain.guarding import HeldPath
 
 MAX_PATHS = 5_000
+MAX_WEIGHT = 16 * 1024 * 1024
+"""Of all paths together: 5,000 of 300 characters in ten folders are 16.5 million."""
 _MAX_PATH = 4 * 4_096
 _MAX_NAME = 256
 _MAX_KEY = 4_096
@@ -24,19 +26,31 @@ _MAX_REASON = 200
 class CheckRequest:
     """`agent` was named by the committer's settings; `author` is Git's, and counts if an agent has that name.
 
-    `paths` maps what was sent to the path it stands for, relative to the project's root.
+    `paths` are as they were sent: percent-encoded, each once.
     """
 
     project: str
     agent: str | None
     author: str | None
-    paths: Mapping[str, str]
+    paths: Sequence[str]
+
+    @property
+    def weight(self) -> int:
+        """Of each path its length as often as it has folders: what naming all the folders above it costs."""
+        return sum(len(text) * (1 + text.count("/") + text.upper().count("%2F")) for text in self.paths)
+
+    def decoded(self) -> dict[str, str]:
+        """What was sent, and the path it stands for, relative to the project's root."""
+        return {text: unquote_to_bytes(text).decode("utf-8", "surrogateescape") for text in self.paths}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckAnswer:
+    """`sent` says for each held path how it was asked for."""
+
     agent: str | None
     held: Sequence[HeldPath]
+    sent: Mapping[str, str]
 
 
 # Any: a body as it came over the wire.
@@ -45,17 +59,26 @@ def read_check(value: Mapping[str, Any]) -> CheckRequest:
     sent = value.get("paths")
     if not isinstance(sent, list) or len(sent) > MAX_PATHS:
         raise _unfit(f"paths is a list of at most {MAX_PATHS:,}")
-    paths = {}
     for text in sent:
         if not isinstance(text, str) or not text or len(text) > _MAX_PATH:
             raise _unfit("a path is a percent-encoded text")
-        paths[text] = unquote_to_bytes(text).decode("utf-8", "surrogateescape")
     project = _text(value, "project", _MAX_KEY)
     if project is None:
         raise _unfit("project is a path or slug")
-    return CheckRequest(
-        project=project, agent=_text(value, "agent", _MAX_NAME), author=_text(value, "author", _MAX_NAME), paths=paths
+    request = CheckRequest(
+        project=project,
+        agent=_text(value, "agent", _MAX_NAME),
+        author=_text(value, "author", _MAX_NAME),
+        paths=list(dict.fromkeys(sent)),
     )
+    if request.weight > MAX_WEIGHT:
+        raise InvalidInput(
+            f"These paths are too long and too deep to be looked up together: {request.weight:,}, where a path counts "
+            f"its length for each of its folders and once more. At most {MAX_WEIGHT:,} are looked up at once.",
+            hint="Check fewer paths at once.",
+            data={"parameter": "paths"},
+        )
+    return request
 
 
 # Any: as above.
@@ -80,9 +103,10 @@ def _unfit(why: str) -> InvalidInput:
     return InvalidInput(f"This is no question of the guard: {why}.", hint="docs/reference/http.md shows one.")
 
 
-def check_value(request: CheckRequest, answer: CheckAnswer) -> dict[str, Json]:
-    sent = {path: text for text, path in request.paths.items()}
-    held = [{"path": sent[held.path], "is_own_too": held.is_own_too, "holder": _holder(held)} for held in answer.held]
+def check_value(answer: CheckAnswer) -> dict[str, Json]:
+    held = [
+        {"path": answer.sent[held.path], "is_own_too": held.is_own_too, "holder": _holder(held)} for held in answer.held
+    ]
     return {"agent": answer.agent, "held": held, "held_count": len(held)}
 
 

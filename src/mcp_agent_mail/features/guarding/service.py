@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.computing import computed
@@ -16,7 +17,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.caller import AgentAuth, Caller, require_operator, require_proof
 from mcp_agent_mail.domain.guard_events import GuardEvent, NewGuardEvent, read_guard_event
 from mcp_agent_mail.domain.guard_matching import held_paths, places_of
-from mcp_agent_mail.domain.guarding import HeldPath, Holding
+from mcp_agent_mail.domain.guarding import Holding
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.pattern_chars import fold
 from mcp_agent_mail.domain.patterns import Work
@@ -35,7 +36,9 @@ ANCHORS_AT_ONCE = 300
 TURNS = TurnBounds(places=2, places_each=1, waiting_each=16, waiting=128, within_s=20.0)
 """Of checks that match beside the event loop."""
 ON_THE_LOOP = 50
-"""Leases and paths up to which the matching is done at once; more goes to a thread."""
+"""Leases and paths up to which the matching is done at once; more takes a turn and goes to a thread."""
+WEIGHT_ON_THE_LOOP = 256 * 1024
+"""Of the paths (`CheckRequest.weight`), likewise: about 2 ms."""
 WORK_STEPS = 400_000
 _ASKING = "Asking who holds files"
 
@@ -58,17 +61,24 @@ class GuardingService:
         project = self._store.read(lambda view: require_project(view, request.project))
         require_to_read(caller, project, _ASKING)
         known, agent = self._agent(project.id, request)
-        paths = list(request.paths.values())
-        leases = await self._leases_near(_standing_against(project.id, known), paths)
-        now = self._clock()
-
-        def match() -> list[HeldPath]:
-            return held_paths(paths, agent, map(_holding, leases), now, Work(WORK_STEPS))
-
-        if len(leases) <= ON_THE_LOOP and len(paths) <= ON_THE_LOOP:
-            return CheckAnswer(agent=agent, held=match())
+        standing = _standing_against(project.id, known)
+        if len(request.paths) <= ON_THE_LOOP and request.weight <= WEIGHT_ON_THE_LOOP:
+            near = _near(request)
+            leases = await self._leases_near(standing, near.anchors)
+            if len(leases) <= ON_THE_LOOP:
+                return self._answer(near, agent, leases)
+            async with self._turns.turn(current_turn()):
+                return await computed(lambda: self._answer(near, agent, leases))
         async with self._turns.turn(current_turn()):
-            return CheckAnswer(agent=agent, held=await computed(match))
+            near = await computed(lambda: _near(request))
+            leases = await self._leases_near(standing, near.anchors)
+            return await computed(lambda: self._answer(near, agent, leases))
+
+    def _answer(self, near: _Near, agent: str | None, leases: Sequence[Lease]) -> CheckAnswer:
+        held = held_paths(near.paths.values(), agent, map(_holding, leases), self._clock(), Work(WORK_STEPS))
+        over = {held_path.path for held_path in held}
+        sent = {path: text for text, path in near.paths.items() if path in over}
+        return CheckAnswer(agent=agent, held=held, sent=sent)
 
     def _agent(self, project_id: ProjectId, request: CheckRequest) -> tuple[Agent | None, str | None]:
         """The agent, if it is one, and its name. A name that was given counts even if no agent has it."""
@@ -76,11 +86,11 @@ class GuardingService:
         known = self._store.read(lambda view: view.agents.find_by_name(project_id, name)) if name else None
         return (known, known.name) if known is not None else (None, request.agent)
 
-    async def _leases_near(self, standing: Standing, paths: Sequence[str]) -> list[Lease]:
+    async def _leases_near(self, standing: Standing, anchors: Iterable[str]) -> list[Lease]:
         """What can stand against the paths: by the folder that its pattern begins at. And the agent's own."""
         leases: dict[int, Lease] = {}
-        anchors = iter(sorted({anchor for path in paths for anchor in _anchors(path)}))
-        while lot := list(islice(anchors, ANCHORS_AT_ONCE)):
+        rest = iter(anchors)
+        while lot := list(islice(rest, ANCHORS_AT_ONCE)):
             found = self._store.read(lambda view: view.leases.at_anchors(standing, lot, MAX_LEASES + 1))  # read at once
             leases |= {lease.id: lease for lease in found}
             if len(leases) > MAX_LEASES:
@@ -134,6 +144,18 @@ def _require_to_report(caller: Caller, projects: Mapping[str, Project | None]) -
             require_to_read(caller, project, "Reporting")
         elif caller.auth is AgentAuth.STRICT and not caller.is_operator:
             raise NotFound(f"No project {key!r:.200}.", hint="Report for your own project.")
+
+
+class _Near(NamedTuple):
+    """The paths by how they were sent, and each anchor that a lease over one of them can have, once."""
+
+    paths: Mapping[str, str]
+    anchors: Collection[str]
+
+
+def _near(request: CheckRequest) -> _Near:
+    paths = request.decoded()
+    return _Near(paths, dict.fromkeys(anchor for path in paths.values() for anchor in _anchors(path)))
 
 
 def _anchors(path: str) -> Iterable[str]:
