@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.cli.app import run
+from mcp_agent_mail.cli.outcome import ExitCode
 from tests.cli.help_pages import COMMANDS
 
 STRANGE = (
@@ -128,6 +129,42 @@ def test_a_strange_answer_is_told_in_two_lines_and_an_exit_code(
         assert "Traceback" not in said.err
         assert len(said.err.strip().splitlines()) <= 3, said.err
         assert "\x1b" not in said.out + said.err
+
+
+@pytest.mark.parametrize("answer", [[{"id": 7, "slug": "shop-1"}], [{"id": -1, "slug": "shop-1"}], [{"id": "x"}]])
+def test_a_list_without_end_is_told_as_misread(
+    answer: object,
+    stranger: type[_Stranger],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AGENT_MAIL_URL", stranger.url)  # type: ignore[attr-defined]  # as above
+    stranger.answer = json.dumps(answer).encode()
+
+    assert run(("archive", "stats")) == ExitCode.SOFTWARE
+    assert "could not make sense of what it was told" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("slug", ["ELSEWHERE", "..", "", "a/../..", "a\0b"])
+@pytest.mark.parametrize("command", ["log", "stats"])
+def test_a_slug_that_leads_elsewhere_opens_nothing(
+    command: str,
+    slug: str,
+    stranger: type[_Stranger],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AGENT_MAIL_URL", stranger.url)  # type: ignore[attr-defined]  # as above
+    found = {"id": 1, "slug": slug.replace("ELSEWHERE", str(tmp_path / "elsewhere")), "human_key": "/code/app"}
+    stranger.answer = json.dumps(found).encode()
+
+    assert run(("archive", command, "--project", "/code/app")) == ExitCode.SOFTWARE
+    assert "is no slug" in capsys.readouterr().err
 
 
 def test_every_command_is_asked_or_asks_nobody() -> None:

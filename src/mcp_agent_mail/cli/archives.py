@@ -16,6 +16,7 @@ from mcp_agent_mail.cli.surroundings import Surroundings, look_around
 from mcp_agent_mail.cli.where import ProjectOption, list_uri, project_key, resource_uri
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.domain.projects import plain_slug
 from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER
 
 if TYPE_CHECKING:
@@ -148,13 +149,24 @@ def _slugs(around: Surroundings, project: str | None) -> list[str]:
     """Of the project that was named, or of all of them, archived ones too."""
     with open_gateway(around) as gateway:
         if project is not None:
-            return [str(gateway.read(resource_uri("project", project_key(project, around)))["slug"])]
+            return [_slug(gateway.read(resource_uri("project", project_key(project, around))))]
         slugs: list[str] = []
         after = 0
         while page := gateway.read(list_uri("projects", include_archived=True, limit=_PAGE, after_id=after)):
-            slugs += [str(found["slug"]) for found in page]
-            after = page[-1]["id"]
+            slugs += [_slug(found) for found in page]
+            before, after = after, page[-1]["id"]
+            if after <= before:
+                raise ValueError("projects that do not come in the order of their ids")
         return slugs
+
+
+# A project as JSON has it.
+def _slug(found: dict[str, Any]) -> str:
+    """Its folder's name, and nothing that leads elsewhere. Raises ValueError."""
+    slug = str(found["slug"])
+    if not slug or plain_slug(slug) != slug:
+        raise ValueError(f"{slug!r:.100} is no slug")
+    return slug
 
 
 def _size(around: Surroundings, slug: str) -> dict[str, Any] | None:
@@ -189,7 +201,7 @@ def _row(entry: HistoryEntry) -> dict[str, Any]:
 def _archive_path(around: Surroundings, key: str) -> Path:
     with open_gateway(around) as gateway:
         found = gateway.read(resource_uri("project", key))
-    path = around.storage_root / PROJECTS_FOLDER / str(found["slug"])
+    path = around.storage_root / PROJECTS_FOLDER / _slug(found)
     if not path.is_dir():
         raise NoServer(
             f"The archive of {found['human_key']} is not on this machine: {path} does not exist.",
