@@ -338,8 +338,12 @@ def test_the_age_of_the_snapshot_is_said(scene: Scene) -> None:
     [
         (None, "holds no snapshot of the leases"),
         ("{", "is no JSON"),
+        ("[" * 100_000, "is no JSON"),
         ('{"format": 2}', "a format that this version cannot read"),
         ('{"format": 1, "project": {"human_key": "CODE"}, "leases": [3]}', "cannot be read"),
+        ('{"format": 1, "project": [1]}', "holds no snapshot of the leases"),
+        ('{"format": 1, "project": {"human_key": "CODE"}, "agents": 1, "leases": []}', "cannot be read"),
+        ('{"format": 1, "project": {"human_key": "CODE"}, "leases": [], "as_of": 1e999}', "cannot be read"),
         ('{"format": 1, "project": {"human_key": "CODE"}, "truncated": true}', "is not complete"),
     ],
 )

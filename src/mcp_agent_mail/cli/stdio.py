@@ -260,7 +260,7 @@ class Proxy:
         session = response.headers.get(_SESSION)
         try:
             version = json.loads(content)["result"]["protocolVersion"]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return
         self._session = {"MCP-Protocol-Version": str(version)} | ({_SESSION: session} if session else {})
 

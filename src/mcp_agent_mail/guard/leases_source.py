@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from mcp_agent_mail.core.client_settings import ClientSettings
-from mcp_agent_mail.core.clock import SECOND, Micros, parse_time
+from mcp_agent_mail.core.clock import SECOND, Micros, iso, parse_time
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.domain.guarding import HeldPath, Holding, same_agent
-from mcp_agent_mail.guard.server import Json, NoAnswer, Patience, Refused, ServerAt, find_server, post
+from mcp_agent_mail.guard.server import MISREAD, Json, NoAnswer, Patience, Refused, ServerAt, find_server, post
 
 if TYPE_CHECKING:
     from mcp_agent_mail.domain.guard_matching import Neighbourhood
@@ -97,7 +98,7 @@ class LeasesSource:
             if refused.kind == "NOT_FOUND":
                 return _unknown_project(question, f"the server at {self.server.url}")
             self.why_no_server = f"the server at {self.server.url} refused: {refused}"
-        except (KeyError, TypeError, ValueError):
+        except MISREAD:
             self.why_no_server = f"the server at {self.server.url} gave an answer that this version cannot read"
         return None
 
@@ -114,14 +115,14 @@ class LeasesSource:
         from mcp_agent_mail.domain.guard_matching import Neighbourhood, held_paths  # noqa: PLC0415
         from mcp_agent_mail.domain.patterns import PatternsTooHard, Work  # noqa: PLC0415
 
-        agent = _agent_of(question.committer, found.get("agents") or ())
         try:
+            agent = _agent_of(question.committer, found.get("agents") or ())
             leases = _holdings(found["leases"], Neighbourhood(question.paths), agent)
             held = held_paths(question.paths, agent, leases, self._now, Work(_WORK_STEPS))
             age = _age(self._now, found["as_of"])
         except PatternsTooHard as too_hard:
             raise CannotTell(f"{self.why_no_server}, and {too_hard.message}") from too_hard
-        except (AttributeError, KeyError, TypeError, ValueError) as unreadable:
+        except MISREAD as unreadable:
             raise CannotTell(f"{self.why_no_server}, and the snapshot of the leases cannot be read") from unreadable
         source = f"a snapshot of the leases, {age} ({self.why_no_server})"
         return Answer(agent=agent, held=held, held_count=len(held), source=source)
@@ -167,7 +168,9 @@ def _holdings(items: Json, near: Neighbourhood, agent: str | None) -> Iterator[H
 
 def _micros(value: object) -> Micros:
     """Times stand as ISO 8601 or as microseconds."""
-    return Micros(value) if isinstance(value, int) else parse_time(str(value))
+    micros = Micros(value) if isinstance(value, int) else parse_time(str(value))
+    iso(micros)  # A time that no calendar has is none.
+    return micros
 
 
 def _agent_of(committer: Committer, agents: Sequence[str]) -> str | None:
@@ -191,20 +194,22 @@ def _find_snapshot(storage_root: Path, project: str) -> dict[str, Json] | None:
         snapshot = _load(folder / f"{slug}.leases.json")
         if snapshot is None:
             continue
-        of = snapshot.get("project") or {}
-        if not is_path(project) or of.get("human_key") == canonical_path(project):
+        of = snapshot.get("project")
+        if not is_path(project) or (isinstance(of, dict) and of.get("human_key") == canonical_path(project)):
             return snapshot
     return None
 
 
 def _load(file: Path) -> dict[str, Json] | None:
     try:
-        if file.stat().st_size > MAX_SNAPSHOT_BYTES:
-            raise CannotTell(f"the snapshot {file} is larger than {MAX_SNAPSHOT_BYTES >> 20} MiB")
-        value = json.loads(file.read_bytes())
-    except OSError:
+        content = read_plain(str(file), MAX_SNAPSHOT_BYTES)
+    except UnfitFile as unfit:
+        raise CannotTell(f"{unfit.message.removesuffix('.')}, which is the snapshot of the leases") from unfit
+    if content is None:
         return None
-    except ValueError as broken:
+    try:
+        value = json.loads(content)
+    except MISREAD as broken:
         raise CannotTell(f"the snapshot {file} is no JSON") from broken
     if not isinstance(value, dict) or value.get("format") != SNAPSHOT_FORMAT:
         raise CannotTell(f"the snapshot {file} has a format that this version cannot read")

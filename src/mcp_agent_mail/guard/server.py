@@ -31,6 +31,10 @@ Json = Any
 """A plain JSON value: what `json.loads` gives. `Any`, because mypy's recursive form hides more than it says."""
 
 
+MISREAD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What reading something of another shape raises, brackets by the thousand and numbers without end among it."""
+
+
 class NoAnswer(Exception):
     """No server, or none that answered in time with something of ours. The text says which, for people."""
 
@@ -182,11 +186,16 @@ def _judge(raw: bytes) -> Json:
     words = head.partition(b"\r\n")[0].split(b" ", 2)
     try:
         status, answer = int(words[1]), json.loads(body)
-    except (IndexError, ValueError):
+        refused = None if status == 200 else _refusal(status, answer)
+    except MISREAD:
         raise NoAnswer("what answers there is no agent-mail server") from None
-    if status == 200:
-        return answer
+    if refused is not None:
+        raise refused
+    return answer
+
+
+def _refusal(status: int, answer: Json) -> Refused:
     if isinstance(answer, dict) and isinstance(answer.get("error"), dict):
-        raise Refused(str(answer["error"].get("type")), str(answer["error"].get("message")))
+        return Refused(str(answer["error"].get("type")), str(answer["error"].get("message")))
     detail = answer.get("detail") if isinstance(answer, dict) else None
-    raise Refused(f"HTTP {status}", str(detail or f"HTTP {status}"))
+    return Refused(f"HTTP {status}", str(detail or f"HTTP {status}"))

@@ -16,6 +16,7 @@ from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.caller import AgentAuth, Caller, CallerKind, TokenMissing
 from mcp_agent_mail.domain.guard_events import read_guard_event
+from mcp_agent_mail.domain.guard_matching import places_of
 from mcp_agent_mail.domain.lease_keys import keys_of
 from mcp_agent_mail.domain.leases import LeaseKind, NewLease
 from mcp_agent_mail.domain.patterns import stored_pattern
@@ -193,7 +194,6 @@ async def test_the_folders_of_much_are_named_beside_the_event_loop_and_in_turn(
     paths: list[str], is_beside: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = set()
-    places_of = guarding.places_of
     async with _post(tmp_path) as post:
 
         def watched(path: str) -> list[str]:
