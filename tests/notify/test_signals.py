@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -193,6 +194,20 @@ async def test_a_link_in_the_place_of_a_signal_is_replaced_and_not_followed(watc
 
     assert target.read_text() == "precious"
     assert not place.is_symlink()
+
+
+@pytest.mark.parametrize("name", ["RedStone.signal", ".RedStone.signal.new"])
+async def test_a_pipe_in_the_place_of_a_signal_is_replaced_and_holds_up_nobody(watch: Watch, name: str) -> None:
+    place = watch.path(watch.room.red)
+    place.parent.mkdir(parents=True)
+    os.mkfifo(place.with_name(name))
+    await watch.send_to(watch.room.red, watch.room.green)
+
+    await asyncio.wait_for(watch.look(), 60)
+
+    assert watch.content(watch.room.red)["agent"] == "RedStone"
+    assert watch.path(watch.room.green).is_file()
+    assert watch.signals.figures().failed == 0
 
 
 async def test_without_metadata_a_signal_names_no_message(watch: Watch) -> None:

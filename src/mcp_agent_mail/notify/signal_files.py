@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.domain.signals import UnreadInbox, signal_place, signal_text
 
 
@@ -23,7 +24,7 @@ class SignalFiles:
         if inbox.newest is None:
             return _remove(path)
         content = signal_text(inbox, inbox.newest, with_metadata=self._with_metadata)
-        if _read(path) == content:
+        if _holds(path, content):
             return False
         fresh = folder / f".{name}.new"
         try:
@@ -34,7 +35,11 @@ class SignalFiles:
         except FileExistsError:  # Left by a server that was killed, or put there by somebody.
             fresh.unlink()
             _write(fresh, content)
-        fresh.replace(path)
+        try:
+            fresh.replace(path)
+        except OSError:  # A folder lies there.
+            fresh.unlink(missing_ok=True)
+            raise
         return True
 
 
@@ -46,15 +51,16 @@ def _remove(path: Path) -> bool:
     return True
 
 
-def _read(path: Path) -> bytes | None:
+def _holds(path: Path, content: bytes) -> bool:
+    """A link, a pipe, a device holds nothing: it is replaced, neither followed nor waited for."""
     try:
-        return None if path.is_symlink() else path.read_bytes()
-    except FileNotFoundError:
-        return None
+        return read_plain(str(path), len(content), follow=False) == content
+    except UnfitFile:
+        return False
 
 
 def _write(path: Path, content: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
