@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -173,6 +174,37 @@ def test_a_damaged_object_of_git_is_a_finding(stopped: Served) -> None:
     finding = only_finding(stopped)
 
     assert (finding["check"], finding["problem"]) == ("git", "damaged")
+
+
+def test_a_server_whose_lock_file_was_removed_is_one_that_runs(tmp_path: Path) -> None:
+    with post_office(tmp_path) as server:
+        assert server.process is not None
+        pid = server.process.pid
+        (tmp_path / "store" / "server.lock").unlink()
+
+        code, report = check(server)
+        second = server.am("serve", "--port", "0")
+        reached = server.am("status", "--json")
+
+        assert server.process.poll() is None
+
+    assert (code, report["findings"]) == (0, [])
+    assert second.returncode == 75, second.stderr
+    assert f"in use by process {pid}, which serves http" in second.stderr
+    assert json.loads(reached.stdout)["status"] == "ok"
+
+
+def test_a_server_tells_again_who_it_is_when_that_was_removed(tmp_path: Path) -> None:
+    with post_office(tmp_path):
+        told = tmp_path / "store" / "server.json"
+        before = told.read_bytes()
+        told.unlink()
+
+        until = time.monotonic() + 60
+        while not told.exists() and time.monotonic() < until:
+            time.sleep(0.1)
+
+        assert told.read_bytes() == before
 
 
 def test_a_lock_that_is_held_without_a_server_is_a_finding_with_its_process(stopped: Served) -> None:

@@ -31,7 +31,7 @@ ALL_ON = {
     "RETENTION_REPORT_ENABLED": "true",
     "TOOL_METRICS_EMIT_ENABLED": "true",
 }
-_ALONE = {"server-log"}
+_ALONE = {"server-log", "store-owner"}
 """Made by the server's own start, and tested there."""
 
 

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -132,6 +135,95 @@ def test_who_only_looks_keeps_nobody_from_starting(tmp_path: Path) -> None:
 
     with StoreLock(tmp_path, tmp_path / "mail.sqlite3"):
         pass
+
+
+def test_a_lock_file_that_is_removed_leaves_the_store_owned(tmp_path: Path) -> None:
+    with another_process(tmp_path, tmp_path / "mail.sqlite3") as process:
+        (tmp_path / LOCK_FILE).unlink()
+
+        with pytest.raises(StoreInUse) as refusal:
+            StoreLock(tmp_path, tmp_path / "mail.sqlite3").__enter__()
+        owner = read_owner(tmp_path)
+
+    assert f"process {process.pid}, which serves {_URL}" in refusal.value.message
+    assert f"kill {process.pid}" in refusal.value.hint
+    assert owner is not None
+    assert (owner.pid, owner.url) == (process.pid, _URL)
+
+
+def test_where_folders_cannot_be_locked_the_file_has_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flock = fcntl.flock
+
+    def of_files_alone(descriptor: int, how: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        flock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", of_files_alone)
+    assert read_owner(tmp_path) is None
+
+    with StoreLock(tmp_path, tmp_path / "mail.sqlite3"):
+        owner = read_owner(tmp_path)
+        with pytest.raises(StoreInUse):
+            StoreLock(tmp_path, tmp_path / "mail.sqlite3").__enter__()
+
+    assert owner is not None
+    assert owner.pid == os.getpid()
+    assert read_owner(tmp_path) is None
+
+
+def test_a_child_of_the_owner_owns_nothing(tmp_path: Path) -> None:
+    lock = StoreLock(tmp_path, tmp_path / "mail.sqlite3")
+    with (
+        lock,
+        subprocess.Popen(
+            [sys.executable, "-c", "import sys; print('up', flush=True); sys.stdin.read()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            close_fds=False,
+        ) as child,
+    ):
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"up\n"
+        lock.__exit__(None, None, None)
+
+        owner = read_owner(tmp_path)
+        assert child.stdin is not None
+        child.stdin.close()
+
+    assert owner is None
+
+
+def _pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _link(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to("elsewhere")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [Path.unlink, _pipe, _link, lambda path: path.write_text('{"pid": 1'), lambda path: path.write_text("[" * 50_000)],
+    ids=["removed", "a pipe", "a link", "torn", "deep"],
+)
+async def test_what_tells_of_the_owner_is_written_again(tmp_path: Path, spoil: Callable[[Path], object]) -> None:
+    with StoreLock(tmp_path, tmp_path / "mail.sqlite3") as lock:
+        lock.announce(_URL)
+        before = read_owner(tmp_path)
+        spoil(tmp_path / OWNER_FILE)
+        assert read_owner(tmp_path) is not None
+
+        await lock.keep_told()
+
+        assert read_owner(tmp_path) == before
+        assert (tmp_path / OWNER_FILE).is_file()
+        assert not (tmp_path / OWNER_FILE).is_symlink()
+        written = (tmp_path / OWNER_FILE).stat()
+        await lock.keep_told()
+        assert (tmp_path / OWNER_FILE).stat().st_ino == written.st_ino
 
 
 def test_reading_the_owner_imports_no_database() -> None:

@@ -1,7 +1,7 @@
-"""Who owns a store now, as its lock and the file beside it say. Standard library only: the guard asks too.
+"""Who owns a store now, as its lock and the file beside it say. Light to import: the guard asks too.
 
-The lock is the kernel's (`flock`). The file beside it is only information: while the lock is free,
-nobody owns the store, whatever that file says.
+The lock is the kernel's (`flock`), of a file in the store's folder and of the folder itself. The file
+beside it is only information: while the lock is free, nobody owns the store, whatever that file says.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
+
 LOCK_FILE = "server.lock"
 OWNER_FILE = "server.json"
+_MAX_OWNER_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,17 +34,24 @@ class Owner:
 
 
 def read_owner(storage_root: Path) -> Owner | None:
-    """Who owns the store now; None when nobody does. Cheap, and never in the way of a start."""
-    return owner_by(storage_root / LOCK_FILE, storage_root / OWNER_FILE)
+    """Who owns the store now; None when nobody does. Cheap, and never in the way of a start.
+
+    Its folder is locked besides the file in it: a file can be removed under its holder.
+    """
+    is_owned = is_held(storage_root / LOCK_FILE) or is_folder_held(storage_root)
+    return told_owner(storage_root / OWNER_FILE) if is_owned else None
 
 
 def owner_by(lock_file: Path, owner_file: Path) -> Owner | None:
     """As `read_owner`, of the lock in this very file."""
-    if not is_held(lock_file):
-        return None
+    return told_owner(owner_file) if is_held(lock_file) else None
+
+
+def told_owner(owner_file: Path) -> Owner:
+    """What the holder says of itself."""
     try:
-        found = json.loads(owner_file.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):  # The holder has not written it yet.
+        found = json.loads(read_plain(str(owner_file), _MAX_OWNER_BYTES) or b"")
+    except (UnfitFile, ValueError, RecursionError):  # The holder writes it soon, or again.
         found = None
     told = found if isinstance(found, dict) else {}
     pid, url, listens_on, started = (told.get(name) for name in ("pid", "url", "listens_on", "started"))
@@ -56,9 +66,21 @@ def owner_by(lock_file: Path, owner_file: Path) -> Owner | None:
 def is_held(lock_file: Path) -> bool:
     """Does any process hold the lock in this file? Cheap, and in nobody's way; a file that is not there is free."""
     try:
-        descriptor = os.open(lock_file, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(lock_file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
         return False
+    return _is_locked(descriptor)
+
+
+def is_folder_held(folder: Path) -> bool:
+    """Does any process hold the lock of this folder? Where folders cannot be locked nobody does."""
+    try:
+        return _is_locked(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    except OSError:
+        return False
+
+
+def _is_locked(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

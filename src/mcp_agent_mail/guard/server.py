@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
 from mcp_agent_mail.core.client_settings import ClientSettings
+from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.core.store_owner import read_owner
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ MAX_ANSWER_BYTES = 4 * 1024 * 1024
 
 _MCP_PATHS = ("/mcp", "/api")
 _OPERATOR_TOKEN_FILE = "operator.token"  # a file's name
+_MAX_TOKEN_BYTES = 4_096
 _PROJECTS = "projects"
 
 Json = Any
@@ -99,9 +101,10 @@ def _without_mcp_path(url: str, http_path: str) -> str:
 
 def _operator_token(storage_root: Path) -> str | None:
     try:
-        return (storage_root / _OPERATOR_TOKEN_FILE).read_text().strip() or None
-    except OSError:
+        content = read_plain(str(storage_root / _OPERATOR_TOKEN_FILE), _MAX_TOKEN_BYTES)
+    except UnfitFile:
         return None
+    return (content or b"").decode("ascii", "replace").strip() or None
 
 
 def post(server: ServerAt, path: str, value: Mapping[str, Any], patience: Patience) -> Json:

@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING
 from mcp_agent_mail import __version__
 from mcp_agent_mail.bootstrap import Services, build_services
 from mcp_agent_mail.core.failpoints import NO_FAULTS, FailPoint, Faults, Reach
+from mcp_agent_mail.core.keeper import Keeper
+from mcp_agent_mail.core.periodic import Periodic
 from mcp_agent_mail.core.settings import Settings
 from mcp_agent_mail.features.upkeep.results import ServerPlace
 from mcp_agent_mail.server.listener import base_url, bound_url, open_listener
@@ -42,6 +44,7 @@ logger = logging.getLogger("mcp_agent_mail.server")
 BESIDE_AFTER_S = 0.1
 GC_AFTER_S = 1.0
 GC_THRESHOLDS = (20_000, 20, 50)
+OWNER_TOLD_EVERY_S = 10.0
 REQUESTS_SHARE = 0.4
 """Of SHUTDOWN_TIMEOUT_SECONDS, what running requests get; the archive gets the rest."""
 
@@ -88,6 +91,7 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults) ->
         )
         if log_keeper is not None:
             services.also_kept.append(log_keeper)
+        services.also_kept.append(await stack.enter_async_context(_owner_told(lock)))
         stopping = _Stopping(settings.shutdown_timeout_seconds)
         stack.push_async_callback(_stop_services, services, stopping, reach)
 
@@ -98,6 +102,17 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults) ->
             _start_services(services)
 
         await _serve_http(settings, services, operator_token, listener, started, stopping)
+
+
+@asynccontextmanager
+async def _owner_told(lock: StoreLock) -> AsyncIterator[Keeper]:
+    """While it is open, what tells commands of this server is written again when it is gone."""
+    keeper = Periodic("store-owner", lock.keep_told, interval_s=OWNER_TOLD_EVERY_S)
+    keeper.start()
+    try:
+        yield keeper
+    finally:
+        await keeper.stop()
 
 
 def _store(settings: Settings, reach: Reach) -> Store:

@@ -1,14 +1,19 @@
 """One process owns a store: a kernel lock says so, and a file beside it says who.
 
 The lock is the kernel's (`flock`): it is free the instant its holder ends, however it ends, so it is
-never broken because of its age. The file beside it is only information: while the lock is free,
-nobody owns the store, whatever that file says (`core/store_owner` reads it).
+never broken because of its age. The store's folder is locked as well as a file in it, which could be
+removed under its holder; where a file system locks no folders (NFS), the file has to do. The file
+beside it is only information: while the lock is free, nobody owns the store, whatever that file says
+(`core/store_owner` reads it).
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
+import logging
 import os
+import time
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -17,12 +22,16 @@ from typing import Self
 
 from mcp_agent_mail.core.clock import Clock, iso, system_clock
 from mcp_agent_mail.core.errors import Unavailable
+from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.core.private_files import replace_private
-from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, Owner, owner_by
+from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, Owner, owner_by, told_owner
 from mcp_agent_mail.store.place import require_private_place
+
+logger = logging.getLogger(__name__)
 
 # Longer than `read_owner` holds its shared lock, so that somebody who only looks never keeps a server from starting.
 _PATIENCE_S = 0.5
+_POLL_S = 0.05
 
 
 class StoreInUse(Unavailable):
@@ -44,14 +53,17 @@ class StoreLock:
             self._places.append((lock_file, lock_file.with_name(lock_file.name + ".json")))
         self._clock = clock
         self._started: str | None = None
+        self._told = ""
         self._held = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as taken:
             require_private_place(self._storage_root)
-            for lock_file, owner_file in self._places:
+            for number, (lock_file, owner_file) in enumerate(self._places):
                 lock_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 _take(lock_file, owner_file, taken)
+                if number == 0:
+                    _take_folder(self._storage_root, owner_file, taken)
                 taken.callback(owner_file.unlink, missing_ok=True)
             self._started = iso(self._clock())
             self._note(url=None)
@@ -69,8 +81,15 @@ class StoreLock:
 
     def _note(self, *, url: str | None, listens_on: str | None = None) -> None:
         owner = Owner(pid=os.getpid(), url=url, listens_on=listens_on, started=self._started)
+        self._told = json.dumps(asdict(owner))
         for _, owner_file in self._places:
-            replace_private(owner_file, json.dumps(asdict(owner)))
+            replace_private(owner_file, self._told)
+
+    async def keep_told(self) -> None:
+        """Write again what was removed, torn or replaced since. For the holder."""
+        for _, owner_file in self._places:
+            if not _holds(owner_file, self._told):
+                replace_private(owner_file, self._told)
 
 
 def _take(lock_file: Path, owner_file: Path, taken: ExitStack) -> None:
@@ -81,6 +100,33 @@ def _take(lock_file: Path, owner_file: Path, taken: ExitStack) -> None:
         taken.enter_context(lock.acquire(timeout=_PATIENCE_S))
     except Timeout as held:
         raise _in_use(lock_file.parent, owner_by(lock_file, owner_file)) from held
+
+
+def _take_folder(storage_root: Path, owner_file: Path, taken: ExitStack) -> None:
+    """Children do not inherit the descriptor, nor that of the file."""
+    descriptor = os.open(storage_root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    taken.callback(os.close, descriptor)
+    until = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as held:
+            if time.monotonic() >= until:
+                raise _in_use(storage_root, told_owner(owner_file)) from held
+            time.sleep(_POLL_S)
+        except OSError as failed:
+            logger.info("the folder %s cannot be locked (%s): its lock file has to do", storage_root, failed.strerror)
+            return
+        else:
+            return
+
+
+def _holds(owner_file: Path, text: str) -> bool:
+    content = text.encode()
+    try:
+        return read_plain(str(owner_file), len(content), follow=False) == content
+    except UnfitFile:
+        return False
 
 
 def _in_use(place: Path, owner: Owner | None) -> StoreInUse:
