@@ -97,6 +97,20 @@ def test_work_is_recent_up_to_the_time_of_grace(seconds: float) -> None:
     assert judgement.missing == (Missing.FILES_RECENT,)
 
 
+@pytest.mark.parametrize("seconds", [-61, -400 * 86_400])
+def test_what_a_clock_that_was_ahead_has_written_saves_nothing(seconds: float) -> None:
+    workspace = WorkspaceActivity(filesystem=seen(seconds), git=seen(seconds), is_matched=True)
+    given = evidence(agent_ts=ago(seconds), mail_ts=ago(seconds), workspace=workspace, watched_since=ago(seconds))
+
+    assert judge(given, RULES, NOW).is_stale
+
+
+def test_a_time_from_ahead_does_not_hide_when_the_server_began_to_hear() -> None:
+    given = evidence(agent_ts=ago(-90_000), watched_since=ago(1800), mail_ts=None, workspace=NO_WORKSPACE)
+
+    assert judge(given, RULES, NOW).missing == (Missing.AGENT_ACTIVE,)
+
+
 def test_a_pattern_without_files_is_said_so_and_saves_nothing() -> None:
     judgement = judge(evidence(agent_ts=ago(5_000), mail_ts=None, workspace=NO_WORKSPACE), RULES, NOW)
 

@@ -11,6 +11,9 @@ from enum import StrEnum
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 
+AHEAD_S = 60
+"""A time so far ahead of now is taken for now: two clocks differ, or one was set right."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
@@ -82,11 +85,16 @@ class Judgement:
 
 
 def is_agent_idle(agent_ts: Micros, watched_since: Micros, rules: StalenessRules, now: Micros) -> bool:
-    return now - max(agent_ts, watched_since) > rules.inactivity_s * SECOND
+    return not any(_is_within(ts, rules.inactivity_s, now) for ts in (agent_ts, watched_since))
+
+
+def is_to_come(ts: Micros, now: Micros) -> bool:
+    """Later than now by more than clocks differ: written by a clock that was ahead, it says nothing."""
+    return ts > now + AHEAD_S * SECOND
 
 
 def judge(evidence: Evidence, rules: StalenessRules, now: Micros) -> Judgement:
-    """Pure. A time after `now` (a clock that was set back, a file from the future) counts as recent."""
+    """Pure. A time a little after `now` counts as recent, a later one (a clock that was set back) as none."""
     reasons: list[str] = []
     missing: list[Missing] = []
 
@@ -117,4 +125,8 @@ def judge(evidence: Evidence, rules: StalenessRules, now: Micros) -> Judgement:
 
 
 def _is_recent(last_ts: Micros | None, rules: StalenessRules, now: Micros) -> bool:
-    return last_ts is not None and now - last_ts <= rules.grace_s * SECOND
+    return last_ts is not None and _is_within(last_ts, rules.grace_s, now)
+
+
+def _is_within(ts: Micros, seconds: int, now: Micros) -> bool:
+    return now - ts <= seconds * SECOND and not is_to_come(ts, now)

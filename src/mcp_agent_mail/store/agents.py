@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator
 
-from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import AgentId, OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import (
     Agent,
@@ -86,7 +86,10 @@ _SET_CONTACT_POLICY = f"UPDATE agents SET contact_policy = ?, profiled_ts = ? WH
 _HAS_TOKEN = "SELECT 1 FROM agents WHERE id = ? AND token_hash IS NOT NULL"
 _HAS_MEMBERS = "SELECT 1 FROM agents WHERE project_id = ? AND kind = 'agent' AND token_hash IS NOT NULL LIMIT 1"
 _SET_TOKEN_HASH = "UPDATE agents SET token_hash = ? WHERE id = ?"
-_TOUCH = "UPDATE agents SET last_active_ts = max(last_active_ts, ?) WHERE id = ?"
+_AHEAD = 60 * SECOND
+"""Notes of calls are written within seconds: what is so much later than one was written by a clock that was ahead."""
+_TOUCH = f"""
+    UPDATE agents SET last_active_ts = iif(last_active_ts > ?1 + {_AHEAD}, ?1, max(last_active_ts, ?1)) WHERE id = ?2"""
 # Of mail that nobody has got yet or that is for few eyes, of what came of a blind copy, and of consent no commit tells.
 _RECENT_COMMITS = """
     SELECT DISTINCT c.id, c.project_id, c.hexsha, c.summary, c.authored_ts, c.last_seq
@@ -255,7 +258,8 @@ class Agents:
         return self._connection.execute(_HAS_MEMBERS, (project_id,)).fetchone() is not None
 
     def touch_many(self, activity: Iterable[tuple[AgentId, Micros]]) -> None:
-        """Note when agents were last active; a time older than the stored one changes nothing."""
+        """Note when agents were last active; an older time than the stored one changes nothing, unless a clock
+        that was ahead has written that one."""
         self._connection.executemany(_TOUCH, [(at, agent_id) for agent_id, at in activity])
 
     def recent_commits(self, agent_id: AgentId, limit: int) -> list[ArchiveCommit]:

@@ -38,6 +38,42 @@ async def test_what_was_left_is_released_and_the_evidence_returned(tmp_path: Pat
         assert ended.evidence["forced_by"] == "RedStone"
 
 
+async def test_what_was_granted_while_the_clock_was_ahead_can_be_forced_once_its_holder_is_silent(
+    tmp_path: Path,
+) -> None:
+    async with open_idle_room(tmp_path) as room:
+        room.clock.step(400 * 86_400)
+        lease = await room.hold()
+        await room.activity.flush()
+        room.staleness.hear(room.clock.now)
+        room.clock.step(-400 * 86_400)
+
+        with pytest.raises(NotAbandoned):
+            await force(room, lease.id)
+        room.clock.step(LONG)
+        answer = await force(room, lease.id)
+
+        assert answer["released"] == 1
+
+
+async def test_a_call_since_the_clock_was_set_back_is_heard(tmp_path: Path) -> None:
+    async with open_idle_room(tmp_path) as room:
+        room.clock.step(400 * 86_400)
+        lease = await room.hold()
+        await room.activity.flush()
+        room.clock.step(-400 * 86_400 + LONG)
+
+        room.activity.note(room.blue)
+        with pytest.raises(NotAbandoned):
+            await force(room, lease.id)
+        await room.activity.flush()
+        with pytest.raises(NotAbandoned):
+            await force(room, lease.id)
+
+        room.clock.step(LONG)
+        assert (await force(room, lease.id))["released"] == 1
+
+
 async def test_the_former_holder_is_told_by_whom_with_the_note_as_a_quotation(tmp_path: Path) -> None:
     async with open_idle_room(tmp_path) as room:
         lease = await room.hold()
@@ -136,7 +172,7 @@ async def test_asking_is_activity_of_who_asks(tmp_path: Path) -> None:
 
         await force(room, lease.id)
 
-        assert room.staleness.newest(room.red).last_active_ts == room.clock.now
+        assert room.staleness.newest(room.red, room.clock.now).last_active_ts == room.clock.now
 
 
 async def test_a_stranger_with_anothers_name_under_strict_is_refused_before_any_look(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from mcp_agent_mail.domain.staleness import (
     StalenessRules,
     WorkspaceActivity,
     is_agent_idle,
+    is_to_come,
     judge,
 )
 from mcp_agent_mail.features.identity.activity import Activity
@@ -36,6 +37,7 @@ _LOOK_WITHIN_S = 20.0
 """A search for files and commits is bounded, and takes up to half of it."""
 _SILENT = WorkspaceActivity(filesystem=UNKNOWN, git=UNKNOWN, is_matched=True)
 SEEN_LATELY_S = 300
+_NEVER_HEARD = Micros(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,7 @@ class Staleness:
         self, activity: Activity, workspaces: Workspaces, *, rules: StalenessRules, watched_since: Micros
     ) -> None:
         self.rules = rules
-        self._watched_since = watched_since
+        self._watched_since = self._heard_ts = watched_since
         self._activity = activity
         self._workspaces = workspaces
         self._seen: OrderedDict[LeaseId, tuple[Micros, WorkspaceActivity]] = OrderedDict()
@@ -66,6 +68,12 @@ class Staleness:
     def watch_from(self, now: Micros) -> None:
         """Nobody could be heard until now: the machine slept, or its clock was set."""
         self._watched_since = now
+
+    def hear(self, now: Micros) -> None:
+        """A clock that is set back takes everybody's latest calls out of sight: all are watched anew."""
+        if is_to_come(self._heard_ts, now):
+            self.watch_from(now)
+        self._heard_ts = now
 
     async def look(self, project: Project, lease: Lease, now: Micros, *, anew: bool) -> WorkspaceActivity:
         """What the workspace tells of the lease's pattern; in a thread, and remembered for the reads.
@@ -87,13 +95,20 @@ class Staleness:
 
     def is_idle(self, agent: Agent, now: Micros) -> bool:
         """By its calls alone, those of this second too. `Human` is never idle: it makes none."""
-        newest = self.newest(agent)
+        self.hear(now)
+        newest = self.newest(agent, now)
         return agent.kind is AgentKind.AGENT and is_agent_idle(
             newest.last_active_ts, self._watched_since, self.rules, now
         )
 
-    def newest(self, agent: Agent) -> Agent:
-        """Ask after the store was read: then no call is missed that came between."""
+    def newest(self, agent: Agent, now: Micros) -> Agent:
+        """Ask after the store was read: then no call is missed that came between.
+
+        What a clock that was ahead has written does not hide a call that came since.
+        """
+        if is_to_come(agent.last_active_ts, now):
+            (heard,) = self._activity.laid_over([replace(agent, last_active_ts=_NEVER_HEARD)])
+            return agent if heard.last_active_ts == _NEVER_HEARD else heard
         return self._activity.laid_over([agent])[0]
 
     def seen_at(self, lease: Lease) -> Micros:
@@ -104,11 +119,12 @@ class Staleness:
         self, view: View, leases: Sequence[Lease], now: Micros, seen: dict[LeaseId, WorkspaceActivity] | None = None
     ) -> list[Assessment]:
         """Calls and mail as of now, the workspace as `seen`, else as remembered. Short; in a unit of work too."""
+        self.hear(now)
         holders: dict[AgentId, tuple[Agent, Micros | None]] = {}
         for agent_id in {lease.agent_id for lease in leases}:
             agent = view.agents.find(agent_id)
             assert agent is not None, agent_id
-            holders[agent_id] = (self.newest(agent), view.holders.last_mail_ts(agent_id))
+            holders[agent_id] = (self.newest(agent, now), view.holders.last_mail_ts(agent_id))
         return [self._assess_one(lease, holders[lease.agent_id], now, seen) for lease in leases]
 
     def _assess_one(

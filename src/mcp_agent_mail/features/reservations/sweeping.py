@@ -89,6 +89,7 @@ class Sweeper:
 
     def _notice_sleep(self, now: Micros) -> None:
         """A machine that slept, or whose clock was put forward, could hear nobody: that is no idleness."""
+        self._staleness.hear(now)
         allowed = (self._rules.interval_s + LOOKING_S + _SLEPT_S) * SECOND
         if self._swept_at is not None and now - self._swept_at > allowed:
             self._staleness.watch_from(now)
