@@ -259,7 +259,8 @@ class Agents:
 
     def touch_many(self, activity: Iterable[tuple[AgentId, Micros]]) -> None:
         """Note when agents were last active; an older time than the stored one changes nothing, unless a clock
-        that was ahead has written that one."""
+        that was ahead has written that one.
+        """
         self._connection.executemany(_TOUCH, [(at, agent_id) for agent_id, at in activity])
 
     def recent_commits(self, agent_id: AgentId, limit: int) -> list[ArchiveCommit]:
