@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import sqlite3
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.store import room
+from mcp_agent_mail.store.room import DiskFull, told_when_full
 from tests.cli.command_line import am
 from tests.faults.disks import fill_disk, small_disk
+from tests.served import Served
 
 
 @pytest.mark.parametrize("has_store", [False, True], ids=["a first start", "a later start"])
@@ -44,3 +51,75 @@ def test_a_database_elsewhere_is_the_one_that_is_named(tmp_path: Path) -> None:
 
     assert str(disk) in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+def test_however_few_bytes_are_left_a_start_goes_on_or_names_the_disk(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "store", size_kib=6_144) as root:
+        server = Served(root, HOME=str(tmp_path))
+        server.start()
+        server.stop()
+        ballast = fill_disk(root)
+        for free_kib in (4, 8, 12, 24, 40):
+            os.truncate(ballast, ballast.stat().st_size - free_kib * 1024)
+            server.log.write_bytes(b"")
+            server.spawn()
+            is_up = server.await_ready()
+            said = server.log.read_text()
+            server.kill()
+
+            assert "Traceback" not in said, (free_kib, said)
+            assert is_up or said.startswith(f"The disk mounted at {root}, which holds {root}, is full"), (
+                free_kib,
+                said,
+            )
+            fill_disk_again(ballast)
+
+
+def fill_disk_again(ballast: Path) -> None:
+    with ballast.open("ab", buffering=0) as file, suppress(OSError):
+        while file.write(b"\0" * 512) == 512:
+            pass
+
+
+def _io_error() -> sqlite3.Error:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
+    return error
+
+
+def _raised(error: Exception) -> Exception:
+    """As closing raises: another error, while the first one is handled."""
+    try:
+        try:
+            raise error
+        finally:
+            raise ValueError("while closing")
+    except ValueError as later:
+        return later
+
+
+_FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize(
+    ("error", "free", "is_told"),
+    [
+        (_FULL, 10**9, True),
+        (ExceptionGroup("tasks", [ValueError("other"), ExceptionGroup("within", [_FULL])]), 10**9, True),
+        (_raised(_FULL), 10**9, True),
+        (_io_error(), 8_192, True),
+        (ExceptionGroup("tasks", [_io_error()]), 0, True),
+        (_io_error(), 10**9, False),
+        (sqlite3.IntegrityError("broken"), 0, False),
+        (ValueError("other"), 0, False),
+    ],
+)
+def test_want_of_room_is_told_whatever_it_comes_wrapped_in(
+    error: Exception, free: int, is_told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "_free_bytes", lambda _: free)
+
+    with pytest.raises(DiskFull if is_told else type(error)) as raised, told_when_full(tmp_path):
+        raise error
+
+    assert is_told or raised.value is error

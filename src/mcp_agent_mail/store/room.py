@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Unavailable
-from mcp_agent_mail.store.faults import StoreFailed, is_full
+from mcp_agent_mail.store.faults import is_full, is_outside_fault
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+HARDLY_ANY_BYTES = 128 * 1024
+"""With less, an I/O error of SQLite is for want of room: it says so only of the files that it writes with `write`."""
 
 
 class DiskFull(Unavailable):
@@ -25,20 +27,35 @@ def told_when_full(*places: Path) -> Iterator[None]:
     """Raises DiskFull. Of several `places` (the store's folder, its database) the one with the least room is meant."""
     try:
         yield
-    except (OSError, sqlite3.Error, StoreFailed) as error:
-        if not _is_for_want_of_room(error):
+    except Exception as error:
+        fullest = min(places, key=_free_bytes)
+        if not _is_for_want_of_room(error, has_any=_free_bytes(fullest) > HARDLY_ANY_BYTES):
             raise
-        raise _disk_full(min(places, key=_free_bytes)) from error
+        raise _disk_full(fullest) from error
 
 
-def _is_for_want_of_room(error: BaseException | None) -> bool:
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in _NO_ROOM:
-            return True
-        if isinstance(error, sqlite3.Error) and is_full(error):
-            return True
-        error = error.__cause__
-    return False
+def _is_for_want_of_room(error: BaseException, *, has_any: bool) -> bool:
+    return any(_tells_of_it(one, has_any=has_any) for one in _all_of(error))
+
+
+def _tells_of_it(error: BaseException, *, has_any: bool) -> bool:
+    if isinstance(error, sqlite3.Error):
+        return is_full(error) or (not has_any and is_outside_fault(error))
+    return isinstance(error, OSError) and error.errno in _NO_ROOM
+
+
+def _all_of(error: BaseException) -> Iterator[BaseException]:
+    """It, what it came of, and what its group holds: what failed first may be told by what failed while closing."""
+    seen: dict[int, BaseException] = {}
+    waiting = [error]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen[id(one)] = one
+        yield one
+        waiting += one.exceptions if isinstance(one, BaseExceptionGroup) else ()
+        waiting += [other for other in (one.__cause__, one.__context__) if other is not None]
 
 
 def _there(place: Path) -> Path:
