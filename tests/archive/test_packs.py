@@ -46,7 +46,7 @@ def add_pack(repository: Repository, number: int) -> None:
     files = {f"messages/{number}.md": b"mail %d" % number, "archive.json": b"%d" % number}
     at = Micros(1_800_000_000 * SECOND)
     commit = NewCommit(files=files, message=f"{number}\n", author=US, committer=US, at=at)
-    import_commit(repository, commit, onto_tip=repository.tip() is not None)
+    import_commit(repository, commit, onto=repository.tip())
 
 
 def join(repository: Repository, reach: Reach = no_fault) -> None:

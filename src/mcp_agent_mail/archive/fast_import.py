@@ -51,14 +51,15 @@ class NewCommit:
     joined: str | None = None
 
 
-def import_commit(repository: Repository, commit: NewCommit, *, onto_tip: bool) -> str:
-    """Add one commit on top of the branch; its id.
+def import_commit(repository: Repository, commit: NewCommit, *, onto: str | None) -> str:
+    """Add one commit on top of `onto`, where the branch stands; its id.
 
     First the pack is on disk, its name included, then the branch moves: it can never point to a
-    pack that a loss of power took away. (The branch's own folder is the caller's to sync.) Git reads
-    the tip itself and refuses when the branch has moved meanwhile, so a person's commit is never lost.
+    pack that a loss of power took away. (The branch's own folder is the caller's to sync.) Git moves it
+    only to what contains it: a commit that a person made meanwhile makes this one fail, and is not lost.
+    Nor is anything of ours when somebody sets it back meanwhile, since `onto` is what stood there.
     """
-    stream = b"".join(_stream(commit, onto_tip=onto_tip))
+    stream = b"".join(_stream(commit, onto=onto))
     with repository.talk("fast-import", "--quiet", "--done", config=_CONFIG) as git:
         git.say(stream)
         hexsha = _move_branch(repository, git)
@@ -66,7 +67,7 @@ def import_commit(repository: Repository, commit: NewCommit, *, onto_tip: bool) 
 
 
 def import_large(
-    repository: Repository, commit: NewCommit, fill: Callable[[Put], None], *, onto_tip: bool, timeout_s: float
+    repository: Repository, commit: NewCommit, fill: Callable[[Put], None], *, onto: str | None, timeout_s: float
 ) -> str:
     """Likewise with any number of files, which `fill` puts: their contents are never all in memory."""
     marks: dict[str, int] = {}
@@ -84,7 +85,7 @@ def import_large(
             entries.append(_entry(path, marks[name]))
 
         fill(put)
-        git.say(b"".join(_commit(commit, entries, len(marks) + 1, onto_tip=onto_tip)))
+        git.say(b"".join(_commit(commit, entries, len(marks) + 1, onto=onto)))
         hexsha = _move_branch(repository, git)
     return _require_on_branch(repository, hexsha)
 
@@ -117,7 +118,7 @@ def _is_on_branch(repository: Repository, hexsha: str) -> bool:
         return False
 
 
-def _stream(commit: NewCommit, *, onto_tip: bool) -> Iterator[bytes]:
+def _stream(commit: NewCommit, *, onto: str | None) -> Iterator[bytes]:
     marks: dict[bytes, int] = {}
     for content in commit.files.values():
         if content is not None and content not in marks:
@@ -125,19 +126,19 @@ def _stream(commit: NewCommit, *, onto_tip: bool) -> Iterator[bytes]:
             yield b"blob\nmark :%d\n" % marks[content]
             yield _data(content)
     entries = [_entry(path, None if content is None else marks[content]) for path, content in commit.files.items()]
-    yield from _commit(commit, entries, len(marks) + 1, onto_tip=onto_tip)
+    yield from _commit(commit, entries, len(marks) + 1, onto=onto)
 
 
 def _entry(path: str, mark: int | None) -> bytes:
     return b"D %s\n" % path.encode() if mark is None else b"M %s :%d %s\n" % (_MODE.encode(), mark, path.encode())
 
 
-def _commit(commit: NewCommit, entries: Iterable[bytes], own_mark: int, *, onto_tip: bool) -> Iterator[bytes]:
+def _commit(commit: NewCommit, entries: Iterable[bytes], own_mark: int, *, onto: str | None) -> Iterator[bytes]:
     yield b"commit %s\nmark :%d\n" % (_PASSING.encode(), own_mark)
     yield b"author %s\ncommitter %s\n" % (commit.author.at(commit.at), commit.committer.at(commit.at))
     yield _data(commit.message.encode())
-    if onto_tip:
-        yield b"from %s^0\n" % BRANCH.encode()
+    if onto is not None:
+        yield b"from %s\n" % onto.encode()
     if commit.joined is not None:
         yield b"merge %s\n" % commit.joined.encode()
     yield from entries

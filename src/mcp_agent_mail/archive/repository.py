@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
@@ -119,6 +119,20 @@ class Repository:
     def tip(self) -> str | None:
         """The commit the branch points to; None before the first."""
         return self.git(*TIP).decode().strip() or None
+
+    def stands_at(self, hexsha: str | None) -> bool:
+        """Is this the branch's newest commit? Read as Git writes it, which costs nothing; if not, Git is asked."""
+        with suppress(OSError):
+            if self._written_tip() == f"{hexsha}".encode():
+                return True
+        return self.tip() == hexsha
+
+    def _written_tip(self) -> bytes:
+        with suppress(FileNotFoundError):
+            return (self.git_path / BRANCH).read_bytes().removesuffix(b"\n")
+        # A person's `git gc` packs the branches.
+        lines = (self.git_path / "packed-refs").read_bytes().split(b"\n")
+        return next((line.partition(b" ")[0] for line in lines if line.endswith(b" " + BRANCH.encode())), b"")
 
     def is_checked_out(self) -> bool:
         """Is our branch what the work tree shows? A person may have switched to another."""

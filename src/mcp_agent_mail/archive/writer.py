@@ -134,8 +134,8 @@ class ArchiveWriter:
 
     @property
     def is_in_place(self) -> bool:
-        """Is the repository that was opened still the one that lies there? A person may have moved it."""
-        return self._look_at_place() == self._place
+        """Is what was opened, and committed to, still what lies there? A person may have moved it, or its branch."""
+        return self._look_at_place() == self._place and self._repository.stands_at(self._tip)
 
     @property
     def has_blocked(self) -> bool:
@@ -177,7 +177,7 @@ class ArchiveWriter:
         committer = Signature(name=self._owner.author_name, email=self._owner.author_email)
         author = committer if text.author is None else Signature(name=text.author, email=self._owner.author_email)
         new = NewCommit(files=files, message=text.message, author=author, committer=committer, at=at)
-        self._tip = import_commit(self._repository, new, onto_tip=not self.is_empty)
+        self._tip = import_commit(self._repository, new, onto=self._tip)
         self.packs += 1
         self._reach(FailPoint.AFTER_IMPORT)
         self._sync_folders()
@@ -201,9 +201,7 @@ class ArchiveWriter:
         joined = None if source is None else bring_history(self._repository, source)
         new = NewCommit(message=text.message, author=owner, committer=owner, at=at, joined=joined)
         changes = Rewrite(self._repository, render, is_empty=self.is_empty)
-        self._tip = import_large(
-            self._repository, new, changes.fill, onto_tip=not self.is_empty, timeout_s=REWRITE_LIMIT_S
-        )
+        self._tip = import_large(self._repository, new, changes.fill, onto=self._tip, timeout_s=REWRITE_LIMIT_S)
         self.packs += 1
         self._reach(FailPoint.AFTER_IMPORT)
         self._sync_folders()

@@ -183,6 +183,9 @@ class Desk:
 
     def look_after(self) -> float | None:
         """What is due beside commits; seconds until something will be, None when only a new commit can bring work."""
+        if self._was_moved():
+            # Committed to by a person, set back, or gone: opening it anew tells which.
+            self._is_torn = True
         if self._is_torn:
             return self.mend()
         # A refresh may let months be put away, and that again asks for a refresh: each is looked at after the other.
@@ -191,8 +194,7 @@ class Desk:
 
     def mend(self) -> float | None:
         """Open it if an earlier process left it in the middle of something: that mends it. Its index follows."""
-        if not is_unfinished(self._shared.plan.projects_path / self.archive.project.slug):
-            self._is_torn = False
+        if not self._is_torn and not is_unfinished(self._shared.plan.projects_path / self.archive.project.slug):
             self._troubles.recover(self.archive, self.archive.commit)
             return None
         try:
@@ -219,6 +221,8 @@ class Desk:
 
     def finish(self, tidied: Micros, until: Micros) -> None:
         """Do what is due beside commits now, until `tidied`; what somebody waits for until `until`."""
+        if self._was_moved() and not self._care.is_asked:
+            return  # Whoever opens it next looks what it is.
         until = until if self._care.is_asked else tidied
         self._tidy.finish(until)
         self._care.finish(until)
@@ -277,7 +281,7 @@ class Desk:
     def _open(self) -> ArchiveWriter:
         """The project's writer. Opening it reports what an earlier process committed and nobody marked."""
         archive = self.archive
-        if archive.writer is not None and not archive.writer.is_in_place:
+        if self._was_moved():
             self._close_writer()
         if archive.writer is None:
             plan = self._shared.plan
@@ -293,6 +297,9 @@ class Desk:
                 self._report_commit(sealed, ())
             archive.writer = writer
         return archive.writer
+
+    def _was_moved(self) -> bool:
+        return self.archive.writer is not None and not self.archive.writer.is_in_place
 
     def _take(self, plan: DrainPlan) -> GitRun:
         """The lock of this archive, which its Git processes hold too; waits for those that an earlier try left."""

@@ -1,0 +1,182 @@
+"""A branch that somebody moves under a running archiver: set back, nothing is written on top; put right, it goes on."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.archive.repository import Repository
+from mcp_agent_mail.core.failpoints import FailPoint
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.drain import Drain
+from mcp_agent_mail.features.archiving.reports import Recovered
+from tests.archive_room import ArchiveRoom, git, open_archive_room, sealed_seqs
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[ArchiveRoom]:
+    with open_archive_room(tmp_path) as opened:
+        yield opened
+
+
+def add(room: ArchiveRoom) -> tuple[Project, Agent, Agent]:
+    project = room.add_project("/code/app")
+    blue, red = (room.add_agent(project, name) for name in ("BlueLake", "RedStone"))
+    return project, blue, red
+
+
+def commit(room: ArchiveRoom, drain: Drain) -> None:
+    """Everything pending, at its pace; a pause after a failure is over too."""
+    for _ in range(3):
+        room.clock.step(0.6)
+        drain.step()
+
+
+def be_quiet(room: ArchiveRoom, drain: Drain) -> None:
+    room.clock.step(3)
+    room.tidy(drain)
+
+
+@pytest.mark.parametrize("is_packed", [False, True], ids=["loose", "packed"])
+@pytest.mark.parametrize("is_whole", [False, True], ids=["before-the-index-follows", "after"])
+def test_a_branch_set_back_is_not_written_to_until_it_is_put_right(
+    room: ArchiveRoom, is_whole: bool, is_packed: bool
+) -> None:
+    project, blue, red = add(room)
+    path = room.path(project)
+    with room.drain() as drain:
+        commit(room, drain)
+        room.send(blue, [red], subject="Important")
+        commit(room, drain)
+        right = git(path, "rev-parse", "main").strip()
+        if is_whole:
+            be_quiet(room, drain)
+        git(path, "reset", "--quiet", "--hard", "HEAD~1")
+        if is_packed:
+            git(path, "pack-refs", "--all", "--prune")
+        wrong = git(path, "rev-parse", "main")
+        room.send(blue, [red], subject="Later")
+        commit(room, drain)
+        after = git(path, "rev-parse", "main")
+        told = room.failures[-1]
+        git(path, "reset", "--quiet", "--hard", right)
+        room.clock.step(60)
+        commit(room, drain)
+
+    assert after == wrong
+    assert "it was set back, or is older" in told.message
+    assert "am archive renew code-app" in told.hint
+    assert room.archive() == 0
+    assert room.verify().findings == ()
+
+
+def test_an_older_copy_of_all_files_put_into_the_same_place_is_not_written_to(room: ArchiveRoom) -> None:
+    project, blue, red = add(room)
+    path = room.path(project)
+    with room.drain() as drain:
+        commit(room, drain)
+        be_quiet(room, drain)
+        shutil.copytree(path, room.root / "backup")
+        room.send(blue, [red], subject="Important")
+        commit(room, drain)
+        be_quiet(room, drain)
+        for entry in (path / ".git").iterdir():
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        shutil.copytree(room.root / "backup" / ".git", path / ".git", dirs_exist_ok=True)
+        wrong = git(path, "rev-parse", "main")
+        room.send(blue, [red], subject="Later")
+        commit(room, drain)
+
+    assert git(path, "rev-parse", "main") == wrong
+    assert "it was set back, or is older" in room.failures[-1].message
+
+
+def test_it_is_told_by_what_follows_a_commit_without_further_mail(room: ArchiveRoom) -> None:
+    project, blue, red = add(room)
+    path = room.path(project)
+    with room.drain() as drain:
+        commit(room, drain)
+        room.send(blue, [red])
+        commit(room, drain)
+        git(path, "reset", "--quiet", "--hard", "HEAD~1")
+        room.clock.step(3)
+        drain.step()
+        told = list(room.failures)
+        git(path, "reset", "--quiet", "--hard", "ORIG_HEAD")
+        room.clock.step(60)
+        drain.step()
+        be_quiet(room, drain)
+
+    assert "it was set back, or is older" in told[-1].message
+    assert any(isinstance(report, Recovered) for report in room.reports)
+    assert room.verify().findings == ()
+
+
+def test_set_back_in_the_last_moment_before_a_commit_nothing_is_lost(room: ArchiveRoom) -> None:
+    project, blue, red = add(room)
+    path = room.path(project)
+    is_wanted = False
+
+    def set_back(point: FailPoint) -> None:
+        if is_wanted and point is FailPoint.BEFORE_IMPORT:
+            git(path, "update-ref", "refs/heads/main", "main~1")
+
+    with room.drain(set_back) as drain:
+        commit(room, drain)
+        room.send(blue, [red], subject="Important")
+        commit(room, drain)
+        is_wanted = True
+        room.send(blue, [red], subject="Later")
+        commit(room, drain)
+        is_wanted = False
+
+    assert room.archive() == 0
+    assert len(sealed_seqs(path)) == 3
+    assert room.verify().findings == ()
+
+
+def test_a_commit_of_a_person_in_that_moment_stays_and_ours_follows(room: ArchiveRoom) -> None:
+    project, blue, red = add(room)
+    path = room.path(project)
+    is_wanted = False
+
+    def add_note(point: FailPoint) -> None:
+        nonlocal is_wanted
+        if is_wanted and point is FailPoint.BEFORE_IMPORT:
+            is_wanted = False
+            (path / "NOTES.md").write_text("mine")
+            git(path, "add", "NOTES.md")
+            git(path, "commit", "--quiet", "-m", "mine", "--", "NOTES.md")
+
+    with room.drain(add_note) as drain:
+        commit(room, drain)
+        be_quiet(room, drain)
+        is_wanted = True
+        room.send(blue, [red])
+        commit(room, drain)
+        room.clock.step(60)
+        commit(room, drain)
+
+    assert git(path, "show", "main:NOTES.md") == "mine"
+    assert len(sealed_seqs(path)) == 2
+    assert room.verify().findings == ()
+
+
+@pytest.mark.parametrize("is_packed", [False, True], ids=["loose", "packed"])
+def test_where_the_branch_stands_is_read_without_git(
+    room: ArchiveRoom, is_packed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, _, _ = add(room)
+    room.archive()
+    repository = Repository(room.path(project))
+    tip = repository.tip()
+    if is_packed:
+        git(room.path(project), "pack-refs", "--all", "--prune")
+    monkeypatch.setattr(Repository, "tip", lambda _: None)
+
+    assert repository.stands_at(tip)
+    assert not repository.stands_at("0" * 40)
