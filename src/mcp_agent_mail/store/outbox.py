@@ -62,6 +62,13 @@ _DONE = """
     ORDER BY seq LIMIT ?
 """
 _REOPEN = "UPDATE outbox SET commit_id = NULL, snapshot = ? WHERE seq = ?"
+_RENUMBER = """
+    INSERT INTO outbox (project_id, kind, agent_id, message_id, step, created_ts, snapshot, is_blind)
+    SELECT project_id, kind, agent_id, message_id, step, created_ts, snapshot, is_blind FROM outbox
+    WHERE project_id = ? ORDER BY seq
+"""
+_REMOVE_UP_TO = "DELETE FROM outbox WHERE project_id = ? AND seq <= ?"
+_COMMITS = f"SELECT {_COMMIT_COLUMNS} FROM commits c WHERE c.project_id = ? ORDER BY c.id"
 _FORGET_COMMITS = "DELETE FROM commits WHERE project_id = ?"
 
 _CommitRow = tuple[int, str, str, int, int]
@@ -180,6 +187,16 @@ class Outbox:
             count, after = count + len(rows), rows[-1][0]
         self._connection.execute(_FORGET_COMMITS, (project_id,))
         return count
+
+    def renumber(self, project_id: ProjectId) -> None:
+        """Give all events of the project, which are all pending, new numbers in the same order."""
+        highest = self.highest_seq()
+        self._connection.execute(_RENUMBER, (project_id,))
+        self._connection.execute(_REMOVE_UP_TO, (project_id, highest))
+
+    def commits(self, project_id: ProjectId) -> list[ArchiveCommit]:
+        """Every commit that holds events of the project, oldest first."""
+        return [_commit(row) for row in self._connection.execute(_COMMITS, (project_id,))]
 
     def last_commit(self, project_id: ProjectId) -> ArchiveCommit | None:
         """The commit of the project's newest done event."""

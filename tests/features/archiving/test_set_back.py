@@ -13,7 +13,9 @@ from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.drain import Drain
+from mcp_agent_mail.features.archiving.renew import NothingToRenew, renew_archive
 from mcp_agent_mail.features.archiving.reports import Recovered
+from mcp_agent_mail.store.database import Store
 from tests.archive_room import ArchiveRoom, git, open_archive_room, sealed_seqs
 
 
@@ -180,3 +182,56 @@ def test_where_the_branch_stands_is_read_without_git(
 
     assert repository.stands_at(tip)
     assert not repository.stands_at("0" * 40)
+
+
+def drop_the_last_but_one(room: ArchiveRoom, path: Path) -> None:
+    """As an archiver of an earlier version left it: the newest commit stands on what was before the one below it."""
+    was = git(path, "rev-parse", "main").strip()
+    git(path, "rebase", "--quiet", "--onto", "main~2", "main~1", "main")
+    now = git(path, "rev-parse", "main").strip()
+    room.connection.execute("UPDATE commits SET hexsha = ? WHERE hexsha = ?", (now, was))
+
+
+async def test_a_history_that_lacks_an_earlier_commit_is_renewed(room: ArchiveRoom) -> None:
+    project, blue, red = add(room)
+    path = room.path(project)
+    room.archive()
+    important = room.send(blue, [red], subject="Important")
+    room.read(project, red, important)
+    room.archive()
+    room.send(blue, [red], subject="Later")
+    room.archive()
+    room.send(blue, [red], subject="Not in Git yet")
+    drop_the_last_but_one(room, path)
+    kept = git(path, "rev-parse", "main").strip()
+    found = room.verify().findings
+
+    async with Store(room.database) as store:
+        renewed = await renew_archive(store, room.settings, project)
+        with pytest.raises(NothingToRenew):
+            await renew_archive(store, room.settings, project)
+    room.send(blue, [red], subject="After it")
+
+    assert {finding.problem for finding in found} == {"missing"}
+    assert renewed.failed == []
+    assert room.archive() == 0
+    assert room.verify().findings == ()
+    assert git(path, "merge-base", "--is-ancestor", kept, "main") == ""
+    assert sealed_seqs(path) == sorted(sealed_seqs(path))
+
+
+async def test_what_was_set_back_besides_is_renewed_too(room: ArchiveRoom) -> None:
+    project, blue, red = add(room)
+    path = room.path(project)
+    for subject in ("First", "Dropped", "Second", "Set back"):
+        room.send(blue, [red], subject=subject)
+        room.archive()
+    git(path, "reset", "--quiet", "--hard", "main~1")
+    drop_the_last_but_one(room, path)
+
+    async with Store(room.database) as store:
+        renewed = await renew_archive(store, room.settings, project)
+
+    assert renewed.failed == []
+    assert room.archive() == 0
+    assert room.verify().findings == ()

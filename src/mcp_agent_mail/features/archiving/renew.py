@@ -1,11 +1,13 @@
 """Writes an archive that was lost again from the database: every event is queued anew, then drained.
 
-What an older copy in its place still holds is found there and marked, not written twice. The files
-come out the same; the commits are new ones, and of profiles and leases the newest state alone is left.
+What an older copy in its place still holds is found there and marked, not written twice. Where something earlier is
+missing below its newest commit, that commit's number proves nothing: everything is written once more, on top. The
+files come out the same; the commits are new ones, and of profiles and leases the newest state alone is left.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +26,7 @@ from mcp_agent_mail.domain.archive_layout import (
 )
 from mcp_agent_mail.domain.archive_leases import FOLDERS, KIND_OF_EVENT, lease_snapshot, stand_in
 from mcp_agent_mail.domain.archive_products import product_snapshot
-from mcp_agent_mail.domain.events import DoneEvent, EventKind, NewEvent
+from mcp_agent_mail.domain.events import ArchiveCommit, DoneEvent, EventKind, NewEvent
 from mcp_agent_mail.domain.leases import LeaseKind
 from mcp_agent_mail.domain.names import HUMAN
 from mcp_agent_mail.domain.projects import Project
@@ -56,16 +58,38 @@ async def renew_archive(store: Store, settings: ArchiverSettings, project: Proje
     """The caller holds the store lock. Raises NothingToRenew, and ArchiveRefused for a repository that is not ours."""
     repository = Repository(archive_path(Path(settings.storage_root), project.slug), only_git=True)
     store_id, claim = store.read(lambda view: (view.meta.store_id(), claim_of(view.outbox, project.id)))
+    is_behind = False
     try:
         require_fit(repository, store_id, claim)
     except ArchiveBehind:
-        events = await store.write(lambda tx: _queue_anew(tx, project))
-    else:
+        is_behind = True
+    newest = _newest_above_a_gap(repository, store.read(lambda view: view.outbox.commits(project.id)), project)
+    if not is_behind and newest is None:
         raise NothingToRenew(
-            f"{repository.path} holds everything that the database has seen in it: there is nothing to renew.",
+            f"{repository.path} holds every commit that the database has seen in it: there is nothing to renew.",
             hint="`am doctor verify` compares the two byte for byte.",
         )
+    events = await store.write(lambda tx: _queue_anew(tx, project, newest))
     return Renewed(events=events, failed=await drain_in_process(store, settings, timeout_s=TIMEOUT_S))
+
+
+def _newest_above_a_gap(
+    repository: Repository, seen: Sequence[ArchiveCommit], project: Project
+) -> ArchiveCommit | None:
+    """The branch's newest commit of ours, when one that was below it is not there any more; None when all are."""
+    if not repository.exists() or repository.tip() is None:
+        return None
+    held = list(repository.sealed())
+    hexshas = {commit.hexsha for commit in held}
+    if not held or all(commit.hexsha in hexshas or commit.last_seq > held[0].last_seq for commit in seen):
+        return None
+    return ArchiveCommit(
+        project_id=project.id,
+        hexsha=held[0].hexsha,
+        summary=held[0].subject,
+        authored_ts=held[0].committed_ts,
+        last_seq=held[0].last_seq,
+    )
 
 
 def claim_of(outbox: Outbox, project_id: ProjectId) -> Claim:
@@ -75,10 +99,14 @@ def claim_of(outbox: Outbox, project_id: ProjectId) -> Claim:
     return Claim(highest_seq=highest) if last is None else Claim(highest_seq=highest, archived_seq=last.last_seq)
 
 
-def _queue_anew(tx: Tx, project: Project) -> int:
+def _queue_anew(tx: Tx, project: Project, newest: ArchiveCommit | None = None) -> int:
+    """`newest`: below it something is missing, so what is queued gets numbers that it does not claim to hold."""
     human = tx.agents.find_by_name(project.id, HUMAN)
     assert human is not None, "Human is in every project"
     count = tx.outbox.reopen(project.id, lambda done: _snapshot(tx, project, human, done))
+    if newest is not None:
+        tx.outbox.renumber(project.id)
+        tx.outbox.mark(newest)
     for agent in tx.agents.each(project.id):
         event = NewEvent(
             project_id=project.id,
