@@ -366,3 +366,37 @@ def test_marks_that_a_loss_of_power_emptied_go_and_a_persons_older_one_stays(pat
 
     assert not torn.exists()
     assert theirs.exists()
+
+
+# What Python takes for a line end, and Git does not; and no UTF-8 at all.
+STRANGE_NAMES = [f"a{end}b.md".encode() for end in ("\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\r")]
+
+
+@pytest.mark.parametrize("name", [*STRANGE_NAMES, b"gr\xfc\xdfe.md"])
+def test_a_persons_file_of_any_name_that_is_gone_again_stops_no_mending(
+    writer: ArchiveWriter, path: Path, name: bytes
+) -> None:
+    theirs = os.path.join(os.fsencode(path), b"messages", name)
+    Path(os.fsdecode(theirs)).write_text("mine")
+    git(path, "add", "-A")
+    git(path, "commit", "-q", "-m", "mine")
+    git(path, "rm", "-q", "-r", "--", os.fsdecode(theirs))
+    git(path, "commit", "-q", "-m", "gone")
+    (path / NOTE).unlink()
+
+    open_writer(path)
+
+    assert (path / NOTE).read_bytes() == b"one"
+
+
+@pytest.mark.parametrize(
+    "message", ["mine\x1fand mine", "mine\n\nOutbox-Seq: \u00b2", f"mine\n\nOutbox-Seq: {'9' * 5_000}"]
+)
+def test_a_persons_commit_of_any_message_stops_no_opening(writer: ArchiveWriter, path: Path, message: str) -> None:
+    writer.refresh()
+    git(path, "commit", "-q", "--allow-empty", "-m", message)
+
+    again = open_writer(path)
+    again.commit({NOTE: b"two"}, text(2), AT)
+
+    assert [commit.last_seq for commit in again.sealed_after(OutboxSeq(0))] == [1, 2]

@@ -64,7 +64,7 @@ def _acted(entry: HistoryEntry, agent: str) -> bool:
 
 def _entry(record: str) -> HistoryEntry:
     hexsha, seconds, author, message = record.split("\x1f", 3)
-    subject, *rest = message.splitlines() or [""]
+    subject, *rest = message.split("\n")
     trailers = [line for line in rest if line.startswith((_AGENT, _SEQUENCE))]
     sequence = next((line.removeprefix(_SEQUENCE) for line in trailers if line.startswith(_SEQUENCE)), "")
     return HistoryEntry(

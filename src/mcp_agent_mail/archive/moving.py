@@ -158,7 +158,7 @@ def _tip(work_tree: Path) -> str | None:
     folder, _, name = BRANCH.rpartition("/")
     found = _read(work_tree, f".git/{folder}", name, _SMALL_BYTES).strip()
     if not found:
-        lines = _read(work_tree, ".git", "packed-refs", _REFS_BYTES).splitlines()
+        lines = _read(work_tree, ".git", "packed-refs", _REFS_BYTES).split("\n")
         found = next((line.partition(" ")[0] for line in lines if line.partition(" ")[2] == BRANCH), "")
     return found if _COMMIT.fullmatch(found) else None
 

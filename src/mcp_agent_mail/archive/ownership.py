@@ -86,10 +86,9 @@ def require_same(repository: Repository, sealed: SealedCommit, written: Written)
         if written.is_vague:
             return
         raise _other_events(repository, sealed, "they are none of this project's")
-    asked = "".join(f"{sealed.hexsha}:{path}\n" for path in written.blobs)
-    answers = repository.git("cat-file", "--batch-check=%(objectname)", stdin=asked.encode()).decode().splitlines()
-    for (path, blob), answer in zip(written.blobs.items(), answers, strict=True):
-        if answer.endswith(" missing") or blob not in (None, answer):
+    found = repository.blobs_at(sealed.hexsha, written.blobs)
+    for (path, blob), answer in zip(written.blobs.items(), found, strict=True):
+        if answer is None or blob not in (None, answer):
             raise _other_events(repository, sealed, f"{path} differs")
 
 

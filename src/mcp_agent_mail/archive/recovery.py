@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from mcp_agent_mail.archive.folders import blob_of
 from mcp_agent_mail.archive.repository import BRANCH, Repository
@@ -108,7 +108,8 @@ def _recent_files(repository: Repository, tip: str, noted: str) -> Iterator[tupl
     # A line end in a name is none of ours, and would be two questions below.
     paths = sorted({path for path in named if path and "\n" not in path})
     for first in range(0, len(paths), _ASKED_AT_ONCE):
-        yield from _blobs(repository, tip, paths[first : first + _ASKED_AT_ONCE])
+        asked = paths[first : first + _ASKED_AT_ONCE]
+        yield from zip(asked, repository.blobs_at(tip, asked), strict=True)
 
 
 def _before_window(repository: Repository, tip: str, noted: str) -> str:
@@ -133,13 +134,6 @@ def _before_window(repository: Repository, tip: str, noted: str) -> str:
 
 def _history(repository: Repository, tip: str) -> Iterator[str]:
     return repository.records("log", "--first-parent", "-z", "--format=%ct %H", tip)
-
-
-def _blobs(repository: Repository, tip: str, paths: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-    asked = "".join(f"{tip}:{path}\n" for path in paths).encode("utf-8", "surrogateescape")
-    answers = repository.git("cat-file", "--batch-check=%(objectname)", stdin=asked).decode().splitlines()
-    for path, answer in zip(paths, answers, strict=True):
-        yield path, None if answer.endswith(" missing") else answer
 
 
 def _holds(repository: Repository, path: str, blob: str) -> bool:

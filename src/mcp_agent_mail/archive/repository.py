@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,7 +31,9 @@ BUILDING = ".git.new"
 """Beside `.git`, where it is built until it is whole."""
 TIP = ("for-each-ref", "--format=%(objectname)", BRANCH)
 
-_SEALED_FORMAT = f"%H%x1f%ct%x1f%s%x1f%(trailers:key={SEQ_TRAILER},valueonly,separator=%x2C)"
+# A person's subject may hold any character, so it comes last.
+_SEALED_FORMAT = f"%H%x1f%ct%x1f%(trailers:key={SEQ_TRAILER},valueonly,separator=%x2C)%x1f%s"
+_SEQ = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +160,13 @@ class Repository:
         self.work_tree = work_tree_of(self.path)
         self._place = replace(self._place, work_tree=self.work_tree)
 
+    def blobs_at(self, commit: str, paths: Iterable[str]) -> list[str | None]:
+        """What a commit has at each path, None where nothing. No path may have a line end in it."""
+        asked = "".join(f"{commit}:{path}\n" for path in paths).encode("utf-8", "surrogateescape")
+        answers = self.git("cat-file", "--batch-check=%(objectname)", stdin=asked).split(b"\n")[:-1]
+        # Of what is missing the path is said again, in whatever bytes it has.
+        return [None if answer.endswith(b" missing") else answer.decode("ascii") for answer in answers]
+
     def records(self, *arguments: str, timeout_s: float | None = None) -> Generator[str]:
         """The fields that a reading command prints with `-z`, as they come. `timeout_s` includes the reader's time."""
         with stream_git(*arguments, timeout_s=timeout_s, place=self._place) as stdout:
@@ -166,8 +176,8 @@ class Repository:
         """Our commits, newest first. A person's own commits have no trailer and are passed over."""
         log = ("log", "--no-show-signature", "-z", f"--format={_SEALED_FORMAT}", revisions, "--")
         for record in self.records(*log, timeout_s=self._timeout_s):
-            hexsha, seconds, subject, trailer = record.split("\x1f")
-            if trailer.isdigit():
+            hexsha, seconds, trailer, subject = record.split("\x1f", 3)
+            if _SEQ.fullmatch(trailer):
                 yield SealedCommit(
                     hexsha=hexsha,
                     subject=subject,
