@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -95,3 +97,34 @@ def test_git_of_our_own_is_left_to_its_time_limit(tmp_path: Path, monkeypatch: p
     assert refusal.value.message.startswith(f"Process {child.pid} (cat) holds {lock_file}")
     assert f"kill -9 {child.pid}" in refusal.value.hint
     assert child.returncode == 0
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="only there a process can see its open files")
+def test_a_lock_that_cannot_be_had_leaves_no_file_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(*_: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    before = open_files()
+    with monkeypatch.context() as broken:
+        broken.setattr(fcntl, "flock", no_locks)
+        with pytest.raises(OSError, match="No locks available"):
+            ArchiveLock(tmp_path / "archive.lock", timeout_s=0).__enter__()
+
+    assert open_files() == before
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="only there a process can see its open files")
+def test_nor_does_one_whose_wait_cannot_be_told(tmp_path: Path) -> None:
+    def tell(_: ArchivesBusy) -> None:
+        raise BrokenPipeError
+
+    with ArchiveLock(tmp_path / "archive.lock", timeout_s=0):
+        before = open_files()
+        with pytest.raises(BrokenPipeError):
+            ArchiveLock(tmp_path / "archive.lock", timeout_s=0, tell=tell).__enter__()
+
+        assert open_files() == before

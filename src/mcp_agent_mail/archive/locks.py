@@ -59,6 +59,14 @@ class ArchiveLock:
     def __enter__(self) -> Self:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._wait()
+        except BaseException:
+            os.close(self._fd)
+            raise
+        return self
+
+    def _wait(self) -> None:
         began = time.monotonic()
         orphans_until = began + ORPHANS_END_WITHIN_S
         while not self._try():
@@ -68,13 +76,11 @@ class ArchiveLock:
                 self._tell(self._refusal())
                 self._tell = None
             if is_late:
-                os.close(self._fd)
                 raise self._refusal()
             if self._archive is not None and now >= orphans_until:
                 self._end_orphans()
                 orphans_until = now + ORPHANS_END_WITHIN_S
             time.sleep(_POLL_S)
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -91,7 +97,6 @@ class ArchiveLock:
         found = holders(self._path)
         subject = named(found)
         who = f"{subject[0].upper()}{subject[1:]}"
-        who = who[0].upper() + who[1:]
         kill = (
             f"`kill -9 {' '.join(str(one.pid) for one in found)}`"
             if found
