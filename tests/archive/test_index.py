@@ -213,3 +213,38 @@ def test_a_git_that_hangs_is_ended_and_nothing_waits_for_it(
     assert impatient.needs_refresh
     writer.refresh()
     assert desk.status() == ""
+
+
+TORN = [b"\0" * 45, b"\xff\xfe", b"", b"main 3", b"9" * 40 + b" 1"]
+
+
+@pytest.mark.parametrize("torn", TORN)
+def test_a_note_that_nobody_can_read_makes_the_index_be_built_anew(
+    desk: Desk, writer: ArchiveWriter, torn: bytes
+) -> None:
+    writer.refresh()
+    desk.commit(writer, b"two", "messages/more.md")
+    (desk.path / ".git/agent-mail/indexed").write_bytes(torn)
+
+    writer.refresh()
+
+    assert desk.status() == ""
+    assert writer.figures().files == 3
+
+
+@pytest.mark.parametrize("torn", TORN)
+@pytest.mark.parametrize("name", ["open", "months", "blocked"])
+def test_no_other_note_that_nobody_can_read_keeps_the_archive_from_being_opened(
+    desk: Desk, writer: ArchiveWriter, name: str, torn: bytes
+) -> None:
+    writer.refresh()
+    (desk.path / ".git/agent-mail" / name).write_bytes(torn)
+    (desk.path / NOTE).unlink()
+
+    assert is_unfinished(desk.path)
+    again = desk.open()
+    again.refresh()
+    desk.commit(again, b"two", "messages/more.md")
+    again.refresh()
+
+    assert (desk.path / "messages/more.md").read_bytes() == b"two"

@@ -6,6 +6,7 @@ stay, as `git config` writes them. What would make Git read another place is ref
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from contextlib import suppress
@@ -75,7 +76,7 @@ def work_tree_of(path: Path) -> Path:
         return path  # Of former times: nothing is read behind it.
     note = path / STATE / _WORK_TREE
     with suppress(FileNotFoundError, NotADirectoryError):
-        return Path(note.read_text().removesuffix("\n"))
+        return Path(os.fsdecode(note.read_bytes().removesuffix(b"\n")))
     return path
 
 

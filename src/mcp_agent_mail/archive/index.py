@@ -8,6 +8,7 @@ meanwhile, and whatever ends it before its time leaves the old one.
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,6 +21,7 @@ from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.git import GitFailed
 
 _TRIES = 3
+_NOTED = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64})(?: ([0-9]{1,18}))?\n?")
 
 
 class IndexLocked(Unavailable):
@@ -128,12 +130,14 @@ class _OwnIndex:
 
 
 def _read(note: Path) -> tuple[str, int | None]:
-    """The commit the index stands at and its number of files; nothing where it is not known."""
-    try:
-        indexed, _, files = note.read_text().strip().partition(" ")
-    except FileNotFoundError:
-        return "", None
-    return indexed, int(files) if files.isdecimal() else None
+    """The commit the index stands at and its number of files; nothing where it is not known.
+
+    What a loss of power or a person left of the note tells nothing.
+    """
+    with suppress(OSError):
+        if said := _NOTED.fullmatch(note.read_bytes()):
+            return said[1].decode(), None if said[2] is None else int(said[2])
+    return "", None
 
 
 def _count_files(repository: Repository, tip: str) -> Steps[int]:

@@ -354,7 +354,8 @@ class ArchiveWriter:
         self._was_cut_off = self._kept is not None and bool(self._kept.unsynced)
         self._thin_again()
         if self._tip is not None:
-            restore_recent_files(self._repository, self._tree, self._tip, self._open_note.read_text().strip())
+            noted = self._open_note.read_text(errors="replace").strip()
+            restore_recent_files(self._repository, self._tree, self._tip, noted)
 
     def _show_all(self) -> None:
         """Somebody removed the folder, or put something in the way of files: they are written again as Git has them."""
