@@ -372,15 +372,14 @@ def test_marks_that_a_loss_of_power_emptied_go_and_a_persons_older_one_stays(pat
 STRANGE_NAMES = [f"a{end}b.md".encode() for end in ("\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\r")]
 
 
+@pytest.mark.usefixtures("writer")
 @pytest.mark.parametrize("name", [*STRANGE_NAMES, b"gr\xfc\xdfe.md"])
-def test_a_persons_file_of_any_name_that_is_gone_again_stops_no_mending(
-    writer: ArchiveWriter, path: Path, name: bytes
-) -> None:
-    theirs = os.path.join(os.fsencode(path), b"messages", name)
-    Path(os.fsdecode(theirs)).write_text("mine")
+def test_a_persons_file_of_any_name_that_is_gone_again_stops_no_mending(path: Path, name: bytes) -> None:
+    theirs = path / "messages" / os.fsdecode(name)
+    theirs.write_text("mine")
     git(path, "add", "-A")
     git(path, "commit", "-q", "-m", "mine")
-    git(path, "rm", "-q", "-r", "--", os.fsdecode(theirs))
+    git(path, "rm", "-q", "-r", "--", str(theirs))
     git(path, "commit", "-q", "-m", "gone")
     (path / NOTE).unlink()
 

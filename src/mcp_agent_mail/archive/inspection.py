@@ -15,7 +15,8 @@ from mcp_agent_mail.archive.workspace import require_project
 from mcp_agent_mail.core.git import GitFailed, run_git
 from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
 
-_FSCK_TIMEOUT_S = 3_600.0
+_LIMIT_S = 3_600.0
+"""For all that Git has, and for what is compared with it meanwhile."""
 _HASHES_REMEMBERED = 50_000
 
 
@@ -77,7 +78,7 @@ class Inspection:
 
     def files(self, hexsha: str) -> Iterator[TreeFile]:
         """Every file of a commit, sorted by the bytes of its path."""
-        for entry in self._repository.records("ls-tree", "-r", "-z", hexsha):
+        for entry in self._repository.records("ls-tree", "-r", "-z", hexsha, timeout_s=_LIMIT_S):
             facts, _, path = entry.partition("\t")
             yield TreeFile(path=path, blob=facts.rpartition(" ")[2])
 
@@ -112,7 +113,7 @@ class Inspection:
     def fsck(self) -> str | None:
         """What `git fsck --strict` finds wrong; None when nothing is."""
         try:
-            self._repository.git("fsck", "--strict", "--no-dangling", "--no-progress", timeout_s=_FSCK_TIMEOUT_S)
+            self._repository.git("fsck", "--strict", "--no-dangling", "--no-progress", timeout_s=_LIMIT_S)
         except GitFailed as failed:
             return failed.message
         return None

@@ -94,7 +94,7 @@ class MonthsNote:
     def read(self) -> KeptMonths | None:
         """None: every file lies in the work tree."""
         try:
-            return months_in(self._path.read_text())
+            return months_in(self._path.read_text(errors="replace"))
         except (FileNotFoundError, NotADirectoryError):
             return None
 
@@ -170,7 +170,7 @@ def _listed(repository: Repository, folder: str) -> Iterator[str]:
     """The folders right inside `folder` of the branch."""
     where = ("--", folder) if folder else ()
     listing = ("ls-tree", "-z", "-d", "--name-only", BRANCH, *where)
-    yield from repository.records(*listing, timeout_s=repository.timeout_s)
+    yield from repository.records(*listing)
 
 
 def files_of_month(repository: Repository, month: str) -> int:

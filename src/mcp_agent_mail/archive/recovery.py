@@ -85,7 +85,7 @@ def restore_files(repository: Repository, tree: WorkTree, is_wanted: Callable[[s
     What bringing months back left half done when it was cut off, say: Git would take it for somebody's edit.
     """
     wanted: dict[str, list[str]] = {}
-    for entry in repository.records("ls-tree", "-r", "-z", BRANCH, timeout_s=repository.timeout_s):
+    for entry in repository.records("ls-tree", "-r", "-z", BRANCH):
         facts, _, path = entry.partition("\t")
         blob = facts.rpartition(" ")[2]
         if is_wanted(path) and not _holds(repository, path, blob):

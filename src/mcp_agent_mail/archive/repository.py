@@ -139,7 +139,7 @@ class Repository:
 
     def is_checked_out(self) -> bool:
         """Is our branch what the work tree shows? A person may have switched to another."""
-        return (self.git_path / "HEAD").read_text().strip() == f"ref: {BRANCH}"
+        return (self.git_path / "HEAD").read_bytes().strip() == f"ref: {BRANCH}".encode()
 
     def create(self, work_tree: Path | None = None) -> None:
         """Set up an empty repository, with its files in `work_tree` or beside it.
@@ -168,14 +168,15 @@ class Repository:
         return [None if answer.endswith(b" missing") else answer.decode("ascii") for answer in answers]
 
     def records(self, *arguments: str, timeout_s: float | None = None) -> Generator[str]:
-        """The fields that a reading command prints with `-z`, as they come. `timeout_s` includes the reader's time."""
-        with stream_git(*arguments, timeout_s=timeout_s, place=self._place) as stdout:
+        """The fields that a reading command prints with `-z`, as they come. The limit includes the reader's time."""
+        limit_s = self._timeout_s if timeout_s is None else timeout_s
+        with stream_git(*arguments, timeout_s=limit_s, place=self._place) as stdout:
             yield from _records(stdout)
 
     def sealed(self, revisions: str = BRANCH) -> Iterator[SealedCommit]:
         """Our commits, newest first. A person's own commits have no trailer and are passed over."""
         log = ("log", "--no-show-signature", "-z", f"--format={_SEALED_FORMAT}", revisions, "--")
-        for record in self.records(*log, timeout_s=self._timeout_s):
+        for record in self.records(*log):
             hexsha, seconds, trailer, subject = record.split("\x1f", 3)
             if _SEQ.fullmatch(trailer):
                 yield SealedCommit(
