@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Iterator
@@ -208,4 +209,53 @@ def test_a_stop_ends_what_runs(desk: Desk) -> None:
         drain.flush(Micros(desk.room.clock() + 60 * SECOND))
 
     assert desk.packs() <= 2
+    assert desk.room.verify().findings == ()
+
+
+@pytest.fixture
+def held_joining(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Until this file is there, a Git that joins packs waits."""
+    place, let_go = tmp_path / "holding", tmp_path / "go"
+    place.mkdir()
+    script = place / "git"
+    script.write_text(
+        "#!/bin/sh\n"
+        f'case "$*" in *pack-objects*) while [ ! -e {let_go} ]; do sleep 0.05; done;; esac\n'
+        'PATH="${PATH#*:}" exec git "$@"\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{place}:{os.environ['PATH']}")
+    return let_go
+
+
+@pytest.mark.parametrize("good", [5, 6], ids=["before-it-begins", "while-it-runs"])
+def test_care_does_not_go_on_with_a_writer_that_a_failed_commit_gave_up(
+    desk: Desk, held_joining: Path, good: int
+) -> None:
+    is_full = False
+
+    def reach(point: FailPoint) -> None:
+        if is_full and point is FailPoint.AFTER_IMPORT:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with desk.room.drain(reach) as drain:
+        for _ in range(good):
+            desk.commit(drain)
+        care = drain._kept[desk.project.id].desk._care
+        was_running = care.has_work
+        is_full = True
+        desk.commit(drain)
+        runs_on = care.has_work
+        is_full = False
+        desk.room.clock.step(60)
+        desk.commit(drain)
+        held_joining.touch()
+        desk.work(drain, 1)
+        while isinstance(desk.care()[-1], CareFailed) or desk.packs() > 3:
+            desk.work(drain, 1)
+
+    assert was_running == (good == 6)
+    assert not runs_on
+    assert not [report for report in desk.care() if isinstance(report, CareFailed)]
+    assert git(desk.path, "fsck", "--strict") == ""
     assert desk.room.verify().findings == ()

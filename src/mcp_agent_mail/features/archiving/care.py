@@ -107,9 +107,12 @@ class Caretaker:
             self._fail(Thinning.what, failure)
 
     def abandon(self) -> None:
-        """The archive is opened anew: end what changes its files. It is begun again later."""
+        """The writer is given up: end what runs with it. It is begun again later, with the next one."""
         if self.is_changing:
             self._end(0.0)
+        self.close()
+        self._has_new_packs = True
+        self._writer = None
 
     def check_out(self, writer: ArchiveWriter, month: str, ended: Ended) -> None:
         """Let the work tree show a month, and `ended` know when it does, or why it cannot."""
