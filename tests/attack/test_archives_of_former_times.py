@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.archive import moving
 from mcp_agent_mail.archive.moving import MOVING_FOLDER
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER
@@ -220,6 +221,52 @@ def test_one_that_somebody_changed_is_refused_by_name(
     assert f"am archive renew {project.slug}" in failure.hint
     assert link.is_symlink()
     assert list((room.root / MOVING_FOLDER).iterdir()) == []
+
+
+def with_a_vast_pack(git_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of holes: it takes nothing where it lies, and all of its size where it is copied to."""
+    with (git_path / "objects/pack" / f"pack-{'0' * 40}.pack").open("wb") as pack:
+        pack.truncate(64 << 20)
+    usage = shutil.disk_usage(git_path)._replace(free=moving.RESERVE_BYTES + (1 << 20))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+
+
+def with_many_files(git_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(20):
+        (git_path / "objects/pack" / f"tmp_{number}").touch()
+    monkeypatch.setattr(moving, "MOST_FILES", 20)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [(with_a_vast_pack, "needs more than what is free"), (with_many_files, "more than 20 files")],
+)
+def test_one_that_has_no_room_in_the_store_is_left_where_it_is_until_it_has(
+    room: ArchiveRoom,
+    work_tree: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Path, pytest.MonkeyPatch], None],
+    why: str,
+) -> None:
+    project = fill(room, work_tree)
+    link = make_former(room, project, work_tree)
+    write(room, project)
+    with monkeypatch.context() as planted:
+        change(work_tree / ".git", planted)
+        left = room.archive()
+        was_link = link.is_symlink()
+        moved = list((room.root / MOVING_FOLDER).iterdir())
+    for planted_file in [
+        *(work_tree / ".git/objects/pack").glob("pack-000*"),
+        *work_tree.glob(".git/objects/pack/tmp_*"),
+    ]:
+        planted_file.unlink()
+
+    assert (left, was_link, moved) == (1, True, [])
+    assert why in room.failures[0].message
+    assert "free some space" in room.failures[0].hint
+    assert room.archive() == 0
+    assert room.verify().findings == ()
 
 
 def test_one_that_was_refused_is_written_again_as_it_is_told(room: ArchiveRoom, work_tree: Path) -> None:

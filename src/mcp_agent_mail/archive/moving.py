@@ -7,15 +7,18 @@ Its configuration, hooks, attributes and whatever else are left where they are.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import IO
 
-from mcp_agent_mail.archive.folders import NotAFile, facts_of, names_in, opened, opened_file
+from mcp_agent_mail.archive.folders import NotAFile, facts_of, opened, opened_file
 from mcp_agent_mail.archive.git_folder import STATE, ArchiveRefused
 from mcp_agent_mail.archive.months import MonthsNote, months_in
 from mcp_agent_mail.archive.ownership import store_of
@@ -28,6 +31,10 @@ MOVING_FOLDER = "moving"
 """Beside the folder of all archives: where one is built until it is whole."""
 
 _LIMIT_S = 3_600.0
+RESERVE_BYTES = 256 << 20
+"""Stay free on the disk of the store: its database needs some."""
+MOST_FILES = 1_000_000
+_CHUNK = 1 << 20
 _SMALL_BYTES = 64 * 1024
 _REFS_BYTES = 16 << 20
 _FAN = re.compile(r"[0-9a-f]{2}")
@@ -102,7 +109,7 @@ def _copy(work_tree: Path, building: Path, store_id: str, link: Path) -> None:
     if tip is None:
         raise _refused(link, work_tree, f"it has no branch {BRANCH}")
     try:
-        _copy_objects(work_tree, new)
+        _copy_objects(work_tree, new, _Room(link, work_tree, shutil.disk_usage(building).free - RESERVE_BYTES))
         new.git("update-ref", BRANCH, tip, config=("core.fsync=all",))
         new.git("fsck", "--strict", "--no-dangling", "--no-progress", timeout_s=_LIMIT_S)
     except GitFailed as broken:
@@ -125,30 +132,63 @@ def _refused(link: Path, work_tree: Path, why: str) -> MoveRefused:
     )
 
 
-def _copy_objects(work_tree: Path, new: Repository) -> None:
+class _Room:
+    """How much may still be copied: what lies in the project may be of any size, and a file there may have holes."""
+
+    def __init__(self, link: Path, work_tree: Path, left: int) -> None:
+        self._link = link
+        self._work_tree = work_tree
+        self._bytes = left
+        self._files = MOST_FILES
+
+    def names(self, fd: int, is_wanted: Callable[[str], re.Match[str] | None]) -> list[str]:
+        """Those in the open folder that are wanted."""
+        with os.scandir(fd) as entries:
+            found = [entry.name for entry in islice(entries, self._files + 1)]
+        self._files -= len(found)
+        if self._files < 0:
+            raise self._refusal(f"it has more than {MOST_FILES:,} files")
+        return sorted(name for name in found if is_wanted(name))
+
+    def copy(self, file: int, copy: IO[bytes]) -> None:
+        """An open file as large as it is now, though somebody may be writing to it."""
+        size = left = os.fstat(file).st_size
+        self._bytes -= size
+        if self._bytes < 0:
+            raise self._refusal(f"it needs more than what is free on the disk of {self._link.parent}")
+        while left and (chunk := os.read(file, min(_CHUNK, left))):
+            left -= len(chunk)
+            copy.write(chunk)
+
+    def _refusal(self, why: str) -> MoveRefused:
+        return MoveRefused(
+            f"{self._work_tree} is not copied into the store: {why}.",
+            hint=f"Look what takes so much in {self._work_tree / '.git' / 'objects'}. If it is the archive, run "
+            "`git gc` there or free some space: it is then moved by itself.",
+            data={"path": str(self._work_tree), "link": str(self._link)},
+        )
+
+
+def _copy_objects(work_tree: Path, new: Repository, room: _Room) -> None:
     packs = new.git_path / "objects" / "pack"
     with opened(work_tree, ".git/objects") as objects:
-        fans = sorted(name for name in names_in(objects) if _FAN.fullmatch(name))
+        fans = room.names(objects, _FAN.fullmatch)
     for fan in fans:
         target = new.git_path / "objects" / fan
         target.mkdir()
-        _copy_files(work_tree, f".git/objects/{fan}", target, _LOOSE.fullmatch)
-    for name in _copy_files(work_tree, ".git/objects/pack", packs, _PACK.fullmatch):
+        _copy_files(work_tree, f".git/objects/{fan}", target, _LOOSE.fullmatch, room)
+    for name in _copy_files(work_tree, ".git/objects/pack", packs, _PACK.fullmatch, room):
         new.git("index-pack", str(packs / name), config=("core.fsync=all",), timeout_s=_LIMIT_S)
 
 
 def _copy_files(
-    work_tree: Path, folder: str, target: Path, is_wanted: Callable[[str], re.Match[str] | None]
+    work_tree: Path, folder: str, target: Path, is_wanted: Callable[[str], re.Match[str] | None], room: _Room
 ) -> list[str]:
     with opened(work_tree, folder) as fd:
-        names = sorted(name for name in names_in(fd) if is_wanted(name))
+        names = room.names(fd, is_wanted)
         for name in names:
-            with (
-                opened_file(fd, name) as file,
-                open(file, "rb", closefd=False) as stream,
-                (target / name).open("xb") as copy,
-            ):
-                shutil.copyfileobj(stream, copy)
+            with opened_file(fd, name) as file, (target / name).open("xb") as copy:
+                room.copy(file, copy)
             (target / name).chmod(0o444)
     return names
 
