@@ -6,6 +6,7 @@ import os
 import select
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -201,13 +202,21 @@ def test_while_archives_are_mended_the_commit_of_another_waits_for_its_own_alone
     room.send(fox, [owl], subject="First after the restart")
     room.reports.clear()
 
-    with room.drain() as drain:
+    is_committed = threading.Event()
+
+    def hold_refreshes(point: FailPoint) -> None:
+        # Every mended archive's index follows, and only that makes it whole.
+        if point is FailPoint.INDEX_REFRESH:
+            assert is_committed.wait(WITHIN_S)
+
+    with room.drain(hold_refreshes) as drain:
         drain.resume()
         work_until(room, drain, lambda: left(room, fine) == 0)
         unfinished = sum(is_unfinished(room.path(project)) for project, _, _ in torn)
+        is_committed.set()
         drain.mend(Micros(room.clock() + SECOND))
 
-    assert unfinished > 0
+    assert unfinished == len(torn)
     assert not any(is_unfinished(room.path(project)) for project, _, _ in torn)
 
 
