@@ -384,8 +384,9 @@ class Drain:
             if job.hangs and not kept.hangs:
                 kept.hangs = True
                 self._mending.discard(job.project_id)
-                self._shared.forget(kept.desk.archive.project.slug)
                 project = kept.desk.archive.project
+                self._shared.forget(project.slug)
+                self._crew.wake()  # It may be another's turn now.
                 self._report(hanging(project, job.seconds, holders(self._plan.locks_path / project.slug)))
         hung = [kept.desk.archive.project.slug for kept in self._kept.values() if kept.hangs]
         now = Workload(mending=len(self._mending), unfinished=len(self._unfinished), hung=len(hung))
