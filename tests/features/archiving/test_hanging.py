@@ -23,7 +23,6 @@ from mcp_agent_mail.features.archiving import drain as draining
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.launch import DRAIN, LOCKS_FOLDER, PROJECTS_FOLDER
 from mcp_agent_mail.features.archiving.reports import Committed, Failed, Recovered, Report, Workload, from_line
-from mcp_agent_mail.features.archiving.tidying import MOST_AT_ONCE
 from mcp_agent_mail.store.outbox import Outbox
 from tests.archive_room import LOOKS, ArchiveRoom, git, open_archive_room
 
@@ -287,31 +286,6 @@ def test_a_git_that_an_earlier_archiver_left_hanging_keeps_its_own_archive_locke
         work_until(room, drain, lambda: left(room, hung) == 0)
 
     assert while_locked == 1
-
-
-def test_what_hangs_while_its_index_is_refreshed_keeps_no_other_index_waiting(room: ArchiveRoom) -> None:
-    projects = [project for project, _, _ in (add(room, f"/code/p{number}") for number in range(MOST_AT_ONCE + 1))]
-    begun: list[int] = []
-    release = threading.Event()
-
-    def hang_first(point: FailPoint) -> None:
-        if point is FailPoint.INDEX_REFRESH:
-            begun.append(len(begun))
-            if len(begun) <= MOST_AT_ONCE:
-                release.wait(WITHIN_S)
-
-    be_impatient(room)
-    with room.drain(hang_first) as drain:
-        work_until(room, drain, lambda: not any(left(room, project) for project in projects))
-        room.clock.step(3)
-        try:
-            work_until(room, drain, lambda: Workload(hung=MOST_AT_ONCE) in room.reports)
-            work_until(room, drain, lambda: not all(is_unfinished(room.path(project)) for project in projects))
-        finally:
-            release.set()
-        work_until(room, drain, lambda: is_whole(room, [project.slug for project in projects]))
-
-    assert room.verify().findings == ()
 
 
 def test_the_time_of_one_that_commits_batch_after_batch_begins_anew_with_each(
