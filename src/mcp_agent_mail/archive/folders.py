@@ -114,6 +114,16 @@ def write_new(fd: int, name: str, content: bytes, *, mode: int = 0o666) -> None:
         file.write(content)
 
 
+def renew_file(fd: int, name: str, content: bytes, *, mode: int = 0o666) -> None:
+    """Write a file anew that can be made again at any time: whole for whoever reads it, not synced.
+
+    For the one who alone writes it. What a try that was killed left, or a stranger put there, goes with the next one.
+    """
+    fresh = f"{name}.new"
+    write_new(fd, fresh, content, mode=mode)
+    os.rename(fresh, name, src_dir_fd=fd, dst_dir_fd=fd)
+
+
 def replace_file(fd: int, name: str, content: bytes, *, mode: int = 0o666) -> None:
     """Write a file anew, whole and on disk or not at all; never into what is there, which may have a second name."""
     fresh = f"{name}.{token_hex(_FRESH_BYTES)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -242,3 +243,56 @@ def test_a_snapshot_is_no_strange_archive(held: Held) -> None:
     held.room.archive()
 
     assert held.room.verify().findings == ()
+
+
+def test_a_pipe_in_the_way_of_a_snapshot_holds_nobody_up(held: Held) -> None:
+    path = held.room.path(held.project)
+    path.parent.mkdir()
+    os.mkfifo(path.with_name(f"{path.name}.leases.json.new"))
+    held.hold()
+
+    left = held.room.archive()
+
+    assert (left, held.room.failures) == (0, [])
+    assert [one["id"] for one in held.snapshot()["leases"]] == [1]
+
+
+def test_no_snapshot_is_written_through_a_link(held: Held, tmp_path: Path) -> None:
+    path = held.room.path(held.project)
+    path.parent.mkdir()
+    precious = tmp_path / "precious"
+    precious.write_text("kept")
+    for name in (f"{path.name}.leases.json.new", f"{path.name}.leases.json"):
+        path.with_name(name).symlink_to(precious)
+    held.hold()
+
+    held.room.archive()
+
+    assert precious.read_text() == "kept"
+    assert [one["id"] for one in held.snapshot()["leases"]] == [1]
+    assert not path.with_name(f"{path.name}.leases.json").is_symlink()
+
+
+def test_a_folder_in_the_way_of_a_snapshot_is_told_and_holds_no_other_up(held: Held) -> None:
+    path = held.room.path(held.project)
+    path.with_name(f"{path.name}.leases.json.new").mkdir(parents=True)
+    held.hold()
+    other = held.room.add_project("/code/lib")
+    held.room.add_agent(other, "RedStone")
+
+    left = held.room.archive()
+
+    assert left == 0
+    assert {(told.project, told.part) for told in held.room.failures} == {(held.project.slug, "lease snapshot")}
+    assert held.room.path(other).with_name(f"{other.slug}.leases.json").exists()
+
+
+def test_archives_may_lie_behind_a_link_of_their_owner(held: Held, tmp_path: Path) -> None:
+    (tmp_path / "larger-disk").mkdir()
+    held.room.path(held.project).parent.symlink_to(tmp_path / "larger-disk")
+    held.hold()
+
+    held.room.archive()
+
+    assert held.room.failures == []
+    assert [one["id"] for one in held.snapshot()["leases"]] == [1]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mcp_agent_mail.archive.folders import opened, renew_file
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.lease_snapshot import MAX_AGENTS, MAX_LEASES, render_snapshot, snapshot_name
@@ -123,9 +124,9 @@ class LeaseSnapshots:
     def _replace(self, project: Project, now: Micros) -> None:
         leases = self._leases.newest_live(project.id, LeaseKind.FILE, now, MAX_LEASES + 1)
         names = [agent.name for agent in self._agents.list_(project.id, limit=MAX_AGENTS)]
-        place = self._place.folder / snapshot_name(project.slug)
+        snapshot = render_snapshot(project, self._place.store_id, names, leases, now)
         # At a start it may be due before the first archive is begun.
         self._place.folder.mkdir(exist_ok=True)
-        fresh = place.with_name(f"{place.name}.new")
-        fresh.write_bytes(render_snapshot(project, self._place.store_id, names, leases, now))
-        fresh.replace(place)
+        # The store's own folder may be a link of its owner; in it nothing that lies in the way is opened or waited for.
+        with opened(self._place.folder.resolve()) as folder:
+            renew_file(folder, snapshot_name(project.slug), snapshot)
