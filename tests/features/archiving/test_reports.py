@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import asyncio
+from dataclasses import asdict
+
 import pytest
 
 from mcp_agent_mail.core.clock import Micros
@@ -8,6 +11,10 @@ from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.events import ArchiveCommit
 from mcp_agent_mail.features.archiving.launch import ArchiverSettings
 from mcp_agent_mail.features.archiving.reports import (
+    SAID_AT_MOST,
+    Blocked,
+    CareFailed,
+    CheckedOut,
     Committed,
     Drained,
     Failed,
@@ -43,6 +50,27 @@ def test_a_report_is_one_line_and_comes_back_as_it_was(report: Report) -> None:
 
     assert line.count(b"\n") == 1
     assert from_line(line) == report
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        Failed(project="app", message="\N{BOMB}" * 70_000, hint="\udcff" * 70_000),
+        CareFailed(project="app", message="x" * 70_000),
+        CheckedOut(request=1, files=0, problem="\N{BOMB}" * 70_000, hint="\N{BOMB}" * 70_000),
+        Blocked(message="\0" * 70_000, hint="x" * 70_000),
+    ],
+)
+async def test_a_long_text_is_cut_so_that_its_reader_takes_the_line(report: Report) -> None:
+    reader = asyncio.StreamReader()  # With the limit that the archiver's output is read with.
+    reader.feed_data(to_line(report))
+    reader.feed_eof()
+
+    heard = from_line(await reader.readline())
+
+    told = [value for value in asdict(heard).values() if isinstance(value, str) and value not in ("app", "")]
+    assert told
+    assert all(len(text) == SAID_AT_MOST and text.endswith(" [cut]") for text in told)
 
 
 @pytest.mark.parametrize(

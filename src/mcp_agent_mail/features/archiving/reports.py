@@ -109,8 +109,19 @@ class Workload:
 Report = Ready | Blocked | Workload | Committed | Failed | Recovered | CareTaken | CareFailed | CheckedOut | Drained
 
 
+SAID_AT_MOST = 2_000
+"""Characters of a text in a report: whoever reads the line takes 64 KiB of it, and a character may become twelve."""
+_CUT = " [cut]"
+
+
 def to_line(report: Report) -> bytes:
-    return json.dumps({type(report).__name__: asdict(report)}).encode() + b"\n"
+    fields = {name: _cut(value) if isinstance(value, str) else value for name, value in asdict(report).items()}
+    return json.dumps({type(report).__name__: fields}).encode() + b"\n"
+
+
+def _cut(text: str) -> str:
+    """What Git or a disk says has no bound, and a line that is too long would end the archiver for all projects."""
+    return text if len(text) <= SAID_AT_MOST else text[: SAID_AT_MOST - len(_CUT)] + _CUT
 
 
 def from_line(line: bytes) -> Report:
