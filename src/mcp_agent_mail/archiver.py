@@ -1,9 +1,9 @@
 """The archive's child process: `python -m mcp_agent_mail.archiver`, started by the server.
 
-Its standard input says what to do: first a line of settings, then a line per wake-up or request, `drain SECONDS`
-for an orderly end. When the input closes, the server is gone, and it ends too. On standard output
-it reports commits, which the server's one writer marks. It alone changes archives while it runs,
-and it imports neither FastMCP nor SQLModel, so that it stays small.
+Its standard input says what to do: first a line of settings, then a line per wake-up or request, `ping` to
+hear whether it still answers, `drain SECONDS` for an orderly end. When the input closes, the server is gone,
+and it ends too. On standard output it reports commits, which the server's one writer marks. It alone changes
+archives while it runs, and it imports neither FastMCP nor SQLModel, so that it stays small.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
 from mcp_agent_mail.core.failpoints import reach_that_kills
 from mcp_agent_mail.core.git import kill_git_under_way
 from mcp_agent_mail.features.archiving.drain import Drain
-from mcp_agent_mail.features.archiving.launch import CHECK_OUT, DRAIN, WAKE, ArchiverSettings, CheckOut
+from mcp_agent_mail.features.archiving.launch import CHECK_OUT, DRAIN, PING, WAKE, ArchiverSettings, CheckOut
 from mcp_agent_mail.features.archiving.plan import open_drain
-from mcp_agent_mail.features.archiving.reports import Drained, Ready, Report, to_line
+from mcp_agent_mail.features.archiving.reports import Drained, Pong, Ready, Report, to_line
 
 _STDIN = 0
 _STDOUT = 1
@@ -91,6 +91,8 @@ def _serve(drain: Drain, instructions: Instructions) -> None:
             return
         if line is not None and line.startswith(CHECK_OUT):
             drain.check_out(CheckOut.from_line(line))
+        if line == PING.rstrip():
+            _report(Pong())
         instructions.skip(WAKE.rstrip())
 
 

@@ -16,6 +16,8 @@ DRAIN = b"drain"
 CHECK_OUT = b"checkout"
 MAX_TRACKED_FILES = 100_000
 WAKE = b"wake\n"
+PING = b"ping\n"
+"""Its scheduling thread answers with a `Pong`, between two looks at what is due."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

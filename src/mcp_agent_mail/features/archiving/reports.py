@@ -106,7 +106,14 @@ class Workload:
     hung: int = 0
 
 
-Report = Ready | Blocked | Workload | Committed | Failed | Recovered | CareTaken | CareFailed | CheckedOut | Drained
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pong:
+    """The scheduling thread is at work: the answer to a `ping`."""
+
+
+Report = (
+    Ready | Pong | Blocked | Workload | Committed | Failed | Recovered | CareTaken | CareFailed | CheckedOut | Drained
+)
 
 
 SAID_AT_MOST = 2_000
@@ -133,7 +140,7 @@ def from_line(line: bytes) -> Report:
 def _parse(kind: str, fields: dict[str, Any]) -> Report:
     if kind == Committed.__name__:
         return Committed(**(fields | {"commit": ArchiveCommit(**fields["commit"])}))
-    for known in (Ready, Blocked, Workload, Failed, Recovered, CareTaken, CareFailed, CheckedOut, Drained):
+    for known in (Ready, Pong, Blocked, Workload, Failed, Recovered, CareTaken, CareFailed, CheckedOut, Drained):
         if kind == known.__name__:
             return known(**fields)
     raise ValueError(f"{kind!r} is no report")

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import sys
 from asyncio.subprocess import PIPE, Process
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.child_process import plain_environment
@@ -17,9 +17,10 @@ from mcp_agent_mail.domain.caller import Caller, require_operator
 from mcp_agent_mail.domain.events import ArchiveCommit, Backlog
 from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.archiving.lag import LagSamples
-from mcp_agent_mail.features.archiving.launch import DRAIN, PROJECTS_FOLDER, WAKE, ArchiverSettings, CheckOut
+from mcp_agent_mail.features.archiving.launch import DRAIN, PING, PROJECTS_FOLDER, WAKE, ArchiverSettings, CheckOut
 from mcp_agent_mail.features.archiving.pace import Pace
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
+from mcp_agent_mail.features.archiving.problems import ARCHIVER, PROBLEMS_KEPT, Problems
 from mcp_agent_mail.features.archiving.reports import (
     Blocked,
     CareFailed,
@@ -28,6 +29,7 @@ from mcp_agent_mail.features.archiving.reports import (
     Committed,
     Drained,
     Failed,
+    Pong,
     Ready,
     Recovered,
     Report,
@@ -35,6 +37,7 @@ from mcp_agent_mail.features.archiving.reports import (
     from_line,
 )
 from mcp_agent_mail.features.archiving.requests import Requests
+from mcp_agent_mail.features.archiving.silence import PATIENCE, Patience, Silence
 from mcp_agent_mail.store.database import Store
 
 logger = logging.getLogger("mcp_agent_mail.archiving")
@@ -44,9 +47,7 @@ _ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}
 """Its threads take turns anyway; with an arena for each, glibc keeps what the largest commit of every one took."""
 _WAKE_EVERY_S = 0.02
 _MARK_AGAIN_S = 0.5
-_PROBLEMS_KEPT = 100
 _ARCHIVES_KEPT = 10_000
-_ARCHIVER = "archiver"
 _WAKER = "archiver-waker"
 
 
@@ -92,54 +93,34 @@ class MonthShown:
     files: int
 
 
-@dataclass(slots=True)
-class _Health:
-    problems: dict[str, str] = field(default_factory=dict)
-    last_error: str | None = None
-    restarts: int = 0
-
-    def fail(self, what: str, message: str) -> None:
-        self.last_error = f"{what}: {message}"
-        known = self.problems.pop(what, None)
-        if known is not None or len(self.problems) < _PROBLEMS_KEPT:
-            self.problems[what] = message
-
-    def newest(self) -> str | None:
-        if not self.problems:
-            return None
-        what = next(reversed(self.problems))
-        others = len(self.problems) - 1
-        return f"{what}: {self.problems[what]}{f' ({others} more)' if others else ''}"
-
-    def recover(self, what: str) -> None:
-        self.problems.pop(what, None)
-
-    def forget(self) -> None:
-        """What an archiver that is no more has reported: the next one tries everything again, and says so."""
-        self.problems = {what: why for what, why in self.problems.items() if what == _ARCHIVER}
-
-
 class ArchivingService:
     """`start()` once the server answers; `await stop(timeout_s)` while the store is still open."""
 
     def __init__(
-        self, store: Store, settings: ArchiverSettings, *, clock: Clock = system_clock, pace: Pace | None = None
+        self,
+        store: Store,
+        settings: ArchiverSettings,
+        *,
+        clock: Clock = system_clock,
+        pace: Pace | None = None,
+        patience: Patience = PATIENCE,
     ) -> None:
         self._store = store
         self._settings = settings
         self._clock = clock
         self._wake = asyncio.Event()
-        self._health = _Health()
+        self._health = Problems()
         self._lags = LagSamples()
         self.pace = pace or Pace()
         self._care: dict[str, CareTaken] = {}
         self._care_error: dict[str, str] = {}
         self._workload: Workload | None = None
         self._requests = Requests()
+        self._patience = patience
         self._process: Process | None = None
-        self.keeper = Keeper(_ARCHIVER, self._run, clock=clock)
+        self.keeper = Keeper(ARCHIVER, self._run, clock=clock)
         self.waker = Keeper(_WAKER, self._wake_up, clock=clock)
-        self._blocked: str | None = None
+        self._why_ended: str | None = None
         self._deadline = 0.0
         self._has_drained = False
 
@@ -235,13 +216,13 @@ class ArchivingService:
             raise
         if not self._has_drained:
             self._note_end(f"code {code}")
-            raise ArchiverEnded(self._blocked or f"The archiver ended (code {code}).", hint="It is started again.")
+            raise ArchiverEnded(self._why_ended or f"The archiver ended (code {code}).", hint="It is started again.")
 
     def _note_end(self, end: str) -> None:
         if self.keeper.is_stopping:
             return
         self._health.restarts += 1
-        self._health.fail(_ARCHIVER, self._blocked or f"the archiver ended ({end}); it is started again")
+        self._health.fail(ARCHIVER, self._why_ended or f"the archiver ended ({end}); it is started again")
         self._note_pace()
 
     async def _run_once(self) -> int:
@@ -251,7 +232,7 @@ class ArchivingService:
             *_COMMAND, stdin=PIPE, stdout=PIPE, env=plain_environment() | _ONE_ARENA, start_new_session=True
         )
         self._process = process
-        self._blocked = None
+        self._why_ended = None
         self._health.forget()
         self._care_error.clear()
         try:
@@ -267,9 +248,43 @@ class ArchivingService:
             await self._end(process)
 
     async def _listen(self, process: Process) -> None:
+        """Only while this waits for a line is the archiver waited for: one that stands at a full pipe is not silent."""
         assert process.stdout is not None
-        while line := await process.stdout.readline():
-            await self._hear(from_line(line))
+        lock_timeout_s = self._settings.lock_timeout_s
+        silence = Silence(process.pid, self._patience, lock_timeout_s=lock_timeout_s, now=self._clock())
+        while True:
+            try:
+                async with asyncio.timeout(self._patience.ask_every_s):
+                    line = await process.stdout.readline()
+            except TimeoutError:
+                self._miss(process, silence)
+                continue
+            if not line:
+                return
+            report = from_line(line)
+            if silence.is_told:
+                self._health.recover(ARCHIVER)
+                self.keeper.worked()
+                self._note_pace()
+            silence.note_report(report, self._clock())
+            await self._hear(report)
+
+    def _miss(self, process: Process, silence: Silence) -> None:
+        """It said nothing for a while: ask it, but not at its orderly end, for which a stop has a limit of its own."""
+        if self.keeper.is_stopping:
+            return
+        if silence.is_too_long and not silence.is_ended:
+            silence.is_ended = True
+            self._why_ended = silence.ended().message
+            process.kill()  # What it had begun the next one mends, as after any crash.
+        elif silence.is_long and not silence.is_told:
+            silence.is_told = True
+            told = silence.told()
+            self._health.fail(ARCHIVER, f"{told.message} {told.hint}")
+            self.keeper.failed(told)
+            self._note_pace()
+        silence.note_question()
+        self._tell(PING)
 
     async def _hear(self, report: Report) -> None:
         if isinstance(report, Committed):
@@ -283,19 +298,19 @@ class ArchivingService:
         elif isinstance(report, Recovered):
             self._health.recover(f"{report.project} {report.part}".strip())
         elif isinstance(report, Blocked):
-            self._blocked = f"{report.message} {report.hint}"
-            self._health.fail(_ARCHIVER, self._blocked)
-            self.keeper.failed(ArchiverEnded(self._blocked))
+            self._why_ended = f"{report.message} {report.hint}"
+            self._health.fail(ARCHIVER, self._why_ended)
+            self.keeper.failed(ArchiverEnded(self._why_ended))
             self._note_pace()
         elif isinstance(report, Ready):
-            self._health.recover(_ARCHIVER)
+            self._health.recover(ARCHIVER)
             self._workload = Workload(unfinished=report.unfinished)
             self.keeper.worked()
         elif isinstance(report, CareTaken | CareFailed | CheckedOut):
             self._hear_of_care(report)
         elif isinstance(report, Workload):
             self._workload = report
-        else:
+        elif not isinstance(report, Pong):
             assert isinstance(report, Drained)
             self._has_drained = True
             logger.info("the archive is drained", extra={"facts": {"pending": report.pending}})
@@ -308,7 +323,7 @@ class ArchivingService:
             if report.project in self._care or len(self._care) < _ARCHIVES_KEPT:
                 self._care[report.project] = report
         else:
-            if len(self._care_error) < _PROBLEMS_KEPT:
+            if len(self._care_error) < PROBLEMS_KEPT:
                 self._care_error[report.project] = report.message
             logger.warning("an archive cannot be looked after", extra={"facts": asdict(report)})
 
@@ -320,11 +335,11 @@ class ArchivingService:
             except Unavailable as error:
                 if self.keeper.is_stopping:
                     return
-                self._health.fail(_ARCHIVER, f"commits cannot be marked: {error.message}")
+                self._health.fail(ARCHIVER, f"commits cannot be marked: {error.message}")
                 self.keeper.failed(error)
                 await asyncio.sleep(_MARK_AGAIN_S)
             else:
-                self._health.recover(_ARCHIVER)
+                self._health.recover(ARCHIVER)
                 self.keeper.worked()
                 self._note_pace()
                 return
@@ -349,11 +364,11 @@ class ArchivingService:
             await self.waker.rest(_WAKE_EVERY_S)
 
     def _tell(self, line: bytes) -> None:
-        """Never waits. A full pipe has a wake-up in it already, a broken one ends `_listen`."""
+        """Never waits. A full pipe has something to read in it already, a broken one ends `_listen`."""
         process = self._process
         if process is None or process.stdin is None or process.stdin.is_closing():
             return
-        if line == WAKE and process.stdin.transport.get_write_buffer_size() > 0:
+        if line in (WAKE, PING) and process.stdin.transport.get_write_buffer_size() > 0:
             return
         process.stdin.write(line)
 

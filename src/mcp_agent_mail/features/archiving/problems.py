@@ -1,0 +1,37 @@
+"""What fails just now in the archives, and in the archiver itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+PROBLEMS_KEPT = 100
+ARCHIVER = "archiver"
+
+
+@dataclass(slots=True)
+class Problems:
+    """By project and part of its archive, `ARCHIVER` for the process itself; the newest is the last."""
+
+    problems: dict[str, str] = field(default_factory=dict)
+    last_error: str | None = None
+    restarts: int = 0
+
+    def fail(self, what: str, message: str) -> None:
+        self.last_error = f"{what}: {message}"
+        known = self.problems.pop(what, None)
+        if known is not None or len(self.problems) < PROBLEMS_KEPT:
+            self.problems[what] = message
+
+    def newest(self) -> str | None:
+        if not self.problems:
+            return None
+        what = next(reversed(self.problems))
+        others = len(self.problems) - 1
+        return f"{what}: {self.problems[what]}{f' ({others} more)' if others else ''}"
+
+    def recover(self, what: str) -> None:
+        self.problems.pop(what, None)
+
+    def forget(self) -> None:
+        """What an archiver that is no more has reported: the next one tries everything again, and says so."""
+        self.problems = {what: why for what, why in self.problems.items() if what == ARCHIVER}
