@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.archive import code_status
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER
 from tests.archive_room import ArchiveRoom, git, open_archive_room
@@ -408,3 +409,59 @@ def test_replaced_objects_are_not_what_git_shows(room: ArchiveRoom, code: Path) 
     assert room.archive() == 0
 
     assert room.failures == []
+
+
+def test_a_git_directory_exchanged_for_a_link_leads_to_no_other_repository(
+    code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look at the repository and the write: the exchange is made in that very instant."""
+    work, modules = tmp_path / "parent" / "work", tmp_path / "parent" / ".git" / "modules"
+    modules.mkdir(parents=True)
+    git(tmp_path, "init", "-q", "--separate-git-dir", str(modules / ".git"), str(work))
+    git(tmp_path, f"--git-dir={modules / '.git'}", "config", "core.worktree", str(work))
+    before = (code / ".git/info/exclude").read_bytes()
+    exchanged: list[object] = []
+
+    def find(project: Path) -> object:
+        found = _find(project)
+        if modules.is_symlink():
+            return found
+        modules.rename(modules.with_name("modules.kept"))
+        modules.symlink_to(code)
+        exchanged.append(found)
+        return found
+
+    _find = code_status._find
+    monkeypatch.setattr(code_status, "_find", find)
+
+    with pytest.raises(code_status.CodeRepositoryRefused):
+        code_status.keep_out_of_status(work, ".mcp-mail")
+
+    assert exchanged
+    assert exchanged[0] is not None
+    assert (code / ".git/info/exclude").read_bytes() == before
+
+
+def test_a_git_directory_exchanged_for_another_is_not_written_to(
+    code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    git(tmp_path, "init", "-q", str(other))
+    (code / ".git/info/exclude").write_text("ours\n")
+    (other / ".git/info/exclude").write_text("theirs\n")
+    find = code_status._find
+
+    def exchange(project: Path) -> object:
+        found = find(project)
+        if not (code / ".git.kept").exists():
+            (code / ".git").rename(code / ".git.kept")
+            (other / ".git").rename(code / ".git")
+            (code / ".git" / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tworktree = /elsewhere\n")
+        return found
+
+    monkeypatch.setattr(code_status, "_find", exchange)
+
+    code_status.keep_out_of_status(code, ".mcp-mail")
+
+    assert (code / ".git/info/exclude").read_text() == "theirs\n"
+    assert (code / ".git.kept/info/exclude").read_text() == "ours\n"

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from mcp_agent_mail.archive.folders import opened, replace_file
+from mcp_agent_mail.archive.folders import Real, opened, opened_in, replace_file
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.core.foreign_repository import ForeignRepository, UnfitRepository, find_repository
 from mcp_agent_mail.core.git import GitFailed, run_git
@@ -40,16 +41,32 @@ def keep_out_of_status(project: Path, folder: str) -> None:
         return
     if around is None or not around.names_work_tree():
         return
-    line = f"{folder}/".encode()
     common = Path(around.common_dir)
     try:
-        with opened(common, "info", make=True) as info:
-            before = read_plain("exclude", _EXCLUDES_BYTES, follow=False, dir_fd=info) or b""
-            if line not in before.splitlines():
-                gap = b"\n" if before and not before.endswith(b"\n") else b""
-                replace_file(info, "exclude", before + gap + line + b"\n", mode=_mode_of(info))
+        with opened(Real(common)) as git:
+            _exclude(git, f"{folder}/".encode(), lambda: _is_still(around, project, git))
     except (NotADirectoryError, UnfitFile) as refused:
         raise _refused(common / "info" / "exclude") from refused
+
+
+def _exclude(git: int, line: bytes, is_still: Callable[[], bool]) -> None:
+    with opened_in(git, "info", make=True) as info:
+        before = read_plain("exclude", _EXCLUDES_BYTES, follow=False, dir_fd=info) or b""
+        if line not in before.splitlines() and is_still():
+            gap = b"\n" if before and not before.endswith(b"\n") else b""
+            replace_file(info, "exclude", before + gap + line + b"\n", mode=_mode_of(info))
+
+
+def _is_still(around: ForeignRepository, project: Path, git: int) -> bool:
+    """Is the Git directory that was opened the one that was judged? Its owner may put another there at any time.
+
+    If it is not, nothing is written; the next time that the archive is opened it is judged anew.
+    """
+    try:
+        now = Path(around.common_dir).lstat()
+        return os.path.samestat(now, os.fstat(git)) and _find(project) == around
+    except (OSError, UnfitRepository):
+        return False
 
 
 def is_tracked(project: Path, folder: str) -> bool:

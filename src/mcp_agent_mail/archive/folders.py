@@ -1,9 +1,9 @@
 """Files below a folder that others can write to, opened folder by folder without following a link.
 
 Whatever stands in the way (a link, a FIFO, a device) is an OSError at once: nothing is read or written elsewhere,
-and nothing waits. Only the folder above the first one is taken as its path says: it is a project's or the store's, and
-links on the way to it are its owner's. (The guard's `hook_folder` is led by what a repository says, and so opens every
-step from `/` on.) What a file here holds is read by `core.plain_files`.
+and nothing waits. The way to the first folder is taken as its path says where it is the store's, and links on it are
+its owner's. Where a stranger laid it, or can lay it anew, it is a `Real` one, opened step by step from `/` on.
+What a file here holds is read by `core.plain_files`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from secrets import token_hex
+
+from mcp_agent_mail.core.plain_files import open_real_folder
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK a FIFO would be waited for.
@@ -30,16 +33,23 @@ class NotAFile(OSError):
     """A link, a FIFO or a device has a file's name."""
 
 
+@dataclass(frozen=True, slots=True)
+class Real:
+    """A folder whose path had no link on it when it was looked at: one that stands on it now is refused."""
+
+    path: Path
+
+
 _NOT_OURS = (FileNotFoundError, NotADirectoryError, NotAFile)
 
 
 @contextmanager
-def opened(root: Path, folder: str = "", *, make: bool = False) -> Iterator[int]:
+def opened(root: Path | Real, folder: str = "", *, make: bool = False) -> Iterator[int]:
     """The folder `folder` below `root`, or `root` itself; `make` what is missing below it.
 
     Raises NotADirectoryError where a link or a file stands in the way, FileNotFoundError where nothing is.
     """
-    fd = os.open(root, _FOLDER)
+    fd = open_real_folder(root.path) if isinstance(root, Real) else os.open(root, _FOLDER)
     try:
         for name in PurePosixPath(folder).parts:
             inner = _enter(fd, name, make=make)
@@ -48,6 +58,16 @@ def opened(root: Path, folder: str = "", *, make: bool = False) -> Iterator[int]
         yield fd
     finally:
         os.close(fd)
+
+
+@contextmanager
+def opened_in(fd: int, name: str, *, make: bool = False) -> Iterator[int]:
+    """The folder `name` in the open folder `fd`; raises as `opened` does."""
+    inner = _enter(fd, name, make=make)
+    try:
+        yield inner
+    finally:
+        os.close(inner)
 
 
 def _enter(fd: int, name: str, *, make: bool) -> int:
@@ -81,7 +101,7 @@ def opened_file(fd: int, name: str) -> Iterator[int]:
         os.close(file)
 
 
-def blob_of(root: Path, path: str) -> str:
+def blob_of(root: Path | Real, path: str) -> str:
     """Git's name for what the file at `path` below `root` holds. Raises OSError for anything but a plain file."""
     folder, _, name = path.rpartition("/")
     with opened(root, folder) as fd, opened_file(fd, name) as file, open(file, "rb", closefd=False) as stream:
@@ -93,7 +113,7 @@ def blob_of(root: Path, path: str) -> str:
     return hashed.hexdigest()
 
 
-def facts_of(root: Path, path: str) -> os.stat_result:
+def facts_of(root: Path | Real, path: str) -> os.stat_result:
     """What the kernel says of the file at `path` below `root`. Raises OSError where the way to it is no folders."""
     folder, _, name = path.rpartition("/")
     with opened(root, folder) as fd:
@@ -152,7 +172,7 @@ def remove_unfinished(fd: int, name: str) -> None:
             os.unlink(found, dir_fd=fd)
 
 
-def sync_files(root: Path, paths: set[str]) -> None:
+def sync_files(root: Path | Real, paths: set[str]) -> None:
     """Put files and the folders they lie in on disk; what somebody has removed or replaced meanwhile is left out."""
     inodes: set[int] = set()
     folders: set[str] = set()

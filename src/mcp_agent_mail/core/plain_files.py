@@ -1,13 +1,20 @@
-"""Files that a stranger may have put there: read only when they are ordinary, and never more than a bound of them."""
+"""Files that a stranger may have put there: read only when they are ordinary, and never more than a bound of them.
+
+And folders on a way that a stranger may have laid: no link of it is followed.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+from pathlib import Path
 
 from mcp_agent_mail.core.errors import InvalidInput
 
 _SHOWN = 200
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_ON_THE_WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class UnfitFile(InvalidInput):
@@ -23,6 +30,27 @@ def real_path(path: str) -> str:
         return os.path.realpath(path)
     except (RecursionError, ValueError) as endless:
         raise UnfitFile(f"{path[:_SHOWN]!r} is no path, or leads through more links than are followed.") from endless
+
+
+def open_real_folder(path: Path) -> int:
+    """The folder at a path without any link, opened step by step from `/`: none that takes a step's place is followed.
+
+    Raises NotADirectoryError where a link or a file stands on the way, FileNotFoundError where nothing does.
+    """
+    at = os.open(path.anchor, _ON_THE_WAY)
+    try:
+        for name in path.parts[1:-1]:
+            below = os.open(name, _ON_THE_WAY, dir_fd=at)
+            os.close(at)
+            at = below
+        return os.open(path.name or path.anchor, _FOLDER, dir_fd=at)
+    except OSError as failed:
+        # As some systems call a link where a folder belongs.
+        if failed.errno == errno.ELOOP:
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from failed
+        raise
+    finally:
+        os.close(at)
 
 
 def read_plain(path: str, at_most: int, *, follow: bool = True, dir_fd: int | None = None) -> bytes | None:
@@ -56,8 +84,6 @@ def _read(descriptor: int, at_most: int) -> bytes:
 
 
 def _reason(failed: OSError | ValueError) -> str:
-    import errno  # noqa: PLC0415  # only for the text
-
     if isinstance(failed, OSError):
         return "it is a symbolic link" if failed.errno == errno.ELOOP else str(failed.strerror)
     return str(failed)

@@ -1,8 +1,8 @@
 """Folders of a repository's Git directory, each opened once and without following a link: what is done in one stays
 in it, whatever takes its place on the disk meanwhile. Files in them are read bounded, and only if they are ordinary.
 
-An archive's folders are opened by `archive/folders`, which starts at a folder that a person named. Where this one
-starts was read from a stranger's files: nothing on the whole way may be a link, and one there is told as the guard's.
+Where this one starts was read from a stranger's files: nothing on the whole way may be a link, and one there is told as
+the guard's. (An archive's folders are opened by `archive/folders`.)
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Conflict
-from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
+from mcp_agent_mail.core.plain_files import UnfitFile, open_real_folder, read_plain
 
 MAX_HOOK_BYTES = 1024 * 1024
 """A larger hook is somebody's program: it is kept and run, and not looked into."""
 
 _EXECUTABLE = 0o755
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-_ON_THE_WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class NothingPlainThere(Conflict):
@@ -189,7 +188,7 @@ def open_git_directory(path: Path) -> Iterator[GitDirectory]:
     """`path` is real: no link on the way is followed. Raises NothingPlainThere."""
     with ExitStack() as opened:
         try:
-            descriptor = _opened_step_by_step(path)
+            descriptor = open_real_folder(path)
         except PermissionError:
             raise
         except OSError as failed:
@@ -210,15 +209,3 @@ def open_folder_of_others(path: Path) -> Iterator[HookFolder]:
         yield HookFolder(path=path, descriptor=descriptor)
     finally:
         os.close(descriptor)
-
-
-def _opened_step_by_step(path: Path) -> int:
-    at = os.open(path.anchor, _ON_THE_WAY)
-    try:
-        for name in path.parts[1:-1]:
-            below = os.open(name, _ON_THE_WAY, dir_fd=at)
-            os.close(at)
-            at = below
-        return os.open(path.parts[-1], _FOLDER, dir_fd=at)
-    finally:
-        os.close(at)
