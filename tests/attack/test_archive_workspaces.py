@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive import code_status
+from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER
 from tests.archive_room import ArchiveRoom, git, open_archive_room
@@ -465,3 +466,64 @@ def test_a_git_directory_exchanged_for_another_is_not_written_to(
 
     assert (code / ".git/info/exclude").read_text() == "theirs\n"
     assert (code / ".git.kept/info/exclude").read_text() == "ours\n"
+
+
+def swap(project: Path, victim: Path) -> None:
+    """The owner of the directory above puts a link in the project's place."""
+    project.rename(project.with_name("kept"))
+    project.symlink_to(victim)
+
+
+def nothing_written(victim: Path) -> bool:
+    return not (victim / ".mcp-mail").exists() and b".mcp-mail" not in (victim / ".git/info/exclude").read_bytes()
+
+
+@pytest.mark.parametrize("above", [False, True], ids=["the project", "the folder above"])
+def test_a_project_replaced_by_a_link_leads_nowhere(room: ArchiveRoom, code: Path, tmp_path: Path, above: bool) -> None:
+    place = tmp_path / "mine" / "sub"
+    place.mkdir(parents=True)
+    project = fill(room, place)
+    assert room.archive() == 0
+    swap(place.parent if above else place, code.parent if above else code)
+    if above:
+        code.rename(code.with_name("sub"))
+        code = code.with_name("sub")
+    write(room, project)
+
+    left = room.archive()
+
+    assert left == 1
+    assert nothing_written(code)
+    assert "over a link now" in room.failures[-1].message
+
+
+def test_a_project_replaced_by_a_link_while_its_archive_is_open_leads_nowhere(
+    room: ArchiveRoom, code: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "mine" / "sub"
+    place.mkdir(parents=True)
+    project = fill(room, place)
+    (code / ".mcp-mail").mkdir()
+    with room.drain() as drain:
+        drain.resume()
+        until = Micros(room.clock() + 60 * SECOND)
+        assert drain.flush(until) == 0
+        swap(place, code)
+        write(room, project)
+        drain.flush(until)
+
+    assert list((code / ".mcp-mail").iterdir()) == []
+    assert b".mcp-mail" not in (code / ".git/info/exclude").read_bytes()
+    assert room.failures
+
+
+def test_a_project_replaced_by_a_link_in_the_instant_before_exclude_is_written_leads_nowhere(
+    code: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "mine" / "sub"
+    place.mkdir(parents=True)
+    swap(place, code)
+
+    code_status.keep_out_of_status(place, ".mcp-mail")
+
+    assert nothing_written(code)

@@ -29,7 +29,7 @@ class CodeRepositoryRefused(ArchiveRefused):
 
 
 def keep_out_of_status(project: Path, folder: str) -> None:
-    """Name `folder` of `project` in `info/exclude` of the code repository around it, if there is one.
+    """Name `folder` of `project` (a real path) in `info/exclude` of the code repository around it, if there is one.
 
     Work trees of one repository share that file. Nothing is written where the Git directory does not name the work
     tree that led to it, nor into what is no repository that we can read: an archive that is there goes on without.
@@ -39,8 +39,8 @@ def keep_out_of_status(project: Path, folder: str) -> None:
         around = _find(project)
     except UnfitRepository:
         return
-    if around is None or not around.names_work_tree():
-        return
+    if around is None or not around.names_work_tree() or not project.is_relative_to(around.top or ""):
+        return  # The last: a link has just taken the place of a folder on the way to it.
     common = Path(around.common_dir)
     try:
         with opened(Real(common)) as git:

@@ -15,12 +15,13 @@ from pathlib import Path
 from mcp_agent_mail.archive.folders import opened, remove_unfinished, replace_file
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.git_config import quoted
-from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
+from mcp_agent_mail.core.plain_files import UnfitFile, read_plain, real_path
 
 STATE = Path(".git/agent-mail")
 """Inside an archive: where its writer keeps its notes."""
 
 _WORK_TREE = "work-tree"
+REAL_WORK_TREE = "work-tree.real"
 _SET_ASIDE = "config.set-aside"
 _MOST_BYTES = 1 << 20
 
@@ -80,11 +81,45 @@ def work_tree_of(path: Path) -> Path:
     return path
 
 
+def real_work_tree_of(path: Path) -> Path:
+    """The same without a link on the way, as it was when the archive was begun: there its files are written.
+
+    Where the path that a person named leads later is another's to decide. One that was never noted is looked up.
+    """
+    named = work_tree_of(path)
+    if named == path:
+        return path
+    noted = path / STATE / REAL_WORK_TREE
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return Path(os.fsdecode(noted.read_bytes()).removesuffix("\n"))
+    return _real(named)
+
+
+def is_real_work_tree_noted(path: Path) -> bool:
+    return not path.is_symlink() and (path / STATE / REAL_WORK_TREE).exists()
+
+
+def note_real_work_tree(path: Path) -> None:
+    """For an archive that was begun before this was noted, or whose note a person has removed to lead it elsewhere."""
+    with opened(path / ".git", STATE.name) as state:
+        remove_unfinished(state, REAL_WORK_TREE)
+        replace_file(state, REAL_WORK_TREE, _line(real_work_tree_of(path)))
+
+
+def _real(work_tree: Path) -> Path:
+    return Path(real_path(str(work_tree.parent))) / work_tree.name
+
+
+def _line(path: Path) -> bytes:
+    return os.fsencode(path) + b"\n"
+
+
 def begin_git_folder(folder: Path, path: Path, work_tree: Path) -> None:
     """In a Git directory that is being built for the archive at `path`. The caller puts it on disk."""
     (folder / STATE.name).mkdir()
     if work_tree != path:
         (folder / STATE.name / _WORK_TREE).write_text(f"{work_tree}\n")
+        (folder / STATE.name / REAL_WORK_TREE).write_bytes(_line(_real(work_tree)))
     (folder / "info").mkdir(exist_ok=True)
     (folder / "info" / "attributes").write_bytes(_ATTRIBUTES)
     (folder / "info" / "exclude").write_bytes(_EXCLUDES)

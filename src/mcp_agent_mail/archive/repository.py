@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
-from mcp_agent_mail.archive.git_folder import begin_git_folder, work_tree_of
+from mcp_agent_mail.archive.git_folder import begin_git_folder, real_work_tree_of
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.git import (
     DEFAULT_TIMEOUT_S,
@@ -67,7 +67,7 @@ class Repository:
     def __init__(self, path: Path, *, run: GitRun = PLAIN_RUN, only_git: bool = False) -> None:
         self.path = path
         self.git_path = path / ".git"
-        self.work_tree = work_tree_of(path)
+        self.work_tree = real_work_tree_of(path)
         self._lock_fds = run.lock_fds
         self._timeout_s = run.timeout_s
         # Named, never discovered: in a folder without `.git`, Git would take the next one above it.
@@ -157,7 +157,7 @@ class Repository:
         # The folder of all archives may be new too.
         for folder in (self.path, self.path.parent, self.path.parent.parent):
             sync(folder)
-        self.work_tree = work_tree_of(self.path)
+        self.work_tree = real_work_tree_of(self.path)
         self._place = replace(self._place, work_tree=self.work_tree)
 
     def blobs_at(self, commit: str, paths: Iterable[str]) -> list[str | None]:

@@ -12,10 +12,26 @@ from contextlib import suppress
 from pathlib import Path
 
 from mcp_agent_mail.archive.code_status import is_tracked, keep_out_of_status
-from mcp_agent_mail.archive.folders import names_in, opened, remove_unfinished, replace_file, sync_files, unfinished
-from mcp_agent_mail.archive.git_folder import ArchiveRefused, work_tree_of
+from mcp_agent_mail.archive.folders import (
+    Real,
+    names_in,
+    opened,
+    remove_unfinished,
+    replace_file,
+    sync_files,
+    unfinished,
+)
+from mcp_agent_mail.archive.git_folder import (
+    REAL_WORK_TREE,
+    STATE,
+    ArchiveRefused,
+    is_real_work_tree_noted,
+    note_real_work_tree,
+    real_work_tree_of,
+    work_tree_of,
+)
 from mcp_agent_mail.archive.repository import BUILDING, Repository
-from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
+from mcp_agent_mail.core.plain_files import UnfitFile, read_plain, real_path
 
 WORKSPACE_FOLDER = ".mcp-mail"
 SET_ASIDE = ".git.set-aside"
@@ -45,6 +61,7 @@ def is_begun(place: Path) -> bool:
 
 def begin_in_workspace(place: Path, project: Path) -> None:
     """Set up the archive at `place` in the store with its files in the directory `project`. Safe to repeat."""
+    named, project = project, Path(real_path(str(project)))
     work_tree = project / WORKSPACE_FOLDER
     _require_free(work_tree, place)
     if is_tracked(project, WORKSPACE_FOLDER):
@@ -54,32 +71,45 @@ def begin_in_workspace(place: Path, project: Path) -> None:
             data={"path": str(work_tree)},
         )
     _furnish(place, work_tree)
-    Repository(place).create(work_tree)
+    Repository(place).create(named / WORKSPACE_FOLDER)
 
 
 def return_to_workspace(place: Path) -> None:
     """Before an archive is opened: are its files where they were, found by people, and out of the code's status?"""
-    work_tree = work_tree_of(place)
-    if work_tree != place:
-        require_project(place, work_tree)
-        _furnish(place, work_tree)
+    if work_tree_of(place) == place:
+        return
+    work_tree = real_work_tree_of(place)
+    require_project(place, work_tree)
+    if not is_real_work_tree_noted(place):
+        note_real_work_tree(place)
+    _furnish(place, work_tree)
 
 
 def require_project(place: Path, work_tree: Path) -> None:
-    """Raise WorkspaceGone where the directory that the files lay in is not there."""
+    """Raise WorkspaceGone where the directory that the files lay in is not there, or a link is in its place."""
     project = work_tree.parent
+    data = {"path": str(work_tree), "archive": str(place)}
     if not project.is_dir():
         raise WorkspaceGone(
             f"{project} is not there, and the archive lay in it (ARCHIVE_LOCATION=workspace).",
             hint=f"Put {project} back: it is then gone on with by itself. If it is lost for good, stop the "
             f"server, move {place} away and run `am archive renew {place.name}`.",
-            data={"path": str(work_tree), "archive": str(place)},
+            data=data,
+        )
+    if is_real_work_tree_noted(place) and (leads_to := real_path(str(project))) != str(project):
+        note = place / STATE / REAL_WORK_TREE
+        raise WorkspaceGone(
+            f"{project} leads to {leads_to} over a link now, and the archive lay in that directory itself "
+            "(ARCHIVE_LOCATION=workspace). Nothing is written behind the link.",
+            hint=f"Put the directory back to {project}: it is then gone on with by itself. If you have moved it to "
+            f"{leads_to} yourself, remove {note}: the archive's files are then written there.",
+            data=data | {"leads_to": leads_to},
         )
 
 
 def lead_people(place: Path, work_tree: Path) -> None:
-    """Write the `.git` file. What else has its name is put aside, never read."""
-    with opened(work_tree) as fd:
+    """Write the `.git` file into the real `work_tree`. What else has its name is put aside, never read."""
+    with opened(Real(work_tree)) as fd:
         remove_unfinished(fd, _GIT_FILE)
         wanted = _git_file(place)
         if _is_git_file(fd, wanted):
@@ -92,9 +122,11 @@ def lead_people(place: Path, work_tree: Path) -> None:
 
 def _furnish(place: Path, work_tree: Path) -> None:
     project = work_tree.parent
-    with suppress(FileExistsError):
-        work_tree.mkdir(mode=_OWNER_ONLY)
-    if not stat.S_ISDIR(work_tree.lstat().st_mode):
+    with opened(Real(project)) as fd:
+        with suppress(FileExistsError):
+            os.mkdir(WORKSPACE_FOLDER, _OWNER_ONLY, dir_fd=fd)
+        found = os.stat(WORKSPACE_FOLDER, dir_fd=fd, follow_symlinks=False)
+    if not stat.S_ISDIR(found.st_mode):
         raise WorkspaceTaken(
             f"{work_tree} is a link or a file: the files of this archive are not written through it.",
             hint=f"Move {work_tree} away; the folder is then made anew and its files are written by themselves.",
@@ -102,7 +134,7 @@ def _furnish(place: Path, work_tree: Path) -> None:
         )
     lead_people(place, work_tree)
     keep_out_of_status(project, WORKSPACE_FOLDER)
-    sync_files(project, {f"{WORKSPACE_FOLDER}/{_GIT_FILE}"})
+    sync_files(Real(project), {f"{WORKSPACE_FOLDER}/{_GIT_FILE}"})
 
 
 def _set_aside(fd: int) -> None:
@@ -129,7 +161,7 @@ def _is_git_file(fd: int, wanted: bytes) -> bool:
 def _require_free(work_tree: Path, place: Path) -> None:
     """Nothing may lie there but what an interrupted begin, or this very archive, left: a folder that names it."""
     try:
-        with opened(work_tree) as fd:
+        with opened(Real(work_tree)) as fd:
             if not names_in(fd) - unfinished(fd, _GIT_FILE) or _is_git_file(fd, _git_file(place)):
                 return
     except FileNotFoundError:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from mcp_agent_mail.archive.folders import names_in, opened, sync_files, write_new
+from mcp_agent_mail.archive.folders import Real, names_in, opened, sync_files, write_new
 from mcp_agent_mail.archive.steps import Steps, Syncing
 from mcp_agent_mail.core.errors import Conflict
 
@@ -32,14 +32,17 @@ class WorkTreeBlocked(Conflict):
 
 
 class WorkTree:
-    """`scratch` lies on the same file system: half a file is never seen under its name.
+    """`scratch` lies on the same file system: half a file is never seen under its name. It is `root` where that is a
+    stranger's.
 
     What it does not `show` is in Git alone and not written.
     """
 
     def __init__(self, root: Path, scratch: Path, shows: Callable[[str], bool]) -> None:
-        self._root = root
-        self._scratch = scratch
+        self._path = root
+        # In the store the way to it is ours; elsewhere others can lay it anew at any time.
+        self._root = Real(root) if scratch == root else root
+        self._scratch = self._root if scratch == root else scratch
         self._shows = shows
         self._not_synced: set[str] = set()
         self._is_all_unsynced = False
@@ -90,7 +93,7 @@ class WorkTree:
     def require_unblocked(self) -> None:
         """Raise WorkTreeBlocked when something stands where files belong."""
         if self.blocked:
-            path = self._root / min(self.blocked)
+            path = self._path / min(self.blocked)
             raise WorkTreeBlocked(
                 f"{path} cannot be written: something else stands there. Git has {len(self.blocked)} such files.",
                 hint=f"Move what is at {path}, or at a folder of it, away; the file is then written by itself.",

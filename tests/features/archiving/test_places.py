@@ -358,3 +358,69 @@ async def test_an_archive_that_is_gone_with_its_project_can_be_written_again_in_
     assert renewed.failed == []
     assert mail_in(room.root / PROJECTS_FOLDER / project.slug) == 1
     assert room.verify().findings == ()
+
+
+def real_note(room: ArchiveRoom, project: Project) -> Path:
+    return room.root / PROJECTS_FOLDER / project.slug / ".git/agent-mail/work-tree.real"
+
+
+def test_a_project_that_is_reached_over_a_link_has_its_archive_where_that_led(
+    room: ArchiveRoom, code: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "way").symlink_to(tmp_path)
+    project = fill(room, tmp_path / "way" / "code")
+    assert room.archive() == 0
+    write(room, project)
+    assert room.archive() == 0
+
+    assert mail_in(code / ".mcp-mail") == 2
+    assert git(code, "status", "--porcelain") == ""
+    assert room.verify().findings == ()
+
+    (tmp_path / "way").unlink()
+    (tmp_path / "elsewhere" / "code").mkdir(parents=True)
+    (tmp_path / "way").symlink_to(tmp_path / "elsewhere")
+    write(room, project)
+    assert room.archive() == 0
+
+    assert mail_in(code / ".mcp-mail") == 3
+    assert list((tmp_path / "elsewhere" / "code").iterdir()) == []
+
+
+def test_an_archive_that_was_begun_before_its_real_place_was_noted_goes_on_over_a_link(
+    room: ArchiveRoom, code: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "way").symlink_to(tmp_path)
+    project = fill(room, tmp_path / "way" / "code")
+    room.archive()
+    real_note(room, project).unlink()
+    assert room.verify().findings == ()
+    write(room, project)
+
+    assert room.archive() == 0
+
+    assert mail_in(code / ".mcp-mail") == 2
+    assert real_note(room, project).read_text() == f"{code}/.mcp-mail\n"
+    assert room.verify().findings == ()
+
+
+def test_who_moved_a_project_and_left_a_link_is_told_how_to_go_on(
+    room: ArchiveRoom, code: Path, tmp_path: Path
+) -> None:
+    project = fill(room, code)
+    room.archive()
+    code.rename(tmp_path / "moved")
+    code.symlink_to(tmp_path / "moved")
+    write(room, project)
+
+    left = room.archive()
+
+    assert left == 1
+    assert room.failures[-1].message.startswith(f"{code} leads to {tmp_path / 'moved'} over a link now")
+    assert f"remove {real_note(room, project)}" in room.failures[-1].hint
+    assert [finding.problem for finding in room.verify().findings] == ["gone"]
+    real_note(room, project).unlink()
+    assert room.archive() == 0
+    assert mail_in(tmp_path / "moved" / ".mcp-mail") == 2
+    assert git(tmp_path / "moved", "status", "--porcelain") == ""
+    assert room.verify().findings == ()

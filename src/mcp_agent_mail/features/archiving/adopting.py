@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mcp_agent_mail.archive.fast_import import Put
-from mcp_agent_mail.archive.git_folder import ArchiveRefused, make_ours, work_tree_of
+from mcp_agent_mail.archive.git_folder import ArchiveRefused, make_ours, real_work_tree_of
 from mcp_agent_mail.archive.moving import finish_move, move_into_store
 from mcp_agent_mail.archive.repository import Repository, SealedCommit, sync
 from mcp_agent_mail.archive.workspace import lead_people
@@ -77,7 +77,7 @@ def _set_aside(projects_path: Path, slug: str, store_id: str) -> Path:
             data={"path": str(aside)},
         )
     make_ours(aside)
-    if (work_tree := work_tree_of(aside)) != aside:
+    if (work_tree := real_work_tree_of(aside)) != aside:
         # It may be gone, with its project; its history is what counts.
         with suppress(OSError):
             lead_people(aside, work_tree)
