@@ -7,9 +7,11 @@ from pathlib import Path
 
 
 def replace_private(path: Path, text: str) -> None:
-    """Whole or not at all, mode 0600 from birth. The caller's lock says that nobody else writes it now.
+    """Whole or not at all for whoever reads it, mode 0600 from birth. Not synced: it tells what holds while this
+    process runs, and the next one writes it anew.
 
-    What a try that was killed has left beside it goes with the next one.
+    The caller's lock says that nobody else writes it now. What a try that was killed has left beside it goes with the
+    next one.
     """
     fresh = path.with_name(f".{path.name}.new")
     _clear(path, fresh)
