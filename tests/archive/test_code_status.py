@@ -92,7 +92,7 @@ def test_the_folder_is_kept_out_of_status_in_every_kind_of_repository(kind: Kind
     project = kind(tmp_path) / "part"
     write(project, f"{FOLDER}/ours.md")
 
-    keep_out_of_status(project, FOLDER)
+    keep_out_of_status(project.resolve(), FOLDER)
 
     assert git(project, "status", "--porcelain", "--", ".") == ""
 
