@@ -24,7 +24,7 @@ from mcp_agent_mail.domain.archive_layout import (
 )
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import Importance, Message, NewMessage, NewRecipient, RecipientKind
-from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.projects import Project, plain_slug
 from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
 from mcp_agent_mail.features.archiving.desk import DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.drain import Drain
@@ -115,7 +115,7 @@ class ArchiveRoom:
         return self.root / PROJECTS_FOLDER / project.slug
 
     def add_project(self, path: str) -> Project:
-        slug = path.strip("/").replace("/", "-")
+        slug = plain_slug(path)
         project = self.tx.projects.add(slug=slug, human_key=path, plain_slug=slug, now=self.clock())
         self._event(project, EventKind.PROJECT, project_snapshot(project))
         for name, kind in (("Human", AgentKind.HUMAN), ("System", AgentKind.SYSTEM)):

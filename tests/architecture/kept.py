@@ -35,10 +35,12 @@ def made_in(source: Path) -> set[tuple[str, str]]:
 
 
 def names_of_keepers(source: Path) -> set[str]:
-    """The name that each keeper is made with: a literal, or a constant of its module."""
+    """The name that each keeper is made with: a literal, or a constant of its module or of another."""
     names: set[str] = set()
-    for path in sorted(source.rglob("*.py")):
-        constants = _constants(path)
+    paths = sorted(source.rglob("*.py"))
+    elsewhere = {name: value for path in paths for name, value in _constants(path).items()}
+    for path in paths:
+        constants = elsewhere | _constants(path)
         for call, name in _calls(path):
             if name in KEEPERS:
                 given = call.args[0]
