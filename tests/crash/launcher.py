@@ -125,6 +125,7 @@ def nothing(*_arguments: Any, **_named: Any) -> None:
 
 def without_store_lock() -> None:
     exchange("store.lock", "_take", nothing)
+    exchange("store.lock", "_take_folder", nothing)
 
 
 GUARDS: dict[str, Callable[[], None]] = {"store-lock": without_store_lock}
