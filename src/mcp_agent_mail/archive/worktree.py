@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from mcp_agent_mail.archive.folders import Real, names_in, opened, sync_files, write_new
+from mcp_agent_mail.archive.folders import Real, names_in, opened, opened_file, sync_files, write_new
 from mcp_agent_mail.archive.steps import Steps, Syncing
 from mcp_agent_mail.core.errors import Conflict
 
@@ -144,10 +144,20 @@ def _place(scratch: int, folder: int, name: str, content: bytes) -> None:
     try:
         os.link(_FRESH, name, src_dir_fd=scratch, dst_dir_fd=folder, follow_symlinks=False)
     except FileExistsError:
-        _replace(scratch, folder, name, content)
+        # What a batch changed and changed back is in none of its commit's changes: mending would not look at it.
+        if not _has(folder, name, content):
+            _replace(scratch, folder, name, content)
     except OSError:
         # No hard links here (or no more for this inode): a copy of its own.
         _replace_by_copy(scratch, folder, name, content)
+
+
+def _has(folder: int, name: str, content: bytes) -> bool:
+    try:
+        with opened_file(folder, name) as file, open(file, "rb", closefd=False) as stream:
+            return os.fstat(file).st_size == len(content) and stream.read(len(content) + 1) == content
+    except OSError:
+        return False
 
 
 def _replace(scratch: int, folder: int, name: str, content: bytes) -> None:
