@@ -108,6 +108,8 @@ def watched(server: Server, other: Callable[[], object]) -> Iterator[Felt]:
         ended.set()
         for watcher in watchers:
             watcher.join()
+        # An attack can be over before the first look.
+        felt.most_mib = max(felt.most_mib, rss_mib(server.process.pid))
 
 
 def hold_unfinished(port: int) -> None:

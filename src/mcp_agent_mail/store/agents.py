@@ -89,7 +89,10 @@ _SET_TOKEN_HASH = "UPDATE agents SET token_hash = ? WHERE id = ?"
 _AHEAD = 60 * SECOND
 """Notes of calls are written within seconds: what is so much later than one was written by a clock that was ahead."""
 _TOUCH = f"""
-    UPDATE agents SET last_active_ts = iif(last_active_ts > ?1 + {_AHEAD}, ?1, max(last_active_ts, ?1)) WHERE id = ?2"""
+    UPDATE agents
+    SET last_active_ts = CASE WHEN last_active_ts > ?1 + {_AHEAD} THEN ?1 ELSE max(last_active_ts, ?1) END
+    WHERE id = ?2
+"""
 # Of mail that nobody has got yet or that is for few eyes, of what came of a blind copy, and of consent no commit tells.
 _RECENT_COMMITS = """
     SELECT DISTINCT c.id, c.project_id, c.hexsha, c.summary, c.authored_ts, c.last_seq
