@@ -296,6 +296,22 @@ def _silent(done: int, total: int) -> None:
     assert done <= total
 
 
+def fill(room: ArchiveRoom, path: Path) -> Project:
+    """A project at `path` with two agents, BlueLake and RedStone, and a message from one to the other."""
+    project = room.add_project(str(path))
+    blue, red = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
+    room.send(blue, [red])
+    return project
+
+
+def write(room: ArchiveRoom, project: Project) -> None:
+    """One more message between the two of `fill`."""
+    blue, red = (room.tx.agents.find_by_name(project.id, name) for name in ("BlueLake", "RedStone"))
+    assert blue is not None
+    assert red is not None
+    room.send(blue, [red], subject="More")
+
+
 @contextmanager
 def open_archive_room(root: Path) -> Iterator[ArchiveRoom]:
     database = root / "mail.sqlite3"

@@ -7,35 +7,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER
-from tests.archive_room import ArchiveRoom, git, open_archive_room
-
-
-@pytest.fixture
-def room(tmp_path: Path) -> Iterator[ArchiveRoom]:
-    (tmp_path / "store").mkdir()
-    with open_archive_room(tmp_path / "store") as opened:
-        opened.in_workspace = True
-        yield opened
-
-
-@pytest.fixture
-def code(tmp_path: Path) -> Path:
-    """A code repository with one commit."""
-    folder = tmp_path / "code"
-    (folder / "other").mkdir(parents=True)
-    git(folder, "init", "-q", "-b", "trunk")
-    (folder / "main.py").write_text("print()\n")
-    (folder / "other" / "far.py").write_text("print()\n")
-    git(folder, "add", ".")
-    git(folder, "commit", "-q", "-m", "Begin")
-    return folder
+from tests.archive_room import ArchiveRoom, fill, git, write
 
 
 @pytest.fixture
@@ -52,20 +30,6 @@ def outside(tmp_path: Path) -> Path:
     folder = tmp_path / "outside"
     folder.mkdir()
     return folder
-
-
-def fill(room: ArchiveRoom, path: Path) -> Project:
-    project = room.add_project(str(path))
-    blue, red = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
-    room.send(blue, [red])
-    return project
-
-
-def write(room: ArchiveRoom, project: Project) -> None:
-    blue, red = (room.tx.agents.find_by_name(project.id, name) for name in ("BlueLake", "RedStone"))
-    assert blue is not None
-    assert red is not None
-    room.send(blue, [red], subject="More")
 
 
 def has_run(trap: Path) -> bool:

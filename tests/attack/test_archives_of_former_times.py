@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,15 +17,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER
 from mcp_agent_mail.features.archiving.renew import Renewed, renew_archive
 from mcp_agent_mail.store.database import Store
-from tests.archive_room import ArchiveRoom, git, open_archive_room
-
-
-@pytest.fixture
-def room(tmp_path: Path) -> Iterator[ArchiveRoom]:
-    (tmp_path / "store").mkdir()
-    with open_archive_room(tmp_path / "store") as opened:
-        opened.in_workspace = True
-        yield opened
+from tests.archive_room import ArchiveRoom, git, write
 
 
 @pytest.fixture
@@ -49,13 +41,6 @@ def fill(room: ArchiveRoom, work_tree: Path) -> Project:
     room.send(blue, [red])
     room.archive()
     return project
-
-
-def write(room: ArchiveRoom, project: Project) -> None:
-    blue, red = (room.tx.agents.find_by_name(project.id, name) for name in ("BlueLake", "RedStone"))
-    assert blue is not None
-    assert red is not None
-    room.send(blue, [red], subject="More")
 
 
 def make_former(room: ArchiveRoom, project: Project, work_tree: Path) -> Path:

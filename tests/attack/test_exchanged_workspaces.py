@@ -5,50 +5,13 @@ With ARCHIVE_LOCATION=workspace files of the archive, and one of the code reposi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mcp_agent_mail.archive import code_status
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.domain.projects import Project
-from tests.archive_room import ArchiveRoom, git, open_archive_room
-
-
-@pytest.fixture
-def room(tmp_path: Path) -> Iterator[ArchiveRoom]:
-    (tmp_path / "store").mkdir()
-    with open_archive_room(tmp_path / "store") as opened:
-        opened.in_workspace = True
-        yield opened
-
-
-@pytest.fixture
-def code(tmp_path: Path) -> Path:
-    """A code repository with one commit."""
-    folder = tmp_path / "code"
-    (folder / "other").mkdir(parents=True)
-    git(folder, "init", "-q", "-b", "trunk")
-    (folder / "main.py").write_text("print()\n")
-    (folder / "other" / "far.py").write_text("print()\n")
-    git(folder, "add", ".")
-    git(folder, "commit", "-q", "-m", "Begin")
-    return folder
-
-
-def fill(room: ArchiveRoom, path: Path) -> Project:
-    project = room.add_project(str(path))
-    blue, red = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
-    room.send(blue, [red])
-    return project
-
-
-def write(room: ArchiveRoom, project: Project) -> None:
-    blue, red = (room.tx.agents.find_by_name(project.id, name) for name in ("BlueLake", "RedStone"))
-    assert blue is not None
-    assert red is not None
-    room.send(blue, [red], subject="More")
+from tests.archive_room import ArchiveRoom, fill, git, write
 
 
 def test_a_git_directory_exchanged_for_a_link_leads_to_no_other_repository(

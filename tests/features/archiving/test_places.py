@@ -15,7 +15,7 @@ from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.archiving.renew import renew_archive
 from mcp_agent_mail.store.database import Store
-from tests.archive_room import ArchiveRoom, git, open_archive_room
+from tests.archive_room import ArchiveRoom, fill, git, open_archive_room, write
 
 
 @pytest.fixture
@@ -42,20 +42,6 @@ def code(tmp_path: Path) -> Path:
     git(folder, "add", "main.py")
     git(folder, "commit", "-q", "-m", "Begin")
     return folder
-
-
-def fill(room: ArchiveRoom, path: Path) -> Project:
-    project = room.add_project(str(path))
-    blue, red = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
-    room.send(blue, [red])
-    return project
-
-
-def write(room: ArchiveRoom, project: Project) -> None:
-    blue, red = (room.tx.agents.find_by_name(project.id, name) for name in ("BlueLake", "RedStone"))
-    assert blue is not None
-    assert red is not None
-    room.send(blue, [red], subject="More")
 
 
 def place_of(room: ArchiveRoom, project: Project) -> Path:
