@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-from mcp_agent_mail.core.settings import load_settings
+from mcp_agent_mail.core.settings.server import load_settings
 from mcp_agent_mail.server.serve import quiet_fastmcp, serve
 
 

@@ -8,7 +8,7 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
-from mcp_agent_mail.core.setting_names import KNOWN
+from mcp_agent_mail.core.settings.names import KNOWN
 
 # No test depends on how fast the machine is; a failure found once is found again.
 settings.register_profile("agent-mail", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])

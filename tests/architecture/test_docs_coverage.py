@@ -39,7 +39,7 @@ _UNSAID = [
         Offer("resource", "resource://whispers/{agent}{?limit}"),
     ),
     ("cli/mail.py", "@app.command('whisper')\ndef whisper() -> None: ...", Offer("command", "am mail whisper")),
-    ("core/setting_rows.py", "Row(name='WHISPER_ENABLED', group='Mail')", Offer("setting", "WHISPER_ENABLED")),
+    ("core/settings/rows.py", "Row(name='WHISPER_ENABLED', group='Mail')", Offer("setting", "WHISPER_ENABLED")),
     ("domain/threads.py", "class TooLoud(Exception):\n    code = 'TOO_LOUD'", Offer("error", "TOO_LOUD")),
 ]
 

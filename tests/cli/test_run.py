@@ -17,7 +17,7 @@ from mcp_agent_mail.cli.holding import Holding, Wish
 from mcp_agent_mail.cli.slot_place import Place, cache_key
 from mcp_agent_mail.cli.supervising import Supervisor
 from mcp_agent_mail.cli.surroundings import Surroundings
-from mcp_agent_mail.core.settings import load_settings
+from mcp_agent_mail.core.settings.server import load_settings
 from tests.cli.command_line import am
 from tests.cli.conftest import Post
 from tests.workspace.code_repository import begin

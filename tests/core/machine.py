@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.settings import LoadedSettings, Mistake, Settings, SettingsError, load_settings
+from mcp_agent_mail.core.settings.server import LoadedSettings, Mistake, Settings, SettingsError, load_settings
 
 TOKEN = "a-long-and-good-token"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
-from mcp_agent_mail.core import setting_names as names
 from mcp_agent_mail.core.setting_row import Row
-from mcp_agent_mail.core.setting_rows import ROWS
+from mcp_agent_mail.core.settings import names
+from mcp_agent_mail.core.settings.rows import ROWS
 
 ROOT = Path(__file__).parents[2]
 ENV_EXAMPLE = ROOT / ".env.example"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.client_settings import ClientSettings, load_client_settings
-from mcp_agent_mail.core.setting_rows import CLIENT_ROWS
-from mcp_agent_mail.core.settings import Settings, SettingsError, load_settings
+from mcp_agent_mail.core.settings.client import ClientSettings, load_client_settings
+from mcp_agent_mail.core.settings.rows import CLIENT_ROWS
+from mcp_agent_mail.core.settings.server import Settings, SettingsError, load_settings
 
 _EXAMPLES = {
     "STORAGE_ROOT": "~/elsewhere",
@@ -79,7 +79,7 @@ def test_the_client_tells_all_mistakes_at_once() -> None:
 
 def test_the_client_imports_the_standard_library_only() -> None:
     code = (
-        "import sys; import mcp_agent_mail.core.client_settings; "
+        "import sys; import mcp_agent_mail.core.settings.client; "
         "print(*sorted({name.split('.')[0] for name in sys.modules} - sys.stdlib_module_names - {'mcp_agent_mail'}))"
     )
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

@@ -7,7 +7,7 @@ from decouple import RepositoryEnv
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_agent_mail.core.env_file import ENCODING, read_env_file
+from mcp_agent_mail.core.settings.env_file import ENCODING, read_env_file
 
 _PIECES = st.sampled_from(["A", "B_1", "=", " ", "\t", "'", '"', "#", "export ", "x", "ü", "\ufeff", ",", "\\", "$A"])
 _LINES = st.lists(st.lists(_PIECES, max_size=8).map("".join), max_size=8).map("\n".join)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.setting_checks import OTEL_EXPORTER
-from mcp_agent_mail.core.setting_names import FORMER, LATER, WITHOUT_EFFECT
-from mcp_agent_mail.core.settings import Secret, SettingsError
+from mcp_agent_mail.core.settings.checks import OTEL_EXPORTER
+from mcp_agent_mail.core.settings.names import FORMER, LATER, WITHOUT_EFFECT
+from mcp_agent_mail.core.settings.server import Secret, SettingsError
 from tests.core.machine import TOKEN, Machine
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from mcp_agent_mail.core.setting_names import FORMER, LATER, SETTINGS, WITHOUT_EFFECT, nearest_setting
-from mcp_agent_mail.core.setting_rows import ROWS
+from mcp_agent_mail.core.settings.names import FORMER, LATER, SETTINGS, WITHOUT_EFFECT, nearest_setting
+from mcp_agent_mail.core.settings.rows import ROWS
 from tests.core import settings_pages
 
 _REMEDY = "run `python -m tests.core.settings_pages`"

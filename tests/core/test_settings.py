@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.core.setting_rows import ROWS
-from mcp_agent_mail.core.settings import Secret, Settings, SettingsError
+from mcp_agent_mail.core.settings.rows import ROWS
+from mcp_agent_mail.core.settings.server import Secret, Settings, SettingsError
 from tests.core.machine import TOKEN, Machine
 
 WINDOW = "3f0c1f52-58a6-4c8e-9a0a-5d1b6f2a7c11"

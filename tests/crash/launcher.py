@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> int:
 
 
 def serve(doom: Doom, options: dict[str, str]) -> int:
-    from mcp_agent_mail.core.settings import load_settings
+    from mcp_agent_mail.core.settings.server import load_settings
     from mcp_agent_mail.server.serve import serve as run
 
     if doom.has_next_schema:

@@ -20,7 +20,7 @@ from mcp_agent_mail.bootstrap import Services, build_services
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.failpoints import Reach, no_fault
-from mcp_agent_mail.core.settings import Settings, load_settings
+from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.features.upkeep.results import ServerPlace
 from mcp_agent_mail.features.upkeep.verify import VerifyReport, verify_archives

@@ -17,7 +17,7 @@ import mcp_agent_mail
 from mcp_agent_mail.bootstrap import Services, build_services
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.keeper import Keeper
-from mcp_agent_mail.core.settings import load_settings
+from mcp_agent_mail.core.settings.server import load_settings
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.faults import StoreFailed

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.setting_kinds import Secret
+from mcp_agent_mail.core.settings.kinds import Secret
 from mcp_agent_mail.domain.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.summary_refining import Prompt
 from mcp_agent_mail.features.summaries.refining import Refiner

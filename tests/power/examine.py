@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from mcp_agent_mail.bootstrap import archiver_settings
 from mcp_agent_mail.cli.in_process import InProcessGateway
-from mcp_agent_mail.core.settings import Settings, load_settings
+from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.features.archiving.offline import drain_in_process
 from mcp_agent_mail.features.upkeep.verify import verify_archives
 from mcp_agent_mail.features.upkeep.verify_store import verify_store

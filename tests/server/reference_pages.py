@@ -15,7 +15,7 @@ from typing import Any
 from mcp_agent_mail.bootstrap import Services, build_services
 from mcp_agent_mail.core.params import Choice, Count, Duration, Flag, Id, Rule, Text, Texts, Time
 from mcp_agent_mail.core.resources import ResourceSpec
-from mcp_agent_mail.core.settings import load_settings
+from mcp_agent_mail.core.settings.server import load_settings
 from mcp_agent_mail.core.tools import Param, ToolSpec
 from mcp_agent_mail.features.upkeep.results import ServerPlace
 from mcp_agent_mail.store.database import Store

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcp_agent_mail.core.failpoints import Kill
-from mcp_agent_mail.core.settings import Settings
+from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.archiving.launch import ArchiverSettings
 
 

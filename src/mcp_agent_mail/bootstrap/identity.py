@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcp_agent_mail.core.clock import Clock
-from mcp_agent_mail.core.settings import Settings
+from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.admission import ProjectAdmission
 from mcp_agent_mail.domain.caller import AgentAuth
 from mcp_agent_mail.domain.names import NameEnforcement

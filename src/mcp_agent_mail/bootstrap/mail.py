@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from mcp_agent_mail.bootstrap.identity import new_names
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
-from mcp_agent_mail.core.settings import Settings
+from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.contacts import AutoScope, ContactRules
 from mcp_agent_mail.features.contacts.consent import Desk
 from mcp_agent_mail.features.contacts.service import ContactService

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcp_agent_mail.core.clock import Clock
-from mcp_agent_mail.core.settings import Settings
+from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.summaries.refining import Refiner
 from mcp_agent_mail.features.summaries.service import SummaryService
 from mcp_agent_mail.llm.setup import model_of

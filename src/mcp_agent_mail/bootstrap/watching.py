@@ -8,7 +8,7 @@ from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import ProjectId
-from mcp_agent_mail.core.settings import Settings
+from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.store_owner import LOCK_FILE as STORE_LOCK
 from mcp_agent_mail.core.store_owner import read_owner
 from mcp_agent_mail.domain.projects import Project

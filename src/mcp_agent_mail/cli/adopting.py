@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_agent_mail.bootstrap import archiver_settings
 from mcp_agent_mail.core.clock import system_clock
-from mcp_agent_mail.core.settings import Settings
+from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.adoption import AdoptionPlan
 from mcp_agent_mail.features.archiving.launch import archive_path
 from mcp_agent_mail.features.projects.adopting import Adopted, adopt, plan_adoption

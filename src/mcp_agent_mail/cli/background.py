@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mcp_agent_mail.core.client_settings import ClientSettings
+from mcp_agent_mail.core.settings.client import ClientSettings
 
 LOG_FILE = "server.log"
 _START_LOCK = "starting.lock"

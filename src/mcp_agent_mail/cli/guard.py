@@ -19,8 +19,8 @@ from mcp_agent_mail.cli.outcome import ExitCode, NoServer, WireError, code_of
 from mcp_agent_mail.cli.present import JsonFlag, print_fields, print_json
 from mcp_agent_mail.cli.surroundings import read_client_settings
 from mcp_agent_mail.cli.where import ProjectOption, absolute_key, resource_uri
-from mcp_agent_mail.core.client_settings import ClientSettings
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
+from mcp_agent_mail.core.settings.client import ClientSettings
 from mcp_agent_mail.domain.projects import canonical_path, is_path
 from mcp_agent_mail.guard.entry import main as guard_main
 from mcp_agent_mail.guard.hook_place import find_code_repository

@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 
 from mcp_agent_mail.cli.outcome import NoServer
 from mcp_agent_mail.cli.upstream import Upstream
-from mcp_agent_mail.core.client_settings import ClientSettings
+from mcp_agent_mail.core.settings.client import ClientSettings
 from mcp_agent_mail.core.visible_text import visible
 
 MAX_LINE_BYTES = 4 * 1024 * 1024 + 64 * 1024

@@ -17,7 +17,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from mcp_agent_mail.cli.background import BackgroundServer, sole_starter
 from mcp_agent_mail.cli.outcome import NoServer
-from mcp_agent_mail.core.client_settings import ClientSettings
+from mcp_agent_mail.core.settings.client import ClientSettings
 from mcp_agent_mail.core.store_owner import read_owner
 
 START_WITHIN_S = 30.0

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.core.setting_names import SECRETS
+from mcp_agent_mail.core.settings.names import SECRETS
 
 _FAILS = "false"
 """The program in place of any that Git might start: it ends with an error, so that nothing seems to have worked."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from mcp_agent_mail.core.setting_kinds import Kind
+from mcp_agent_mail.core.settings.kinds import Kind
 
 Values = Mapping[str, object]
 """The values of the rows before, by name."""

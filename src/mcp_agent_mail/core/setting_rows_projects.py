@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from mcp_agent_mail.core import setting_kinds as kinds
 from mcp_agent_mail.core.setting_row import Row
+from mcp_agent_mail.core.settings import kinds
 
 
 def _remote(text: str, _: kinds.Around) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.core import setting_kinds as kinds
 from mcp_agent_mail.core.profiles import CLUSTERS, TOOLS
 from mcp_agent_mail.core.setting_row import Row
+from mcp_agent_mail.core.settings import kinds
 
 SURFACE_ROWS = (
     Row(

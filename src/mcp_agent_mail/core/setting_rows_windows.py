@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.core import setting_kinds as kinds
 from mcp_agent_mail.core.setting_row import Row
+from mcp_agent_mail.core.settings import kinds
 
 WINDOW_ROWS = (
     Row(

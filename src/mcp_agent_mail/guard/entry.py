@@ -12,8 +12,8 @@ import sys
 from collections.abc import Sequence
 from enum import IntEnum
 
-from mcp_agent_mail.core.client_settings import ClientSettings, load_client_settings
-from mcp_agent_mail.core.setting_sources import SettingsError
+from mcp_agent_mail.core.settings.client import ClientSettings, load_client_settings
+from mcp_agent_mail.core.settings.sources import SettingsError
 from mcp_agent_mail.guard import report
 from mcp_agent_mail.guard.git import GitRefused
 from mcp_agent_mail.guard.session import Session, say

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from mcp_agent_mail.core.client_settings import ClientSettings
 from mcp_agent_mail.core.clock import SECOND, Micros, iso, parse_time
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
+from mcp_agent_mail.core.settings.client import ClientSettings
 from mcp_agent_mail.domain.guarding import HeldPath, Holding, same_agent
 from mcp_agent_mail.guard.server import MISREAD, Json, NoAnswer, Patience, Refused, ServerAt, find_server, post
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
-from mcp_agent_mail.core.client_settings import ClientSettings
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
+from mcp_agent_mail.core.settings.client import ClientSettings
 from mcp_agent_mail.core.store_owner import read_owner
 
 if TYPE_CHECKING:

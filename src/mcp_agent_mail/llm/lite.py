@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from mcp_agent_mail.core.setting_kinds import Secret
+from mcp_agent_mail.core.settings.kinds import Secret
 from mcp_agent_mail.domain.summary_refining import Prompt
 from mcp_agent_mail.llm.answers import ModelAnswer, ModelFailed
 

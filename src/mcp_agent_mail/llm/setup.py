@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.core.settings import Settings
+from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.llm.lite import LiteLlm, LlmRules
 
 

@@ -10,7 +10,7 @@ from fastmcp import FastMCP
 from mcp_agent_mail import __version__
 from mcp_agent_mail.bootstrap import Services
 from mcp_agent_mail.core.profiles import Profiles, custom_profile
-from mcp_agent_mail.core.settings import Settings
+from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.server.auth import Gate
 from mcp_agent_mail.server.calls import Calls
 from mcp_agent_mail.server.completion import suggesting

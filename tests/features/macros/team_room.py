@@ -10,7 +10,7 @@ from typing import Any
 
 from mcp_agent_mail.bootstrap import Services, build_services
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.core.settings import load_settings
+from mcp_agent_mail.core.settings.server import load_settings
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.features.upkeep.results import ServerPlace
 from mcp_agent_mail.store.database import Store

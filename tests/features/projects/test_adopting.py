@@ -15,7 +15,7 @@ import pytest
 from mcp_agent_mail.bootstrap import archiver_settings
 from mcp_agent_mail.cli.in_process import InProcessGateway
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
-from mcp_agent_mail.core.settings import Settings, load_settings
+from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.features.archiving.launch import ArchiverSettings
 from mcp_agent_mail.features.archiving.offline import drain_in_process
 from mcp_agent_mail.features.archiving.reports import Failed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.core.setting_rows import ROWS
+from mcp_agent_mail.core.settings.rows import ROWS
 
 LATER: frozenset[str] = frozenset(
     """

@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from mcp_agent_mail.core import setting_kinds as kinds
-from mcp_agent_mail.core import setting_names as names
-from mcp_agent_mail.core.env_file import EnvFile, read_env_file
-from mcp_agent_mail.core.setting_kinds import MASK, Around, BadValue, mask_url_password
 from mcp_agent_mail.core.setting_row import Row
+from mcp_agent_mail.core.settings import kinds, names
+from mcp_agent_mail.core.settings.env_file import EnvFile, read_env_file
+from mcp_agent_mail.core.settings.kinds import MASK, Around, BadValue, mask_url_password
 
 COMMAND_LINE = "command line"
 ENVIRONMENT = "environment"

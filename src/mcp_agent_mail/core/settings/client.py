@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mcp_agent_mail.core.setting_kinds import Secret
-from mcp_agent_mail.core.setting_rows import CLIENT_ROWS
-from mcp_agent_mail.core.setting_sources import Findings, SettingsError, open_sources, parse_rows
+from mcp_agent_mail.core.settings.kinds import Secret
+from mcp_agent_mail.core.settings.rows import CLIENT_ROWS
+from mcp_agent_mail.core.settings.sources import Findings, SettingsError, open_sources, parse_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

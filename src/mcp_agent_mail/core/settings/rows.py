@@ -7,15 +7,15 @@ same rows; a test compares.
 
 from __future__ import annotations
 
-from mcp_agent_mail.core import setting_kinds as kinds
 from mcp_agent_mail.core.setting_row import Row, Values
-from mcp_agent_mail.core.setting_rows_leases import LEASE_ROWS
-from mcp_agent_mail.core.setting_rows_llm import LLM_ROWS
 from mcp_agent_mail.core.setting_rows_projects import PROJECT_ROWS
 from mcp_agent_mail.core.setting_rows_surface import SURFACE_ROWS
-from mcp_agent_mail.core.setting_rows_upkeep import UPKEEP_ROWS
-from mcp_agent_mail.core.setting_rows_watching import WATCHING_ROWS
 from mcp_agent_mail.core.setting_rows_windows import WINDOW_CLIENT_ROWS, WINDOW_ROWS
+from mcp_agent_mail.core.settings import kinds
+from mcp_agent_mail.core.settings.rows_coordination import LEASE_ROWS
+from mcp_agent_mail.core.settings.rows_llm import LLM_ROWS
+from mcp_agent_mail.core.settings.rows_server import WATCHING_ROWS
+from mcp_agent_mail.core.settings.rows_upkeep import UPKEEP_ROWS
 
 
 def _allowed_hosts(values: Values) -> tuple[str, ...]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from mcp_agent_mail.core import setting_names as names
-from mcp_agent_mail.core.setting_kinds import BOOL, URL, Around, BadValue, Secret, is_loopback
-from mcp_agent_mail.core.setting_sources import DEFAULT, ENVIRONMENT, Findings, Given, Sources
+from mcp_agent_mail.core.settings import names
+from mcp_agent_mail.core.settings.kinds import BOOL, URL, Around, BadValue, Secret, is_loopback
+from mcp_agent_mail.core.settings.sources import DEFAULT, ENVIRONMENT, Findings, Given, Sources
 
 SHORTEST_GOOD_TOKEN = 16
 

@@ -15,11 +15,11 @@ from typing import Any
 
 from decouple import Config, RepositoryEnv
 
-from mcp_agent_mail.core.env_file import ENCODING
-from mcp_agent_mail.core.setting_checks import check_names, check_together
-from mcp_agent_mail.core.setting_kinds import Secret, shown
-from mcp_agent_mail.core.setting_rows import ROWS
-from mcp_agent_mail.core.setting_sources import (
+from mcp_agent_mail.core.settings.checks import check_names, check_together
+from mcp_agent_mail.core.settings.env_file import ENCODING
+from mcp_agent_mail.core.settings.kinds import Secret, shown
+from mcp_agent_mail.core.settings.rows import ROWS
+from mcp_agent_mail.core.settings.sources import (
     DEFAULT,
     Findings,
     Mistake,
