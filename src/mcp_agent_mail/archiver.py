@@ -21,7 +21,7 @@ from typing import NoReturn
 from mcp_agent_mail.archive.locks import ArchivesBusy
 from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
 from mcp_agent_mail.core.failpoints import reach_that_kills
-from mcp_agent_mail.core.git import kill_git_under_way
+from mcp_agent_mail.core.git.process import kill_git_under_way
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.launch import CHECK_OUT, DRAIN, PING, WAKE, ArchiverSettings, CheckOut
 from mcp_agent_mail.features.archiving.plan import open_drain

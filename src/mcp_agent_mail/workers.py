@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 
 from mcp_agent_mail.core.clock import Clock, iso_or_none
-from mcp_agent_mail.core.keeper import STOP_WITHIN_S, Keeper
-from mcp_agent_mail.core.looks import Looks
+from mcp_agent_mail.core.concurrency.keeper import STOP_WITHIN_S, Keeper
+from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.features.messaging.overdue import Claim, Escalation, OverdueRules, OverdueWorker

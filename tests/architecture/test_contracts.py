@@ -57,7 +57,7 @@ _BREAKS = [
     ("settings", "features/messaging/service.py", f"import {_HOUSE}.core.settings.server", "messaging.service -> "),
     ("settings", "store/view.py", f"import {_HOUSE}.core.settings.client", "store.view -> "),
     ("guard", "guard/hook.py", "import orjson", "guard.hook -> orjson"),
-    ("guard", "core/visible_text.py", "import asyncio", "core.visible_text -> asyncio"),
+    ("guard", "core/escaping.py", "import asyncio", "core.escaping -> asyncio"),
     ("decouple", "server/mcp.py", "from decouple import config", "server.mcp -> decouple"),
 ]
 

@@ -46,7 +46,14 @@ def test_a_process_does_not_load_what_it_does_not_need(code: str, absent: set[st
 
 _STANDARD_LIBRARY_ONLY = [
     *(f"domain.{path.stem}" for path in sorted((ROOT / PACKAGE / "domain").glob("*.py")) if path.stem != "__init__"),
-    *("core.child_process", "core.settings.client", "core.clock", "core.settings.env_file", "core.errors", "core.git"),
+    *(
+        "core.child_process",
+        "core.settings.client",
+        "core.clock",
+        "core.settings.env_file",
+        "core.errors",
+        "core.git.process",
+    ),
     *("core.ids", "core.settings.kinds", "core.settings.names", "core.settings.rows", "core.settings.sources"),
 ]
 

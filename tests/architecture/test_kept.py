@@ -13,10 +13,13 @@ SOURCE = Path(mcp_agent_mail.__file__).parent
 
 OUR_OWN_WORK = "computes, or touches files of the store alone, in the course of a call that awaits it"
 ALLOWED = {
-    ("core/keeper.py", "create_task"): "the keeper itself",
-    ("core/looks.py", "Thread"): "whatever a look raises goes to its caller; one that hangs is counted as lost",
-    ("core/computing.py", "Thread"): "bounded work whose caller keeps a place in Turns until it ends",
-    ("core/git.py", "Timer"): "ends a Git that is late; its call ends with it",
+    ("core/concurrency/keeper.py", "create_task"): "the keeper itself",
+    (
+        "core/concurrency/looks.py",
+        "Thread",
+    ): "whatever a look raises goes to its caller; one that hangs is counted as lost",
+    ("core/concurrency/computing.py", "Thread"): "bounded work whose caller keeps a place in Turns until it ends",
+    ("core/git/process.py", "Timer"): "ends a Git that is late; its call ends with it",
     ("store/writer.py", "Thread"): "its end is told to everybody who waits and who comes, and health says error",
     ("store/writer.py", "to_thread"): "the end of the writer's thread, which takes what is queued",
     ("archive/steps.py", "Thread"): "in the archiver: what it raises is raised where its step is awaited",
@@ -40,7 +43,9 @@ def made() -> set[tuple[str, str]]:
 
 
 def test_every_task_and_thread_has_a_keeper_or_a_reason(made: set[tuple[str, str]]) -> None:
-    assert made - set(ALLOWED) == set(), "give it a Keeper (core/keeper.py), or Looks (core/looks.py)"
+    assert made - set(ALLOWED) == set(), (
+        "give it a Keeper (core/concurrency/keeper.py), or Looks (core/concurrency/looks.py)"
+    )
 
 
 def test_every_reason_is_still_needed(made: set[tuple[str, str]]) -> None:

@@ -15,7 +15,7 @@ from mcp_agent_mail.archive.steps import InSteps
 from mcp_agent_mail.archive.writer import ArchiveOwner, ArchiveWriter, is_unfinished
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint, Reach, no_fault
-from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.commit_text import CommitText
 from tests.archive_room import Killed, git, killed_at

@@ -25,7 +25,7 @@ from mcp_agent_mail.archive.packs import (
 from mcp_agent_mail.archive.repository import Repository
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint, Reach, no_fault
-from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.git.process import GitFailed
 from tests.archive_room import Killed, git, killed_at
 
 LONG_S = 60.0

@@ -11,7 +11,7 @@ from mcp_agent_mail.archive.months import files_of_month
 from mcp_agent_mail.archive.recovery import restore_files
 from mcp_agent_mail.archive.repository import GitRun, Repository
 from mcp_agent_mail.archive.worktree import WorkTree
-from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.git.process import GitFailed
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from mcp_agent_mail.archive.steps import InSteps, Steps, Syncing
-from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.git.process import GitFailed
 
 LONG_S = 60.0
 

@@ -14,7 +14,7 @@ from mcp_agent_mail.archive.recovery import WINDOW_S
 from mcp_agent_mail.archive.writer import MANY_PACKS, ArchiveOwner, ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import no_fault
-from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.commit_text import CommitText
 from tests.archive_room import git

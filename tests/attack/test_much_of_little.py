@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.foreign_repository import UnfitRepository, find_repository
-from mcp_agent_mail.core.git import FOREIGN_BYTES, GitFailed
-from mcp_agent_mail.core.git_config import MAX_LENGTH, MAX_STATEMENTS, MAX_WANTED
+from mcp_agent_mail.core.git.config import MAX_LENGTH, MAX_STATEMENTS, MAX_WANTED
+from mcp_agent_mail.core.git.foreign_repository import UnfitRepository, find_repository
+from mcp_agent_mail.core.git.process import FOREIGN_BYTES, GitFailed
+from mcp_agent_mail.core.git.shadow_repository import MAX_FILE_BYTES, shadow_of
 from mcp_agent_mail.core.plain_files import UnfitFile
-from mcp_agent_mail.core.shadow_repository import MAX_FILE_BYTES, shadow_of
 from mcp_agent_mail.features.projects.lookup import resolved_path
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
 from mcp_agent_mail.workspace.places import Inside

@@ -10,7 +10,7 @@ import socket
 import httpx
 import pytest
 
-from mcp_agent_mail.core.hearing import current_hearing
+from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.server.transport.room import RoomSize
 from tests.server.hosted import hosted, toy_app

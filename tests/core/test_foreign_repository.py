@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.foreign_repository import (
+from mcp_agent_mail.core.git.foreign_repository import (
     ForeignRepository,
     UnfitRepository,
     find_repository,
     read_again,
     repository_of,
 )
-from mcp_agent_mail.core.git import run_git
+from mcp_agent_mail.core.git.process import run_git
 
 
 @pytest.mark.parametrize(

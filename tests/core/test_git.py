@@ -12,9 +12,9 @@ from typing import IO
 
 import pytest
 
-from mcp_agent_mail.core import git as runner
-from mcp_agent_mail.core.git import FOREIGN_BYTES, GitFailed, run_git, start_git, stream_git, talk_to_git
-from mcp_agent_mail.core.git_environment import GitPlace, scrubbed_environment
+from mcp_agent_mail.core.git import process as runner
+from mcp_agent_mail.core.git.environment import GitPlace, scrubbed_environment
+from mcp_agent_mail.core.git.process import FOREIGN_BYTES, GitFailed, run_git, start_git, stream_git, talk_to_git
 
 
 def test_git_variables_of_the_caller_do_not_reach_git() -> None:
@@ -173,7 +173,7 @@ def test_git_is_bounded_in_a_strangers_place_however_it_is_started(
 def test_what_is_started_after_the_end_is_ended_too() -> None:
     program = """
 import os
-from mcp_agent_mail.core.git import GitFailed, kill_git_under_way, run_git
+from mcp_agent_mail.core.git.process import GitFailed, kill_git_under_way, run_git
 
 reading, writing = os.pipe()
 kill_git_under_way()

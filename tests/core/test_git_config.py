@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_agent_mail.core.git_config import (
+from mcp_agent_mail.core.git.config import (
     MAX_LENGTH,
     MAX_STATEMENTS,
     MAX_WANTED,

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.concurrency.keeper import LAST_PAUSE_S, Keeper
 from mcp_agent_mail.core.errors import Unavailable
-from mcp_agent_mail.core.keeper import LAST_PAUSE_S, Keeper
 
 
 class Rests(Keeper):

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from mcp_agent_mail.core import looks as module
-from mcp_agent_mail.core.looks import (
+from mcp_agent_mail.core.concurrency import looks as module
+from mcp_agent_mail.core.concurrency.looks import (
     FIRST_SILENCE_S,
     LOST_OF_ONE,
     LOST_OF_STRANGERS,

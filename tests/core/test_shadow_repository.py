@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.foreign_repository import UnfitRepository, find_repository
-from mcp_agent_mail.core.git import run_git
-from mcp_agent_mail.core.git_environment import GitPlace
-from mcp_agent_mail.core.shadow_repository import shadow_of
+from mcp_agent_mail.core.git.environment import GitPlace
+from mcp_agent_mail.core.git.foreign_repository import UnfitRepository, find_repository
+from mcp_agent_mail.core.git.process import run_git
+from mcp_agent_mail.core.git.shadow_repository import shadow_of
 from tests.workspace.code_repository import begin, commit, git, write
 
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from mcp_agent_mail.core.turns import TooMuchAtOnce, TurnBounds, Turns
+from mcp_agent_mail.core.concurrency.turns import TooMuchAtOnce, TurnBounds, Turns
 
 
 def _turns(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_agent_mail.core.visible_text import on_one_line, visible, visible_json, written_on_one_line
+from mcp_agent_mail.core.escaping import on_one_line, visible, visible_json, written_on_one_line
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ import pytest
 
 import mcp_agent_mail
 from mcp_agent_mail.bootstrap import Services, build_services
+from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.core.keeper import Keeper
 from mcp_agent_mail.core.settings.server import load_settings
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.store.database import Store

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.folders import Real, opened, opened_in, replace_file
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
-from mcp_agent_mail.core.foreign_repository import ForeignRepository, UnfitRepository, find_repository
-from mcp_agent_mail.core.git import GitFailed, run_git
-from mcp_agent_mail.core.git_environment import GitPlace
+from mcp_agent_mail.core.git.environment import GitPlace
+from mcp_agent_mail.core.git.foreign_repository import ForeignRepository, UnfitRepository, find_repository
+from mcp_agent_mail.core.git.process import GitFailed, run_git
+from mcp_agent_mail.core.git.shadow_repository import shadow_of
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
-from mcp_agent_mail.core.shadow_repository import shadow_of
 
 _EXCLUDES_BYTES = 1 << 20
 _MODE = 0o644

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.folders import opened, remove_unfinished, replace_file
 from mcp_agent_mail.core.errors import Conflict
-from mcp_agent_mail.core.git_config import quoted
+from mcp_agent_mail.core.git.config import quoted
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain, real_path
 
 STATE = Path(".git/agent-mail")

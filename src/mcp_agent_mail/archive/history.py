@@ -11,7 +11,7 @@ from mcp_agent_mail.archive.ownership import require_in_store
 from mcp_agent_mail.archive.repository import Repository
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import NotFound
-from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.git.process import GitFailed
 
 MAX_WALKED = 10_000
 """So many commits are looked at for those of one agent."""

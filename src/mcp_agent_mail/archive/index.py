@@ -18,7 +18,7 @@ from mcp_agent_mail.archive.repository import Repository
 from mcp_agent_mail.archive.steps import Steps, Syncing, sync_each
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
-from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.git.process import GitFailed
 
 _TRIES = 3
 _NOTED = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64})(?: ([0-9]{1,18}))?\n?")

@@ -18,7 +18,7 @@ from mcp_agent_mail.archive.git_folder import switch_on
 from mcp_agent_mail.archive.repository import BRANCH, Repository, sync
 from mcp_agent_mail.core.clock import Micros, to_datetime
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
-from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_layout import FOLDERS_BY_MONTH, month_folders, month_of
 
 EXTRA_MONTHS = 12

@@ -24,7 +24,7 @@ from mcp_agent_mail.archive.months import MonthsNote, months_in
 from mcp_agent_mail.archive.ownership import store_of
 from mcp_agent_mail.archive.repository import BRANCH, Repository, sync, sync_below
 from mcp_agent_mail.archive.workspace import WORKSPACE_FOLDER, require_project
-from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 
 MOVING_FOLDER = "moving"

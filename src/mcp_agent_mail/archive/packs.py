@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.repository import Repository, sync
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
-from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.git.process import GitFailed
 
 FACTOR = 2
 FEW_PACKS = 10

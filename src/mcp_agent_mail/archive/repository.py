@@ -13,7 +13,8 @@ from typing import IO
 
 from mcp_agent_mail.archive.git_folder import begin_git_folder, real_work_tree_of
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.git import (
+from mcp_agent_mail.core.git.environment import GitPlace
+from mcp_agent_mail.core.git.process import (
     DEFAULT_TIMEOUT_S,
     Conversation,
     GitJob,
@@ -22,7 +23,6 @@ from mcp_agent_mail.core.git import (
     stream_git,
     talk_to_git,
 )
-from mcp_agent_mail.core.git_environment import GitPlace
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.commit_text import SEQ_TRAILER
 

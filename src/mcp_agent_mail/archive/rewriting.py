@@ -8,7 +8,7 @@ from pathlib import Path
 from mcp_agent_mail.archive.fast_import import Put
 from mcp_agent_mail.archive.repository import BRANCH, Repository, sync
 from mcp_agent_mail.archive.worktree import WorkTree
-from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_contacts import CONTACTS_FOLDER
 from mcp_agent_mail.domain.blobs import blob_id
 

@@ -13,8 +13,8 @@ from mcp_agent_mail.bootstrap.summaries import summary_service
 from mcp_agent_mail.bootstrap.tables import resource_table, tool_table
 from mcp_agent_mail.bootstrap.watching import introspection_service, recording
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
+from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.failpoints import NO_FAULTS, Faults
-from mcp_agent_mail.core.looks import Looks
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.windows import DAY
 from mcp_agent_mail.features.archiving.service import ArchivingService

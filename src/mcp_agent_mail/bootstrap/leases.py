@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.bootstrap.services import LeaseServices
 from mcp_agent_mail.core.clock import Clock
-from mcp_agent_mail.core.looks import Looks
+from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.staleness import StalenessRules
 from mcp_agent_mail.features.build_slots.service import BuildSlotService

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.core.looks import Looks
+from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.project_identity import IdentityMode
 from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from mcp_agent_mail.core.keeper import STOP_WITHIN_S, Keeper
-from mcp_agent_mail.core.looks import Looks
+from mcp_agent_mail.core.concurrency.keeper import STOP_WITHIN_S, Keeper
+from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import ToolTable
 from mcp_agent_mail.features.archiving.service import ArchivingService

@@ -13,7 +13,7 @@ from mcp_agent_mail import __version__
 from mcp_agent_mail.cli.lean import Entry, LazyGroup
 from mcp_agent_mail.cli.outcome import ExitCode, Misread, tell_error
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.core.visible_text import visible
+from mcp_agent_mail.core.escaping import visible
 
 _HERE = "mcp_agent_mail.cli"
 

@@ -11,8 +11,8 @@ import typer
 from mcp_agent_mail.cli.lean import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.present import Column, JsonFlag, print_json, print_rows, print_text
 from mcp_agent_mail.cli.surroundings import read_settings
+from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.settings.server import LoadedSettings
-from mcp_agent_mail.core.visible_text import visible
 
 app = typer.Typer(
     cls=LeanGroup,

@@ -15,7 +15,7 @@ from mcp_agent_mail.cli.gateway import open_gateway
 from mcp_agent_mail.cli.slot_place import Place
 from mcp_agent_mail.cli.surroundings import Surroundings
 from mcp_agent_mail.core.errors import AgentMailError, Conflict
-from mcp_agent_mail.core.visible_text import visible
+from mcp_agent_mail.core.escaping import visible
 
 ASK_AGAIN_S = 2.0
 _RETRY_S = 5.0

@@ -13,10 +13,10 @@ from typing import Any
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.bootstrap import archiver_settings, build_services
+from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX, new_token
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import Credentials
-from mcp_agent_mail.core.visible_text import visible
 from mcp_agent_mail.features.archiving.offline import drain_in_process
 from mcp_agent_mail.features.upkeep.results import ServerPlace
 from mcp_agent_mail.store.database import Store

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Self
 
 from mcp_agent_mail.core.errors import AgentMailError, Unavailable
-from mcp_agent_mail.core.visible_text import visible
+from mcp_agent_mail.core.escaping import visible
 
 _SHOWN = 200
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mcp_agent_mail.core.visible_text import on_one_line, visible, visible_json
+from mcp_agent_mail.core.escaping import on_one_line, visible, visible_json
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, as the server gives it.")]
 

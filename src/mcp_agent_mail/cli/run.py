@@ -17,7 +17,7 @@ from mcp_agent_mail.cli.slot_place import TOLD, AgentOption, Place, look_at_plac
 from mcp_agent_mail.cli.supervising import SIGNALLED, Supervisor
 from mcp_agent_mail.cli.surroundings import Surroundings, look_around
 from mcp_agent_mail.cli.where import ProjectOption
-from mcp_agent_mail.core.visible_text import visible
+from mcp_agent_mail.core.escaping import visible
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 

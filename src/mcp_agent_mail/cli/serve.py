@@ -10,7 +10,7 @@ import typer
 
 from mcp_agent_mail.cli.lean import LeanCommand
 from mcp_agent_mail.cli.surroundings import read_client_settings, read_settings
-from mcp_agent_mail.core.visible_text import visible
+from mcp_agent_mail.core.escaping import visible
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 

@@ -14,7 +14,7 @@ from mcp_agent_mail.cli.gateway import Gateway
 from mcp_agent_mail.cli.surroundings import Surroundings
 from mcp_agent_mail.cli.where import project_key, resource_uri
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.core.foreign_repository import UnfitRepository
+from mcp_agent_mail.core.git.foreign_repository import UnfitRepository
 from mcp_agent_mail.guard.git import GitRefused
 from mcp_agent_mail.guard.repository import NAME_KEY, PROJECT_KEY, find_values
 from mcp_agent_mail.workspace.repository import branch

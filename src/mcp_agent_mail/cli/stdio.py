@@ -24,8 +24,8 @@ from typing import Any, BinaryIO
 
 from mcp_agent_mail.cli.outcome import NoServer
 from mcp_agent_mail.cli.upstream import Upstream
+from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.settings.client import ClientSettings
-from mcp_agent_mail.core.visible_text import visible
 
 MAX_LINE_BYTES = 4 * 1024 * 1024 + 64 * 1024
 """What the server accepts and a little more: it words the refusal. Beyond, a line is dropped and said to be."""

@@ -11,10 +11,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mcp_agent_mail.cli.outcome import BadSettings
+from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.settings.client import ClientSettings, load_client_settings
 from mcp_agent_mail.core.settings.server import LoadedSettings, Settings, SettingsError, load_settings
 from mcp_agent_mail.core.store_owner import Owner, read_owner
-from mcp_agent_mail.core.visible_text import visible
 
 _MCP_PATHS = ("/mcp", "/api")
 

@@ -19,9 +19,9 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TextIO
 
+from mcp_agent_mail.core.escaping import visible_json, written_on_one_line
 from mcp_agent_mail.core.ids import TOKEN_PREFIXES
 from mcp_agent_mail.core.settings.kinds import MASK
-from mcp_agent_mail.core.visible_text import visible_json, written_on_one_line
 
 MAX_MESSAGE_LENGTH = 4_000
 MAX_TRACE_LENGTH = 8_000

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from mcp_agent_mail.core.foreign_repository import ForeignRepository
-from mcp_agent_mail.core.git_environment import GitPlace, command_line, scrubbed_environment
-from mcp_agent_mail.core.shadow_repository import shadow_of
+from mcp_agent_mail.core.git.environment import GitPlace, command_line, scrubbed_environment
+from mcp_agent_mail.core.git.foreign_repository import ForeignRepository
+from mcp_agent_mail.core.git.shadow_repository import shadow_of
 
 TIMEOUT_S = 10.0
 """For one answer. A repository that takes longer is a failure of the guard, which is said, never silent."""

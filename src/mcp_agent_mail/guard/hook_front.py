@@ -13,7 +13,7 @@ import os
 import re
 from pathlib import Path
 
-from mcp_agent_mail.core.git_config import quoted
+from mcp_agent_mail.core.git.config import quoted
 from mcp_agent_mail.guard.hook_chain import Change, HookInTheWay, former_of
 from mcp_agent_mail.guard.hook_folder import GitDirectory, HookFile, HookFolder, open_folder_of_others
 from mcp_agent_mail.guard.hook_place import GUARDED, INCLUDED, OUR_CONFIG, OUR_FOLDER, CodeRepository

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Busy, InvalidInput
-from mcp_agent_mail.core.foreign_repository import ForeignRepository, UnfitRepository, find_repository, read_again
-from mcp_agent_mail.core.git import GitFailed, run_users_git
-from mcp_agent_mail.core.git_config import UnfitConfig, parse_config
+from mcp_agent_mail.core.git.config import UnfitConfig, parse_config
+from mcp_agent_mail.core.git.foreign_repository import ForeignRepository, UnfitRepository, find_repository, read_again
+from mcp_agent_mail.core.git.process import GitFailed, run_users_git
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.guard.hook_folder import GitDirectory, open_git_directory
 from mcp_agent_mail.guard.repository_config import NO_REPOSITORY, require_plain_config

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.visible_text import on_one_line
+from mcp_agent_mail.core.escaping import on_one_line
 from mcp_agent_mail.domain.guarding import HeldPath, Holding
 from mcp_agent_mail.guard.leases_source import Answer, in_words
 

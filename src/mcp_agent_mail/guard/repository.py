@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from mcp_agent_mail.core.foreign_repository import ForeignRepository, find_repository, repository_of
+from mcp_agent_mail.core.git.foreign_repository import ForeignRepository, find_repository, repository_of
 from mcp_agent_mail.guard.git import COMMAND_LINE_SETTINGS, Git, GitRefused, open_git, resolved, text_of
 
 PROJECT_KEY = "agent-mail.project"

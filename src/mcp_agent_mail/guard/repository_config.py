@@ -13,9 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mcp_agent_mail.core.errors import Busy
-from mcp_agent_mail.core.foreign_repository import MAX_CONFIG_BYTES
-from mcp_agent_mail.core.git import run_git
-from mcp_agent_mail.core.git_environment import GitPlace
+from mcp_agent_mail.core.git.environment import GitPlace
+from mcp_agent_mail.core.git.foreign_repository import MAX_CONFIG_BYTES
+from mcp_agent_mail.core.git.process import run_git
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.guard.hook_folder import HookFile, HookFolder, not_plain
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from mcp_agent_mail.core.clock import Clock, Micros
+from mcp_agent_mail.core.concurrency.keeper import STOP_WITHIN_S, Keeper
+from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import AgentId
-from mcp_agent_mail.core.keeper import STOP_WITHIN_S, Keeper
-from mcp_agent_mail.core.looks import Looks
 from mcp_agent_mail.domain.signals import UnreadInbox
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.notify.signal_files import SignalFiles

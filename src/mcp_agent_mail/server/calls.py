@@ -13,10 +13,10 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import AgentMailError, Internal
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, doer_told, take_token, turn_of
-from mcp_agent_mail.core.turns import TurnBounds, Turns
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.server.connection import NO_WISHES, Wishes
 

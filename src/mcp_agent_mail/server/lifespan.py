@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.bootstrap import Services, build_services
+from mcp_agent_mail.core.concurrency.keeper import Keeper
+from mcp_agent_mail.core.concurrency.periodic import Periodic
 from mcp_agent_mail.core.failpoints import NO_FAULTS, FailPoint, Faults, Reach
-from mcp_agent_mail.core.keeper import Keeper
-from mcp_agent_mail.core.periodic import Periodic
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.upkeep.results import ServerPlace
 from mcp_agent_mail.server.listener import base_url, bound_url, open_listener

@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from mcp_agent_mail.core.keeper import Keeper
-from mcp_agent_mail.core.periodic import Periodic
+from mcp_agent_mail.core.concurrency.keeper import Keeper
+from mcp_agent_mail.core.concurrency.periodic import Periodic
 
 LOG_FILE = "server.log"
 MAX_BYTES = 4 * 1024 * 1024

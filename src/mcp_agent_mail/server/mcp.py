@@ -25,8 +25,8 @@ from mcp_types import Tool as WireTool
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
+from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.core.hearing import heard_by
 from mcp_agent_mail.core.resources import MAX_URI, ResourceSpec
 from mcp_agent_mail.core.tools import Credentials, ToolSpec, UnknownTool
 from mcp_agent_mail.server.calls import Calls, RequestFacts

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail import __version__
+from mcp_agent_mail.core.concurrency.keeper import KeeperFigures
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.core.keeper import KeeperFigures
 from mcp_agent_mail.core.tools import call_as
 from mcp_agent_mail.domain.caller import Caller
 from mcp_agent_mail.domain.reading import require_reader

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import orjson
 from starlette.types import Receive, Send
 
+from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
-from mcp_agent_mail.core.hearing import heard_by
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.server.calls import Calls, RequestFacts
 from mcp_agent_mail.server.formats import OutputFormat, take_argument

@@ -11,10 +11,10 @@ from enum import IntEnum
 import uvloop
 
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.failpoints import NO_FAULTS, Faults
 from mcp_agent_mail.core.logging import configure_logs
 from mcp_agent_mail.core.settings.server import Settings
-from mcp_agent_mail.core.visible_text import visible
 from mcp_agent_mail.server.lifespan import Announce, Running, run_server
 from mcp_agent_mail.server.listener import CannotListen, PortTaken
 from mcp_agent_mail.store.lock import StoreInUse

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import aiosqlite
 
+from mcp_agent_mail.core.concurrency.thread_names import name_this_thread
+from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import Busy, Unavailable
-from mcp_agent_mail.core.thread_names import name_this_thread
-from mcp_agent_mail.core.turns import TurnBounds, Turns
 from mcp_agent_mail.store.connection import EchoingConnection, open_reading
 from mcp_agent_mail.store.faults import StoreFailed, is_outside_fault
 

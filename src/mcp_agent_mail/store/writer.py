@@ -22,10 +22,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from mcp_agent_mail.core.concurrency.thread_names import name_this_thread
 from mcp_agent_mail.core.errors import AgentMailError, Busy, Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.ids import AgentId
-from mcp_agent_mail.core.thread_names import name_this_thread
 from mcp_agent_mail.store.faults import StoreFailed, is_outside_fault
 from mcp_agent_mail.store.mail_changes import NONE, MailChanges
 from mcp_agent_mail.store.view import Tx

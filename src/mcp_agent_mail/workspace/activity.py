@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.foreign_repository import UnfitRepository
-from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.git.foreign_repository import UnfitRepository
+from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.patterns import Pattern, PatternsTooHard, Work, covers
 from mcp_agent_mail.domain.staleness import NEVER, NO_WORKSPACE, UNKNOWN, Sighting, WorkspaceActivity
 from mcp_agent_mail.workspace.pathspecs import literal_path, pathspecs

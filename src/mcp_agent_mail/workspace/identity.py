@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from mcp_agent_mail.core.foreign_repository import UnfitRepository
+from mcp_agent_mail.core.git.foreign_repository import UnfitRepository
 from mcp_agent_mail.domain.project_identity import RepositoryFacts, WorkspaceFacts, normalized_remote
 from mcp_agent_mail.workspace import repository
 from mcp_agent_mail.workspace.marks import read_marks

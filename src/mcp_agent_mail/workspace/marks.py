@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from mcp_agent_mail.core.foreign_repository import ForeignRepository, UnfitRepository
+from mcp_agent_mail.core.git.foreign_repository import ForeignRepository, UnfitRepository
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.domain.project_identity import (
     DISCOVERY_FILE,

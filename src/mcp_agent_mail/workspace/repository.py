@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.core.foreign_repository import ForeignRepository, UnfitRepository, find_repository
-from mcp_agent_mail.core.git import run_git, stream_git
-from mcp_agent_mail.core.git_environment import GitPlace
-from mcp_agent_mail.core.shadow_repository import shadow_of
+from mcp_agent_mail.core.git.environment import GitPlace
+from mcp_agent_mail.core.git.foreign_repository import ForeignRepository, UnfitRepository, find_repository
+from mcp_agent_mail.core.git.process import run_git, stream_git
+from mcp_agent_mail.core.git.shadow_repository import shadow_of
 
 _CHUNK = 65_536
 

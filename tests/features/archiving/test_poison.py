@@ -12,7 +12,7 @@ import pytest
 
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.git import GitJob
+from mcp_agent_mail.core.git.process import GitJob
 from mcp_agent_mail.domain.archive_layout import batch_files
 from mcp_agent_mail.domain.events import OutboxEvent
 from mcp_agent_mail.domain.lease_snapshot import render_snapshot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from mcp_agent_mail.core.hearing import heard_by
+from mcp_agent_mail.core.concurrency.hearing import heard_by
 
 
 class Deaf:

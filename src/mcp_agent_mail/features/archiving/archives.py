@@ -12,7 +12,7 @@ from mcp_agent_mail.archive.lock_holders import Holder, named
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.reports import Failed, Recovered, Report

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.errors import Unavailable
-from mcp_agent_mail.core.hearing import current_hearing
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.build_slots import in_the_way
 from mcp_agent_mail.domain.caller import Caller, require_to_act

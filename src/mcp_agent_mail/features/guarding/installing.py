@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from mcp_agent_mail.core.looks import Looks
+from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.domain.caller import (
     AgentAuth,
     Caller,

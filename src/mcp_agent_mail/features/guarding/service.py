@@ -8,11 +8,11 @@ from itertools import islice
 from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import Clock
-from mcp_agent_mail.core.computing import computed
+from mcp_agent_mail.core.concurrency.computing import computed
+from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import AgentMailError, NotFound, Unavailable
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.core.tools import Json, current_turn
-from mcp_agent_mail.core.turns import TurnBounds, Turns
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.caller import AgentAuth, Caller, require_operator, require_proof
 from mcp_agent_mail.domain.guard_events import GuardEvent, NewGuardEvent, read_guard_event

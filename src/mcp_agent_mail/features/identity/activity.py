@@ -14,9 +14,9 @@ from types import TracebackType
 from typing import Self
 
 from mcp_agent_mail.core.clock import Clock, Micros
+from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import AgentId, ProjectId
-from mcp_agent_mail.core.keeper import Keeper
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.windows import DEFAULT_TTL, Window
 from mcp_agent_mail.store.database import Store

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.core.looks import Looks
+from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.domain.project_identity import IdentityMode, WorkspaceFacts
 from mcp_agent_mail.domain.projects import canonical_path
 from mcp_agent_mail.features.projects.lookup import resolved_path

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
+from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.errors import Busy
-from mcp_agent_mail.core.hearing import current_hearing
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
 from mcp_agent_mail.domain.caller import Caller
 from mcp_agent_mail.domain.leases import Lease, LeaseKind

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
-from mcp_agent_mail.core.computing import computed
+from mcp_agent_mail.core.concurrency.computing import computed
+from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.tools import current_turn
-from mcp_agent_mail.core.turns import TurnBounds, Turns
 from mcp_agent_mail.domain.caller import Caller
 from mcp_agent_mail.domain.digests import Digest, NewDigest, span_of
 from mcp_agent_mail.domain.projects import Project

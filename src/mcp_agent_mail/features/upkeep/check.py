@@ -17,7 +17,7 @@ from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection, git_version
 from mcp_agent_mail.archive.lock_holders import Holder, holders, named
 from mcp_agent_mail.core.clock import Clock
-from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.store_owner import is_held
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.launch import LOCK_FILE, LOCKS_FOLDER, PROJECTS_FOLDER, archive_path

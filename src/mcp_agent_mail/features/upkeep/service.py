@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Clock, Micros
+from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.errors import Unavailable
-from mcp_agent_mail.core.keeper import Keeper
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.events import Backlog
 from mcp_agent_mail.features.archiving.service import ArchivingService

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection, TreeFile
-from mcp_agent_mail.core.git import GitFailed
+from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
 from mcp_agent_mail.domain.lease_snapshot import slug_of_snapshot
 from mcp_agent_mail.domain.projects import Project

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.core.git_config import Entry, UnfitConfig, is_true, parse_config
+from mcp_agent_mail.core.git.config import Entry, UnfitConfig, is_true, parse_config
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain, real_path
 
 MAX_CONFIG_BYTES = 1024 * 1024

@@ -1,7 +1,7 @@
 """Work of the processor alone, beside the event loop.
 
 Not in the default executor, which everybody shares and a stop joins. The threads have no bound of their
-own: whoever computes has a place (`core/turns.py`, a long read), and keeps it for as long as its thread
+own: whoever computes has a place (`core/concurrency/turns.py`, a long read), and keeps it for as long as its thread
 works, also when its caller has gone.
 """
 

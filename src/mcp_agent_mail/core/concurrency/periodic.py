@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from mcp_agent_mail.core.keeper import Keeper
+from mcp_agent_mail.core.concurrency.keeper import Keeper
 
 
 class Periodic(Keeper):

@@ -20,7 +20,7 @@ from tempfile import TemporaryFile
 from typing import IO
 
 from mcp_agent_mail.core.errors import Unavailable
-from mcp_agent_mail.core.git_environment import GitPlace, command_line, scrubbed_environment
+from mcp_agent_mail.core.git.environment import GitPlace, command_line, scrubbed_environment
 
 DEFAULT_TIMEOUT_S = 60.0
 FOREIGN_BYTES = 1024 * 1024 * 1024

@@ -11,8 +11,8 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from mcp_agent_mail.core.foreign_repository import ForeignRepository, UnfitRepository
-from mcp_agent_mail.core.git_config import quoted
+from mcp_agent_mail.core.git.config import quoted
+from mcp_agent_mail.core.git.foreign_repository import ForeignRepository, UnfitRepository
 
 MAX_SHARED_INDEXES = 64
 MAX_FILE_BYTES = 128 * 1024 * 1024
