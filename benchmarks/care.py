@@ -29,7 +29,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
-from mcp_agent_mail.domain.archive_layout import mail_snapshot, profile_snapshot
+from mcp_agent_mail.domain.archive_format.layout import mail_snapshot, profile_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
 from mcp_agent_mail.features.archiving.desk import DrainPlan, DrainReaders

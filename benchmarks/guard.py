@@ -26,9 +26,9 @@ from benchmarks.scenarios import call
 from benchmarks.stand import Stand
 from benchmarks.wire import Rpc
 from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
-from mcp_agent_mail.domain.lease_keys import keys_of
 from mcp_agent_mail.domain.leases import LeaseKind, NewLease
-from mcp_agent_mail.domain.patterns import stored_pattern
+from mcp_agent_mail.domain.patterns.keys import keys_of
+from mcp_agent_mail.domain.patterns.pattern import stored_pattern
 from mcp_agent_mail.store.database import Store
 
 TARGET_MS = 100.0

@@ -16,7 +16,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint, Reach, no_fault
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
-from mcp_agent_mail.domain.archive_layout import (
+from mcp_agent_mail.domain.archive_format.layout import (
     mail_snapshot,
     profile_snapshot,
     project_snapshot,

@@ -45,7 +45,11 @@ def test_a_process_does_not_load_what_it_does_not_need(code: str, absent: set[st
 
 
 _STANDARD_LIBRARY_ONLY = [
-    *(f"domain.{path.stem}" for path in sorted((ROOT / PACKAGE / "domain").glob("*.py")) if path.stem != "__init__"),
+    *(
+        ".".join(path.relative_to(ROOT / PACKAGE).with_suffix("").parts)
+        for path in sorted((ROOT / PACKAGE / "domain").rglob("*.py"))
+        if path.stem != "__init__"
+    ),
     *(
         "core.child_process",
         "core.settings.client",

@@ -16,7 +16,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
-from mcp_agent_mail.domain.commit_text import CommitText
+from mcp_agent_mail.domain.archive_format.commit_message import CommitText
 from tests.archive_room import git
 
 AT = Micros(1_800_000_000 * SECOND)

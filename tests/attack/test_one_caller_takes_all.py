@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from mcp_agent_mail.core.tools import Json, tool
-from mcp_agent_mail.domain.search import read_query
+from mcp_agent_mail.domain.search.query import read_query
 from tests.server.hosted import hosted, toy_app
 from tests.server.test_mcp import JSON_HEADERS, handshake_call, post
 

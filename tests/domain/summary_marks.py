@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.domain.summaries import Letter, ThreadSummary, summarize
+from mcp_agent_mail.domain.summaries.extract import Letter, ThreadSummary, summarize
 
 FIELDS = ("point", "decision", "question", "action", "mention", "code")
 

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import AgentId, LeaseId, MessageId, OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus, AttachmentsPolicy, ContactPolicy
-from mcp_agent_mail.domain.archive_layout import (
+from mcp_agent_mail.domain.archive_format.blobs import blob_id
+from mcp_agent_mail.domain.archive_format.commit_message import commit_text
+from mcp_agent_mail.domain.archive_format.layout import (
     Snapshot,
     UnsafeName,
     batch_files,
@@ -25,9 +27,7 @@ from mcp_agent_mail.domain.archive_layout import (
     receipt_snapshot,
     subject_slug,
 )
-from mcp_agent_mail.domain.archive_leases import lease_snapshot
-from mcp_agent_mail.domain.blobs import blob_id
-from mcp_agent_mail.domain.commit_text import commit_text
+from mcp_agent_mail.domain.archive_format.leases import lease_snapshot
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
 from mcp_agent_mail.domain.messages import Importance, Message, Recipient, RecipientKind

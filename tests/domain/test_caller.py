@@ -8,7 +8,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import AgentMailError, AuthenticationRequired, PermissionDenied
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus, AttachmentsPolicy, ContactPolicy
-from mcp_agent_mail.domain.caller import (
+from mcp_agent_mail.domain.identity.caller import (
     AgentAuth,
     Caller,
     CallerKind,

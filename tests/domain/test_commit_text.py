@@ -6,8 +6,8 @@ import pytest
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, OutboxSeq, ProjectId
-from mcp_agent_mail.domain.archive_layout import Snapshot
-from mcp_agent_mail.domain.commit_text import commit_text
+from mcp_agent_mail.domain.archive_format.commit_message import commit_text
+from mcp_agent_mail.domain.archive_format.layout import Snapshot
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 
 

@@ -7,9 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.domain.guard_matching import Neighbourhood, held_paths, literal_end, literal_start, places_of
-from mcp_agent_mail.domain.guarding import Holding
-from mcp_agent_mail.domain.patterns import PatternsTooHard, UnreadablePattern, Work, covers, stored_pattern
+from mcp_agent_mail.domain.guard.decision import Holding
+from mcp_agent_mail.domain.guard.matching import Neighbourhood, held_paths, literal_end, literal_start, places_of
+from mcp_agent_mail.domain.patterns.pattern import PatternsTooHard, UnreadablePattern, Work, covers, stored_pattern
 
 NOW = Micros(1_000)
 

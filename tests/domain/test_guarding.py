@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.domain.guarding import Action, GuardRules, HeldPath, Holding, decide
+from mcp_agent_mail.domain.guard.decision import Action, GuardRules, HeldPath, Holding, decide
 
 
 def held(*, is_own_too: bool = False) -> HeldPath:

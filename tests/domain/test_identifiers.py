@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_agent_mail.domain.identifiers import MAX_NAMES, identifiers_in, part_of_name
+from mcp_agent_mail.domain.search.identifiers import MAX_NAMES, identifiers_in, part_of_name
 
 
 @pytest.mark.parametrize(

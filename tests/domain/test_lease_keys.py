@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from mcp_agent_mail.domain.lease_keys import TAIL_LENGTH, keys_of, probe_of
 from mcp_agent_mail.domain.leases import LeaseKeys
-from mcp_agent_mail.domain.patterns import Pattern, UnreadablePattern, Work, overlap, parse_pattern
+from mcp_agent_mail.domain.patterns.keys import TAIL_LENGTH, keys_of, probe_of
+from mcp_agent_mail.domain.patterns.pattern import Pattern, UnreadablePattern, Work, overlap, parse_pattern
 
 PAIRS = 20_000
 SEGMENTS = [

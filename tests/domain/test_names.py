@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_agent_mail.domain.name_words import ADJECTIVES, NOUNS
-from mcp_agent_mail.domain.names import (
+from mcp_agent_mail.domain.identity.name_words import ADJECTIVES, NOUNS
+from mcp_agent_mail.domain.identity.names import (
     NameEnforcement,
     NamesExhausted,
     NameTaken,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_agent_mail.domain.pattern_chars import (
+from mcp_agent_mail.domain.patterns.charsets import (
     ANY,
     CharSet,
     atoms_meet,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.domain.patterns import Work, covers, parse_pattern
+from mcp_agent_mail.domain.patterns.pattern import Work, covers, parse_pattern
 from tests.domain.pattern_rules import paths
 from tests.domain.test_pattern_rules import NAMES, generate
 

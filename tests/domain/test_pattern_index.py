@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from mcp_agent_mail.domain.pattern_index import LeaseIndex
-from mcp_agent_mail.domain.patterns import (
+from mcp_agent_mail.domain.patterns.index import LeaseIndex
+from mcp_agent_mail.domain.patterns.pattern import (
     Pattern,
     PatternsTooHard,
     Work,

@@ -12,7 +12,7 @@ from itertools import combinations_with_replacement, product
 
 import pytest
 
-from mcp_agent_mail.domain.patterns import Pattern, Work, covers, overlap, parse_pattern
+from mcp_agent_mail.domain.patterns.pattern import Pattern, Work, covers, overlap, parse_pattern
 from tests.domain.pattern_rules import Mark, folders_of, is_below, matches, paths, unescaped
 
 # Rich names stand alone in a pattern, simple ones in paths: so that whatever two patterns have in common, they have

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_agent_mail.domain.patterns import (
+from mcp_agent_mail.domain.patterns.pattern import (
     Pattern,
     PatternsTooHard,
     UnreadablePattern,

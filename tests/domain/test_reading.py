@@ -9,9 +9,8 @@ import pytest
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import AgentMailError, AuthenticationRequired
 from mcp_agent_mail.core.ids import AgentId, ProjectId
-from mcp_agent_mail.domain.caller import AgentAuth, Caller, CallerKind
-from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.reading import (
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.domain.identity.reading import (
     ForeignProject,
     Record,
     SomebodyElses,
@@ -19,6 +18,7 @@ from mcp_agent_mail.domain.reading import (
     require_reader,
     require_to_read,
 )
+from mcp_agent_mail.domain.projects import Project
 
 HERE = Project(id=ProjectId(1), slug="app", human_key="/code/app", created_ts=Micros(0), archived_ts=None)
 MYSELF = AgentId(1)

@@ -8,9 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_agent_mail.domain.messages import Importance
-from mcp_agent_mail.domain.relevance import SNIPPET_CHARACTERS, Text, excerpt, first_match, folded, pattern_of, ranked
-from mcp_agent_mail.domain.search import Phrase, read_query, spaced_out
-from mcp_agent_mail.domain.wider_search import Term, terms_of
+from mcp_agent_mail.domain.search.expansion import Term, terms_of
+from mcp_agent_mail.domain.search.query import Phrase, read_query, spaced_out
+from mcp_agent_mail.domain.search.ranking import (
+    SNIPPET_CHARACTERS,
+    Text,
+    excerpt,
+    first_match,
+    folded,
+    pattern_of,
+    ranked,
+)
 
 
 def phrases_of(query: str) -> tuple[Phrase, ...]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_agent_mail.domain.search import MAX_DEPTH, MAX_PREFIXES, read_query, spaced_out
+from mcp_agent_mail.domain.search.query import MAX_DEPTH, MAX_PREFIXES, read_query, spaced_out
 
 _LETTERS = {
     1: ("Build plan", "the plan says build the tests with care", "p1"),

@@ -5,7 +5,7 @@ import pytest
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.domain.summaries import (
+from mcp_agent_mail.domain.summaries.extract import (
     MAX_ENTRIES,
     MAX_ENTRY,
     Letter,

@@ -7,8 +7,8 @@ import pytest
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.domain.summaries import MAX_ENTRIES, MAX_ENTRY, Letter, ThreadSummary
-from mcp_agent_mail.domain.summary_refining import MAX_PROMPT, UnfitAnswer, parse_model, prompt_for, refined
+from mcp_agent_mail.domain.summaries.extract import MAX_ENTRIES, MAX_ENTRY, Letter, ThreadSummary
+from mcp_agent_mail.domain.summaries.refinement import MAX_PROMPT, UnfitAnswer, parse_model, prompt_for, refined
 
 DRAFT = ThreadSummary(
     participants=("BlueLake",),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_agent_mail.domain.search import Query, read_query
-from mcp_agent_mail.domain.wider_search import MAX_TERMS, expressions, terms_of
-from mcp_agent_mail.domain.word_forms import forms_of, stem_of
+from mcp_agent_mail.domain.search.expansion import MAX_TERMS, expressions, terms_of
+from mcp_agent_mail.domain.search.query import Query, read_query
+from mcp_agent_mail.domain.search.stemming import forms_of, stem_of
 
 
 def read(text: str) -> Query:

@@ -77,4 +77,4 @@ def test_a_server_costs_a_socket_and_no_reading_of_patterns(tmp_path: Path) -> N
 
     assert _foreign(modules) == set()
     assert modules & HEAVY == set()
-    assert "mcp_agent_mail.domain.patterns" not in modules
+    assert "mcp_agent_mail.domain.patterns.pattern" not in modules

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.settings.kinds import Secret
-from mcp_agent_mail.domain.caller import AgentAuth, Caller, CallerKind
-from mcp_agent_mail.domain.summary_refining import Prompt
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.domain.summaries.refinement import Prompt
 from mcp_agent_mail.features.summaries.refining import Refiner
 from mcp_agent_mail.features.summaries.service import SummaryService, Wishes
 from mcp_agent_mail.llm.answers import ModelFailed

@@ -23,7 +23,7 @@ from typing import Any
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.agents import AgentKind
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
-from mcp_agent_mail.domain.search import Filters, Order, Reader, read_query
+from mcp_agent_mail.domain.search.query import Filters, Order, Reader, read_query
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.search import search
 from mcp_agent_mail.store.view import Tx

@@ -10,7 +10,7 @@ import pytest
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus, AttachmentsPolicy, NewAgent
-from mcp_agent_mail.domain.archive_layout import profile_snapshot
+from mcp_agent_mail.domain.archive_format.layout import profile_snapshot
 from mcp_agent_mail.domain.events import ArchiveCommit, EventKind, NewEvent
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.view import Tx

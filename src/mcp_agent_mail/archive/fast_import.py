@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from mcp_agent_mail.archive.repository import BRANCH, Repository, sync
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.git.process import Conversation, GitFailed
-from mcp_agent_mail.domain.blobs import blob_id
+from mcp_agent_mail.domain.archive_format.blobs import blob_id
 
 _MODE = "100644"
 _PASSING = "refs/agent-mail/import"

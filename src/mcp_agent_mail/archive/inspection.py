@@ -13,7 +13,7 @@ from mcp_agent_mail.archive.ownership import Claim, require_fit
 from mcp_agent_mail.archive.repository import BRANCH, Repository
 from mcp_agent_mail.archive.workspace import require_project
 from mcp_agent_mail.core.git.process import GitFailed, run_git
-from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
+from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
 
 _LIMIT_S = 3_600.0
 """For all that Git has, and for what is compared with it meanwhile."""

@@ -19,7 +19,7 @@ from mcp_agent_mail.archive.repository import BRANCH, Repository, sync
 from mcp_agent_mail.core.clock import Micros, to_datetime
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.git.process import GitFailed
-from mcp_agent_mail.domain.archive_layout import FOLDERS_BY_MONTH, month_folders, month_of
+from mcp_agent_mail.domain.archive_format.layout import FOLDERS_BY_MONTH, month_folders, month_of
 
 EXTRA_MONTHS = 12
 """So many months that somebody brought back stay; a further one puts away the one brought back first."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.archive.git_folder import ArchiveRefused, require_ours
 from mcp_agent_mail.archive.repository import BRANCH, Repository, SealedCommit
 from mcp_agent_mail.core.ids import OutboxSeq
-from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE
+from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
 
 
 class ForeignArchive(ArchiveRefused):

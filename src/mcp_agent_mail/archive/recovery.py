@@ -8,7 +8,7 @@ from mcp_agent_mail.archive.folders import blob_of
 from mcp_agent_mail.archive.repository import BRANCH, Repository
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.git.process import GitFailed
-from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
+from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
 
 WINDOW_S = 120
 """Kernels write a file back within half a minute or so; what is older was on disk."""

@@ -24,7 +24,7 @@ from mcp_agent_mail.core.git.process import (
     talk_to_git,
 )
 from mcp_agent_mail.core.ids import OutboxSeq
-from mcp_agent_mail.domain.commit_text import SEQ_TRAILER
+from mcp_agent_mail.domain.archive_format.commit_message import SEQ_TRAILER
 
 BRANCH = "refs/heads/main"
 BUILDING = ".git.new"

@@ -9,8 +9,8 @@ from mcp_agent_mail.archive.fast_import import Put
 from mcp_agent_mail.archive.repository import BRANCH, Repository, sync
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.git.process import GitFailed
-from mcp_agent_mail.domain.archive_contacts import CONTACTS_FOLDER
-from mcp_agent_mail.domain.blobs import blob_id
+from mcp_agent_mail.domain.archive_format.blobs import blob_id
+from mcp_agent_mail.domain.archive_format.contacts import CONTACTS_FOLDER
 
 LIMIT_S = 3_600.0
 """For all of an archive, once."""

@@ -37,8 +37,8 @@ from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.ids import OutboxSeq
-from mcp_agent_mail.domain.archive_layout import UnknownMonth, month_of
-from mcp_agent_mail.domain.commit_text import CommitText
+from mcp_agent_mail.domain.archive_format.commit_message import CommitText
+from mcp_agent_mail.domain.archive_format.layout import UnknownMonth, month_of
 
 MANY_PACKS = 50
 """Every batch is one pack, and every Git command opens them all."""

@@ -16,7 +16,7 @@ from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.failpoints import NO_FAULTS, Faults
 from mcp_agent_mail.core.settings.server import Settings
-from mcp_agent_mail.domain.windows import DAY
+from mcp_agent_mail.domain.identity.windows import DAY
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.guarding.installing import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.settings.server import Settings
-from mcp_agent_mail.domain.admission import ProjectAdmission
-from mcp_agent_mail.domain.caller import AgentAuth
-from mcp_agent_mail.domain.names import NameEnforcement
+from mcp_agent_mail.domain.identity.admission import ProjectAdmission
+from mcp_agent_mail.domain.identity.caller import AgentAuth
+from mcp_agent_mail.domain.identity.names import NameEnforcement
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.admission import NewNames
 from mcp_agent_mail.features.identity.callers import AuthRules

@@ -31,7 +31,7 @@ class EndedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseKeys:
-    """What a lease is looked up by, in small ASCII letters: see `domain/lease_keys`. Two leases whose keys
+    """What a lease is looked up by, in small ASCII letters: see `domain/patterns/keys`. Two leases whose keys
     cannot meet never overlap; of a slot `anchor` is its name.
     """
 

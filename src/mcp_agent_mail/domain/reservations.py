@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import Conflict, QuotaExceeded
 from mcp_agent_mail.core.ids import AgentId, LeaseId
-from mcp_agent_mail.domain.lease_keys import Probe, probe_of
 from mcp_agent_mail.domain.leases import Lease
-from mcp_agent_mail.domain.patterns import Pattern, Work, overlap, stored_pattern
+from mcp_agent_mail.domain.patterns.keys import Probe, probe_of
+from mcp_agent_mail.domain.patterns.pattern import Pattern, Work, overlap, stored_pattern
 
 MAX_LIVE_LEASES = 1_000
 """Of one agent, of each kind."""

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import iso
-from mcp_agent_mail.domain.guarding import Action, HeldPath
+from mcp_agent_mail.domain.guard.decision import Action, HeldPath
 from mcp_agent_mail.guard import report
 from mcp_agent_mail.guard.git import resolved, text_of
 from mcp_agent_mail.guard.leases_source import Answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mcp_agent_mail.domain.guarding import Action, decide
+from mcp_agent_mail.domain.guard.decision import Action, decide
 from mcp_agent_mail.guard import report
 from mcp_agent_mail.guard.changes import Pusher, author_of, pushed_paths, read_refs, staged_paths
 from mcp_agent_mail.guard.leases_source import Answer

@@ -13,11 +13,11 @@ from mcp_agent_mail.core.clock import SECOND, Micros, iso, parse_time
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.core.settings.client import ClientSettings
-from mcp_agent_mail.domain.guarding import HeldPath, Holding, same_agent
+from mcp_agent_mail.domain.guard.decision import HeldPath, Holding, same_agent
 from mcp_agent_mail.guard.server import MISREAD, Json, NoAnswer, Patience, Refused, ServerAt, find_server, post
 
 if TYPE_CHECKING:
-    from mcp_agent_mail.domain.guard_matching import Neighbourhood
+    from mcp_agent_mail.domain.guard.matching import Neighbourhood
 
 MAX_PATHS_ASKED = 5_000
 """Of one question to the server; with more, the snapshot is the source."""
@@ -112,8 +112,8 @@ class LeasesSource:
         if found.get("truncated"):
             raise CannotTell(f"{self.why_no_server}, and the snapshot of the leases is not complete")
         # Only where no server answers: 10 ms of imports.
-        from mcp_agent_mail.domain.guard_matching import Neighbourhood, held_paths  # noqa: PLC0415
-        from mcp_agent_mail.domain.patterns import PatternsTooHard, Work  # noqa: PLC0415
+        from mcp_agent_mail.domain.guard.matching import Neighbourhood, held_paths  # noqa: PLC0415
+        from mcp_agent_mail.domain.patterns.pattern import PatternsTooHard, Work  # noqa: PLC0415
 
         try:
             agent = _agent_of(question.committer, found.get("agents") or ())

@@ -12,7 +12,7 @@ from mcp_agent_mail.core.clock import iso, system_clock
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.git.foreign_repository import UnfitRepository
 from mcp_agent_mail.core.settings.client import ClientSettings
-from mcp_agent_mail.domain.guarding import Action, GuardRules, HeldPath
+from mcp_agent_mail.domain.guard.decision import Action, GuardRules, HeldPath
 from mcp_agent_mail.guard import report
 from mcp_agent_mail.guard.git import Git, GitRefused, open_git
 from mcp_agent_mail.guard.leases_source import Answer, CannotTell, Committer, LeasesSource, Question

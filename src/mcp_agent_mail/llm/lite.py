@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from mcp_agent_mail.core.settings.kinds import Secret
-from mcp_agent_mail.domain.summary_refining import Prompt
+from mcp_agent_mail.domain.summaries.refinement import Prompt
 from mcp_agent_mail.llm.answers import ModelAnswer, ModelFailed
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
 from mcp_agent_mail.core.tools import Json, call_as
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.guarding.schemas import check_value, read_check, read_events
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.projects.ties import Ties

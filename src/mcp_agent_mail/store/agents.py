@@ -17,7 +17,7 @@ from mcp_agent_mail.domain.agents import (
     NewAgent,
 )
 from mcp_agent_mail.domain.events import ArchiveCommit
-from mcp_agent_mail.domain.names import name_key
+from mcp_agent_mail.domain.identity.names import name_key
 
 _NAMES = (
     "id",

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from mcp_agent_mail.domain.identifiers import identifiers_in
-from mcp_agent_mail.domain.search import spaced_out
+from mcp_agent_mail.domain.search.identifiers import identifiers_in
+from mcp_agent_mail.domain.search.query import spaced_out
 
 WRITER_BUSY_S = 5.0
 READER_BUSY_S = 1.0

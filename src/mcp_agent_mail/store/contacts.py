@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, ContactId, ProjectId
 from mcp_agent_mail.domain.contacts import Contact, LinkStatus, Party, Relation, relation
-from mcp_agent_mail.domain.names import name_key
+from mcp_agent_mail.domain.identity.names import name_key
 
 _CONCERNS = """
 SELECT EXISTS (SELECT 1 FROM contacts WHERE source_id = :agent),

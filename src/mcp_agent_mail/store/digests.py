@@ -9,7 +9,7 @@ from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId
-from mcp_agent_mail.domain.digests import Digest, NewDigest
+from mcp_agent_mail.domain.summaries.digests import Digest, NewDigest
 
 KEPT_PER_PROJECT = 1_000
 PRUNE_LOT = 100

@@ -8,7 +8,7 @@ from typing import Any
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import LeaseId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.archive_leases import KIND_OF_EVENT, lease_snapshot
+from mcp_agent_mail.domain.archive_format.leases import KIND_OF_EVENT, lease_snapshot
 from mcp_agent_mail.domain.events import NewEvent
 from mcp_agent_mail.domain.leases import EndedBy, Lease
 from mcp_agent_mail.domain.projects import Project

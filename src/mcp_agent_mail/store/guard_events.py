@@ -7,8 +7,8 @@ from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, ProjectId
-from mcp_agent_mail.domain.guard_events import GuardEvent, NewGuardEvent
-from mcp_agent_mail.domain.guarding import Action
+from mcp_agent_mail.domain.guard.decision import Action
+from mcp_agent_mail.domain.guard.events import GuardEvent, NewGuardEvent
 
 KEPT_PER_PROJECT = 10_000
 KEPT_PER_REPORTER = 2_000

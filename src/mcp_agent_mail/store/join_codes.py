@@ -6,7 +6,7 @@ import sqlite3
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, JoinCodeId, ProjectId
-from mcp_agent_mail.domain.admission import JoinCode
+from mcp_agent_mail.domain.identity.admission import JoinCode
 
 _FORGOTTEN_AT_ONCE = 100
 

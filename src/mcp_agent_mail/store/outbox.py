@@ -14,7 +14,7 @@ import orjson
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, OutboxSeq, ProjectId
-from mcp_agent_mail.domain.archive_layout import is_blind_receipt
+from mcp_agent_mail.domain.archive_format.layout import is_blind_receipt
 from mcp_agent_mail.domain.events import ArchiveCommit, Backlog, DoneEvent, EventKind, NewEvent, OutboxEvent
 
 MAX_EVENTS = 500

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId
-from mcp_agent_mail.domain.archive_layout import involved_projects, mail_snapshot
+from mcp_agent_mail.domain.archive_format.layout import involved_projects, mail_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import Message, NewMessage, NewRecipient, Recipient
 from mcp_agent_mail.store.view import Tx

@@ -20,10 +20,7 @@ from mcp_agent_mail.core.concurrency.computing import computed
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.core.params import MAX_ID
 from mcp_agent_mail.domain.messages import Importance
-from mcp_agent_mail.domain.relevance import Text, excerpt, first_match, ranked, words_of
-from mcp_agent_mail.domain.search import Filters, Hit, Order, Phrase, Query, Reader, written_phrase
-from mcp_agent_mail.domain.threads import root_of_thread
-from mcp_agent_mail.domain.wider_search import (
+from mcp_agent_mail.domain.search.expansion import (
     ENOUGH,
     Term,
     every_term,
@@ -32,6 +29,9 @@ from mcp_agent_mail.domain.wider_search import (
     shown_phrases,
     terms_of,
 )
+from mcp_agent_mail.domain.search.query import Filters, Hit, Order, Phrase, Query, Reader, written_phrase
+from mcp_agent_mail.domain.search.ranking import Text, excerpt, first_match, ranked, words_of
+from mcp_agent_mail.domain.threads import root_of_thread
 
 CANDIDATES = 100
 """So many of the newest hits are ranked; more when more are asked for."""

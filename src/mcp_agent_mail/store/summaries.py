@@ -12,8 +12,8 @@ import aiosqlite
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.digests import Newest
-from mcp_agent_mail.domain.summaries import Letter, ThreadMail
+from mcp_agent_mail.domain.summaries.digests import Newest
+from mcp_agent_mail.domain.summaries.extract import Letter, ThreadMail
 from mcp_agent_mail.domain.threads import root_of_thread
 from mcp_agent_mail.store.search import LongReader
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId, WindowId
-from mcp_agent_mail.domain.names import name_key
-from mcp_agent_mail.domain.windows import Window
+from mcp_agent_mail.domain.identity.names import name_key
+from mcp_agent_mail.domain.identity.windows import Window
 
 _COLUMNS = "id, project_id, window_uuid, display_name, created_ts, last_active_ts, expired_ts"
 _FIND = f"SELECT {_COLUMNS} FROM windows WHERE project_id = ? AND window_uuid = ?"

@@ -15,7 +15,7 @@ from pathlib import Path
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.git.foreign_repository import UnfitRepository
 from mcp_agent_mail.core.git.process import GitFailed
-from mcp_agent_mail.domain.patterns import Pattern, PatternsTooHard, Work, covers
+from mcp_agent_mail.domain.patterns.pattern import Pattern, PatternsTooHard, Work, covers
 from mcp_agent_mail.domain.staleness import NEVER, NO_WORKSPACE, UNKNOWN, Sighting, WorkspaceActivity
 from mcp_agent_mail.workspace.pathspecs import literal_path, pathspecs
 from mcp_agent_mail.workspace.places import Inside

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mcp_agent_mail.core.clock import SECOND, Clock, system_clock
 from mcp_agent_mail.core.concurrency.looks import Looks
-from mcp_agent_mail.domain.patterns import stored_pattern
+from mcp_agent_mail.domain.patterns.pattern import stored_pattern
 from mcp_agent_mail.domain.staleness import WorkspaceActivity
 from mcp_agent_mail.workspace import repository
 from mcp_agent_mail.workspace.activity import Bounds, Query, find_activity

@@ -4,7 +4,7 @@ covers, never less: too much activity leaves a lease alone, too little would tak
 
 from __future__ import annotations
 
-from mcp_agent_mail.domain.patterns import Pattern
+from mcp_agent_mail.domain.patterns.pattern import Pattern
 
 _FOLDER_ENDS = ("/**", "/*", "/")
 

@@ -14,7 +14,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.archive_layout import project_snapshot
+from mcp_agent_mail.domain.archive_format.layout import project_snapshot
 from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.drain import SETTLE, Drain

@@ -13,9 +13,9 @@ import pytest
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.git.process import GitJob
-from mcp_agent_mail.domain.archive_layout import batch_files
+from mcp_agent_mail.domain.archive_format.layout import batch_files
+from mcp_agent_mail.domain.archive_format.lease_snapshot import render_snapshot
 from mcp_agent_mail.domain.events import OutboxEvent
-from mcp_agent_mail.domain.lease_snapshot import render_snapshot
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving import desk as desks
 from mcp_agent_mail.features.archiving import lease_snapshots

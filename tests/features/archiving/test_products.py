@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.clock import iso
-from mcp_agent_mail.domain.archive_products import product_snapshot
+from mcp_agent_mail.domain.archive_format.products import product_snapshot
 from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.products import Product, ProductLink
 from mcp_agent_mail.domain.projects import Project

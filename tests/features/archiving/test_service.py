@@ -20,7 +20,7 @@ from mcp_agent_mail.archive.locks import ArchiveLock
 from mcp_agent_mail.core.child_process import plain_environment
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.failpoints import FailPoint, Kill
-from mcp_agent_mail.domain.archive_layout import project_snapshot
+from mcp_agent_mail.domain.archive_format.layout import project_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.launch import LOCK_FILE, ArchiverSettings

@@ -10,7 +10,7 @@ from typing import Any
 
 from mcp_agent_mail.core.tools import Credentials, ToolTable
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.build_slots.service import BuildSlotService
 from mcp_agent_mail.features.build_slots.tools import build_slot_tools

@@ -14,7 +14,7 @@ import pytest
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.commit_text import commit_text
+from mcp_agent_mail.domain.archive_format.commit_message import commit_text
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.renew import _queue_anew

@@ -9,9 +9,9 @@ import pytest
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.contacts import AutoScope, ContactRules
-from mcp_agent_mail.domain.lease_keys import keys_of
 from mcp_agent_mail.domain.leases import LeaseKind, NewLease
-from mcp_agent_mail.domain.patterns import stored_pattern
+from mcp_agent_mail.domain.patterns.keys import keys_of
+from mcp_agent_mail.domain.patterns.pattern import stored_pattern
 from tests.features.contacts.house import APP, LIB, House, open_house, refused
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.tools import Credentials
-from mcp_agent_mail.domain.caller import AgentAuth
 from mcp_agent_mail.domain.contacts import MAX_REQUESTS_OF_TARGET
+from mcp_agent_mail.domain.identity.caller import AgentAuth
 from tests.features.contacts.house import APP, LIB, House, open_house, refused
 from tests.features.messaging.office import OPERATOR
 

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.tools import Credentials, ToolTable
-from mcp_agent_mail.domain.caller import AgentAuth, TokenMissing, WrongToken
+from mcp_agent_mail.domain.identity.caller import AgentAuth, TokenMissing, WrongToken
 from mcp_agent_mail.domain.projects import ProjectArchived
 from mcp_agent_mail.features.guarding.installing import GuardInstallation
 from mcp_agent_mail.features.guarding.tools import guard_tools

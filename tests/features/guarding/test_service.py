@@ -14,12 +14,12 @@ import pytest
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import AgentAuth, Caller, CallerKind, TokenMissing
-from mcp_agent_mail.domain.guard_events import read_guard_event
-from mcp_agent_mail.domain.guard_matching import places_of
-from mcp_agent_mail.domain.lease_keys import keys_of
+from mcp_agent_mail.domain.guard.events import read_guard_event
+from mcp_agent_mail.domain.guard.matching import places_of
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind, TokenMissing
 from mcp_agent_mail.domain.leases import LeaseKind, NewLease
-from mcp_agent_mail.domain.patterns import stored_pattern
+from mcp_agent_mail.domain.patterns.keys import keys_of
+from mcp_agent_mail.domain.patterns.pattern import stored_pattern
 from mcp_agent_mail.features.guarding import service as guarding
 from mcp_agent_mail.features.guarding.schemas import read_check
 from mcp_agent_mail.features.guarding.service import GuardingService

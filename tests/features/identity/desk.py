@@ -12,8 +12,8 @@ from typing import Any
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros, system_clock
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, ToolTable
-from mcp_agent_mail.domain.caller import AgentAuth
-from mcp_agent_mail.domain.names import NameEnforcement
+from mcp_agent_mail.domain.identity.caller import AgentAuth
+from mcp_agent_mail.domain.identity.names import NameEnforcement
 from mcp_agent_mail.domain.project_identity import IdentityMode
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.identity.activity import Activity

@@ -12,8 +12,8 @@ import pytest
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied
 from mcp_agent_mail.core.ids import OutboxSeq
-from mcp_agent_mail.domain.caller import AgentAuth, ReservedIdentity, TokenMissing, WrongToken
 from mcp_agent_mail.domain.events import ArchiveCommit
+from mcp_agent_mail.domain.identity.caller import AgentAuth, ReservedIdentity, TokenMissing, WrongToken
 from mcp_agent_mail.domain.leases import LeaseKeys, LeaseKind, NewLease
 from mcp_agent_mail.features.identity.service import LEASES_AT_ONCE
 from tests.features.identity.desk import OPERATOR, PROJECT, Desk, Ticking, open_desk, with_token

@@ -10,7 +10,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, ProjectId, token_hash
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus, AttachmentsPolicy, ContactPolicy
-from mcp_agent_mail.domain.caller import AgentAuth, CallerKind, TokenMissing, require_proof, require_to_act
+from mcp_agent_mail.domain.identity.caller import AgentAuth, CallerKind, TokenMissing, require_proof, require_to_act
 from mcp_agent_mail.features.identity.callers import AuthRules, Proofs, ProofsDiffer, UnknownToken, resolve_caller
 
 BLUE, RED, GONE, WRONG = "amt_blue", "amt_red", "amt_gone", "amt_wrong"

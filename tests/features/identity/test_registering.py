@@ -11,9 +11,9 @@ import pytest
 
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, PermissionDenied
 from mcp_agent_mail.core.ids import token_hash
-from mcp_agent_mail.domain.caller import AgentAuth, ReservedIdentity, TokenMissing, WrongToken
-from mcp_agent_mail.domain.name_words import ADJECTIVES
-from mcp_agent_mail.domain.names import NameEnforcement, is_generated_form
+from mcp_agent_mail.domain.identity.caller import AgentAuth, ReservedIdentity, TokenMissing, WrongToken
+from mcp_agent_mail.domain.identity.name_words import ADJECTIVES
+from mcp_agent_mail.domain.identity.names import NameEnforcement, is_generated_form
 from tests.features.identity.desk import OPERATOR, PROFILE, PROJECT, Desk, Ticking, open_desk, with_token
 
 AGENT_KEYS = [

@@ -13,9 +13,9 @@ import pytest
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import AuthenticationRequired, Conflict, InvalidInput, NotFound, PermissionDenied
 from mcp_agent_mail.core.tools import Credentials
-from mcp_agent_mail.domain.caller import AgentAuth
-from mcp_agent_mail.domain.names import NameEnforcement
-from mcp_agent_mail.domain.windows import DAY
+from mcp_agent_mail.domain.identity.caller import AgentAuth
+from mcp_agent_mail.domain.identity.names import NameEnforcement
+from mcp_agent_mail.domain.identity.windows import DAY
 from tests.features.identity.desk import NOBODY, OPERATOR, PROFILE, PROJECT, Desk, open_desk, with_token
 from tests.mailroom import SetClock
 

@@ -13,8 +13,8 @@ from mcp_agent_mail.core.ids import token_hash
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, ToolTable, current_credentials
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.contacts import ContactRules
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.features.archiving.pace import Pace
 from mcp_agent_mail.features.contacts.consent import Desk
 from mcp_agent_mail.features.messaging.resources import messaging_resources

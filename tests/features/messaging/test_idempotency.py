@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mcp_agent_mail.core.errors import IdempotencyKeyConflict, PermissionDenied, RecipientNotFound
-from mcp_agent_mail.domain.caller import AgentAuth
+from mcp_agent_mail.domain.identity.caller import AgentAuth
 from tests.features.messaging.office import Office
 from tests.mailroom import token_of
 

@@ -12,7 +12,7 @@ from mcp_agent_mail.core.errors import (
     NotFound,
     PermissionDenied,
 )
-from mcp_agent_mail.domain.caller import AgentAuth
+from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.messages import MAX_BODIES_BYTES
 from tests.features.messaging.office import APP, LIB, OPERATOR, Office
 from tests.mailroom import add_project

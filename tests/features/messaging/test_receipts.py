@@ -6,7 +6,7 @@ import pytest
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import Conflict, NotFound, PermissionDenied
-from mcp_agent_mail.domain.caller import AgentAuth
+from mcp_agent_mail.domain.identity.caller import AgentAuth
 from tests.features.messaging.office import LIB, OPERATOR, Office
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.domain.caller import AgentAuth
+from mcp_agent_mail.domain.identity.caller import AgentAuth
 from tests.features.messaging.office import APP, BODY_MAX_BYTES, LIB, OPERATOR, Office
 from tests.mailroom import add_agent, token_of
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.domain.caller import AgentAuth
+from mcp_agent_mail.domain.identity.caller import AgentAuth
 from tests.features.products.shop import Shop, open_shop
 
 

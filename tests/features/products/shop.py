@@ -15,9 +15,9 @@ from typing import Any
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, ToolTable
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import AgentAuth
 from mcp_agent_mail.domain.contacts import ContactRules
-from mcp_agent_mail.domain.names import NameEnforcement
+from mcp_agent_mail.domain.identity.caller import AgentAuth
+from mcp_agent_mail.domain.identity.names import NameEnforcement
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.pace import Pace
 from mcp_agent_mail.features.contacts.consent import Desk

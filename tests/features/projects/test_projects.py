@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound
-from mcp_agent_mail.domain.caller import AgentAuth, TokenMissing, WrongToken
+from mcp_agent_mail.domain.identity.caller import AgentAuth, TokenMissing, WrongToken
 from tests.features.identity.desk import OPERATOR, PROJECT, Ticking, open_desk, with_token
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.leases import Lease, LeaseKeys, LeaseKind, NewLease
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project

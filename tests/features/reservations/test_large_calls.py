@@ -11,9 +11,9 @@ import pytest
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import InvalidInput, Unavailable
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.lease_keys import keys_of
 from mcp_agent_mail.domain.leases import LeaseKind, NewLease
-from mcp_agent_mail.domain.patterns import parse_pattern
+from mcp_agent_mail.domain.patterns.keys import keys_of
+from mcp_agent_mail.domain.patterns.pattern import parse_pattern
 from mcp_agent_mail.features.reservations import conflicts
 from mcp_agent_mail.features.reservations.conflicts import Foresight
 from mcp_agent_mail.features.reservations.judging import Judge

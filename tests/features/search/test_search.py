@@ -13,7 +13,7 @@ from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import AuthenticationRequired, InvalidInput, NotFound
 from mcp_agent_mail.core.tools import Credentials, ToolTable
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import AgentAuth
+from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.messages import Importance, RecipientKind
 from mcp_agent_mail.features.search.service import SearchService
 from mcp_agent_mail.features.search.tools import search_tools

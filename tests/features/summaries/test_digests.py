@@ -6,7 +6,7 @@ import pytest
 
 from mcp_agent_mail.core.clock import SECOND, Micros, iso
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, PermissionDenied
-from mcp_agent_mail.domain.digests import Newest
+from mcp_agent_mail.domain.summaries.digests import Newest
 from mcp_agent_mail.store.digests import Digests
 from tests.features.summaries.summary_room import SummaryRoom
 
@@ -145,7 +145,7 @@ async def test_the_newest_digests_of_a_project_are_kept(desk: SummaryRoom) -> No
     assert digest.created_ts is not None
 
     def add_three(tx: object) -> list[int | None]:
-        from mcp_agent_mail.domain.digests import NewDigest
+        from mcp_agent_mail.domain.summaries.digests import NewDigest
 
         digests = Digests(tx.messages._connection, kept=2)  # type: ignore[attr-defined]  # a smaller bound
         new = NewDigest(

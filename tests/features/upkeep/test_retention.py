@@ -12,7 +12,7 @@ import pytest
 from mcp_agent_mail.core.errors import NotFound, PermissionDenied
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import AgentAuth, Caller, CallerKind
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.messages import Message, NewRecipient, RecipientKind
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.features.upkeep import retention

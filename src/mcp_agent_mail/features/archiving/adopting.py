@@ -13,10 +13,10 @@ from mcp_agent_mail.archive.workspace import lead_people
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId
-from mcp_agent_mail.domain.archive_leases import Snapshot, stand_in
-from mcp_agent_mail.domain.commit_text import commit_text
+from mcp_agent_mail.domain.archive_format.commit_message import commit_text
+from mcp_agent_mail.domain.archive_format.lease_snapshot import snapshot_name
+from mcp_agent_mail.domain.archive_format.leases import Snapshot, stand_in
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
-from mcp_agent_mail.domain.lease_snapshot import snapshot_name
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.artifact_files import ArtifactFiles
 from mcp_agent_mail.store.artifacts import open_artifacts

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
-from mcp_agent_mail.domain.archive_contacts import contact_snapshot
-from mcp_agent_mail.domain.archive_layout import (
+from mcp_agent_mail.domain.archive_format.contacts import contact_snapshot
+from mcp_agent_mail.domain.archive_format.layout import (
     ARCHIVE_FILE,
     File,
     archive_file,
@@ -24,8 +24,8 @@ from mcp_agent_mail.domain.archive_layout import (
     receipts_of,
     receipts_path,
 )
-from mcp_agent_mail.domain.archive_leases import KIND_OF_EVENT, lease_file, lease_path, lease_snapshot
-from mcp_agent_mail.domain.archive_products import product_file, product_snapshot
+from mcp_agent_mail.domain.archive_format.leases import KIND_OF_EVENT, lease_file, lease_path, lease_snapshot
+from mcp_agent_mail.domain.archive_format.products import product_file, product_snapshot
 from mcp_agent_mail.domain.leases import LeaseKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.store.artifacts import Artifacts

@@ -17,7 +17,9 @@ from mcp_agent_mail.archive.writer import ArchiveOwner, ArchiveWriter, is_unfini
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.errors import AgentMailError, NotFound
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
-from mcp_agent_mail.domain.archive_layout import (
+from mcp_agent_mail.domain.archive_format.blobs import blob_id
+from mcp_agent_mail.domain.archive_format.commit_message import commit_text
+from mcp_agent_mail.domain.archive_format.layout import (
     ARCHIVE_FILE,
     archive_file,
     batch_files,
@@ -26,9 +28,7 @@ from mcp_agent_mail.domain.archive_layout import (
     is_tombstone,
     project_snapshot,
 )
-from mcp_agent_mail.domain.archive_leases import is_stand_in
-from mcp_agent_mail.domain.blobs import blob_id
-from mcp_agent_mail.domain.commit_text import commit_text
+from mcp_agent_mail.domain.archive_format.leases import is_stand_in
 from mcp_agent_mail.domain.events import ArchiveCommit, EventKind, OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.adopting import up_to_adoption, write_adoption

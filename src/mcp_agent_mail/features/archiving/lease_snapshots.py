@@ -8,8 +8,8 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.folders import opened, renew_file
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
+from mcp_agent_mail.domain.archive_format.lease_snapshot import MAX_AGENTS, MAX_LEASES, render_snapshot, snapshot_name
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
-from mcp_agent_mail.domain.lease_snapshot import MAX_AGENTS, MAX_LEASES, render_snapshot, snapshot_name
 from mcp_agent_mail.domain.leases import LeaseKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.archives import hint_of, log_unforeseen, message_of

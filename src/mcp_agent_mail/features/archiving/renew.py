@@ -16,19 +16,19 @@ from mcp_agent_mail.archive.repository import Repository
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.archive_contacts import contact_snapshot
-from mcp_agent_mail.domain.archive_layout import (
+from mcp_agent_mail.domain.archive_format.contacts import contact_snapshot
+from mcp_agent_mail.domain.archive_format.layout import (
     Snapshot,
     mail_snapshot,
     profile_snapshot,
     project_snapshot,
     receipt_snapshot,
 )
-from mcp_agent_mail.domain.archive_leases import FOLDERS, KIND_OF_EVENT, lease_snapshot, stand_in
-from mcp_agent_mail.domain.archive_products import product_snapshot
+from mcp_agent_mail.domain.archive_format.leases import FOLDERS, KIND_OF_EVENT, lease_snapshot, stand_in
+from mcp_agent_mail.domain.archive_format.products import product_snapshot
 from mcp_agent_mail.domain.events import ArchiveCommit, DoneEvent, EventKind, NewEvent
+from mcp_agent_mail.domain.identity.names import HUMAN
 from mcp_agent_mail.domain.leases import LeaseKind
-from mcp_agent_mail.domain.names import HUMAN
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
 from mcp_agent_mail.features.archiving.adopting import adoption_snapshot

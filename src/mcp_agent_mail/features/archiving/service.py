@@ -13,8 +13,8 @@ from mcp_agent_mail.core.child_process import plain_environment
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.errors import AgentMailError, Busy, Unavailable
-from mcp_agent_mail.domain.caller import Caller, require_operator
 from mcp_agent_mail.domain.events import ArchiveCommit, Backlog
+from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.archiving.lag import LagSamples
 from mcp_agent_mail.features.archiving.launch import DRAIN, PING, PROJECTS_FOLDER, WAKE, ArchiverSettings, CheckOut

@@ -11,7 +11,7 @@ from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.build_slots import in_the_way
-from mcp_agent_mail.domain.caller import Caller, require_to_act
+from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind, NewLease
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES, HolderRetired, TooManyLeases

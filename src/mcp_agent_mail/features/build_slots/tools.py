@@ -8,7 +8,7 @@ from typing import Annotated
 from mcp_agent_mail.core.params import Duration, Flag, Matching
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.build_slots import slot_name
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.build_slots import schemas
 from mcp_agent_mail.features.build_slots.results import SlotRequest
 from mcp_agent_mail.features.build_slots.service import BuildSlotService

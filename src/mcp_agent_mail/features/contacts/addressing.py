@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import RecipientNotFound
 from mcp_agent_mail.domain.addresses import parse_address
-from mcp_agent_mail.domain.admission import NotAdmitted, ProjectAdmission
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
-from mcp_agent_mail.domain.caller import Caller, ReservedIdentity
 from mcp_agent_mail.domain.contacts import AddressesDiffer, ContactWithSelf
-from mcp_agent_mail.domain.names import (
+from mcp_agent_mail.domain.identity.admission import NotAdmitted, ProjectAdmission
+from mcp_agent_mail.domain.identity.caller import Caller, ReservedIdentity
+from mcp_agent_mail.domain.identity.names import (
     NameEnforcement,
     did_you_mean,
     name_to_register,

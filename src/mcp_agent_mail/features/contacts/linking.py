@@ -10,7 +10,7 @@ from mcp_agent_mail.core.errors import suggest_call
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.agents import Agent, ContactPolicy
-from mcp_agent_mail.domain.archive_contacts import contact_snapshot
+from mcp_agent_mail.domain.archive_format.contacts import contact_snapshot
 from mcp_agent_mail.domain.contacts import (
     MAX_LINKS_OF_SOURCE,
     MAX_REQUESTS_OF_TARGET,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
-from mcp_agent_mail.domain.pattern_work import PatternsTooHard, Work
-from mcp_agent_mail.domain.patterns import Pattern, overlap, stored_pattern
+from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, Work
+from mcp_agent_mail.domain.patterns.pattern import Pattern, overlap, stored_pattern
 from mcp_agent_mail.store.view import View
 
 MAX_OWN = 20

@@ -6,8 +6,8 @@ from typing import Any
 
 from mcp_agent_mail.core.clock import Micros, iso, iso_or_none
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.caller import AgentAuth, Caller
 from mcp_agent_mail.domain.contacts import Contact, HeldMail, LinkStatus
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller
 from mcp_agent_mail.features.contacts.results import (
     Asked,
     ContactList,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.domain.agents import Agent, ContactPolicy
-from mcp_agent_mail.domain.caller import Caller, require_to_act
 from mcp_agent_mail.domain.contacts import AnswererRetired, Contact, ContactRules
+from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.contacts.accepting import accept_unasked
 from mcp_agent_mail.features.contacts.addressing import Wanted, require_source_of, require_target

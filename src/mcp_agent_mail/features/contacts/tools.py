@@ -8,8 +8,8 @@ from typing import Annotated
 from mcp_agent_mail.core.params import Choice, Count, Duration, Flag, Id, Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.agents import ContactPolicy
-from mcp_agent_mail.domain.caller import Caller
 from mcp_agent_mail.domain.contacts import MAX_TTL_S, MIN_TTL_S
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.contacts import schemas
 from mcp_agent_mail.features.contacts.addressing import Profile, Wanted
 from mcp_agent_mail.features.contacts.results import Direction

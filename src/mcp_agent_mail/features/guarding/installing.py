@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from mcp_agent_mail.core.concurrency.looks import Looks
-from mcp_agent_mail.domain.caller import (
+from mcp_agent_mail.domain.identity.caller import (
     AgentAuth,
     Caller,
     require_operator,

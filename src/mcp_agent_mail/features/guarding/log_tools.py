@@ -7,7 +7,7 @@ from typing import Annotated
 
 from mcp_agent_mail.core.params import Count, Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.guarding.schemas import event_value
 from mcp_agent_mail.features.guarding.service import GuardingService
 

@@ -10,8 +10,8 @@ from urllib.parse import unquote_to_bytes
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.domain.guard_events import MAX_EVENTS_AT_ONCE, GuardEvent, read_detail
-from mcp_agent_mail.domain.guarding import HeldPath
+from mcp_agent_mail.domain.guard.decision import HeldPath
+from mcp_agent_mail.domain.guard.events import MAX_EVENTS_AT_ONCE, GuardEvent, read_detail
 
 MAX_PATHS = 5_000
 MAX_WEIGHT = 16 * 1024 * 1024

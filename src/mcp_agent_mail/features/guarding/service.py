@@ -14,15 +14,15 @@ from mcp_agent_mail.core.errors import AgentMailError, NotFound, Unavailable
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.core.tools import Json, current_turn
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import AgentAuth, Caller, require_operator, require_proof
-from mcp_agent_mail.domain.guard_events import GuardEvent, NewGuardEvent, read_guard_event
-from mcp_agent_mail.domain.guard_matching import held_paths, places_of
-from mcp_agent_mail.domain.guarding import Holding
+from mcp_agent_mail.domain.guard.decision import Holding
+from mcp_agent_mail.domain.guard.events import GuardEvent, NewGuardEvent, read_guard_event
+from mcp_agent_mail.domain.guard.matching import held_paths, places_of
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_operator, require_proof
+from mcp_agent_mail.domain.identity.reading import require_reader, require_to_read
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
-from mcp_agent_mail.domain.pattern_chars import fold
-from mcp_agent_mail.domain.patterns import Work
+from mcp_agent_mail.domain.patterns.charsets import fold
+from mcp_agent_mail.domain.patterns.pattern import Work
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.reading import require_reader, require_to_read
 from mcp_agent_mail.features.guarding.schemas import CheckAnswer, CheckRequest
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.database import Store
@@ -159,7 +159,7 @@ def _near(request: CheckRequest) -> _Near:
 
 
 def _anchors(path: str) -> Iterable[str]:
-    """As leases are filed: small letters, and only as far as they are ASCII (`domain/lease_keys`)."""
+    """As leases are filed: small letters, and only as far as they are ASCII (`domain/patterns/keys`)."""
     return (place for place in places_of(fold(path)) if place.isascii())
 
 

@@ -14,7 +14,7 @@ from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.concurrency.periodic import Periodic
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.plain_files import read_plain
-from mcp_agent_mail.domain.guard_events import NewGuardEvent, read_guard_event
+from mcp_agent_mail.domain.guard.events import NewGuardEvent, read_guard_event
 from mcp_agent_mail.features.guarding.service import GuardingService
 
 logger = logging.getLogger("mcp_agent_mail.guarding")

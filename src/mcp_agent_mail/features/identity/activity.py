@@ -18,7 +18,7 @@ from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.windows import DEFAULT_TTL, Window
+from mcp_agent_mail.domain.identity.windows import DEFAULT_TTL, Window
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.view import Tx
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import suggest_call
-from mcp_agent_mail.domain.admission import (
+from mcp_agent_mail.domain.agents import Agent, NewAgent
+from mcp_agent_mail.domain.identity.admission import (
     JoinCode,
     JoinCodeRefused,
     NotAdmitted,
@@ -17,9 +18,8 @@ from mcp_agent_mail.domain.admission import (
     lets_in,
     require_open,
 )
-from mcp_agent_mail.domain.agents import Agent, NewAgent
-from mcp_agent_mail.domain.caller import Caller
-from mcp_agent_mail.domain.names import NameEnforcement
+from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.identity.names import NameEnforcement
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.store.view import Tx, View
 

@@ -10,9 +10,9 @@ from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.errors import PermissionDenied
 from mcp_agent_mail.core.ids import JOIN_CODE_PREFIX, token_hash
 from mcp_agent_mail.core.tools import Credentials
-from mcp_agent_mail.domain.admission import JoinCode, require_open
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import AgentAuth, Caller, CallerKind, TokenWays
+from mcp_agent_mail.domain.identity.admission import JoinCode, require_open
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind, TokenWays
 
 
 class UnknownToken(PermissionDenied):

@@ -8,8 +8,8 @@ from typing import Annotated
 from mcp_agent_mail.core.clock import Micros, iso, iso_or_none
 from mcp_agent_mail.core.params import Count, Duration, Id
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
-from mcp_agent_mail.domain.admission import LIFETIME_S, MAX_LIFETIME_S, MIN_LIFETIME_S, JoinCode
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.admission import LIFETIME_S, MAX_LIFETIME_S, MIN_LIFETIME_S, JoinCode
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.identity.join_codes import JoinCodeService
 from mcp_agent_mail.features.projects.tools import PROJECT_KEY
 

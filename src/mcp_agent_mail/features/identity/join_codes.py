@@ -6,8 +6,14 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.ids import JOIN_CODE_PREFIX, new_token, token_hash
-from mcp_agent_mail.domain.admission import MAX_OPEN_CODES, JoinCode, JoinCodeUsed, TooManyJoinCodes, UnknownJoinCode
-from mcp_agent_mail.domain.caller import Caller, require_operator
+from mcp_agent_mail.domain.identity.admission import (
+    MAX_OPEN_CODES,
+    JoinCode,
+    JoinCodeUsed,
+    TooManyJoinCodes,
+    UnknownJoinCode,
+)
+from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.names import UnknownAgent, did_you_mean, nearest
+from mcp_agent_mail.domain.identity.names import UnknownAgent, did_you_mean, nearest
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.store.view import View
 

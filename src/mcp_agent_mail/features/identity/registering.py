@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
-from mcp_agent_mail.domain.archive_layout import profile_snapshot
-from mcp_agent_mail.domain.caller import Caller, require_to_act
+from mcp_agent_mail.domain.archive_format.layout import profile_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
-from mcp_agent_mail.domain.names import (
+from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
+from mcp_agent_mail.domain.identity.names import (
     NameEnforcement,
     first_free,
     flaw_of,
@@ -19,7 +19,7 @@ from mcp_agent_mail.domain.names import (
     name_from_hint,
     name_to_register,
 )
-from mcp_agent_mail.domain.windows import Window
+from mcp_agent_mail.domain.identity.windows import Window
 from mcp_agent_mail.features.identity.admission import Door, NewNames, add_agent, claim_agent
 from mcp_agent_mail.features.identity.windows import WindowUse, find_live, keep_window
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable

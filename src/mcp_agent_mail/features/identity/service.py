@@ -9,14 +9,14 @@ from dataclasses import replace
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, AgentId, new_token, token_hash
 from mcp_agent_mail.core.tools import current_credentials, tell_doer
-from mcp_agent_mail.domain.admission import JoinCode
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus
-from mcp_agent_mail.domain.caller import Caller, ReservedIdentity, require_operator, require_to_act
+from mcp_agent_mail.domain.identity.admission import JoinCode
+from mcp_agent_mail.domain.identity.caller import Caller, ReservedIdentity, require_operator, require_to_act
+from mcp_agent_mail.domain.identity.names import candidate_names
+from mcp_agent_mail.domain.identity.reading import Record, may_read
+from mcp_agent_mail.domain.identity.windows import find_window_uuid, parse_window_uuid
 from mcp_agent_mail.domain.leases import EndedBy, Lease
-from mcp_agent_mail.domain.names import candidate_names
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.reading import Record, may_read
-from mcp_agent_mail.domain.windows import find_window_uuid, parse_window_uuid
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.admission import Door, NewNames, require_admission
 from mcp_agent_mail.features.identity.callers import AuthRules, Proofs, resolve_caller

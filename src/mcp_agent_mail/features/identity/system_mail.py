@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.identity.names import SYSTEM
 from mcp_agent_mail.domain.messages import Importance, Message, NewMessage, NewRecipient, RecipientKind
-from mcp_agent_mail.domain.names import SYSTEM
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.store.posting import post
 from mcp_agent_mail.store.view import Tx

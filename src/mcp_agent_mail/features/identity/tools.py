@@ -8,7 +8,7 @@ from typing import Annotated
 from mcp_agent_mail.core.params import Choice, Count, Flag, Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.agents import AgentStatus, AttachmentsPolicy
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.identity import schemas
 from mcp_agent_mail.features.identity.registering import Registration
 from mcp_agent_mail.features.identity.service import IdentityService

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcp_agent_mail.core.clock import iso
-from mcp_agent_mail.domain.windows import DAY
+from mcp_agent_mail.domain.identity.windows import DAY
 from mcp_agent_mail.features.identity.windows import Expired, Renamed, WindowListing
 
 Wire = dict[str, Any]

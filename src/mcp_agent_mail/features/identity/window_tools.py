@@ -7,8 +7,8 @@ from typing import Annotated
 
 from mcp_agent_mail.core.params import Matching, Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
-from mcp_agent_mail.domain.caller import Caller
-from mcp_agent_mail.domain.windows import parse_window_uuid
+from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.identity.windows import parse_window_uuid
 from mcp_agent_mail.features.identity import window_schemas as schemas
 from mcp_agent_mail.features.identity.windows import WindowService
 from mcp_agent_mail.features.projects.tools import PROJECT_KEY

@@ -8,7 +8,7 @@ from typing import Annotated
 from mcp_agent_mail.core.params import Count, Text
 from mcp_agent_mail.core.resources import ResourceSpec, resource
 from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.projects import MAX_PATH_LENGTH
 from mcp_agent_mail.features.introspection import schemas
 from mcp_agent_mail.features.introspection.service import IntrospectionService

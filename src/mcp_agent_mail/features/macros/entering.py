@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy
-from mcp_agent_mail.domain.caller import Caller, require_to_act
+from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.registering import Registration

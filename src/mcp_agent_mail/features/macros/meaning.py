@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.errors import InvalidInput, listed
 from mcp_agent_mail.domain.addresses import parse_address
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import Caller, CallerKind
+from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.view import View

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcp_agent_mail.core.clock import iso_or_none
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.contacts.schemas import asked_object, responded_object
 from mcp_agent_mail.features.identity.schemas import show_peer, show_registered
 from mcp_agent_mail.features.macros.results import Cycled, Handshake, Joined, Reserved, Started

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.contacts.addressing import Wanted
 from mcp_agent_mail.features.contacts.results import Asked

@@ -8,7 +8,7 @@ from typing import Annotated
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.params import Count, Flag, Matching, Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import parse_subject
 from mcp_agent_mail.features.contacts.addressing import Profile
 from mcp_agent_mail.features.contacts.tools import REASON, TTL

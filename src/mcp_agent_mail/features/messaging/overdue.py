@@ -15,9 +15,9 @@ from mcp_agent_mail.core.concurrency.periodic import Periodic
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent, AgentKind
+from mcp_agent_mail.domain.identity.names import HUMAN
 from mcp_agent_mail.domain.messages import Message
-from mcp_agent_mail.domain.names import HUMAN
-from mcp_agent_mail.domain.patterns import parse_pattern
+from mcp_agent_mail.domain.patterns.pattern import parse_pattern
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reservations import Patterns, Wanted
 from mcp_agent_mail.features.identity.system_mail import post_system_mail

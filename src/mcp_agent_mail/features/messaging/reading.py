@@ -10,7 +10,8 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import Caller, CallerKind
+from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
+from mcp_agent_mail.domain.identity.reading import READING_MAIL, require_reader, require_to_read
 from mcp_agent_mail.domain.messages import (
     Addressee,
     InboxEntry,
@@ -21,7 +22,6 @@ from mcp_agent_mail.domain.messages import (
     bodies_that_fit_escaped,
 )
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.reading import READING_MAIL, require_reader, require_to_read
 from mcp_agent_mail.domain.threads import UnknownThread, root_of_thread
 from mcp_agent_mail.features.messaging.requests import InboxRequest, OutboxRequest, ThreadRequest, TopicRequest
 from mcp_agent_mail.features.messaging.visibility import (

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.archive_layout import receipt_snapshot
-from mcp_agent_mail.domain.caller import Caller, require_to_act
+from mcp_agent_mail.domain.archive_format.layout import receipt_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
+from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
 from mcp_agent_mail.features.identity.lookup import require_agent

@@ -9,8 +9,8 @@ from mcp_agent_mail.core.errors import InvalidInput, NotFound, RecipientNotFound
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.addresses import parse_address
 from mcp_agent_mail.domain.agents import Agent, AgentKind
+from mcp_agent_mail.domain.identity.names import SYSTEM, did_you_mean, name_key, nearest, recipient_name
 from mcp_agent_mail.domain.messages import MAX_BROADCAST_RECIPIENTS, MAX_NAMED_RECIPIENTS, NewRecipient, RecipientKind
-from mcp_agent_mail.domain.names import SYSTEM, did_you_mean, name_key, nearest, recipient_name
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.messaging.requests import Named
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable

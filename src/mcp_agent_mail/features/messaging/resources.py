@@ -10,7 +10,7 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.params import Count, Flag, Id, Time
 from mcp_agent_mail.core.resources import ResourceSpec, resource
 from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.messaging import schemas
 from mcp_agent_mail.features.messaging.parameters import LIMIT, NAME, PROJECT, THREAD
 from mcp_agent_mail.features.messaging.requests import InboxRequest, OutboxRequest, ThreadRequest

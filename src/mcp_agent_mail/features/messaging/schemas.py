@@ -8,7 +8,7 @@ from typing import Any
 from mcp_agent_mail.core.clock import SECOND, Micros, iso, iso_or_none
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.caller import AgentAuth, Caller
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller
 from mcp_agent_mail.domain.messages import InboxEntry, Message, MessageHead, Recipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.messaging.reading import (

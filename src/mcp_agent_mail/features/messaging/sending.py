@@ -16,7 +16,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import Conflict, IdempotencyKeyConflict, InvalidInput
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.caller import Caller, require_to_act
+from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.messages import (
     Message,
     NewMessage,

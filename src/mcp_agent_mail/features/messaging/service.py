@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import require_body_fits
 from mcp_agent_mail.features.contacts.consent import DEFAULT_DESK, Desk
 from mcp_agent_mail.features.messaging import reading, receipts, sending

@@ -9,7 +9,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.params import Flag, Id, Matching, Text, Texts, Time
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import Importance, parse_subject
 from mcp_agent_mail.domain.receipts import ReceiptStep
 from mcp_agent_mail.features.messaging import schemas

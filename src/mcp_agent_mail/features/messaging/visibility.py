@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import Caller, require_to_act
+from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
+from mcp_agent_mail.domain.identity.names import UnknownAgent
+from mcp_agent_mail.domain.identity.reading import READING_MAIL, Record, may_read, require_to_read
 from mcp_agent_mail.domain.messages import Message
-from mcp_agent_mail.domain.names import UnknownAgent
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.reading import READING_MAIL, Record, may_read, require_to_read
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.view import View

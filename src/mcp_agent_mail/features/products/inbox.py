@@ -9,9 +9,9 @@ from itertools import islice
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import Caller, CallerKind, require_to_act
+from mcp_agent_mail.domain.identity.caller import Caller, CallerKind, require_to_act
+from mcp_agent_mail.domain.identity.names import UnknownAgent, did_you_mean, nearest
 from mcp_agent_mail.domain.messages import InboxEntry
-from mcp_agent_mail.domain.names import UnknownAgent, did_you_mean, nearest
 from mcp_agent_mail.domain.products import Product
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.messaging.reading import load_bodies

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from mcp_agent_mail.core.resources import ResourceSpec, resource
 from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.products.parameters import PRODUCT_KEY
 from mcp_agent_mail.features.products.schemas import show_seen_product
 from mcp_agent_mail.features.products.service import ProductService

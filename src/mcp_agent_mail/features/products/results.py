@@ -8,7 +8,7 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.messages import InboxEntry
 from mcp_agent_mail.domain.products import Product
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.search import Hit
+from mcp_agent_mail.domain.search.query import Hit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from mcp_agent_mail.core.errors import InvalidInput, suggest_call
 from mcp_agent_mail.core.ids import ProjectId, new_product_uid
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.archive_products import product_snapshot
-from mcp_agent_mail.domain.caller import Caller, require_to_change_project
+from mcp_agent_mail.domain.archive_format.products import product_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
+from mcp_agent_mail.domain.identity.caller import Caller, require_to_change_project
 from mcp_agent_mail.domain.products import (
     MAX_PRODUCTS,
     MAX_PROJECTS,
@@ -22,7 +22,7 @@ from mcp_agent_mail.domain.products import (
     uid_of,
 )
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.search import Filters, Order, Reader, read_query
+from mcp_agent_mail.domain.search.query import Filters, Order, Reader, read_query
 from mcp_agent_mail.domain.threads import UnknownThread
 from mcp_agent_mail.features.products.inbox import ProductInboxRequest, read_product_inbox
 from mcp_agent_mail.features.products.lookup import find_product, open_product, projects_of, require_product

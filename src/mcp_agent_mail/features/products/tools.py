@@ -8,7 +8,7 @@ from typing import Annotated
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.params import Count, Flag, Matching, Text, Time
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.threads import parse_thread_id
 from mcp_agent_mail.features.products import schemas
 from mcp_agent_mail.features.products.inbox import ProductInboxRequest

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
-from mcp_agent_mail.domain.archive_layout import profile_snapshot, project_snapshot
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.archive_format.layout import profile_snapshot, project_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
-from mcp_agent_mail.domain.names import HUMAN, SYSTEM
+from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.identity.names import HUMAN, SYSTEM
 from mcp_agent_mail.domain.project_identity import Identity, WorkspaceFacts, slug_alias
 from mcp_agent_mail.domain.projects import AliasKind, Project, plain_slug, slugs_of
 from mcp_agent_mail.features.projects.lookup import find_known_path, find_tied

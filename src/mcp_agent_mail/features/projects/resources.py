@@ -8,7 +8,7 @@ from typing import Annotated
 from mcp_agent_mail.core.params import Count, Flag, Id, Text
 from mcp_agent_mail.core.resources import ResourceSpec, resource
 from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.domain.caller import Caller, require_proof
+from mcp_agent_mail.domain.identity.caller import Caller, require_proof
 from mcp_agent_mail.features.projects.schemas import MAX_KEY_LENGTH, show_identity, show_project
 from mcp_agent_mail.features.projects.service import ProjectService
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from mcp_agent_mail.domain.caller import AgentAuth, Caller, require_proof, require_to_change_project
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_proof, require_to_change_project
 from mcp_agent_mail.domain.project_identity import IdentityMode, derived_uid, identify
 from mcp_agent_mail.domain.projects import Project, canonical_path, is_path
 from mcp_agent_mail.features.archiving.places import ArchivePlaces

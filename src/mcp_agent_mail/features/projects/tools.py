@@ -7,7 +7,7 @@ from typing import Annotated
 
 from mcp_agent_mail.core.params import Choice, Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.project_identity import IdentityMode
 from mcp_agent_mail.features.projects.schemas import MAX_KEY_LENGTH, show_archiving, show_ensured
 from mcp_agent_mail.features.projects.service import ProjectService

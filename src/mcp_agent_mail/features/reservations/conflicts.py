@@ -14,9 +14,9 @@ from itertools import islice
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
-from mcp_agent_mail.domain.lease_keys import Probe
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
-from mcp_agent_mail.domain.patterns import PatternsTooHard, Work
+from mcp_agent_mail.domain.patterns.keys import Probe
+from mcp_agent_mail.domain.patterns.pattern import PatternsTooHard, Work
 from mcp_agent_mail.domain.reservations import HOLDERS_SHOWN, Patterns, Wanted, holders_of
 from mcp_agent_mail.store.leases import Standing
 from mcp_agent_mail.store.view import View

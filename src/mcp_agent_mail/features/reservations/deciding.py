@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import Caller, require_to_act
-from mcp_agent_mail.domain.lease_keys import keys_of
+from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind, NewLease
+from mcp_agent_mail.domain.patterns.keys import keys_of
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reservations import (
     MAX_LIVE_LEASES,

@@ -8,7 +8,7 @@ from typing import Annotated
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.core.params import Flag, Id
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.identity.tools import NAME, NOTE
 from mcp_agent_mail.features.projects.tools import PROJECT_KEY
 from mcp_agent_mail.features.reservations.forcing import ForceRequest, ForceService

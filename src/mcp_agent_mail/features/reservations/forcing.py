@@ -10,7 +10,7 @@ from mcp_agent_mail.core.errors import NotFound, PermissionDenied, suggest_call
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import Caller, require_to_act
+from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.staleness import Missing, StalenessRules, WorkspaceActivity

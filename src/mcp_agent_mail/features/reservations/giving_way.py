@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from mcp_agent_mail.domain.patterns import Work
+from mcp_agent_mail.domain.patterns.pattern import Work
 
 STEPS_BETWEEN_RESTS = 2_000
 _REST_S = 0.000_5

@@ -9,7 +9,7 @@ from mcp_agent_mail.core.errors import FileReservationConflict
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.leases import Lease
-from mcp_agent_mail.domain.patterns import PatternsTooHard, Work, covers, stored_pattern
+from mcp_agent_mail.domain.patterns.pattern import PatternsTooHard, Work, covers, stored_pattern
 from mcp_agent_mail.store.view import View
 
 MAIL_FOLDER = ".mcp-mail/"

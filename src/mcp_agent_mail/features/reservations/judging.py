@@ -12,8 +12,8 @@ from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.core.tools import current_turn
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
-from mcp_agent_mail.domain.pattern_index import LeaseIndex
-from mcp_agent_mail.domain.patterns import overlap
+from mcp_agent_mail.domain.patterns.index import LeaseIndex
+from mcp_agent_mail.domain.patterns.pattern import overlap
 from mcp_agent_mail.domain.reservations import Patterns, Wanted, stands_against
 from mcp_agent_mail.features.reservations.conflicts import Asking, Foresight, shown_per_path
 from mcp_agent_mail.features.reservations.giving_way import RestingWork, rest

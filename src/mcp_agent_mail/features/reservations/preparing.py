@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from mcp_agent_mail.domain.patterns import Pattern, parse_pattern
+from mcp_agent_mail.domain.patterns.pattern import Pattern, parse_pattern
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reservations import Wanted
 from mcp_agent_mail.features.reservations.giving_way import rest

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.clock import SECOND, Micros, iso
 from mcp_agent_mail.core.ids import LeaseId
-from mcp_agent_mail.domain.caller import Caller
-from mcp_agent_mail.domain.lease_keys import keys_of
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
-from mcp_agent_mail.domain.patterns import parse_pattern, stored_pattern
+from mcp_agent_mail.domain.patterns.keys import keys_of
+from mcp_agent_mail.domain.patterns.pattern import parse_pattern, stored_pattern
 from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES, Patterns, Refusal, Wanted
 from mcp_agent_mail.features.projects.lookup import require_writable
 from mcp_agent_mail.features.reservations.conflicts import Asking, TooMuchHere, find_holders

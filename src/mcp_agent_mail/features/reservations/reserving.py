@@ -12,7 +12,7 @@ from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.errors import Busy
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.reservations import PathConflict, Patterns, Waiting, Wanted
 from mcp_agent_mail.features.reservations.answers import (

@@ -8,7 +8,7 @@ from typing import Annotated
 from mcp_agent_mail.core.params import Count, Flag, Id
 from mcp_agent_mail.core.resources import ResourceSpec, resource
 from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.projects.tools import PROJECT_KEY
 from mcp_agent_mail.features.reservations.service import ReservationService
 from mcp_agent_mail.features.reservations.shapes import show_assessed

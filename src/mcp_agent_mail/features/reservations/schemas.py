@@ -7,7 +7,7 @@ from typing import Any
 
 from mcp_agent_mail.core.clock import Micros, iso, iso_or_none
 from mcp_agent_mail.core.ids import LeaseId
-from mcp_agent_mail.domain.caller import AgentAuth, Caller
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.reservations import PathConflict, Refusal, Waiting
 from mcp_agent_mail.features.reservations.answers import Replayed

@@ -8,8 +8,8 @@ from typing import TypeVar
 from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.caller import Caller
-from mcp_agent_mail.domain.reading import require_to_read
+from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.identity.reading import require_to_read
 from mcp_agent_mail.domain.reservations import PathConflict, Patterns
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.features.reservations import releasing

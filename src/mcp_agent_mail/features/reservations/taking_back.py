@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.lease_keys import keys_of
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind
-from mcp_agent_mail.domain.patterns import stored_pattern
+from mcp_agent_mail.domain.patterns.keys import keys_of
+from mcp_agent_mail.domain.patterns.pattern import stored_pattern
 from mcp_agent_mail.store.ending import end_leases, tell_archive
 from mcp_agent_mail.store.view import Tx
 

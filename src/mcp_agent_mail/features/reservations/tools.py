@@ -8,7 +8,7 @@ from typing import Annotated
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.core.params import Count, Duration, Flag, Ids, Text, Texts
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.projects.tools import PROJECT_KEY
 from mcp_agent_mail.features.reservations import schemas
 from mcp_agent_mail.features.reservations.answers import Replayed

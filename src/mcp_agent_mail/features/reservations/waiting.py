@@ -20,7 +20,7 @@ from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
 from mcp_agent_mail.domain.leases import Lease
-from mcp_agent_mail.domain.patterns import PatternsTooHard, Work, overlap
+from mcp_agent_mail.domain.patterns.pattern import PatternsTooHard, Work, overlap
 from mcp_agent_mail.domain.reservations import Waiting, Wanted
 from mcp_agent_mail.store.database import Store
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.search import Hit
+from mcp_agent_mail.domain.search.query import Hit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.search import Hit
+from mcp_agent_mail.domain.search.query import Hit
 from mcp_agent_mail.features.search.results import Found
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.addresses import parse_address
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.identity.reading import READING_MAIL, Record, may_read, require_reader
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.reading import READING_MAIL, Record, may_read, require_reader
-from mcp_agent_mail.domain.search import Filters, Order, Reader, read_query
+from mcp_agent_mail.domain.search.query import Filters, Order, Reader, read_query
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.features.search.results import Found

@@ -8,9 +8,9 @@ from typing import Annotated
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.params import Choice, Count, Matching, Text, Time
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import Importance
-from mcp_agent_mail.domain.search import Order
+from mcp_agent_mail.domain.search.query import Order
 from mcp_agent_mail.domain.threads import parse_thread_id
 from mcp_agent_mail.features.search.schemas import found_object
 from mcp_agent_mail.features.search.service import SearchRequest, SearchService

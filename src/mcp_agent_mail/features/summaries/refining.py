@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mcp_agent_mail.core.clock import SECOND, Clock
-from mcp_agent_mail.domain.summaries import Letter, ThreadSummary
-from mcp_agent_mail.domain.summary_refining import Prompt, UnfitAnswer, prompt_for, refined
+from mcp_agent_mail.domain.summaries.extract import Letter, ThreadSummary
+from mcp_agent_mail.domain.summaries.refinement import Prompt, UnfitAnswer, prompt_for, refined
 from mcp_agent_mail.llm.answers import ModelAnswer, ModelFailed
 from mcp_agent_mail.store.database import Store
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mcp_agent_mail.domain.digests import Digest
-from mcp_agent_mail.domain.summaries import Letter, ThreadSummary
+from mcp_agent_mail.domain.summaries.digests import Digest
+from mcp_agent_mail.domain.summaries.extract import Letter, ThreadSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from mcp_agent_mail.core.clock import iso, iso_or_none
 from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.domain.digests import Digest
-from mcp_agent_mail.domain.summaries import Letter, ThreadSummary, aggregate
+from mcp_agent_mail.domain.summaries.digests import Digest
+from mcp_agent_mail.domain.summaries.extract import Letter, ThreadSummary, aggregate
 from mcp_agent_mail.features.summaries.results import SummarizedMail, SummarizedThread
 
 

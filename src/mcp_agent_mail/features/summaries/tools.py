@@ -7,10 +7,10 @@ from typing import Annotated
 
 from mcp_agent_mail.core.params import Amount, Count, Flag, Matching, Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
-from mcp_agent_mail.domain.caller import Caller
-from mcp_agent_mail.domain.digests import MAX_HOURS
-from mcp_agent_mail.domain.summaries import parse_thread_ids
-from mcp_agent_mail.domain.summary_refining import parse_model
+from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.summaries.digests import MAX_HOURS
+from mcp_agent_mail.domain.summaries.extract import parse_thread_ids
+from mcp_agent_mail.domain.summaries.refinement import parse_model
 from mcp_agent_mail.features.summaries.schemas import digest_object, recent_object, thread_object, threads_object
 from mcp_agent_mail.features.summaries.service import RecentRequest, SummaryService, Wishes
 

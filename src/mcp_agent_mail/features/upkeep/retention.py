@@ -12,7 +12,7 @@ from functools import partial
 
 from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.ids import ProjectId
-from mcp_agent_mail.domain.caller import Caller, require_operator
+from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.retention import OldMessage, cutoff_of, is_ignored
 from mcp_agent_mail.store.database import Store

@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection, TreeFile
 from mcp_agent_mail.core.git.process import GitFailed
-from mcp_agent_mail.domain.archive_layout import ARCHIVE_FILE, OWN_FOLDERS
-from mcp_agent_mail.domain.lease_snapshot import slug_of_snapshot
+from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
+from mcp_agent_mail.domain.archive_format.lease_snapshot import slug_of_snapshot
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER, archive_path

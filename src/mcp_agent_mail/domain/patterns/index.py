@@ -15,8 +15,8 @@ from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
-from mcp_agent_mail.domain.pattern_work import Work
-from mcp_agent_mail.domain.patterns import Pattern, anchor, last_names, overlap
+from mcp_agent_mail.domain.patterns.budget import Work
+from mcp_agent_mail.domain.patterns.pattern import Pattern, anchor, last_names, overlap
 
 Key = TypeVar("Key", bound=Hashable)
 

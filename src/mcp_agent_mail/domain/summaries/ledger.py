@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from mcp_agent_mail.domain.summary_cues import Cue, Kind
-from mcp_agent_mail.domain.summary_patterns import ACCEPTANCE, ANSWER, BARE_DONE, CHOICE, UNKNOWING
+from mcp_agent_mail.domain.summaries.cue_patterns import ACCEPTANCE, ANSWER, BARE_DONE, CHOICE, UNKNOWING
+from mcp_agent_mail.domain.summaries.cues import Cue, Kind
 
 MAX_WATCHED = 200
 """Of actions and of questions: beyond, the oldest settled ones are no longer looked at."""

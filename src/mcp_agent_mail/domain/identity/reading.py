@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from mcp_agent_mail.core.errors import AgentMailError, PermissionDenied
 from mcp_agent_mail.core.ids import AgentId
-from mcp_agent_mail.domain.caller import Caller, CallerKind, find_unproven, require_proof
+from mcp_agent_mail.domain.identity.caller import Caller, CallerKind, find_unproven, require_proof
 from mcp_agent_mail.domain.projects import Project
 
 READING_MAIL = "Reading mail"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.domain.guarding import HeldPath, Holding, same_agent
-from mcp_agent_mail.domain.pattern_chars import fold
-from mcp_agent_mail.domain.patterns import Pattern, UnreadablePattern, Work, covers, stored_pattern
+from mcp_agent_mail.domain.guard.decision import HeldPath, Holding, same_agent
+from mcp_agent_mail.domain.patterns.charsets import fold
+from mcp_agent_mail.domain.patterns.pattern import Pattern, UnreadablePattern, Work, covers, stored_pattern
 
 _WILDCARD = re.compile(r"[*?\[\\]")
 

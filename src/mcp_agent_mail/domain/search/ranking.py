@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import SECOND
 from mcp_agent_mail.domain.messages import Importance
-from mcp_agent_mail.domain.search import BODY, SUBJECT, UNSPACED, Phrase, is_unspaced, spaced_out
-from mcp_agent_mail.domain.wider_search import Term
+from mcp_agent_mail.domain.search.expansion import Term
+from mcp_agent_mail.domain.search.query import BODY, SUBJECT, UNSPACED, Phrase, is_unspaced, spaced_out
 
 SUBJECT_WEIGHT = 5.0
 QUOTED_WEIGHT = 0.5

@@ -17,10 +17,10 @@ from mcp_agent_mail.core.clock import Micros, iso, iso_or_none, to_datetime
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.archive_contacts import CONTACTS_FOLDER, contact_document, contact_path
-from mcp_agent_mail.domain.archive_leases import FOLDERS, lease_changes
-from mcp_agent_mail.domain.archive_products import PRODUCTS_FOLDER, product_file
-from mcp_agent_mail.domain.archive_text import compact, document
+from mcp_agent_mail.domain.archive_format.contacts import CONTACTS_FOLDER, contact_document, contact_path
+from mcp_agent_mail.domain.archive_format.json_text import compact, document
+from mcp_agent_mail.domain.archive_format.leases import FOLDERS, lease_changes
+from mcp_agent_mail.domain.archive_format.products import PRODUCTS_FOLDER, product_file
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.messages import Message, Recipient
 from mcp_agent_mail.domain.projects import Alias, Project

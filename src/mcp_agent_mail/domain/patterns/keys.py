@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mcp_agent_mail.domain.leases import LeaseKeys
-from mcp_agent_mail.domain.pattern_chars import fold
-from mcp_agent_mail.domain.patterns import Pattern, anchor
+from mcp_agent_mail.domain.patterns.charsets import fold
+from mcp_agent_mail.domain.patterns.pattern import Pattern, anchor
 
 TAIL_LENGTH = 16
 _SPECIAL = frozenset("*?[]\\")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros, iso, iso_or_none, to_datetime
-from mcp_agent_mail.domain.archive_text import document
+from mcp_agent_mail.domain.archive_format.json_text import document
 from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.projects import Project

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound, listed
-from mcp_agent_mail.domain.name_words import ADJECTIVES, NOUNS
+from mcp_agent_mail.domain.identity.name_words import ADJECTIVES, NOUNS
 
 HUMAN = "Human"
 SYSTEM = "System"

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.domain.pattern_chars import BRACKET
+from mcp_agent_mail.domain.patterns.charsets import BRACKET
 
 MAX_PATTERN_LENGTH = 1_024
 

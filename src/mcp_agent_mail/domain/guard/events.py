@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 from mcp_agent_mail.core.clock import Micros, parse_time
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import ProjectId
-from mcp_agent_mail.domain.guarding import Action
+from mcp_agent_mail.domain.guard.decision import Action
 
 HOOKS = ("pre-commit", "pre-push", "check")
 MAX_DETAIL_BYTES = 12_000

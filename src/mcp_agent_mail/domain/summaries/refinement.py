@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.domain.summaries import MAX_ENTRIES, Letter, ThreadSummary, cut
+from mcp_agent_mail.domain.summaries.extract import MAX_ENTRIES, Letter, ThreadSummary, cut
 
 MAX_PROMPT = 24_000
 """Characters of mail that a model is shown: the newest messages."""

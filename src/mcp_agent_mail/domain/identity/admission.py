@@ -8,7 +8,7 @@ from enum import StrEnum
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import Conflict, NotFound, PermissionDenied
 from mcp_agent_mail.core.ids import JoinCodeId, ProjectId
-from mcp_agent_mail.domain.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller
 
 MIN_LIFETIME_S = 60
 MAX_LIFETIME_S = 2_592_000

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from mcp_agent_mail.domain.pattern_chars import fold
-from mcp_agent_mail.domain.pattern_gaps import Piece, meet
-from mcp_agent_mail.domain.pattern_names import EVERY_NAME, Glob, Name, has_special, names_meet, read_name
-from mcp_agent_mail.domain.pattern_text import PatternText, UnreadablePattern, normalise, read_normal
-from mcp_agent_mail.domain.pattern_work import WORK_STEPS, PatternsTooHard, Work
+from mcp_agent_mail.domain.patterns.budget import WORK_STEPS, PatternsTooHard, Work
+from mcp_agent_mail.domain.patterns.charsets import fold
+from mcp_agent_mail.domain.patterns.segments import EVERY_NAME, Glob, Name, has_special, names_meet, read_name
+from mcp_agent_mail.domain.patterns.sequences import Piece, meet
+from mcp_agent_mail.domain.patterns.syntax import PatternText, UnreadablePattern, normalise, read_normal
 
 __all__ = [
     "WORK_STEPS",

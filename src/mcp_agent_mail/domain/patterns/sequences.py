@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mcp_agent_mail.domain.pattern_work import Work
+from mcp_agent_mail.domain.patterns.budget import Work
 
 # Elements are of one kind in a call (characters or names), which only `fits` looks at; a piece of plain
 # characters is a `str`, and then the string's own search is used.

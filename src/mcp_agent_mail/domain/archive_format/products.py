@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcp_agent_mail.core.clock import iso
-from mcp_agent_mail.domain.archive_text import document
+from mcp_agent_mail.domain.archive_format.json_text import document
 from mcp_agent_mail.domain.products import ProductLink
 
 PRODUCTS_FOLDER = "products"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import OutboxSeq
-from mcp_agent_mail.domain.archive_layout import Snapshot, is_blind_receipt, is_tombstone, name_in
+from mcp_agent_mail.domain.archive_format.layout import Snapshot, is_blind_receipt, is_tombstone, name_in
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 
 SEQ_TRAILER = "Outbox-Seq"

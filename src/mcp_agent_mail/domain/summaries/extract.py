@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.domain.summary_cues import Cue, Kind, is_small_talk, read_piece
-from mcp_agent_mail.domain.summary_patterns import POINT
-from mcp_agent_mail.domain.summary_state import Action, Ledger
-from mcp_agent_mail.domain.summary_text import Piece, Section, pieces_of, quoted_lines
+from mcp_agent_mail.domain.summaries.cue_patterns import POINT
+from mcp_agent_mail.domain.summaries.cues import Cue, Kind, is_small_talk, read_piece
+from mcp_agent_mail.domain.summaries.ledger import Action, Ledger
+from mcp_agent_mail.domain.summaries.markdown import Piece, Section, pieces_of, quoted_lines
 from mcp_agent_mail.domain.threads import parse_thread_id
 
 MAX_ENTRIES = 10

@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from mcp_agent_mail.domain.identifiers import part_of_name
-from mcp_agent_mail.domain.search import Phrase, Query, is_unspaced, written_phrase
-from mcp_agent_mail.domain.word_forms import STOP_WORDS, forms_of, stem_of
+from mcp_agent_mail.domain.search.identifiers import part_of_name
+from mcp_agent_mail.domain.search.query import Phrase, Query, is_unspaced, written_phrase
+from mcp_agent_mail.domain.search.stemming import STOP_WORDS, forms_of, stem_of
 
 ENOUGH = 10
 """Hits of all the words; with fewer, a search for bare words is widened."""

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from mcp_agent_mail.domain.pattern_chars import ANY, BRACKET, Atom, atoms_meet, fold, less_dot, read_bracket
-from mcp_agent_mail.domain.pattern_gaps import Piece, meet
-from mcp_agent_mail.domain.pattern_work import Work
+from mcp_agent_mail.domain.patterns.budget import Work
+from mcp_agent_mail.domain.patterns.charsets import ANY, BRACKET, Atom, atoms_meet, fold, less_dot, read_bracket
+from mcp_agent_mail.domain.patterns.sequences import Piece, meet
 
 _TOKEN = re.compile(rf"\*+|\?|{BRACKET}|\\.|[^*?\[\\]+", re.DOTALL)
 _STARS = re.compile(r"\*+")

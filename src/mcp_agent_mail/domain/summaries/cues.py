@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mcp_agent_mail.domain.summary_patterns import (
+from mcp_agent_mail.domain.summaries.cue_patterns import (
     COURTESY,
     DECIDED,
     DONE_WORK,
@@ -21,7 +21,7 @@ from mcp_agent_mail.domain.summary_patterns import (
     SMALL_TALK,
     UNDECIDED,
 )
-from mcp_agent_mail.domain.summary_text import Piece, Section
+from mcp_agent_mail.domain.summaries.markdown import Piece, Section
 
 
 class Kind(StrEnum):
