@@ -36,11 +36,11 @@ from mcp_agent_mail.features.archiving.desk import DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.launch import MAX_TRACKED_FILES, PROJECTS_FOLDER
 from mcp_agent_mail.features.archiving.reports import CareFailed, CareTaken, Committed, Failed, Report
-from mcp_agent_mail.store.connection import open_reading, open_writing
-from mcp_agent_mail.store.migrate import migrate
+from mcp_agent_mail.store.engine.connection import open_reading, open_writing
+from mcp_agent_mail.store.engine.migrate import migrate
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.projects import Projects
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 
 TARGET = 3 * 1_024
 BODY_BYTES = 1_024

@@ -34,12 +34,12 @@ from mcp_agent_mail.features.archiving.reports import Committed, Failed, Report
 from mcp_agent_mail.features.archiving.tidying import LOOK_S
 from mcp_agent_mail.features.upkeep.verify import VerifyReport, verify_archives
 from mcp_agent_mail.store.agents import Agents
-from mcp_agent_mail.store.connection import open_reading, open_writing
+from mcp_agent_mail.store.engine.connection import open_reading, open_writing
+from mcp_agent_mail.store.engine.migrate import migrate
 from mcp_agent_mail.store.leases import Leases
-from mcp_agent_mail.store.migrate import migrate
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.projects import Projects
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 
 LONG = 60.0
 LOOKS = 600

@@ -20,7 +20,7 @@ def copy_of_the_sources(target: Path) -> Path:
 
 
 def add(root: Path, module: str, text: str) -> None:
-    """Append `text` to the file `module` (`store/view.py`), which is made where it is missing."""
+    """Append `text` to the file `module` (`store/transaction.py`), which is made where it is missing."""
     path = root / PACKAGE / module
     for folder in reversed(path.relative_to(root / PACKAGE).parents[:-1]):
         (root / PACKAGE / folder).mkdir(exist_ok=True)

@@ -12,9 +12,9 @@ import pytest
 from benchmarks.corpus import CLASSES, COMMONEST, HITS, PLANTED_LETTERS, Corpus, planted_letter, planted_words
 from benchmarks.store_maker import BUSY, SMALL, SMALL_MESSAGES, SMALLEST, cached_store, make_store
 from mcp_agent_mail.domain.search.query import Filters, Order, Reader, read_query
+from mcp_agent_mail.store.checks.integrity import find_faults
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.search import search
-from mcp_agent_mail.store.soundness import find_faults
+from mcp_agent_mail.store.mail.search import search
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mcp_agent_mail.store.lock import StoreLock
+from mcp_agent_mail.store.engine.lock import StoreLock
 from tests.cli.command_line import am, environment
 from tests.cli.conftest import Post
 from tests.served import Served

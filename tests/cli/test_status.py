@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.store.lock import StoreLock
-from mcp_agent_mail.store.migrate import shipped_migrations
+from mcp_agent_mail.store.engine.lock import StoreLock
+from mcp_agent_mail.store.engine.migrate import shipped_migrations
 from tests.cli.command_line import am, modules_after
 from tests.cli.conftest import Post
 

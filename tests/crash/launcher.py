@@ -112,7 +112,7 @@ def set_clock_back(days: int) -> None:
 
 
 def add_migration() -> None:
-    from mcp_agent_mail.store.migrate import Migration, shipped_migrations
+    from mcp_agent_mail.store.engine.migrate import Migration, shipped_migrations
 
     shipped = shipped_migrations()
     newest = Migration(version=len(shipped) + 1, sql="CREATE TABLE next AS SELECT * FROM messages;\n")

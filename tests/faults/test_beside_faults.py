@@ -20,7 +20,7 @@ from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.settings.server import load_settings
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.faults import StoreFailed
+from mcp_agent_mail.store.engine.faults import StoreFailed
 from tests.architecture.kept import names_of_keepers
 from tests.faults.house import PLACE, WITHIN_S, until
 

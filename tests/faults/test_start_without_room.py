@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.store import room
-from mcp_agent_mail.store.room import DiskFull, told_when_full
+from mcp_agent_mail.store.engine import free_space
+from mcp_agent_mail.store.engine.free_space import DiskFull, told_when_full
 from tests.cli.command_line import am
 from tests.faults.disks import fill_disk, small_disk
 from tests.served import Served
@@ -117,7 +117,7 @@ _FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 def test_want_of_room_is_told_whatever_it_comes_wrapped_in(
     error: Exception, free: int, is_told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "_free_bytes", lambda _: free)
+    monkeypatch.setattr(free_space, "_free_bytes", lambda _: free)
 
     with pytest.raises(DiskFull if is_told else type(error)) as raised, told_when_full(tmp_path):
         raise error

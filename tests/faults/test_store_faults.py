@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 from tests.faults.house import BLUE, PROJECT, RED, House, house, until
 from tests.mailroom import SetClock
 

@@ -19,7 +19,7 @@ from mcp_agent_mail.features.archiving.offline import drain_in_process
 from mcp_agent_mail.features.upkeep.verify import verify_archives
 from mcp_agent_mail.features.upkeep.verify_store import verify_store
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.lock import StoreLock
+from mcp_agent_mail.store.engine.lock import StoreLock
 from tests.crash.checks import faults_after
 from tests.crash.record import Record
 from tests.served import Connection, Served

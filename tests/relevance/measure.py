@@ -25,8 +25,8 @@ from mcp_agent_mail.domain.agents import AgentKind
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
 from mcp_agent_mail.domain.search.query import Filters, Order, Reader, read_query
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.search import search
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.mail.search import search
+from mcp_agent_mail.store.transaction import Tx
 from tests.mailroom import SetClock, add_agent, add_project
 from tests.relevance.corpus import HERE, Letter, letters
 

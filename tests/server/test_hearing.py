@@ -16,7 +16,7 @@ import pytest
 from starlette.types import Message
 
 from mcp_agent_mail.server.hearing import RequestHearing
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 from tests.features.reservations.claims import Claims, open_claims
 from tests.server.hosted import hosted, toy_app
 from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS, modern_call

@@ -7,7 +7,7 @@ import pytest
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.store.adoption import AGENT_COLUMNS, PROJECT_COLUMNS
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.transaction import View
 from tests.mailroom import Mailroom, open_mailroom
 
 

@@ -13,7 +13,7 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus, Attachme
 from mcp_agent_mail.domain.archive_format.layout import profile_snapshot
 from mcp_agent_mail.domain.events import ArchiveCommit, EventKind, NewEvent
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 
 
 def add_project(tx: Tx, key: str = "/code/app") -> ProjectId:

@@ -7,7 +7,8 @@ import pytest
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.contacts import LinkStatus, Relation
-from mcp_agent_mail.store import contacts, held
+from mcp_agent_mail.store import contacts
+from mcp_agent_mail.store.mail import held
 from tests.mailroom import Mailroom, open_mailroom
 
 

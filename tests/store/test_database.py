@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.store.connection import open_reading, open_writing
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.view import View
-from mcp_agent_mail.store.writer import StoreClosed
+from mcp_agent_mail.store.engine.connection import open_reading, open_writing
+from mcp_agent_mail.store.engine.writer import StoreClosed
+from mcp_agent_mail.store.transaction import View
 from tests.mailroom import SetClock, add_project
 
 

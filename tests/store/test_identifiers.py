@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from mcp_agent_mail.core.failpoints import no_fault
-from mcp_agent_mail.store.connection import add_functions
-from mcp_agent_mail.store.migrate import apply_migration, shipped_migrations
+from mcp_agent_mail.store.engine.connection import add_functions
+from mcp_agent_mail.store.engine.migrate import apply_migration, shipped_migrations
 from tests.mailroom import open_mailroom
 
 _SCOPING = next(one for one in shipped_migrations() if "identifiers_delete" in one.sql)

@@ -10,8 +10,8 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.messages import Importance
-from mcp_agent_mail.store.inboxes import InboxPage, Waiting
-from mcp_agent_mail.store.view import Tx, View
+from mcp_agent_mail.store.mail.inboxes import InboxPage, Waiting
+from mcp_agent_mail.store.transaction import Tx, View
 from tests.mailroom import Mailroom, open_mailroom
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from mcp_agent_mail.store.instrumentation import MAX_FUNCTIONS, OTHERS, QueryFigures, name_of
+from mcp_agent_mail.store.engine.instrumentation import MAX_FUNCTIONS, OTHERS, QueryFigures, name_of
 
 HERE = __name__
 

@@ -14,7 +14,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind, NewLease
 from mcp_agent_mail.domain.patterns.keys import keys_of
 from mcp_agent_mail.domain.patterns.pattern import parse_pattern
-from mcp_agent_mail.store.ending import end_leases, sweep_expired
+from mcp_agent_mail.store.lease_events import end_leases, sweep_expired
 from mcp_agent_mail.store.leases import Standing
 from tests.mailroom import Mailroom, open_mailroom
 

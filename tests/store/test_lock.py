@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, Owner, read_owner
-from mcp_agent_mail.store.lock import StoreInUse, StoreLock
+from mcp_agent_mail.store.engine.lock import StoreInUse, StoreLock
 
 _URL = "http://127.0.0.1:8765/mcp"
 _HOLD = """
 import sys
 from pathlib import Path
-from mcp_agent_mail.store.lock import StoreLock
+from mcp_agent_mail.store.engine.lock import StoreLock
 with StoreLock(Path(sys.argv[1]), Path(sys.argv[2])) as lock:
     lock.announce(sys.argv[3])
     print("held", flush=True)
@@ -227,7 +227,7 @@ async def test_what_tells_of_the_owner_is_written_again(tmp_path: Path, spoil: C
 
 
 def test_reading_the_owner_imports_no_database() -> None:
-    script = "import sys, mcp_agent_mail.store.lock; print([m for m in sys.argv[1:] if m in sys.modules])"
+    script = "import sys, mcp_agent_mail.store.engine.lock; print([m for m in sys.argv[1:] if m in sys.modules])"
 
     loaded = subprocess.run(
         [sys.executable, "-c", script, "sqlite3", "aiosqlite", "filelock", "asyncio", "sqlmodel"],

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.concurrency.turns import TooMuchAtOnce
-from mcp_agent_mail.store.long_reads import LongReads, ReadTooLong
+from mcp_agent_mail.store.engine.long_reads import LongReads, ReadTooLong
 
 _NUMBERS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
 _ENDLESS = f"SELECT count(*) FROM ({_NUMBERS})"

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.ids import AgentId
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 from tests.mailroom import Mailroom, open_mailroom
 
 

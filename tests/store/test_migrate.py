@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.failpoints import FailPoint, no_fault
-from mcp_agent_mail.store.connection import add_functions, open_writing
-from mcp_agent_mail.store.migrate import (
+from mcp_agent_mail.store.engine.connection import add_functions, open_writing
+from mcp_agent_mail.store.engine.migrate import (
     COPIES_KEPT,
     ForeignStore,
     Migration,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_agent_mail.domain.messages import RecipientKind
-from mcp_agent_mail.store.soundness import find_faults
+from mcp_agent_mail.store.checks.integrity import find_faults
 from tests.mailroom import Mailroom, open_mailroom
 
 _ORDER = "SELECT project_id, message_id FROM message_projects ORDER BY project_id, delivery_seq"

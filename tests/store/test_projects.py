@@ -10,7 +10,7 @@ import pytest
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 
 
 def add(tx: Tx, key: str, plain: str = "plain") -> Project:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.store.connection import add_functions
-from mcp_agent_mail.store.migrate import ForeignStore, shipped_migrations
-from mcp_agent_mail.store.soundness import Part, find_faults
+from mcp_agent_mail.store.checks.integrity import Part, find_faults
+from mcp_agent_mail.store.engine.connection import add_functions
+from mcp_agent_mail.store.engine.migrate import ForeignStore, shipped_migrations
 from tests.mailroom import open_mailroom
 
 

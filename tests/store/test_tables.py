@@ -10,7 +10,7 @@ import pytest
 from sqlmodel import SQLModel, create_engine
 
 from mcp_agent_mail.core.failpoints import no_fault
-from mcp_agent_mail.store.migrate import migrate
+from mcp_agent_mail.store.engine.migrate import migrate
 from mcp_agent_mail.store.tables import OutboxRow
 
 _NO_TYPES = ("messages_fts", "identifiers_fts", "sqlite_")

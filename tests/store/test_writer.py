@@ -16,10 +16,10 @@ import pytest
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.failpoints import FailPoint, Reach, no_fault
-from mcp_agent_mail.store.connection import open_reading, open_writing
-from mcp_agent_mail.store.faults import StoreFailed
-from mcp_agent_mail.store.view import Tx
-from mcp_agent_mail.store.writer import StoreBusy, StoreClosed, Unit, Writer, WriterEnded
+from mcp_agent_mail.store.engine.connection import open_reading, open_writing
+from mcp_agent_mail.store.engine.faults import StoreFailed
+from mcp_agent_mail.store.engine.writer import StoreBusy, StoreClosed, Unit, Writer, WriterEnded
+from mcp_agent_mail.store.transaction import Tx
 
 _SCRATCH = """
 CREATE TABLE scratch (

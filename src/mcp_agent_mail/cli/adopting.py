@@ -13,10 +13,10 @@ from mcp_agent_mail.domain.adoption import AdoptionPlan
 from mcp_agent_mail.features.archiving.launch import archive_path
 from mcp_agent_mail.features.projects.adopting import Adopted, adopt, plan_adoption
 from mcp_agent_mail.features.projects.lookup import looking_at_disk
-from mcp_agent_mail.store.connection import open_reading
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.lock import StoreLock
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.engine.connection import open_reading
+from mcp_agent_mail.store.engine.lock import StoreLock
+from mcp_agent_mail.store.transaction import View
 
 
 # Plain JSON, as `--json` prints it.

@@ -104,7 +104,7 @@ def _take_store_or_find_server(around: Surroundings) -> InProcessGateway | Serve
     """Raises StoreInUse when somebody keeps the store and does not serve it."""
     # The services are imported only where no server answers: 0.15 s.
     from mcp_agent_mail.cli.in_process import InProcessGateway
-    from mcp_agent_mail.store.lock import StoreInUse
+    from mcp_agent_mail.store.engine.lock import StoreInUse
 
     give_up_at = time.monotonic() + _PATIENCE_S
     while True:

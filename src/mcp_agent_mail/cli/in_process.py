@@ -20,7 +20,7 @@ from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.features.archiving.offline import drain_in_process
 from mcp_agent_mail.features.upkeep.results import ServerPlace
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.lock import StoreLock
+from mcp_agent_mail.store.engine.lock import StoreLock
 
 _DRAIN_TIMEOUT_S = 30.0
 

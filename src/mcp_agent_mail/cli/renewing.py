@@ -11,7 +11,7 @@ from mcp_agent_mail.features.archiving.launch import archive_path
 from mcp_agent_mail.features.archiving.renew import renew_archive
 from mcp_agent_mail.features.projects.lookup import looking_at_disk, require_project
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.lock import StoreLock
+from mcp_agent_mail.store.engine.lock import StoreLock
 
 
 # Plain JSON, as `--json` prints it.

@@ -97,9 +97,9 @@ def _look_into_store(report: Report, around: Surroundings) -> None:
     """Schema and backlog straight from the file, which a sick or stopped server cannot tell."""
     from mcp_agent_mail.core.clock import iso_or_none, system_clock
     from mcp_agent_mail.core.errors import AgentMailError
-    from mcp_agent_mail.store.connection import open_reading
-    from mcp_agent_mail.store.migrate import require_ours
-    from mcp_agent_mail.store.view import View
+    from mcp_agent_mail.store.engine.connection import open_reading
+    from mcp_agent_mail.store.engine.migrate import require_ours
+    from mcp_agent_mail.store.transaction import View
 
     path = around.settings.database_path
     try:

@@ -31,10 +31,10 @@ from mcp_agent_mail.server.listener import base_url, bound_url, open_listener
 from mcp_agent_mail.server.log_bound import bounded_log
 from mcp_agent_mail.server.operator_token import operator_token_file
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.instrumentation import QueryFigures
+from mcp_agent_mail.store.engine.free_space import told_when_full
+from mcp_agent_mail.store.engine.instrumentation import QueryFigures
+from mcp_agent_mail.store.engine.lock import StoreLock
 from mcp_agent_mail.store.instrumented import InstrumentedStore
-from mcp_agent_mail.store.lock import StoreLock
-from mcp_agent_mail.store.room import told_when_full
 
 if TYPE_CHECKING:
     from mcp_agent_mail.server.tracing import CallTracer

@@ -24,7 +24,7 @@ from mcp_agent_mail.features.introspection.usage import BOUNDS_S, ToolFigures
 from mcp_agent_mail.server.calls import RequestFacts
 from mcp_agent_mail.server.replies import send_text, send_value
 from mcp_agent_mail.server.wire import error_object, http_status
-from mcp_agent_mail.store.instrumentation import QueryFigures
+from mcp_agent_mail.store.engine.instrumentation import QueryFigures
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry

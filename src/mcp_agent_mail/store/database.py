@@ -15,13 +15,13 @@ from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.failpoints import Reach, no_fault
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.tools import current_turn
-from mcp_agent_mail.store.connection import open_reading, open_writing
-from mcp_agent_mail.store.faults import StoreFailed, is_outside_fault
-from mcp_agent_mail.store.instrumentation import QueryFigures
-from mcp_agent_mail.store.long_reads import LongReads
-from mcp_agent_mail.store.migrate import migrate
-from mcp_agent_mail.store.view import Tx, View
-from mcp_agent_mail.store.writer import Unit, Writer
+from mcp_agent_mail.store.engine.connection import open_reading, open_writing
+from mcp_agent_mail.store.engine.faults import StoreFailed, is_outside_fault
+from mcp_agent_mail.store.engine.instrumentation import QueryFigures
+from mcp_agent_mail.store.engine.long_reads import LongReads
+from mcp_agent_mail.store.engine.migrate import migrate
+from mcp_agent_mail.store.engine.writer import Unit, Writer
+from mcp_agent_mail.store.transaction import Tx, View
 
 T = TypeVar("T")
 

@@ -14,11 +14,11 @@ import aiosqlite
 
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.failpoints import Reach, no_fault
-from mcp_agent_mail.store.connection import CountingConnection
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.instrumentation import QueryFigures, name_of, place
-from mcp_agent_mail.store.view import Tx, View
-from mcp_agent_mail.store.writer import Unit
+from mcp_agent_mail.store.engine.connection import CountingConnection
+from mcp_agent_mail.store.engine.instrumentation import QueryFigures, name_of, place
+from mcp_agent_mail.store.engine.writer import Unit
+from mcp_agent_mail.store.transaction import Tx, View
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind, NewLease
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.renew import _queue_anew
-from mcp_agent_mail.store.ending import end_leases, tell_archive
+from mcp_agent_mail.store.lease_events import end_leases, tell_archive
 from tests.archive_room import ArchiveRoom, git, open_archive_room
 
 LIVE = "file_reservations/id-1.json"

@@ -29,9 +29,9 @@ from mcp_agent_mail.features.archiving.pace import Pace
 from mcp_agent_mail.features.archiving.reports import Ready, Workload
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.faults import StoreFailed
+from mcp_agent_mail.store.engine.faults import StoreFailed
 from mcp_agent_mail.store.outbox import Outbox
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.transaction import View
 from tests.archive_room import git, open_archive_room, sealed_seqs
 from tests.served import pause
 

@@ -21,7 +21,7 @@ from mcp_agent_mail.features.archiving.reports import Drained, Pong, Ready, from
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.archiving.silence import Patience, Silence
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 from tests.archive_room import open_archive_room
 from tests.served import pause
 

@@ -19,7 +19,7 @@ from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient,
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.renew import _queue_anew
 from mcp_agent_mail.features.contacts.linking import End, Request, answer, ask
-from mcp_agent_mail.store.posting import post
+from mcp_agent_mail.store.mail.message_events import post
 from tests.archive_room import ArchiveRoom, git, open_archive_room
 
 DAY = Micros(86_400 * SECOND)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 from tests.features.contacts.house import House
 from tests.mailroom import add_agent
 

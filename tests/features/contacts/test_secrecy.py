@@ -10,7 +10,7 @@ import pytest
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.contacts import MAX_HELD_OF_MESSAGE, MAX_HELD_OF_PAIR
-from mcp_agent_mail.store.soundness import find_faults
+from mcp_agent_mail.store.checks.integrity import find_faults
 from tests.features.contacts.house import LIB, NOBODY, House, refused
 from tests.mailroom import add_agent
 

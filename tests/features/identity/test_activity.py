@@ -12,7 +12,7 @@ from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.writer import Unit
+from mcp_agent_mail.store.engine.writer import Unit
 from tests.features.identity.desk import PROJECT, Desk, Ticking, open_desk, with_token
 
 

@@ -21,8 +21,8 @@ from mcp_agent_mail.features.messaging.overdue import (
     tell_overdue,
 )
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.inboxes import InboxPage
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.mail.inboxes import InboxPage
+from mcp_agent_mail.store.transaction import View
 from tests.mailroom import Mailroom, add_agent, open_mailroom
 
 TTL_S = 1800

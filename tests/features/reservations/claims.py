@@ -19,8 +19,8 @@ from mcp_agent_mail.features.reservations.resources import reservation_resources
 from mcp_agent_mail.features.reservations.service import ReservationService
 from mcp_agent_mail.features.reservations.staleness import Staleness
 from mcp_agent_mail.features.reservations.tools import reservation_tools
-from mcp_agent_mail.store.ending import end_leases
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.lease_events import end_leases
+from mcp_agent_mail.store.transaction import Tx
 from mcp_agent_mail.workspace.facts import Workspaces
 from tests.features.messaging.office import APP, NOBODY, Identities
 from tests.mailroom import Mailroom, add_agent, add_project, open_mailroom

@@ -25,9 +25,9 @@ from mcp_agent_mail.features.reservations.service import ReservationService
 from mcp_agent_mail.features.reservations.staleness import Staleness
 from mcp_agent_mail.features.reservations.tools import reservation_tools
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.ending import sweep_expired
-from mcp_agent_mail.store.view import Tx
-from mcp_agent_mail.store.writer import Unit
+from mcp_agent_mail.store.engine.writer import Unit
+from mcp_agent_mail.store.lease_events import sweep_expired
+from mcp_agent_mail.store.transaction import Tx
 from mcp_agent_mail.workspace.facts import Workspaces
 from tests.features.messaging.office import NOBODY, Identities
 from tests.features.reservations.hearings import Deaf

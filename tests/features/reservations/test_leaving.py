@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.core.errors import Unavailable
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 from tests.features.reservations.claims import Claims, open_claims
 from tests.features.reservations.hearings import Deaf
 from tests.features.reservations.test_waiting import WAIT, settle, start

@@ -18,7 +18,7 @@ from mcp_agent_mail.core.errors import (
     QuotaExceeded,
 )
 from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES
-from mcp_agent_mail.store.ending import sweep_expired
+from mcp_agent_mail.store.lease_events import sweep_expired
 from tests.features.reservations.claims import Claims, open_claims
 
 

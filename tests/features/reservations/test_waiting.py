@@ -11,7 +11,7 @@ import pytest
 
 from mcp_agent_mail.core.errors import Conflict, Unavailable
 from mcp_agent_mail.features.reservations import waiting
-from mcp_agent_mail.store.ending import sweep_expired
+from mcp_agent_mail.store.lease_events import sweep_expired
 from tests.features.reservations.claims import Claims, open_claims
 
 WAIT = 20

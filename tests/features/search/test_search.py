@@ -17,8 +17,8 @@ from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.messages import Importance, RecipientKind
 from mcp_agent_mail.features.search.service import SearchService
 from mcp_agent_mail.features.search.tools import search_tools
-from mcp_agent_mail.store import search as store_search
-from mcp_agent_mail.store.connection import open_writing
+from mcp_agent_mail.store.engine.connection import open_writing
+from mcp_agent_mail.store.mail import search as store_search
 from tests.features.messaging.office import NOBODY, OPERATOR, Identities
 from tests.mailroom import Mailroom, open_mailroom, token_of
 

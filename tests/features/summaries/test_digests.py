@@ -7,7 +7,7 @@ import pytest
 from mcp_agent_mail.core.clock import SECOND, Micros, iso
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, PermissionDenied
 from mcp_agent_mail.domain.summaries.digests import Newest
-from mcp_agent_mail.store.digests import Digests
+from mcp_agent_mail.store.mail.digests import Digests
 from tests.features.summaries.summary_room import SummaryRoom
 
 HOUR = 3_600 * SECOND

@@ -18,8 +18,8 @@ from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.features.upkeep import retention
 from mcp_agent_mail.features.upkeep.retention import Purge, PurgeRequest, RetentionRules, RetentionService
 from mcp_agent_mail.features.upkeep.retention_worker import RetentionPace, RetentionWorker
-from mcp_agent_mail.store.posting import post
-from mcp_agent_mail.store.soundness import find_faults
+from mcp_agent_mail.store.checks.integrity import find_faults
+from mcp_agent_mail.store.mail.message_events import post
 from tests.mailroom import Mailroom, open_mailroom
 
 DAYS = 30

@@ -19,7 +19,7 @@ from mcp_agent_mail.domain.archive_format.leases import Snapshot, stand_in
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.artifact_files import ArtifactFiles
-from mcp_agent_mail.store.artifacts import open_artifacts
+from mcp_agent_mail.store.checks.artifacts import open_artifacts
 
 ADOPTED_FOLDER = "adopted"
 

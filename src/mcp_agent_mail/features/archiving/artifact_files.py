@@ -28,7 +28,7 @@ from mcp_agent_mail.domain.archive_format.leases import KIND_OF_EVENT, lease_fil
 from mcp_agent_mail.domain.archive_format.products import product_file, product_snapshot
 from mcp_agent_mail.domain.leases import LeaseKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.store.artifacts import Artifacts
+from mcp_agent_mail.store.checks.artifacts import Artifacts
 
 Progress = Callable[[int, int], None]
 """Called with how many are done and how many there are."""

@@ -18,7 +18,7 @@ from mcp_agent_mail.features.archiving.launch import LOCK_FILE, PROJECTS_FOLDER,
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots, SnapshotPlace
 from mcp_agent_mail.features.archiving.reports import Blocked, Report
 from mcp_agent_mail.store.agents import Agents
-from mcp_agent_mail.store.connection import open_reading
+from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox

@@ -37,7 +37,7 @@ from mcp_agent_mail.features.archiving.offline import drain_in_process
 from mcp_agent_mail.features.archiving.reports import Failed
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.outbox import Outbox
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 
 TIMEOUT_S = 3_600.0
 

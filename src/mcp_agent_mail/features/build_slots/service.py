@@ -22,7 +22,7 @@ from mcp_agent_mail.features.reservations.ending import end_leases, tell_archive
 from mcp_agent_mail.features.reservations.taking_back import Told, take_back
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.leases import Standing
-from mcp_agent_mail.store.view import Tx, View
+from mcp_agent_mail.store.transaction import Tx, View
 from mcp_agent_mail.workspace.facts import Workspaces
 
 CONFLICTS_SHOWN = 20

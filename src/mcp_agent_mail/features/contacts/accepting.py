@@ -11,7 +11,7 @@ from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
 from mcp_agent_mail.features.contacts.consent import Desk, look_into, may_write, weigh
 from mcp_agent_mail.features.contacts.linking import answer
 from mcp_agent_mail.features.contacts.results import Asked, Responded
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 
 
 def accept_unasked(tx: Tx, rules: ContactRules, asked: Asked, ttl: Micros) -> Responded | None:

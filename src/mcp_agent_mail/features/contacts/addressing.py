@@ -23,7 +23,7 @@ from mcp_agent_mail.features.identity.admission import Door, NewNames, add_agent
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.registering import tell_archive
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 
 UNKNOWN = "unknown"
 

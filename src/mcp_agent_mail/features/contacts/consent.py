@@ -26,7 +26,7 @@ from mcp_agent_mail.domain.messages import NewRecipient
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.contacts.neighbours import overlapping_holders
 from mcp_agent_mail.store.contacts import Concerns
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

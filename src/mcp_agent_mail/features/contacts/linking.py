@@ -26,8 +26,8 @@ from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient,
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.contacts.texts import intro_body, intro_subject, returned_notice
 from mcp_agent_mail.features.identity.system_mail import post_system_mail
-from mcp_agent_mail.store.posting import post, tell_archives
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.mail.message_events import post, tell_archives
+from mcp_agent_mail.store.transaction import Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

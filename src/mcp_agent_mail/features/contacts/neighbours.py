@@ -9,7 +9,7 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, Work
 from mcp_agent_mail.domain.patterns.pattern import Pattern, overlap, stored_pattern
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.transaction import View
 
 MAX_OWN = 20
 MAX_OTHERS = 100

@@ -28,7 +28,7 @@ from mcp_agent_mail.features.identity.registering import tell_archive
 from mcp_agent_mail.features.identity.service import require_changeable
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.view import Tx, View
+from mcp_agent_mail.store.transaction import Tx, View
 
 
 class ContactService:

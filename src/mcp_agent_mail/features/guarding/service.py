@@ -27,7 +27,7 @@ from mcp_agent_mail.features.guarding.schemas import CheckAnswer, CheckRequest
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.leases import Standing
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 
 MAX_LEASES = 20_000
 """Looked at in one check; with more in the way the guard asks its snapshot."""

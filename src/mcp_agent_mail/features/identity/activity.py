@@ -20,7 +20,7 @@ from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.windows import DEFAULT_TTL, Window
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 
 logger = logging.getLogger("mcp_agent_mail.activity")
 

@@ -21,7 +21,7 @@ from mcp_agent_mail.domain.identity.admission import (
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.names import NameEnforcement
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.store.view import Tx, View
+from mcp_agent_mail.store.transaction import Tx, View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.names import UnknownAgent, did_you_mean, nearest
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.transaction import View
 
 
 def require_agent(view: View, project: Project, name: str) -> Agent:

@@ -23,7 +23,7 @@ from mcp_agent_mail.domain.identity.windows import Window
 from mcp_agent_mail.features.identity.admission import Door, NewNames, add_agent, claim_agent
 from mcp_agent_mail.features.identity.windows import WindowUse, find_live, keep_window
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

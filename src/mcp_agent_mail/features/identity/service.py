@@ -33,8 +33,8 @@ from mcp_agent_mail.features.identity.results import Acted, Known, Listing
 from mcp_agent_mail.features.identity.windows import WindowUse
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.ending import end_leases
-from mcp_agent_mail.store.view import Tx, View
+from mcp_agent_mail.store.lease_events import end_leases
+from mcp_agent_mail.store.transaction import Tx, View
 
 LEASES_AT_ONCE = 200
 """Ended in one unit of work."""

@@ -10,8 +10,8 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.names import SYSTEM
 from mcp_agent_mail.domain.messages import Importance, Message, NewMessage, NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.store.posting import post
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.mail.message_events import post
+from mcp_agent_mail.store.transaction import Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

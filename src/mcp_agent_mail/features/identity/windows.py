@@ -20,7 +20,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.view import Tx, View
+from mcp_agent_mail.store.transaction import Tx, View
 
 MAX_WINDOWS = 1_000
 """Of one answer; beyond it the ones used longest ago are left out."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.features.introspection.tool_log import ToolLog
 from mcp_agent_mail.features.introspection.usage import Usage
-from mcp_agent_mail.store.instrumentation import QueryFigures
+from mcp_agent_mail.store.engine.instrumentation import QueryFigures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from mcp_agent_mail.features.introspection.guidance import capability
 from mcp_agent_mail.features.introspection.locks import LockState
 from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.introspection.usage import RecentCall, ToolFigures
-from mcp_agent_mail.store.instrumentation import FunctionFigures, QueryFigures
+from mcp_agent_mail.store.engine.instrumentation import FunctionFigures, QueryFigures
 
 METRICS_URI = "resource://tooling/metrics"
 MAX_FUNCTIONS_SHOWN = 100

@@ -12,7 +12,7 @@ from mcp_agent_mail.features.macros.meaning import AgentUnsaid, own_name
 from mcp_agent_mail.features.macros.requests import JoinRequest, Newcomer
 from mcp_agent_mail.features.projects.ensuring import Wish
 from mcp_agent_mail.features.projects.lookup import find_tied, require_project, require_writable
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.transaction import View
 
 
 def find_foreseen(view: View, wish: Wish) -> Project | None:

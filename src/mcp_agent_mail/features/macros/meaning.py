@@ -10,7 +10,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.projects.lookup import require_project
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.transaction import View
 
 _SHOWN = 10
 

@@ -35,7 +35,7 @@ from mcp_agent_mail.features.reservations.reserving import Reserve
 from mcp_agent_mail.features.reservations.service import ReservationService
 from mcp_agent_mail.features.summaries.service import SummaryService
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 
 MAX_PEERS = 20
 MESSAGES_OF_THREAD = 50

@@ -15,7 +15,7 @@ from mcp_agent_mail.domain.identity.reading import require_to_read
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.transaction import View
 
 MAX_SUGGESTIONS = 100
 LOOKED_AT = 1_000

@@ -26,7 +26,7 @@ from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.features.contacts.consent import Circumstances, Weighed
 from mcp_agent_mail.features.contacts.linking import End, Request, ask
 from mcp_agent_mail.features.messaging.recipients import Sender, Skipped
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 
 _CALLS_SUGGESTED = 10
 _REASON = "It has sent you mail that waits for your approval."

@@ -10,7 +10,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.messages import NewRecipient
 from mcp_agent_mail.features.messaging.recipients import Skipped
 from mcp_agent_mail.features.reservations.inboxes import inbox_leased, leased_inboxes
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 
 
 def require_open_inboxes(tx: Tx, sender: Agent, chosen: Sequence[NewRecipient], now: Micros) -> None:

@@ -26,7 +26,7 @@ from mcp_agent_mail.features.reservations.conflicts import TooMuchHere
 from mcp_agent_mail.features.reservations.deciding import Decision, Holder, decide
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 
 logger = logging.getLogger("mcp_agent_mail.acknowledgements")
 

@@ -15,7 +15,7 @@ from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.messaging.recipients import Sender, Skipped
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 
 _NAMED = 10
 

@@ -33,9 +33,9 @@ from mcp_agent_mail.features.messaging.visibility import (
     unknown_message,
 )
 from mcp_agent_mail.features.projects.lookup import require_project
-from mcp_agent_mail.store.inboxes import InboxPage, Waiting
-from mcp_agent_mail.store.messages import BEGINNING, Place
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.mail.inboxes import InboxPage, Waiting
+from mcp_agent_mail.store.mail.messages import BEGINNING, Place
+from mcp_agent_mail.store.transaction import View
 
 Bodies = dict[MessageId, str]
 """The bodies that one answer carries; a listed message without one was left out for size."""

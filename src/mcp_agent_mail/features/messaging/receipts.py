@@ -14,8 +14,8 @@ from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.messaging.requests import ReceiptRequest
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
-from mcp_agent_mail.store.inboxes import ReadingState
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.mail.inboxes import ReadingState
+from mcp_agent_mail.store.transaction import Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

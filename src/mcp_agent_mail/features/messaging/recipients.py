@@ -14,7 +14,7 @@ from mcp_agent_mail.domain.messages import MAX_BROADCAST_RECIPIENTS, MAX_NAMED_R
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.messaging.requests import Named
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.transaction import View
 
 ACTIVE_WITHIN_DAYS = 30
 MAX_SKIPPED_LISTED = 1_000

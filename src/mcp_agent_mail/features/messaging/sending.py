@@ -50,8 +50,8 @@ from mcp_agent_mail.features.messaging.visibility import is_visible_to, require_
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.contacts import Concerns
 from mcp_agent_mail.store.idempotency import RememberedAnswer
-from mcp_agent_mail.store.posting import post as store_letter
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.mail.message_events import post as store_letter
+from mcp_agent_mail.store.transaction import Tx
 
 
 class SenderRetired(Conflict):

@@ -22,8 +22,8 @@ from mcp_agent_mail.features.messaging.requests import (
 )
 from mcp_agent_mail.features.messaging.schemas import replied_object, sent_object
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.inboxes import InboxPage, Waiting
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.mail.inboxes import InboxPage, Waiting
+from mcp_agent_mail.store.transaction import Tx
 
 
 class MessagingService:

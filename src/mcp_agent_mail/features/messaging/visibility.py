@@ -19,7 +19,7 @@ from mcp_agent_mail.domain.messages import Message
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.projects.lookup import require_project
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.transaction import View
 
 
 class UnknownMessage(NotFound):

@@ -17,8 +17,8 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.messaging.reading import load_bodies
 from mcp_agent_mail.features.products.lookup import open_product
 from mcp_agent_mail.features.products.results import ProductInbox
-from mcp_agent_mail.store.inboxes import InboxPage, Waiting
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.mail.inboxes import InboxPage, Waiting
+from mcp_agent_mail.store.transaction import View
 
 _AT_ONCE = 20
 """Rows read at a time from one inbox: together no more are read than are shown, and one page of each inbox."""

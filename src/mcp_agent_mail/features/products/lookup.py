@@ -8,7 +8,7 @@ from mcp_agent_mail.domain.identity.names import did_you_mean, nearest
 from mcp_agent_mail.domain.identity.reading import READING_MAIL, Record, may_read, require_reader
 from mcp_agent_mail.domain.products import Product, UnknownProduct, uid_of
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.transaction import View
 
 _CANDIDATES = 100
 """How many of the newest products are compared for "did you mean"."""

@@ -31,9 +31,9 @@ from mcp_agent_mail.features.projects.lookup import require_project, require_wri
 from mcp_agent_mail.features.summaries.results import SummarizedThread
 from mcp_agent_mail.features.summaries.service import SummaryService, Wishes
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.search import search
-from mcp_agent_mail.store.summaries import read_thread_of_projects
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.mail.search import search
+from mcp_agent_mail.store.mail.summaries import read_thread_of_projects
+from mcp_agent_mail.store.transaction import Tx
 
 
 class ProductService:

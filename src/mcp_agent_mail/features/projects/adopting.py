@@ -23,7 +23,7 @@ from mcp_agent_mail.features.archiving.reports import Failed
 from mcp_agent_mail.features.projects.ensuring import tell_archive
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.view import Tx, View
+from mcp_agent_mail.store.transaction import Tx, View
 
 TIMEOUT_S = 3_600.0
 

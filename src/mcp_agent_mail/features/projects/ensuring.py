@@ -14,7 +14,7 @@ from mcp_agent_mail.domain.identity.names import HUMAN, SYSTEM
 from mcp_agent_mail.domain.project_identity import Identity, WorkspaceFacts, slug_alias
 from mcp_agent_mail.domain.projects import AliasKind, Project, plain_slug, slugs_of
 from mcp_agent_mail.features.projects.lookup import find_known_path, find_tied
-from mcp_agent_mail.store.view import Tx, View
+from mcp_agent_mail.store.transaction import Tx, View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from mcp_agent_mail.core.plain_files import real_path
 from mcp_agent_mail.domain.identity.names import did_you_mean, nearest
 from mcp_agent_mail.domain.project_identity import UID_LENGTH, project_of_derived, slug_alias, uid_tie
 from mcp_agent_mail.domain.projects import Project, ProjectArchived, UnknownProject, canonical_path, is_path
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.transaction import View
 
 _NOTHING: Mapping[str, ProjectId | None] = MappingProxyType({})
 _tied: ContextVar[Mapping[str, ProjectId | None]] = ContextVar("tied", default=_NOTHING)

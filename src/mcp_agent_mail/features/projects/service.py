@@ -14,7 +14,7 @@ from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.features.projects.lookup import find_known_path, find_tied, require_project
 from mcp_agent_mail.features.projects.results import KnownIdentity
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.view import Tx, View
+from mcp_agent_mail.store.transaction import Tx, View
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
 
 ALIASES_SHOWN = 200

@@ -17,7 +17,7 @@ from mcp_agent_mail.domain.projects import Project, UnknownProject
 from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.features.projects.lookup import find_known_path, find_tied, is_looked_at, tied_to, told_briefly
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.transaction import View
 
 MAX_TIES = 3
 """Of one call: its project and those of addresses."""

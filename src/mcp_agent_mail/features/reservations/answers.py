@@ -15,7 +15,7 @@ from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.features.reservations.deciding import Holder
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.store.idempotency import RememberedAnswer
-from mcp_agent_mail.store.view import Tx, View
+from mcp_agent_mail.store.transaction import Tx, View
 
 Wire = dict[str, Any]
 """A JSON object."""

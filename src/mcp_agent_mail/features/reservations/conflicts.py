@@ -19,7 +19,7 @@ from mcp_agent_mail.domain.patterns.keys import Probe
 from mcp_agent_mail.domain.patterns.pattern import PatternsTooHard, Work
 from mcp_agent_mail.domain.reservations import HOLDERS_SHOWN, Patterns, Wanted, holders_of
 from mcp_agent_mail.store.leases import Standing
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.transaction import View
 
 MAX_STEPS = 10_000
 """Of all comparisons inside one unit: 2.5 ms."""

@@ -25,8 +25,8 @@ from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.features.reservations.conflicts import Asking, Foresight, find_holders
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
-from mcp_agent_mail.store.ending import end_leases, tell_archive
-from mcp_agent_mail.store.view import Tx, View
+from mcp_agent_mail.store.lease_events import end_leases, tell_archive
+from mcp_agent_mail.store.transaction import Tx, View
 
 MAX_ENDED = 50
 """Expired leases that one unit writes down in passing; the sweeper does the others."""

@@ -21,7 +21,7 @@ from mcp_agent_mail.features.reservations.ending import end_leases
 from mcp_agent_mail.features.reservations.notices import forced_notice
 from mcp_agent_mail.features.reservations.staleness import Assessment, Staleness, show_evidence
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.view import Tx, View
+from mcp_agent_mail.store.transaction import Tx, View
 
 
 class UnknownReservation(NotFound):

@@ -10,7 +10,7 @@ from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.patterns.pattern import PatternsTooHard, Work, covers, stored_pattern
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.transaction import View
 
 MAIL_FOLDER = ".mcp-mail/"
 _MOST = 100

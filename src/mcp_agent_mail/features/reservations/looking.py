@@ -9,7 +9,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.reservations import PathConflict, Waiting, Wanted
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.transaction import View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

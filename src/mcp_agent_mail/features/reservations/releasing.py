@@ -16,8 +16,8 @@ from mcp_agent_mail.features.projects.lookup import require_writable
 from mcp_agent_mail.features.reservations.conflicts import Asking, TooMuchHere, find_holders
 from mcp_agent_mail.features.reservations.deciding import Holder, require_able_to_hold, require_holder, require_room
 from mcp_agent_mail.features.reservations.requests import Named
-from mcp_agent_mail.store.ending import end_leases, tell_archive
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.lease_events import end_leases, tell_archive
+from mcp_agent_mail.store.transaction import Tx
 
 RENEWABLE_S = 3_600
 """So long after its expiry a lease can still be renewed, if nobody else holds what it covers."""

@@ -37,7 +37,7 @@ from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.features.reservations.taking_back import Told, take_back
 from mcp_agent_mail.features.reservations.waiting import Line, Place, PlaceLost, gave_up
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.view import Tx, View
+from mcp_agent_mail.store.transaction import Tx, View
 
 TRIES = 3
 """How often a large call is compared anew when too much was granted meanwhile."""

@@ -22,7 +22,7 @@ from mcp_agent_mail.features.reservations.reserving import Call, Claim, Outcome,
 from mcp_agent_mail.features.reservations.schemas import show_decided
 from mcp_agent_mail.features.reservations.staleness import Assessment, Staleness
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.view import Tx, View
+from mcp_agent_mail.store.transaction import Tx, View
 from mcp_agent_mail.workspace.facts import Workspaces
 
 T = TypeVar("T")

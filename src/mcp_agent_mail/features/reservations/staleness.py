@@ -29,7 +29,7 @@ from mcp_agent_mail.domain.staleness import (
     judge,
 )
 from mcp_agent_mail.features.identity.activity import Activity
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.transaction import View
 from mcp_agent_mail.workspace.facts import Workspaces
 
 MAX_REMEMBERED = 10_000

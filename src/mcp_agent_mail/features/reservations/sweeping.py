@@ -24,7 +24,7 @@ from mcp_agent_mail.features.reservations.notices import idle_notice
 from mcp_agent_mail.features.reservations.staleness import Staleness, show_evidence
 from mcp_agent_mail.features.upkeep.results import SweepFigures
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.view import Tx, View
+from mcp_agent_mail.store.transaction import Tx, View
 
 logger = logging.getLogger("mcp_agent_mail.reservations")
 

@@ -14,8 +14,8 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind
 from mcp_agent_mail.domain.patterns.keys import keys_of
 from mcp_agent_mail.domain.patterns.pattern import stored_pattern
-from mcp_agent_mail.store.ending import end_leases, tell_archive
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.lease_events import end_leases, tell_archive
+from mcp_agent_mail.store.transaction import Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,8 @@ from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.features.search.results import Found
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.search import search
-from mcp_agent_mail.store.view import View
+from mcp_agent_mail.store.mail.search import search
+from mcp_agent_mail.store.transaction import View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,8 @@ from mcp_agent_mail.features.summaries.refining import Refiner
 from mcp_agent_mail.features.summaries.results import SummarizedMail, SummarizedThread
 from mcp_agent_mail.features.summaries.schemas import summary_object
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.summaries import RecentMail, read_recent, read_threads
-from mcp_agent_mail.store.view import Tx, View
+from mcp_agent_mail.store.mail.summaries import RecentMail, read_recent, read_threads
+from mcp_agent_mail.store.transaction import Tx, View
 
 LONG_CHARACTERS = 20_000
 """Up to so much text is summarized on the event loop; it takes about ten milliseconds."""

@@ -25,7 +25,7 @@ from mcp_agent_mail.features.archiving.renew import claim_of
 from mcp_agent_mail.features.upkeep.service import ARCHIVE_LATE_S
 from mcp_agent_mail.features.upkeep.verify import Finding, find_strange_archives
 from mcp_agent_mail.features.upkeep.verify_store import verify_store
-from mcp_agent_mail.store.artifacts import Artifacts, open_artifacts
+from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
 
 LOW_SPACE_BYTES = 256 * 1024 * 1024
 _PRIVATE = stat.S_IRWXG | stat.S_IRWXO

@@ -11,7 +11,7 @@ from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.archive_format.blobs import blob_id
 from mcp_agent_mail.features.archiving.artifact_files import ArtifactFiles, Progress
 from mcp_agent_mail.features.upkeep.spool import Spool
-from mcp_agent_mail.store.artifacts import Artifacts
+from mcp_agent_mail.store.checks.artifacts import Artifacts
 
 _ANY = b"-"
 

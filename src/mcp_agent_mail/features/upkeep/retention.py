@@ -16,9 +16,9 @@ from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.retention import OldMessage, cutoff_of, is_ignored
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.posting import tell_archives
+from mcp_agent_mail.store.mail.message_events import tell_archives
 from mcp_agent_mail.store.retention import Cutoff, list_old
-from mcp_agent_mail.store.view import Tx, View
+from mcp_agent_mail.store.transaction import Tx, View
 
 LOOKED_AT_ONCE = 500
 MESSAGES_AT_ONCE = 10

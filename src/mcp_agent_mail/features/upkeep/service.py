@@ -15,7 +15,7 @@ from mcp_agent_mail.domain.events import Backlog
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.upkeep.results import Health, HealthStatus, ServerPlace, SweepFigures
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.view import Tx, View
+from mcp_agent_mail.store.transaction import Tx, View
 
 PATIENCE_S = 5.0
 """How long the check waits for its own write: a writer that hangs is an answer too."""

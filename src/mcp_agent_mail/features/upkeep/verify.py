@@ -21,7 +21,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER, archive_path
 from mcp_agent_mail.features.upkeep.expected import Expected, ExpectedFiles
-from mcp_agent_mail.store.artifacts import Artifacts, open_artifacts
+from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
 
 FINDINGS_SHOWN = 500
 _TOLD_EVERY = 1_000

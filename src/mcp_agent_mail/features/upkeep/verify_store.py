@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mcp_agent_mail.features.upkeep.verify import Finding
-from mcp_agent_mail.store.soundness import Fault, Part, find_faults
+from mcp_agent_mail.store.checks.integrity import Fault, Part, find_faults
 
 _PROBLEMS = {
     Part.PAGES: "damaged",

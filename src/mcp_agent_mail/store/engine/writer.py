@@ -26,9 +26,9 @@ from mcp_agent_mail.core.concurrency.thread_names import name_this_thread
 from mcp_agent_mail.core.errors import AgentMailError, Busy, Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.ids import AgentId
-from mcp_agent_mail.store.faults import StoreFailed, is_outside_fault
-from mcp_agent_mail.store.mail_changes import NONE, MailChanges
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.engine.faults import StoreFailed, is_outside_fault
+from mcp_agent_mail.store.engine.mail_changes import NONE, MailChanges
+from mcp_agent_mail.store.transaction import Tx
 
 T = TypeVar("T")
 Unit = Callable[[Tx], T]

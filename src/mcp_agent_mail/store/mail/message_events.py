@@ -9,7 +9,7 @@ from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.archive_format.layout import involved_projects, mail_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import Message, NewMessage, NewRecipient, Recipient
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 
 
 def post(tx: Tx, new: NewMessage, chosen: Sequence[NewRecipient], now: Micros) -> tuple[Message, list[Recipient]]:

@@ -15,8 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mcp_agent_mail.core.failpoints import no_fault
-from mcp_agent_mail.store.connection import add_functions, open_reading
-from mcp_agent_mail.store.migrate import apply_migration, require_ours, shipped_migrations
+from mcp_agent_mail.store.engine.connection import add_functions, open_reading
+from mcp_agent_mail.store.engine.migrate import apply_migration, require_ours, shipped_migrations
 
 FAULTS_SHOWN = 100
 

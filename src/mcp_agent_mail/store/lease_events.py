@@ -12,7 +12,7 @@ from mcp_agent_mail.domain.archive_format.leases import KIND_OF_EVENT, lease_sna
 from mcp_agent_mail.domain.events import NewEvent
 from mcp_agent_mail.domain.leases import EndedBy, Lease
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.store.view import Tx
+from mcp_agent_mail.store.transaction import Tx
 
 
 def end_leases(

@@ -25,7 +25,7 @@ from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.core.private_files import replace_private
 from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, Owner, owner_by, told_owner
-from mcp_agent_mail.store.place import require_private_place
+from mcp_agent_mail.store.engine.folder import require_private_place
 
 logger = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ import aiosqlite
 from mcp_agent_mail.core.concurrency.thread_names import name_this_thread
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import Busy, Unavailable
-from mcp_agent_mail.store.connection import EchoingConnection, open_reading
-from mcp_agent_mail.store.faults import StoreFailed, is_outside_fault
+from mcp_agent_mail.store.engine.connection import EchoingConnection, open_reading
+from mcp_agent_mail.store.engine.faults import StoreFailed, is_outside_fault
 
 CONNECTIONS = 2
 EACH = 1

@@ -18,7 +18,7 @@ from pathlib import Path
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.ids import new_store_id
-from mcp_agent_mail.store.connection import add_functions
+from mcp_agent_mail.store.engine.connection import add_functions
 
 APPLICATION_ID = int.from_bytes(b"amai", "big")
 PAGE_BYTES = 2_048

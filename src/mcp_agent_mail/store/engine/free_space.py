@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Unavailable
-from mcp_agent_mail.store.faults import is_full, is_outside_fault
+from mcp_agent_mail.store.engine.faults import is_full, is_outside_fault
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 HARDLY_ANY_BYTES = 128 * 1024

@@ -23,10 +23,10 @@ from mcp_agent_mail.domain.projects import Alias, Project
 from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.aliases import Aliases
-from mcp_agent_mail.store.connection import open_reading
 from mcp_agent_mail.store.contacts import Contacts
+from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.leases import Leases
-from mcp_agent_mail.store.messages import Messages
+from mcp_agent_mail.store.mail.messages import Messages
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.products import Products

@@ -16,7 +16,7 @@ from typing import Any
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.messages import InboxEntry, RecipientKind
-from mcp_agent_mail.store.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
+from mcp_agent_mail.store.mail.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
 
 _LAST_SEQ = """
 SELECT delivery_seq FROM recipients WHERE agent_id = ? AND delivery_seq IS NOT NULL ORDER BY delivery_seq DESC LIMIT 1

@@ -15,7 +15,7 @@ from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.summaries.digests import Newest
 from mcp_agent_mail.domain.summaries.extract import Letter, ThreadMail
 from mcp_agent_mail.domain.threads import root_of_thread
-from mcp_agent_mail.store.search import LongReader
+from mcp_agent_mail.store.mail.search import LongReader
 
 READ_CHARACTERS = 16_384
 """So much of a body is read for a summary."""
