@@ -13,8 +13,8 @@ from pathlib import Path
 
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.guard.entry import main as guard_main
-from mcp_agent_mail.guard.hook_status import look_at_guard
-from mcp_agent_mail.guard.install import install_guard, recorded_project, uninstall_guard
+from mcp_agent_mail.guard.hooks.install import install_guard, recorded_project, uninstall_guard
+from mcp_agent_mail.guard.hooks.status import look_at_guard
 from mcp_agent_mail.workspace.activity import Bounds
 from mcp_agent_mail.workspace.facts import Workspaces
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities

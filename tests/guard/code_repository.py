@@ -7,8 +7,8 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcp_agent_mail.guard.hook_shim import Program
-from mcp_agent_mail.guard.install import Installed, Uninstalled, install_guard, uninstall_guard
+from mcp_agent_mail.guard.hooks.install import Installed, Uninstalled, install_guard, uninstall_guard
+from mcp_agent_mail.guard.hooks.shim import Program
 
 PROJECT = "/code/app"
 FOREIGN = Path(__file__).parent / "foreign"

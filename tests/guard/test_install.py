@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.guard.hook_chain import Change, HookInTheWay
-from mcp_agent_mail.guard.hook_place import NoCodeRepository, find_code_repository
-from mcp_agent_mail.guard.install import OtherProject
+from mcp_agent_mail.guard.hooks.chain import Change, HookInTheWay
+from mcp_agent_mail.guard.hooks.code_repository import NoCodeRepository, find_code_repository
+from mcp_agent_mail.guard.hooks.install import OtherProject
 from tests.guard.code_repository import PROJECT, Code
 
 # --- Where there is no hook yet ---------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.guard.hook_status import look_at_guard
+from mcp_agent_mail.guard.hooks.status import look_at_guard
 from tests.guard.code_repository import Code
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.guard.hook_chain import Change, HookInTheWay
-from mcp_agent_mail.guard.hook_status import Standing, look_at_guard
+from mcp_agent_mail.guard.hooks.chain import Change, HookInTheWay
+from mcp_agent_mail.guard.hooks.status import Standing, look_at_guard
 from tests.guard.code_repository import FOREIGN, Code
 
 _SAY = '#!/bin/sh\necho "$0 $*" >> "$RECORDS/former"\nexit "${FORMER_ANSWER:-0}"\n'

@@ -64,7 +64,7 @@ def test_a_run_loads_the_standard_library_and_little_of_it(
     assert _foreign(modules) == set()
     assert modules & HEAVY == set()
     assert not any(name.startswith(("mcp_agent_mail.cli", "mcp_agent_mail.features")) for name in modules)
-    assert "mcp_agent_mail.guard.install" not in modules
+    assert "mcp_agent_mail.guard.hooks.install" not in modules
 
 
 def test_a_server_costs_a_socket_and_no_reading_of_patterns(tmp_path: Path) -> None:

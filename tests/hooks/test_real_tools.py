@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.guard.hook_chain import Change
-from mcp_agent_mail.guard.hook_status import Standing, look_at_guard
+from mcp_agent_mail.guard.hooks.chain import Change
+from mcp_agent_mail.guard.hooks.status import Standing, look_at_guard
 from tests.guard.code_repository import FOREIGN, Code, make_code
 from tests.hooks.tools import TOOLS, HookTool
 

@@ -23,9 +23,9 @@ from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.settings.client import ClientSettings
 from mcp_agent_mail.domain.projects import canonical_path, is_path
 from mcp_agent_mail.guard.entry import main as guard_main
-from mcp_agent_mail.guard.hook_place import find_code_repository
-from mcp_agent_mail.guard.hook_status import GuardStanding, look_at_guard
-from mcp_agent_mail.guard.install import default_project, install_guard, recorded_project, uninstall_guard
+from mcp_agent_mail.guard.hooks.code_repository import find_code_repository
+from mcp_agent_mail.guard.hooks.install import default_project, install_guard, recorded_project, uninstall_guard
+from mcp_agent_mail.guard.hooks.status import GuardStanding, look_at_guard
 from mcp_agent_mail.guard.server import find_server
 
 app = typer.Typer(

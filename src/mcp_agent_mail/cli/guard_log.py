@@ -14,8 +14,8 @@ from mcp_agent_mail.cli.where import project_key
 from mcp_agent_mail.core.clock import iso, system_clock
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.domain.guard.events import NewGuardEvent, read_detail, read_guard_event
-from mcp_agent_mail.guard.hook_place import NoCodeRepository
-from mcp_agent_mail.guard.install import recorded_project
+from mcp_agent_mail.guard.hooks.code_repository import NoCodeRepository
+from mcp_agent_mail.guard.hooks.install import recorded_project
 from mcp_agent_mail.guard.spool import read_spooled
 
 

@@ -20,7 +20,7 @@ from mcp_agent_mail.domain.project_identity import (
     write_discovery,
     write_marker,
 )
-from mcp_agent_mail.guard.hook_place import find_code_repository
+from mcp_agent_mail.guard.hooks.code_repository import find_code_repository
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
 from mcp_agent_mail.workspace.marks import read_marks
 

@@ -18,7 +18,7 @@ from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.domain.guard.decision import Action, HeldPath
 from mcp_agent_mail.guard import report
 from mcp_agent_mail.guard.git import resolved, text_of
-from mcp_agent_mail.guard.leases_source import Answer
+from mcp_agent_mail.guard.lease_source import Answer
 from mcp_agent_mail.guard.server import Json
 from mcp_agent_mail.guard.session import Session, say
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mcp_agent_mail.domain.guard.decision import Action, decide
 from mcp_agent_mail.guard import report
 from mcp_agent_mail.guard.changes import Pusher, author_of, pushed_paths, read_refs, staged_paths
-from mcp_agent_mail.guard.leases_source import Answer
+from mcp_agent_mail.guard.lease_source import Answer
 from mcp_agent_mail.guard.session import Session, say
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.escaping import on_one_line
 from mcp_agent_mail.domain.guard.decision import HeldPath, Holding
-from mcp_agent_mail.guard.leases_source import Answer, in_words
+from mcp_agent_mail.guard.lease_source import Answer, in_words
 
 MAX_PATHS_SHOWN = 20
 _MAX_REASON = 200

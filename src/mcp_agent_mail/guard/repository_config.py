@@ -17,7 +17,7 @@ from mcp_agent_mail.core.git.environment import GitPlace
 from mcp_agent_mail.core.git.foreign_repository import MAX_CONFIG_BYTES
 from mcp_agent_mail.core.git.process import run_git
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
-from mcp_agent_mail.guard.hook_folder import HookFile, HookFolder, not_plain
+from mcp_agent_mail.guard.hooks.folder import HookFile, HookFolder, not_plain
 
 CONFIG = "config"
 NO_REPOSITORY = GitPlace(git_dir=Path(os.devnull))

@@ -15,7 +15,7 @@ from mcp_agent_mail.core.settings.client import ClientSettings
 from mcp_agent_mail.domain.guard.decision import Action, GuardRules, HeldPath
 from mcp_agent_mail.guard import report
 from mcp_agent_mail.guard.git import Git, GitRefused, open_git
-from mcp_agent_mail.guard.leases_source import Answer, CannotTell, Committer, LeasesSource, Question
+from mcp_agent_mail.guard.lease_source import Answer, CannotTell, Committer, LeasesSource, Question
 from mcp_agent_mail.guard.repository import (
     NAME_KEY,
     PROJECT_KEY,

@@ -15,7 +15,7 @@ from mcp_agent_mail.domain.identity.caller import AgentAuth, TokenMissing, Wrong
 from mcp_agent_mail.domain.projects import ProjectArchived
 from mcp_agent_mail.features.guarding.installing import GuardInstallation
 from mcp_agent_mail.features.guarding.tools import guard_tools
-from mcp_agent_mail.guard.install import OtherProject
+from mcp_agent_mail.guard.hooks.install import OtherProject
 from tests.features.identity.desk import NOBODY, OPERATOR, PROJECT, Desk, open_desk, with_token
 from tests.guard.code_repository import Code, make_code
 

@@ -17,7 +17,7 @@ from mcp_agent_mail.domain.identity.caller import (
 )
 from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
-from mcp_agent_mail.guard.install import Installed, Uninstalled, install_guard, recorded_project, uninstall_guard
+from mcp_agent_mail.guard.hooks.install import Installed, Uninstalled, install_guard, recorded_project, uninstall_guard
 from mcp_agent_mail.store.database import Store
 
 T = TypeVar("T")

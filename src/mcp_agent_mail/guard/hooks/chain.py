@@ -9,8 +9,8 @@ from __future__ import annotations
 from enum import StrEnum
 
 from mcp_agent_mail.core.errors import Conflict
-from mcp_agent_mail.guard.hook_folder import HookFile, not_plain
-from mcp_agent_mail.guard.hook_shim import Kind, kind_of, supersedes, write_shim
+from mcp_agent_mail.guard.hooks.folder import HookFile, not_plain
+from mcp_agent_mail.guard.hooks.shim import Kind, kind_of, supersedes, write_shim
 
 FORMER_SUFFIX = ".before-agent-mail"
 MOVED_SUFFIXES = (".legacy", ".old")

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Conflict
-from mcp_agent_mail.guard.hook_chain import Change, chain, former_of, require_ordinary, require_room, unchain
-from mcp_agent_mail.guard.hook_folder import GitDirectory, HookFolder
-from mcp_agent_mail.guard.hook_front import hooks_path_of_others, leave_front, place_in_front
-from mcp_agent_mail.guard.hook_place import GUARDED, CodeRepository, find_code_repository, only_one
-from mcp_agent_mail.guard.hook_shim import Kind, Program, asks_its_name, guard_shim, kind_of
+from mcp_agent_mail.guard.hooks.chain import Change, chain, former_of, require_ordinary, require_room, unchain
+from mcp_agent_mail.guard.hooks.code_repository import GUARDED, CodeRepository, find_code_repository, only_one
+from mcp_agent_mail.guard.hooks.folder import GitDirectory, HookFolder
+from mcp_agent_mail.guard.hooks.hooks_path import hooks_path_of_others, leave_front, place_in_front
+from mcp_agent_mail.guard.hooks.shim import Kind, Program, asks_its_name, guard_shim, kind_of
 from mcp_agent_mail.guard.repository import PROJECT_KEY
 from mcp_agent_mail.guard.repository_config import edit_config
 

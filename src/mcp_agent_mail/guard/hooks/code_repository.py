@@ -20,7 +20,7 @@ from mcp_agent_mail.core.git.config import UnfitConfig, parse_config
 from mcp_agent_mail.core.git.foreign_repository import ForeignRepository, UnfitRepository, find_repository, read_again
 from mcp_agent_mail.core.git.process import GitFailed, run_users_git
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
-from mcp_agent_mail.guard.hook_folder import GitDirectory, open_git_directory
+from mcp_agent_mail.guard.hooks.folder import GitDirectory, open_git_directory
 from mcp_agent_mail.guard.repository_config import NO_REPOSITORY, require_plain_config
 
 GUARDED = ("pre-commit", "pre-push")

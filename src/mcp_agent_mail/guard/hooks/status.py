@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from mcp_agent_mail.guard.hook_chain import former_of
-from mcp_agent_mail.guard.hook_folder import HookFile, HookFolder, open_folder_of_others
-from mcp_agent_mail.guard.hook_front import hooks_path_of_others, is_in_front
-from mcp_agent_mail.guard.hook_place import GUARDED, CodeRepository, find_code_repository
-from mcp_agent_mail.guard.hook_shim import Kind, Program, Tool, kind_of, tool_of
+from mcp_agent_mail.guard.hooks.chain import former_of
+from mcp_agent_mail.guard.hooks.code_repository import GUARDED, CodeRepository, find_code_repository
+from mcp_agent_mail.guard.hooks.folder import HookFile, HookFolder, open_folder_of_others
+from mcp_agent_mail.guard.hooks.hooks_path import hooks_path_of_others, is_in_front
+from mcp_agent_mail.guard.hooks.shim import Kind, Program, Tool, kind_of, tool_of
 from mcp_agent_mail.guard.repository import PROJECT_KEY
 
 _ENTRY = "mcp_agent_mail/__main__.py"

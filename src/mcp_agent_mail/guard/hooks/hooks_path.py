@@ -14,10 +14,10 @@ import re
 from pathlib import Path
 
 from mcp_agent_mail.core.git.config import quoted
-from mcp_agent_mail.guard.hook_chain import Change, HookInTheWay, former_of
-from mcp_agent_mail.guard.hook_folder import GitDirectory, HookFile, HookFolder, open_folder_of_others
-from mcp_agent_mail.guard.hook_place import GUARDED, INCLUDED, OUR_CONFIG, OUR_FOLDER, CodeRepository
-from mcp_agent_mail.guard.hook_shim import Kind, Program, forwarder, guard_shim, kind_of, write_shim
+from mcp_agent_mail.guard.hooks.chain import Change, HookInTheWay, former_of
+from mcp_agent_mail.guard.hooks.code_repository import GUARDED, INCLUDED, OUR_CONFIG, OUR_FOLDER, CodeRepository
+from mcp_agent_mail.guard.hooks.folder import GitDirectory, HookFile, HookFolder, open_folder_of_others
+from mcp_agent_mail.guard.hooks.shim import Kind, Program, forwarder, guard_shim, kind_of, write_shim
 from mcp_agent_mail.guard.repository_config import Edit, edit_config
 
 _READABLE = 0o644

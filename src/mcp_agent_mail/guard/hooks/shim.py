@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from mcp_agent_mail.guard.hook_folder import HookFile
+from mcp_agent_mail.guard.hooks.folder import HookFile
 
 _SEAL = b"# agent-mail "
 _SEALED = re.compile(rb"(?s)(?P<text>.*\n)# agent-mail (?P<digest>[0-9a-f]{64})\n")
