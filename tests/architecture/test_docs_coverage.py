@@ -38,7 +38,11 @@ _UNSAID = [
         "resource(whisper, uri='resource://whispers/{agent}{?limit}')",
         Offer("resource", "resource://whispers/{agent}{?limit}"),
     ),
-    ("cli/mail.py", "@app.command('whisper')\ndef whisper() -> None: ...", Offer("command", "am mail whisper")),
+    (
+        "cli/commands/mail.py",
+        "@app.command('whisper')\ndef whisper() -> None: ...",
+        Offer("command", "am mail whisper"),
+    ),
     ("core/settings/rows.py", "Row(name='WHISPER_ENABLED', group='Mail')", Offer("setting", "WHISPER_ENABLED")),
     ("domain/threads.py", "class TooLoud(Exception):\n    code = 'TOO_LOUD'", Offer("error", "TOO_LOUD")),
 ]

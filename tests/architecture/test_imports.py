@@ -32,7 +32,7 @@ def _loaded_by(code: str, *flags: str, sources: Path = ROOT / "src") -> set[str]
     ("code", "absent"),
     [
         ("import mcp_agent_mail.cli.app", {"fastmcp", "mcp", "starlette", "pydantic", "sqlmodel", "git", "rich"}),
-        ("import mcp_agent_mail.cli.status", {"fastmcp", "mcp", "starlette", "pydantic", "sqlmodel", "git"}),
+        ("import mcp_agent_mail.cli.commands.status", {"fastmcp", "mcp", "starlette", "pydantic", "sqlmodel", "git"}),
         ("import mcp_agent_mail.archiver", {"fastmcp", "mcp", "starlette", "pydantic", "sqlmodel", "typer"}),
         (
             "from mcp_agent_mail.server import assembly, http, lifespan, serve; import mcp_agent_mail.bootstrap",

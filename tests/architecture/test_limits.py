@@ -83,7 +83,7 @@ _KEPT = [
     ("src/p/a.py", f"def f(x):\n{_ifs(9)}"),
     ("src/p/a.py", "class C:\n    def m(self, a, b, c, d, e, f): ...\n"),
     ("src/p/features/mail/tools.py", "def build():\n    async def t(a, b, c, d, e, f, g): ...\n"),
-    ("src/p/cli/mail.py", "@app.command('send')\ndef send(a, b, c, d, e, f, g): ...\n"),
+    ("src/p/cli/commands/mail.py", "@app.command('send')\ndef send(a, b, c, d, e, f, g): ...\n"),
     ("src/p/newest.py", "class Database: ...\nclass NewAgent: ...\n"),
 ]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.cli.app import run
-from mcp_agent_mail.cli.outcome import ExitCode
+from mcp_agent_mail.cli.exit_codes import ExitCode
 from tests.cli.help_pages import COMMANDS
 
 STRANGE = (

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.cli.holding import Holding, Wish
-from mcp_agent_mail.cli.slot_place import Place, cache_key
-from mcp_agent_mail.cli.supervising import Supervisor
-from mcp_agent_mail.cli.surroundings import Surroundings
+from mcp_agent_mail.cli.build_slots.context import Place, cache_key
+from mcp_agent_mail.cli.build_slots.slot_lease import Holding, Wish
+from mcp_agent_mail.cli.build_slots.supervisor import Supervisor
+from mcp_agent_mail.cli.context import Surroundings
 from mcp_agent_mail.core.settings.server import load_settings
 from tests.cli.command_line import am
 from tests.cli.conftest import Post

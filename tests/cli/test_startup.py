@@ -67,7 +67,7 @@ def test_status_imports_nothing_heavy_when_nothing_runs(tmp_path: Path) -> None:
 def test_a_text_and_a_number_are_converted_without_pydantic(tmp_path: Path) -> None:
     modules = modules_after("mail", "inbox", "BlueLake", "--limit", "3", home=tmp_path)
 
-    assert "mcp_agent_mail.cli.http_gateway" in modules
+    assert "mcp_agent_mail.cli.gateway.http" in modules
     assert "pydantic" not in modules
 
 

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from mcp_agent_mail.bootstrap import archiver_settings
-from mcp_agent_mail.cli.in_process import InProcessGateway
+from mcp_agent_mail.cli.gateway.in_process import InProcessGateway
 from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.features.archiving.offline import drain_in_process
 from mcp_agent_mail.features.upkeep.verify import verify_archives

@@ -10,28 +10,30 @@ from typing import Annotated
 import typer
 
 from mcp_agent_mail import __version__
-from mcp_agent_mail.cli.lean import Entry, LazyGroup
-from mcp_agent_mail.cli.outcome import ExitCode, Misread, tell_error
+from mcp_agent_mail.cli.exit_codes import ExitCode, Misread, tell_error
+from mcp_agent_mail.cli.lazy_typer import Entry, LazyGroup
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.escaping import visible
 
 _HERE = "mcp_agent_mail.cli"
 
 ENTRIES = {
-    "serve": Entry(f"{_HERE}.serve", "Run the server until Ctrl-C."),
-    "status": Entry(f"{_HERE}.status", "Is the server up, who owns the store, what is pending."),
-    "mail": Entry(f"{_HERE}.mail", "Read and send mail as a person; reading consumes nothing."),
-    "agents": Entry(f"{_HERE}.agents", "List, show and retire agents."),
-    "projects": Entry(f"{_HERE}.projects", "List, show and archive projects, invite agents."),
-    "reservations": Entry(f"{_HERE}.reservations", "See who holds which files, and release what nobody works on."),
-    "contacts": Entry(f"{_HERE}.contacts", "See who may write to whom, and who waits for an answer."),
-    "archive": Entry(f"{_HERE}.archives", "Look at and look after the projects' archives."),
-    "guard": Entry(f"{_HERE}.guard", "Let Git refuse commits of files that another agent has reserved."),
-    "run": Entry(f"{_HERE}.run", "Hold a build slot while a command runs."),
-    "env": Entry(f"{_HERE}.env", "Print what am run tells a command, for a shell."),
-    "token": Entry(f"{_HERE}.tokens", "Replace a lost agent token."),
-    "doctor": Entry(f"{_HERE}.doctor", "Check store and archives against each other."),
-    "config": Entry(f"{_HERE}.config", "Show and check the settings."),
+    "serve": Entry(f"{_HERE}.commands.serve", "Run the server until Ctrl-C."),
+    "status": Entry(f"{_HERE}.commands.status", "Is the server up, who owns the store, what is pending."),
+    "mail": Entry(f"{_HERE}.commands.mail", "Read and send mail as a person; reading consumes nothing."),
+    "agents": Entry(f"{_HERE}.commands.agents", "List, show and retire agents."),
+    "projects": Entry(f"{_HERE}.commands.projects", "List, show and archive projects, invite agents."),
+    "reservations": Entry(
+        f"{_HERE}.commands.reservations", "See who holds which files, and release what nobody works on."
+    ),
+    "contacts": Entry(f"{_HERE}.commands.contacts", "See who may write to whom, and who waits for an answer."),
+    "archive": Entry(f"{_HERE}.commands.archives", "Look at and look after the projects' archives."),
+    "guard": Entry(f"{_HERE}.commands.guard", "Let Git refuse commits of files that another agent has reserved."),
+    "run": Entry(f"{_HERE}.build_slots.run", "Hold a build slot while a command runs."),
+    "env": Entry(f"{_HERE}.build_slots.env", "Print what am run tells a command, for a shell."),
+    "token": Entry(f"{_HERE}.commands.tokens", "Replace a lost agent token."),
+    "doctor": Entry(f"{_HERE}.commands.doctor", "Check store and archives against each other."),
+    "config": Entry(f"{_HERE}.commands.config", "Show and check the settings."),
     "demo": Entry(f"{_HERE}.demo.command", "Watch two scripted agents work a task by mail on a scratch server."),
 }
 

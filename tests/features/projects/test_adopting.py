@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.bootstrap import archiver_settings
-from mcp_agent_mail.cli.in_process import InProcessGateway
+from mcp_agent_mail.cli.gateway.in_process import InProcessGateway
 from mcp_agent_mail.core.failpoints import FailPoint, Reach
 from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.features.archiving.launch import ArchiverSettings

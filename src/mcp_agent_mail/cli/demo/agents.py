@@ -12,7 +12,7 @@ from typing import Any
 from fastmcp import Client as FastMCPClient
 from mcp import Client as OfficialClient
 
-from mcp_agent_mail.cli.outcome import NoServer, WireError
+from mcp_agent_mail.cli.exit_codes import NoServer, WireError
 
 _MAIL_TIMEOUT_S = 30.0
 _PAUSE_S = 0.1

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from mcp_agent_mail.cli.demo.scratch import scratch_server
-from mcp_agent_mail.cli.lean import LeanCommand
-from mcp_agent_mail.cli.present import print_text
+from mcp_agent_mail.cli.lazy_typer import LeanCommand
+from mcp_agent_mail.cli.output import print_text
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mcp_agent_mail.cli.outcome import NoServer
+from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.core.store_owner import read_owner
 
 _START_TIMEOUT_S = 30.0

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from mcp_agent_mail.cli.lean import LeanCommand
-from mcp_agent_mail.cli.surroundings import read_client_settings, read_settings
+from mcp_agent_mail.cli.context import read_client_settings, read_settings
+from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.core.escaping import visible
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -59,6 +59,6 @@ def _serve_stdio(address: str | None, env_file: Path | None) -> int:
         raise typer.BadParameter(
             "--stdio finds the server by STORAGE_ROOT, or by AGENT_MAIL_URL: no --host, no --port."
         )
-    from mcp_agent_mail.cli.stdio import serve_stdio
+    from mcp_agent_mail.cli.stdio.proxy import serve_stdio
 
     return serve_stdio(read_client_settings(env_file), env_file=env_file)

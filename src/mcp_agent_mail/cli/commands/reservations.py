@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from mcp_agent_mail.cli.gateway import Gateway, open_gateway
-from mcp_agent_mail.cli.lean import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.present import Column, JsonFlag, Row, at, print_fields, print_json, print_rows
-from mcp_agent_mail.cli.surroundings import look_around
-from mcp_agent_mail.cli.where import ProjectOption, project_key, resource_uri
+from mcp_agent_mail.cli.context import look_around
+from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
+from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
+from mcp_agent_mail.cli.output import Column, JsonFlag, Row, at, print_fields, print_json, print_rows
+from mcp_agent_mail.cli.project_option import ProjectOption, project_key, resource_uri
 from mcp_agent_mail.core.errors import NotFound
 
 HUMAN = "Human"

@@ -12,13 +12,13 @@ from typing import Annotated, Any
 
 import typer
 
-from mcp_agent_mail.cli.guard_log import show_log
-from mcp_agent_mail.cli.http_gateway import HttpGateway, Server
-from mcp_agent_mail.cli.lean import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.outcome import ExitCode, NoServer, WireError, code_of
-from mcp_agent_mail.cli.present import JsonFlag, print_fields, print_json
-from mcp_agent_mail.cli.surroundings import read_client_settings
-from mcp_agent_mail.cli.where import ProjectOption, absolute_key, resource_uri
+from mcp_agent_mail.cli.commands.guard_log import show_log
+from mcp_agent_mail.cli.context import read_client_settings
+from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, WireError, code_of
+from mcp_agent_mail.cli.gateway.http import HttpGateway, Server
+from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
+from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json
+from mcp_agent_mail.cli.project_option import ProjectOption, absolute_key, resource_uri
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.settings.client import ClientSettings
 from mcp_agent_mail.domain.projects import canonical_path, is_path

@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from mcp_agent_mail.cli.outcome import BadSettings
+from mcp_agent_mail.cli.exit_codes import BadSettings
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.settings.client import ClientSettings, load_client_settings
 from mcp_agent_mail.core.settings.server import LoadedSettings, Settings, SettingsError, load_settings

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from mcp_agent_mail.cli.gateway import open_gateway
-from mcp_agent_mail.cli.lean import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.outcome import ExitCode, NoServer
-from mcp_agent_mail.cli.present import Column, JsonFlag, at, print_fields, print_json, print_rows, print_text
-from mcp_agent_mail.cli.surroundings import look_around
-from mcp_agent_mail.cli.where import absolute_key, list_uri, resource_uri
+from mcp_agent_mail.cli.context import look_around
+from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer
+from mcp_agent_mail.cli.gateway.port import open_gateway
+from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
+from mcp_agent_mail.cli.output import Column, JsonFlag, at, print_fields, print_json, print_rows, print_text
+from mcp_agent_mail.cli.project_option import absolute_key, list_uri, resource_uri
 
 app = typer.Typer(
     cls=LeanGroup,
@@ -166,7 +166,7 @@ def mark_identity(
     It holds the uid of the directory's project. Commit it: then every clone and work tree is that project, whatever
     PROJECT_IDENTITY_MODE says. A marker that is there already is kept.
     """
-    from mcp_agent_mail.cli.marking import mark_identity as mark
+    from mcp_agent_mail.cli.commands.project_markers import mark_identity as mark
 
     _show_mark(mark(look_around(), path, is_private=private), json=json)
 
@@ -178,7 +178,7 @@ def discovery_init(path: PathArgument = None, json: JsonFlag = False) -> None:
     It names the repository's project for people and programs, and counts like the marker file, after it. A file that is
     there already is kept.
     """
-    from mcp_agent_mail.cli.marking import init_discovery
+    from mcp_agent_mail.cli.commands.project_markers import init_discovery
 
     _show_mark(init_discovery(look_around(), path), json=json)
 
@@ -196,7 +196,7 @@ def adopt(
     have an agent or a thread of one name. With --apply the server must be stopped; cut off, it is finished by the
     next start or by running it again. Exit codes: 0 done, 1 refused, or some is not in Git yet.
     """
-    from mcp_agent_mail.cli.adopting import adopt_offline, plan_offline
+    from mcp_agent_mail.cli.offline.adopt import adopt_offline, plan_offline
 
     around = look_around()
     if not around.store_exists():

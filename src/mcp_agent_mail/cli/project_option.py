@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import typer
 
-from mcp_agent_mail.cli.gateway import Gateway
-from mcp_agent_mail.cli.surroundings import Surroundings
+from mcp_agent_mail.cli.context import Surroundings
+from mcp_agent_mail.cli.gateway.port import Gateway
 
 ProjectOption = Annotated[
     str | None,

@@ -9,14 +9,14 @@ from typing import Annotated
 
 import typer
 
-from mcp_agent_mail.cli.gateway import open_gateway
-from mcp_agent_mail.cli.holding import Holding, SlotTaken, Wish
-from mcp_agent_mail.cli.lean import LeanCommand
-from mcp_agent_mail.cli.outcome import ExitCode, NoServer, tell_error
-from mcp_agent_mail.cli.slot_place import TOLD, AgentOption, Place, look_at_place, variables
-from mcp_agent_mail.cli.supervising import SIGNALLED, Supervisor
-from mcp_agent_mail.cli.surroundings import Surroundings, look_around
-from mcp_agent_mail.cli.where import ProjectOption
+from mcp_agent_mail.cli.build_slots.context import TOLD, AgentOption, Place, look_at_place, variables
+from mcp_agent_mail.cli.build_slots.slot_lease import Holding, SlotTaken, Wish
+from mcp_agent_mail.cli.build_slots.supervisor import SIGNALLED, Supervisor
+from mcp_agent_mail.cli.context import Surroundings, look_around
+from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, tell_error
+from mcp_agent_mail.cli.gateway.port import open_gateway
+from mcp_agent_mail.cli.lazy_typer import LeanCommand
+from mcp_agent_mail.cli.project_option import ProjectOption
 from mcp_agent_mail.core.escaping import visible
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)

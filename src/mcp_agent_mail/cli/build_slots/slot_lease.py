@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_agent_mail.cli.gateway import open_gateway
-from mcp_agent_mail.cli.slot_place import Place
-from mcp_agent_mail.cli.surroundings import Surroundings
+from mcp_agent_mail.cli.build_slots.context import Place
+from mcp_agent_mail.cli.context import Surroundings
+from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.core.errors import AgentMailError, Conflict
 from mcp_agent_mail.core.escaping import visible
 

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from mcp_agent_mail.cli.lean import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.present import Column, JsonFlag, print_json, print_rows, print_text
-from mcp_agent_mail.cli.surroundings import read_settings
+from mcp_agent_mail.cli.context import read_settings
+from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
+from mcp_agent_mail.cli.output import Column, JsonFlag, print_json, print_rows, print_text
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.settings.server import LoadedSettings
 

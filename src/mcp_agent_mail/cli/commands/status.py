@@ -7,12 +7,12 @@ from typing import Any
 
 import typer
 
-from mcp_agent_mail.cli.gateway import server_at
-from mcp_agent_mail.cli.http_gateway import HttpGateway, Server
-from mcp_agent_mail.cli.lean import LeanCommand
-from mcp_agent_mail.cli.outcome import ExitCode, NoServer, WireError
-from mcp_agent_mail.cli.present import JsonFlag, print_fields, print_json
-from mcp_agent_mail.cli.surroundings import Surroundings, look_around
+from mcp_agent_mail.cli.context import Surroundings, look_around
+from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, WireError
+from mcp_agent_mail.cli.gateway.http import HttpGateway, Server
+from mcp_agent_mail.cli.gateway.port import server_at
+from mcp_agent_mail.cli.lazy_typer import LeanCommand
+from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 

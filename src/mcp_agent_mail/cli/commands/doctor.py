@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mcp_agent_mail.cli.lean import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.outcome import ExitCode, NoServer
-from mcp_agent_mail.cli.present import JsonFlag, is_terminal, print_fields, print_json, print_text
-from mcp_agent_mail.cli.surroundings import Surroundings, look_around
+from mcp_agent_mail.cli.context import Surroundings, look_around
+from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer
+from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
+from mcp_agent_mail.cli.output import JsonFlag, is_terminal, print_fields, print_json, print_text
 
 if TYPE_CHECKING:
     from mcp_agent_mail.features.archiving.artifact_files import Progress as Told
@@ -42,7 +42,7 @@ def check(json: JsonFlag = False) -> int:
     it holds what it should, git fsck. Changes nothing, with or without a server. Exit codes: 0 well,
     1 findings. `am doctor verify` compares every file byte for byte.
     """
-    from mcp_agent_mail.cli.checking import check_around
+    from mcp_agent_mail.cli.offline.check import check_around
 
     checks = []
     for checked in check_around(look_around()):

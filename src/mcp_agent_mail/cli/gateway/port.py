@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_agent_mail.cli.http_gateway import HttpGateway, Server, Unreachable
-from mcp_agent_mail.cli.outcome import NoServer
-from mcp_agent_mail.cli.surroundings import Surroundings
+from mcp_agent_mail.cli.context import Surroundings
+from mcp_agent_mail.cli.exit_codes import NoServer
+from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Unreachable
 from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX
 
 if TYPE_CHECKING:
-    from mcp_agent_mail.cli.in_process import InProcessGateway
+    from mcp_agent_mail.cli.gateway.in_process import InProcessGateway
 
 _PATIENCE_S = 5.0
 """How long to wait while a server starts or another command has the store."""
@@ -103,7 +103,7 @@ def _in_process_or_http(around: Surroundings) -> Iterator[Gateway]:
 def _take_store_or_find_server(around: Surroundings) -> InProcessGateway | Server:
     """Raises StoreInUse when somebody keeps the store and does not serve it."""
     # The services are imported only where no server answers: 0.15 s.
-    from mcp_agent_mail.cli.in_process import InProcessGateway
+    from mcp_agent_mail.cli.gateway.in_process import InProcessGateway
     from mcp_agent_mail.store.engine.lock import StoreInUse
 
     give_up_at = time.monotonic() + _PATIENCE_S

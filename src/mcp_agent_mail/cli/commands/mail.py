@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from mcp_agent_mail.cli.gateway import Gateway, open_gateway
-from mcp_agent_mail.cli.lean import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.present import (
+from mcp_agent_mail.cli.context import look_around
+from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
+from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
+from mcp_agent_mail.cli.output import (
     Column,
     JsonFlag,
     Row,
@@ -20,8 +21,7 @@ from mcp_agent_mail.cli.present import (
     print_rows,
     print_text,
 )
-from mcp_agent_mail.cli.surroundings import look_around
-from mcp_agent_mail.cli.where import ProjectOption, agents_of, project_key, resource_uri
+from mcp_agent_mail.cli.project_option import ProjectOption, agents_of, project_key, resource_uri
 
 HUMAN = "Human"
 

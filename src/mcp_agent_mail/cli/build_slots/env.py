@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from mcp_agent_mail.cli.gateway import open_gateway
-from mcp_agent_mail.cli.lean import LeanCommand
-from mcp_agent_mail.cli.present import print_json, print_text
-from mcp_agent_mail.cli.slot_place import AgentOption, look_at_place, variables
-from mcp_agent_mail.cli.surroundings import look_around
-from mcp_agent_mail.cli.where import ProjectOption
+from mcp_agent_mail.cli.build_slots.context import AgentOption, look_at_place, variables
+from mcp_agent_mail.cli.context import look_around
+from mcp_agent_mail.cli.gateway.port import open_gateway
+from mcp_agent_mail.cli.lazy_typer import LeanCommand
+from mcp_agent_mail.cli.output import print_json, print_text
+from mcp_agent_mail.cli.project_option import ProjectOption
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mcp_agent_mail.cli.gateway import server_at
-from mcp_agent_mail.cli.http_gateway import HttpGateway
-from mcp_agent_mail.cli.outcome import NoServer
-from mcp_agent_mail.cli.surroundings import Surroundings
+from mcp_agent_mail.cli.context import Surroundings
+from mcp_agent_mail.cli.exit_codes import NoServer
+from mcp_agent_mail.cli.gateway.http import HttpGateway
+from mcp_agent_mail.cli.gateway.port import server_at
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.features.upkeep.check import Checked, Place, ServerAnswer, check_everything

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from mcp_agent_mail.cli.gateway import open_gateway
-from mcp_agent_mail.cli.lean import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.present import JsonFlag, print_fields, print_json
-from mcp_agent_mail.cli.surroundings import look_around
-from mcp_agent_mail.cli.where import ProjectOption, project_key
+from mcp_agent_mail.cli.context import look_around
+from mcp_agent_mail.cli.gateway.port import open_gateway
+from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
+from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json
+from mcp_agent_mail.cli.project_option import ProjectOption, project_key
 
 app = typer.Typer(
     cls=LeanGroup,

@@ -22,8 +22,8 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mcp_agent_mail.cli.outcome import NoServer
-from mcp_agent_mail.cli.upstream import Upstream
+from mcp_agent_mail.cli.exit_codes import NoServer
+from mcp_agent_mail.cli.stdio.upstream import Upstream
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.settings.client import ClientSettings
 

@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 import typer
 
-from mcp_agent_mail.cli.gateway import Gateway
-from mcp_agent_mail.cli.surroundings import Surroundings
-from mcp_agent_mail.cli.where import project_key, resource_uri
+from mcp_agent_mail.cli.context import Surroundings
+from mcp_agent_mail.cli.gateway.port import Gateway
+from mcp_agent_mail.cli.project_option import project_key, resource_uri
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.git.foreign_repository import UnfitRepository
 from mcp_agent_mail.guard.git import GitRefused

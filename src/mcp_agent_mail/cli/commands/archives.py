@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mcp_agent_mail.cli.gateway import open_gateway
-from mcp_agent_mail.cli.lean import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.outcome import ExitCode, NoServer
-from mcp_agent_mail.cli.present import Column, JsonFlag, at, print_fields, print_json, print_rows
-from mcp_agent_mail.cli.surroundings import Surroundings, look_around
-from mcp_agent_mail.cli.where import ProjectOption, list_uri, project_key, resource_uri
+from mcp_agent_mail.cli.context import Surroundings, look_around
+from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer
+from mcp_agent_mail.cli.gateway.port import open_gateway
+from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
+from mcp_agent_mail.cli.output import Column, JsonFlag, at, print_fields, print_json, print_rows
+from mcp_agent_mail.cli.project_option import ProjectOption, list_uri, project_key, resource_uri
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.domain.projects import plain_slug
@@ -132,7 +132,7 @@ def renew(
     Only one that lacks what was in it once: deleted, set back, or replaced by an older copy. What is
     still there stays. The server must be stopped. Exit codes: 0 all of it is in Git, 1 some is not yet.
     """
-    from mcp_agent_mail.cli.renewing import renew_offline
+    from mcp_agent_mail.cli.offline.renew import renew_offline
 
     around = look_around()
     if not around.store_exists():

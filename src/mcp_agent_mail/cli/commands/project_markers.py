@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mcp_agent_mail.cli.gateway import Gateway, open_gateway
-from mcp_agent_mail.cli.outcome import code_of
-from mcp_agent_mail.cli.surroundings import Surroundings
-from mcp_agent_mail.cli.where import resource_uri
+from mcp_agent_mail.cli.context import Surroundings
+from mcp_agent_mail.cli.exit_codes import code_of
+from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
+from mcp_agent_mail.cli.project_option import resource_uri
 from mcp_agent_mail.core.errors import AgentMailError, Conflict, InvalidInput, NotFound
 from mcp_agent_mail.domain.project_identity import (
     DISCOVERY_FILE,

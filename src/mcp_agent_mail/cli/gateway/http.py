@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
-from mcp_agent_mail.cli.outcome import NoServer, WireError
+from mcp_agent_mail.cli.exit_codes import NoServer, WireError
 
 if TYPE_CHECKING:
     import http.client

@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
-from mcp_agent_mail.cli.background import BackgroundServer, sole_starter
-from mcp_agent_mail.cli.outcome import NoServer
+from mcp_agent_mail.cli.exit_codes import NoServer
+from mcp_agent_mail.cli.stdio.background import BackgroundServer, sole_starter
 from mcp_agent_mail.core.settings.client import ClientSettings
 from mcp_agent_mail.core.store_owner import read_owner
 

@@ -6,11 +6,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mcp_agent_mail.cli.gateway import open_gateway
-from mcp_agent_mail.cli.outcome import NoServer
-from mcp_agent_mail.cli.present import Column, Row, at, print_json, print_rows
-from mcp_agent_mail.cli.surroundings import Surroundings, look_around
-from mcp_agent_mail.cli.where import project_key
+from mcp_agent_mail.cli.context import Surroundings, look_around
+from mcp_agent_mail.cli.exit_codes import NoServer
+from mcp_agent_mail.cli.gateway.port import open_gateway
+from mcp_agent_mail.cli.output import Column, Row, at, print_json, print_rows
+from mcp_agent_mail.cli.project_option import project_key
 from mcp_agent_mail.core.clock import iso, system_clock
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.domain.guard.events import NewGuardEvent, read_detail, read_guard_event
