@@ -16,9 +16,9 @@ from mcp_agent_mail.server.serve import quiet_fastmcp, serve
 def leave_out_recording() -> None:
     """Calls are run without figures, from here on in this process."""
     quiet_fastmcp()  # before FastMCP is imported, which the server's assembly does
-    from mcp_agent_mail.server import assembly, calls  # noqa: PLC0415
+    from mcp_agent_mail.server import assembly, dispatch  # noqa: PLC0415
 
-    class Unrecorded(calls.Calls):
+    class Unrecorded(dispatch.Calls):
         def __init__(self, *args: object, **options: object) -> None:
             options["usage"] = None
             super().__init__(*args, **options)  # type: ignore[arg-type]  # as they came

@@ -35,7 +35,7 @@ def _loaded_by(code: str, *flags: str, sources: Path = ROOT / "src") -> set[str]
         ("import mcp_agent_mail.cli.commands.status", {"fastmcp", "mcp", "starlette", "pydantic", "sqlmodel", "git"}),
         ("import mcp_agent_mail.archiver", {"fastmcp", "mcp", "starlette", "pydantic", "sqlmodel", "typer"}),
         (
-            "from mcp_agent_mail.server import assembly, http, lifespan, serve; import mcp_agent_mail.bootstrap",
+            "from mcp_agent_mail.server import assembly, lifespan, serve; import mcp_agent_mail.server.transport.http",
             {"sqlmodel", "sqlalchemy", "git", "typer"},
         ),
     ],

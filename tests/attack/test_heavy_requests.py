@@ -11,7 +11,7 @@ import pytest
 
 from mcp_agent_mail.core.params import Count
 from mcp_agent_mail.core.tools import Json, tool
-from mcp_agent_mail.server.limits import MAX_BESIDE_BYTES, MAX_BODY_BYTES, MAX_VALUES
+from mcp_agent_mail.server.transport.limits import MAX_BESIDE_BYTES, MAX_BODY_BYTES, MAX_VALUES
 from mcp_agent_mail.server.transport.room import RoomSize
 from tests.server.hosted import hosted, toy_app
 from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS, modern_call

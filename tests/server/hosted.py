@@ -13,14 +13,14 @@ from mcp_agent_mail.core.profiles import Profiles
 from mcp_agent_mail.core.resources import ResourceSpec, ResourceTable, resource
 from mcp_agent_mail.core.tools import Json, ToolSpec, ToolTable, current_credentials, tool
 from mcp_agent_mail.server.auth import Gate
-from mcp_agent_mail.server.calls import Calls
-from mcp_agent_mail.server.connection import Connections
-from mcp_agent_mail.server.http import HttpApp, HttpOptions
-from mcp_agent_mail.server.listener import open_listener
+from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
+from mcp_agent_mail.server.preferences import Connections
+from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions
+from mcp_agent_mail.server.transport.listener import open_listener
 from mcp_agent_mail.server.transport.room import RoomSize
-from mcp_agent_mail.server.web_server import WebServer
+from mcp_agent_mail.server.transport.web_server import WebServer
 
 VERSION = "7.8.9"
 

@@ -8,7 +8,7 @@ import pytest
 
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, current_turn, tool
-from mcp_agent_mail.server.calls import Calls, RequestFacts
+from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 
 
 def _by(connection: str) -> RequestFacts:

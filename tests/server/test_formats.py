@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_agent_mail.core.profiles import Profiles
-from mcp_agent_mail.server.connection import Connections
-from mcp_agent_mail.server.formats import Output, OutputFormat, toon_envelope
+from mcp_agent_mail.server.preferences import Connections
+from mcp_agent_mail.server.rendering.formats import Output, OutputFormat, toon_envelope
 from tests.server.hosted import hosted, toy_app
 from tests.server.test_mcp import ERAS, JSON_HEADERS, post
 

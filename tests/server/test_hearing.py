@@ -15,7 +15,7 @@ import httpx
 import pytest
 from starlette.types import Message
 
-from mcp_agent_mail.server.hearing import RequestHearing
+from mcp_agent_mail.server.transport.hearing import RequestHearing
 from mcp_agent_mail.store.transaction import Tx
 from tests.features.reservations.claims import Claims, open_claims
 from tests.server.hosted import hosted, toy_app

@@ -9,7 +9,7 @@ import logging
 import httpx
 import pytest
 
-from mcp_agent_mail.server.limits import MAX_BODY_BYTES
+from mcp_agent_mail.server.transport.limits import MAX_BODY_BYTES
 from tests.server.hosted import hosted, toy_app, toy_gate
 
 TOKEN = "the-servers-own-token"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from mcp_agent_mail.server.log_bound import bounded_log, cut_log
+from mcp_agent_mail.server.observability.log_file import bounded_log, cut_log
 
 
 def test_a_long_log_is_moved_aside_and_goes_on_in_place(tmp_path: Path) -> None:

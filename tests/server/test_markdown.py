@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.server.markdown import to_markdown
+from mcp_agent_mail.server.rendering.markdown import to_markdown
 
 MAIL = {
     "id": 7,

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from mcp_agent_mail.core.profiles import CLUSTERS, NAMED, Profiles, ToolProfile, UnknownProfile, custom_profile
-from mcp_agent_mail.server.connection import Connections
-from mcp_agent_mail.server.http import HttpApp
+from mcp_agent_mail.server.preferences import Connections
+from mcp_agent_mail.server.transport.http import HttpApp
 from tests.server.hosted import hosted, toy_app
 from tests.server.test_mcp import ERAS, JSON_HEADERS, post
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from mcp_agent_mail.core import errors
-from mcp_agent_mail.server.wire import http_status
+from mcp_agent_mail.server.rendering.wire import http_status
 from tests.server.reference_pages import MAKE, REFERENCE, RESOURCES, TOOLS, declared, resources_page, tools_page
 
 

@@ -12,7 +12,7 @@ from starlette.types import Message
 
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, tool
-from mcp_agent_mail.server.calls import Calls, RequestFacts
+from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.rpc import Rpc
 from tests.server.hosted import hosted, toy_app
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mcp_agent_mail.core.tools import Credentials
-from mcp_agent_mail.server.calls import RequestFacts
-from mcp_agent_mail.server.trace_context import read_trace, with_meta
+from mcp_agent_mail.server.dispatch import RequestFacts
+from mcp_agent_mail.server.observability.trace_context import read_trace, with_meta
 
 HEADER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 META = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

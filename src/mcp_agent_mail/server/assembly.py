@@ -12,19 +12,19 @@ from mcp_agent_mail.bootstrap import Services
 from mcp_agent_mail.core.profiles import Profiles, custom_profile
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.server.auth import Gate
-from mcp_agent_mail.server.calls import Calls
 from mcp_agent_mail.server.completion import suggesting
-from mcp_agent_mail.server.connection import Connections
-from mcp_agent_mail.server.formats import Output, OutputFormat
+from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.guard import CHECK, EVENTS, GuardDoor
-from mcp_agent_mail.server.http import HttpApp, HttpOptions, Route
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
-from mcp_agent_mail.server.metrics import PATH as METRICS
-from mcp_agent_mail.server.metrics import BesideFigures, MetricsPage
+from mcp_agent_mail.server.observability.metrics import PATH as METRICS
+from mcp_agent_mail.server.observability.metrics import BesideFigures, MetricsPage
+from mcp_agent_mail.server.preferences import Connections
+from mcp_agent_mail.server.rendering.formats import Output, OutputFormat
+from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions, Route
 
 if TYPE_CHECKING:
-    from mcp_agent_mail.server.tracing import CallTracer
+    from mcp_agent_mail.server.observability.tracing import CallTracer
 
 
 def gate_of(settings: Settings, *, operator_token: str) -> Gate:

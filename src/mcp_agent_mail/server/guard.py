@@ -13,11 +13,11 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.guarding.schemas import check_value, read_check, read_events
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.projects.ties import Ties
-from mcp_agent_mail.server.calls import RequestFacts, masked
+from mcp_agent_mail.server.dispatch import RequestFacts, masked
 from mcp_agent_mail.server.identity import Headers
-from mcp_agent_mail.server.limits import read_body
-from mcp_agent_mail.server.replies import send_detail, send_json, send_value
-from mcp_agent_mail.server.wire import error_object, http_status
+from mcp_agent_mail.server.rendering.responses import send_detail, send_json, send_value
+from mcp_agent_mail.server.rendering.wire import error_object, http_status
+from mcp_agent_mail.server.transport.limits import read_body
 
 CHECK = "/guard/check"
 EVENTS = "/guard/events"

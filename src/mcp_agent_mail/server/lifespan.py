@@ -27,9 +27,9 @@ from mcp_agent_mail.core.concurrency.periodic import Periodic
 from mcp_agent_mail.core.failpoints import NO_FAULTS, FailPoint, Faults, Reach
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.upkeep.results import ServerPlace
-from mcp_agent_mail.server.listener import base_url, bound_url, open_listener
-from mcp_agent_mail.server.log_bound import bounded_log
+from mcp_agent_mail.server.observability.log_file import bounded_log
 from mcp_agent_mail.server.operator_token import operator_token_file
+from mcp_agent_mail.server.transport.listener import base_url, bound_url, open_listener
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.free_space import told_when_full
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
@@ -37,7 +37,7 @@ from mcp_agent_mail.store.engine.lock import StoreLock
 from mcp_agent_mail.store.instrumented import InstrumentedStore
 
 if TYPE_CHECKING:
-    from mcp_agent_mail.server.tracing import CallTracer
+    from mcp_agent_mail.server.observability.tracing import CallTracer
 
 logger = logging.getLogger("mcp_agent_mail.server")
 
@@ -128,7 +128,7 @@ async def _spans(settings: Settings) -> AsyncIterator[CallTracer | None]:
     if not settings.http_otel_enabled:
         yield None
         return
-    from mcp_agent_mail.server.tracing import opened_tracer  # noqa: PLC0415  # an extra, and slow to import
+    from mcp_agent_mail.server.observability.tracing import opened_tracer  # noqa: PLC0415  # an extra, and slow to import
 
     endpoint = settings.otel_exporter_otlp_endpoint
     assert endpoint is not None, "the settings see to it"
@@ -161,7 +161,7 @@ async def _serve_http(
     # FastMCP takes a second to import: a taken store or port is told before.
     from mcp_agent_mail.server.assembly import build_http_app  # noqa: PLC0415
     from mcp_agent_mail.server.transport.room import size_of_room  # noqa: PLC0415
-    from mcp_agent_mail.server.web_server import WebServer  # noqa: PLC0415
+    from mcp_agent_mail.server.transport.web_server import WebServer  # noqa: PLC0415
 
     def on_stopping() -> None:
         stopping.begin()

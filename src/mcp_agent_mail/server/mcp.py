@@ -29,20 +29,20 @@ from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.resources import MAX_URI, ResourceSpec
 from mcp_agent_mail.core.tools import Credentials, ToolSpec, UnknownTool
-from mcp_agent_mail.server.calls import Calls, RequestFacts
 from mcp_agent_mail.server.completion import Suggest, complete
-from mcp_agent_mail.server.connection import Wishes
-from mcp_agent_mail.server.formats import of_uri, take_argument
-from mcp_agent_mail.server.hearing import HEARING, RequestHearing
+from mcp_agent_mail.server.dispatch import Calls, RequestFacts
+from mcp_agent_mail.server.observability.trace_context import with_meta
+from mcp_agent_mail.server.preferences import Wishes
 from mcp_agent_mail.server.prompts import WORKFLOWS, prompt_of
-from mcp_agent_mail.server.trace_context import with_meta
-from mcp_agent_mail.server.wire import (
+from mcp_agent_mail.server.rendering.formats import of_uri, take_argument
+from mcp_agent_mail.server.rendering.wire import (
     error_object,
     resource_error_code,
     resource_result,
     tool_error,
     tool_result,
 )
+from mcp_agent_mail.server.transport.hearing import HEARING, RequestHearing
 
 SERVER_NAME = "mcp-agent-mail"
 FACTS = "mcp_agent_mail.facts"

@@ -21,11 +21,11 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import Message, Receive, Scope, Send
 
-from mcp_agent_mail.server.hearing import HEARING, RequestHearing
 from mcp_agent_mail.server.identity import Headers
-from mcp_agent_mail.server.limits import MAX_BESIDE_BYTES, has_much_beside, is_one_object, read_body, replay
 from mcp_agent_mail.server.mcp import SESSION_HEADER
-from mcp_agent_mail.server.replies import send_detail, send_value
+from mcp_agent_mail.server.rendering.responses import send_detail, send_value
+from mcp_agent_mail.server.transport.hearing import HEARING, RequestHearing
+from mcp_agent_mail.server.transport.limits import MAX_BESIDE_BYTES, has_much_beside, is_one_object, read_body, replay
 
 _HANDSHAKE = frozenset(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS)
 _SESSION_ID = SESSION_HEADER.encode()

@@ -13,7 +13,7 @@ from fastmcp.prompts.base import PromptArgument, PromptResult
 from mcp.shared.exceptions import MCPError
 
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.server.wire import INVALID_PARAMS, error_object
+from mcp_agent_mail.server.rendering.wire import INVALID_PARAMS, error_object
 
 Given = Mapping[str, str]
 

@@ -14,13 +14,13 @@ from starlette.types import Receive, Send
 from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput
 from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.server.calls import Calls, RequestFacts
-from mcp_agent_mail.server.formats import OutputFormat, take_argument
-from mcp_agent_mail.server.hearing import RequestHearing
+from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.identity import Headers
-from mcp_agent_mail.server.limits import read_body
-from mcp_agent_mail.server.replies import send_detail, send_json, send_text, send_value
-from mcp_agent_mail.server.wire import error_object, http_status, written
+from mcp_agent_mail.server.rendering.formats import OutputFormat, take_argument
+from mcp_agent_mail.server.rendering.responses import send_detail, send_json, send_text, send_value
+from mcp_agent_mail.server.rendering.wire import error_object, http_status, written
+from mcp_agent_mail.server.transport.hearing import RequestHearing
+from mcp_agent_mail.server.transport.limits import read_body
 
 PREFIX = "/rpc/"
 READ_RESOURCE = "read_resource"

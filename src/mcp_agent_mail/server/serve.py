@@ -16,7 +16,7 @@ from mcp_agent_mail.core.failpoints import NO_FAULTS, Faults
 from mcp_agent_mail.core.logging import configure_logs
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.server.lifespan import Announce, Running, run_server
-from mcp_agent_mail.server.listener import CannotListen, PortTaken
+from mcp_agent_mail.server.transport.listener import CannotListen, PortTaken
 from mcp_agent_mail.store.engine.lock import StoreInUse
 
 

@@ -20,15 +20,21 @@ from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.logging import request_scope
 from mcp_agent_mail.core.profiles import Profiles
 from mcp_agent_mail.server.auth import Gate, Refusal
-from mcp_agent_mail.server.calls import Calls, RequestFacts
-from mcp_agent_mail.server.connection import Connections
+from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.identity import Headers, read_credentials
-from mcp_agent_mail.server.limits import MAX_VALUES, BodyTooLarge, ClientLeft, TooManyValues, declared_too_large
 from mcp_agent_mail.server.mcp import FACTS
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
-from mcp_agent_mail.server.replies import send_detail, send_value
+from mcp_agent_mail.server.observability.trace_context import read_trace
+from mcp_agent_mail.server.preferences import Connections
+from mcp_agent_mail.server.rendering.responses import send_detail, send_value
 from mcp_agent_mail.server.rpc import PREFIX, Rpc
-from mcp_agent_mail.server.trace_context import read_trace
+from mcp_agent_mail.server.transport.limits import (
+    MAX_VALUES,
+    BodyTooLarge,
+    ClientLeft,
+    TooManyValues,
+    declared_too_large,
+)
 
 logger = logging.getLogger("mcp_agent_mail.http")
 

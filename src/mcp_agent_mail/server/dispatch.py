@@ -18,10 +18,10 @@ from mcp_agent_mail.core.errors import AgentMailError, Internal
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, doer_told, take_token, turn_of
 from mcp_agent_mail.features.introspection.usage import Usage
-from mcp_agent_mail.server.connection import NO_WISHES, Wishes
+from mcp_agent_mail.server.preferences import NO_WISHES, Wishes
 
 if TYPE_CHECKING:
-    from mcp_agent_mail.server.tracing import CallTracer
+    from mcp_agent_mail.server.observability.tracing import CallTracer
 
 logger = logging.getLogger("mcp_agent_mail.server")
 

@@ -12,8 +12,8 @@ from time import monotonic
 
 import uvicorn
 
-from mcp_agent_mail.server.http import HttpApp
 from mcp_agent_mail.server.mcp_endpoint import MAX_STREAMS
+from mcp_agent_mail.server.transport.http import HttpApp
 from mcp_agent_mail.server.transport.protocol import BoundedHttp
 from mcp_agent_mail.server.transport.room import Room, RoomSize
 

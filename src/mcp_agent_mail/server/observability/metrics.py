@@ -21,9 +21,9 @@ from mcp_agent_mail.domain.identity.reading import require_reader
 from mcp_agent_mail.features.archiving.service import ArchiveStatus
 from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.introspection.usage import BOUNDS_S, ToolFigures
-from mcp_agent_mail.server.calls import RequestFacts
-from mcp_agent_mail.server.replies import send_text, send_value
-from mcp_agent_mail.server.wire import error_object, http_status
+from mcp_agent_mail.server.dispatch import RequestFacts
+from mcp_agent_mail.server.rendering.responses import send_text, send_value
+from mcp_agent_mail.server.rendering.wire import error_object, http_status
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from urllib.parse import parse_qsl
 from starlette.types import Scope
 
 from mcp_agent_mail.core.profiles import FULL, Profiles, ToolProfile
-from mcp_agent_mail.server.formats import PLAIN, Output, parse_format
 from mcp_agent_mail.server.identity import Headers
+from mcp_agent_mail.server.rendering.formats import PLAIN, Output, parse_format
 
 _PROFILE = b"x-tool-profile"
 _FORMAT = b"x-output-format"

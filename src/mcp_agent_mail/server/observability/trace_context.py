@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.server.calls import RequestFacts
+from mcp_agent_mail.server.dispatch import RequestFacts
 from mcp_agent_mail.server.identity import Headers
 
 _KEYS = ("traceparent", "tracestate")

@@ -8,8 +8,8 @@ import orjson
 
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import Json, ToolSpec, UnknownTool
-from mcp_agent_mail.server.formats import PLAIN, Output, OutputFormat, toon_envelope
-from mcp_agent_mail.server.markdown import to_markdown
+from mcp_agent_mail.server.rendering.formats import PLAIN, Output, OutputFormat, toon_envelope
+from mcp_agent_mail.server.rendering.markdown import to_markdown
 
 _HTTP_STATUS = {
     "NOT_FOUND": 404,
