@@ -32,7 +32,7 @@ from mcp_agent_mail.features.archiving.launch import MAX_TRACKED_FILES, PROJECTS
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots, SnapshotPlace
 from mcp_agent_mail.features.archiving.reports import Committed, Failed, Report
 from mcp_agent_mail.features.archiving.tidying import LOOK_S
-from mcp_agent_mail.features.upkeep.verify import VerifyReport, verify_archives
+from mcp_agent_mail.features.doctor.verify import VerifyReport, verify_archives
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.engine.connection import open_reading, open_writing
 from mcp_agent_mail.store.engine.migrate import migrate

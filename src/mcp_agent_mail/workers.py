@@ -12,8 +12,8 @@ from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.features.messaging.overdue import Claim, Escalation, OverdueRules, OverdueWorker
 from mcp_agent_mail.features.projects.lookup import require_project
-from mcp_agent_mail.features.upkeep.retention import RetentionRules, RetentionService
-from mcp_agent_mail.features.upkeep.retention_worker import RetentionPace, RetentionWorker
+from mcp_agent_mail.features.retention.service import RetentionRules, RetentionService
+from mcp_agent_mail.features.retention.worker import RetentionPace, RetentionWorker
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.notify.signal_files import SignalFiles
 from mcp_agent_mail.notify.signals import Mail, Signals

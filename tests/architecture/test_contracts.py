@@ -36,7 +36,7 @@ _BREAKS = [
     ("layers", "plugins/odd.py", "", f"{_HOUSE}.plugins"),
     ("slices", "features/identity/service.py", f"import {_HOUSE}.features.messaging.service", "identity.service -> "),
     ("slices", "features/archiving/service.py", f"import {_HOUSE}.features.projects", "archiving.service -> "),
-    ("slices", "features/projects/lookup.py", f"import {_HOUSE}.features.upkeep", "projects.lookup -> "),
+    ("slices", "features/projects/lookup.py", f"import {_HOUSE}.features.health", "projects.lookup -> "),
     ("slices", "features/gossip/service.py", "", f"{_HOUSE}.features.gossip"),
     ("slice", "features/messaging/service.py", f"import {_HOUSE}.features.messaging.tools", "messaging.service -> "),
     ("slice", "features/messaging/schemas.py", f"import {_HOUSE}.features.messaging.service", "messaging.schemas -> "),

@@ -14,7 +14,7 @@ import pytest
 
 from mcp_agent_mail.archive.history import read_history
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.upkeep.check import Place, check_everything
+from mcp_agent_mail.features.doctor.check import Place, check_everything
 from tests.archive_room import ArchiveRoom, open_archive_room
 from tests.cli.command_line import am
 

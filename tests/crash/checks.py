@@ -14,8 +14,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from mcp_agent_mail.features.upkeep.verify import verify_archives
-from mcp_agent_mail.features.upkeep.verify_store import verify_store
+from mcp_agent_mail.features.doctor.verify import verify_archives
+from mcp_agent_mail.features.doctor.verify_store import verify_store
 from tests.crash.clients import LOOKS
 from tests.crash.evidence import Evidence
 from tests.crash.mail_steps import OF_CLIENTS

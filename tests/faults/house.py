@@ -22,9 +22,9 @@ from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.failpoints import Reach, no_fault
 from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.core.tools import Credentials
-from mcp_agent_mail.features.upkeep.results import ServerPlace
-from mcp_agent_mail.features.upkeep.verify import VerifyReport, verify_archives
-from mcp_agent_mail.features.upkeep.verify_store import verify_store
+from mcp_agent_mail.features.doctor.verify import VerifyReport, verify_archives
+from mcp_agent_mail.features.doctor.verify_store import verify_store
+from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.store.database import Store
 from tests.archive_room import git
 from tests.served import pause

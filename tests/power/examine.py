@@ -16,8 +16,8 @@ from mcp_agent_mail.bootstrap import archiver_settings
 from mcp_agent_mail.cli.gateway.in_process import InProcessGateway
 from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.features.archiving.offline import drain_in_process
-from mcp_agent_mail.features.upkeep.verify import verify_archives
-from mcp_agent_mail.features.upkeep.verify_store import verify_store
+from mcp_agent_mail.features.doctor.verify import verify_archives
+from mcp_agent_mail.features.doctor.verify_store import verify_store
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.lock import StoreLock
 from tests.crash.checks import faults_after

@@ -17,7 +17,7 @@ from mcp_agent_mail.core.params import Choice, Count, Duration, Flag, Id, Rule, 
 from mcp_agent_mail.core.resources import ResourceSpec
 from mcp_agent_mail.core.settings.server import load_settings
 from mcp_agent_mail.core.tools import Param, ToolSpec
-from mcp_agent_mail.features.upkeep.results import ServerPlace
+from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.store.database import Store
 
 ROOT = Path(__file__).parents[2]

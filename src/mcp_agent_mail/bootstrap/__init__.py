@@ -18,19 +18,19 @@ from mcp_agent_mail.core.failpoints import NO_FAULTS, Faults
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.identity.windows import DAY
 from mcp_agent_mail.features.archiving.service import ArchivingService
+from mcp_agent_mail.features.completion.service import SuggestionService
 from mcp_agent_mail.features.guarding.installing import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
+from mcp_agent_mail.features.health.results import ServerPlace
+from mcp_agent_mail.features.health.service import HealthService
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.join_codes import JoinCodeService
 from mcp_agent_mail.features.identity.windows import WindowService
-from mcp_agent_mail.features.macros.suggesting import SuggestionService
 from mcp_agent_mail.features.products.service import ProductService
 from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.features.projects.ties import Tables
 from mcp_agent_mail.features.search.service import SearchService
-from mcp_agent_mail.features.upkeep.results import ServerPlace
-from mcp_agent_mail.features.upkeep.service import HealthService
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.workers import build_workers
 

@@ -11,17 +11,18 @@ from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import ToolTable
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.build_slots.service import BuildSlotService
+from mcp_agent_mail.features.completion.service import SuggestionService
 from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.guarding.installing import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
+from mcp_agent_mail.features.health.service import HealthService
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.join_codes import JoinCodeService
 from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.features.identity.windows import WindowService
 from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.macros.service import MacroService
-from mcp_agent_mail.features.macros.suggesting import SuggestionService
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.products.service import ProductService
 from mcp_agent_mail.features.projects.service import ProjectService
@@ -32,7 +33,6 @@ from mcp_agent_mail.features.reservations.staleness import Staleness
 from mcp_agent_mail.features.reservations.sweeping import Sweeper
 from mcp_agent_mail.features.search.service import SearchService
 from mcp_agent_mail.features.summaries.service import SummaryService
-from mcp_agent_mail.features.upkeep.service import HealthService
 from mcp_agent_mail.workers import Workers
 from mcp_agent_mail.workspace.facts import Workspaces
 

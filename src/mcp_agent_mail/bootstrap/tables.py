@@ -10,6 +10,8 @@ from mcp_agent_mail.features.build_slots.tools import build_slot_tools
 from mcp_agent_mail.features.contacts.tools import contact_tools
 from mcp_agent_mail.features.guarding.log_tools import guard_log_tools
 from mcp_agent_mail.features.guarding.tools import guard_tools
+from mcp_agent_mail.features.health.resources import upkeep_resources
+from mcp_agent_mail.features.health.tools import upkeep_tools
 from mcp_agent_mail.features.identity.join_code_tools import join_code_tools
 from mcp_agent_mail.features.identity.resources import identity_resources
 from mcp_agent_mail.features.identity.tools import identity_tools
@@ -27,11 +29,9 @@ from mcp_agent_mail.features.projects.tools import project_tools
 from mcp_agent_mail.features.reservations.force_tools import force_tools
 from mcp_agent_mail.features.reservations.resources import reservation_resources
 from mcp_agent_mail.features.reservations.tools import reservation_tools
+from mcp_agent_mail.features.retention.tools import retention_tools
 from mcp_agent_mail.features.search.tools import search_tools
 from mcp_agent_mail.features.summaries.tools import summary_tools
-from mcp_agent_mail.features.upkeep.resources import upkeep_resources
-from mcp_agent_mail.features.upkeep.retention_tools import retention_tools
-from mcp_agent_mail.features.upkeep.tools import upkeep_tools
 
 
 def tool_table(services: Services, tables: Tables) -> ToolTable:

@@ -9,7 +9,7 @@ from mcp_types import CompleteRequestParams, CompleteResult, Completion, PromptR
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import Credentials, call_as
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.features.macros.suggesting import NOTHING, Asked, Suggested, SuggestionService
+from mcp_agent_mail.features.completion.service import NOTHING, Asked, Suggested, SuggestionService
 
 Suggest = Callable[[Credentials, Asked, str, str | None], Awaitable[Suggested]]
 

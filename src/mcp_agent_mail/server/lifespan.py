@@ -26,7 +26,7 @@ from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.concurrency.periodic import Periodic
 from mcp_agent_mail.core.failpoints import NO_FAULTS, FailPoint, Faults, Reach
 from mcp_agent_mail.core.settings.server import Settings
-from mcp_agent_mail.features.upkeep.results import ServerPlace
+from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.server.observability.log_file import bounded_log
 from mcp_agent_mail.server.operator_token import operator_token_file
 from mcp_agent_mail.server.transport.listener import base_url, bound_url, open_listener

@@ -12,7 +12,7 @@ from mcp_agent_mail.bootstrap import Services, build_services
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.settings.server import load_settings
 from mcp_agent_mail.core.tools import Credentials
-from mcp_agent_mail.features.upkeep.results import ServerPlace
+from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.store.database import Store
 from tests.mailroom import SetClock
 

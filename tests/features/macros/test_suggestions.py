@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
-from mcp_agent_mail.features.macros.suggesting import NOTHING, Asked, Suggested
+from mcp_agent_mail.features.completion.service import NOTHING, Asked, Suggested
 from tests.features.macros.team_room import APP, LIB, TeamRoom
 
 ANYONE = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)

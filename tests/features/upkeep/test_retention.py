@@ -15,9 +15,9 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.messages import Message, NewRecipient, RecipientKind
 from mcp_agent_mail.features.projects.lookup import require_project
-from mcp_agent_mail.features.upkeep import retention
-from mcp_agent_mail.features.upkeep.retention import Purge, PurgeRequest, RetentionRules, RetentionService
-from mcp_agent_mail.features.upkeep.retention_worker import RetentionPace, RetentionWorker
+from mcp_agent_mail.features.retention import service
+from mcp_agent_mail.features.retention.service import Purge, PurgeRequest, RetentionRules, RetentionService
+from mcp_agent_mail.features.retention.worker import RetentionPace, RetentionWorker
 from mcp_agent_mail.store.checks.integrity import find_faults
 from mcp_agent_mail.store.mail.message_events import post
 from tests.mailroom import Mailroom, open_mailroom
@@ -238,7 +238,7 @@ async def test_mail_that_a_spared_project_got_stays(attic: Attic) -> None:
 async def test_a_call_takes_so_many_at_most_and_a_repeat_the_rest(
     attic: Attic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "PURGED_PER_CALL", 25)
+    monkeypatch.setattr(service, "PURGED_PER_CALL", 25)
     for _ in range(30):
         await attic.read(attic.room.red, await attic.send(attic.room.red))
     await attic.old(attic.room.red)

@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_agent_mail.features.upkeep.spool import RUN_LINES, Spool
+from mcp_agent_mail.features.doctor.external_sort import RUN_LINES, Spool
 
 
 def test_more_lines_than_fit_in_memory_come_back_sorted(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from mcp_agent_mail.domain.messages import Message
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.retention import OldMessage, cutoff_of
 from mcp_agent_mail.features.archiving.renew import _queue_anew
-from mcp_agent_mail.features.upkeep.retention import _purge
+from mcp_agent_mail.features.retention.service import _purge
 from mcp_agent_mail.store.retention import Cutoff
 from tests.archive_room import ArchiveRoom, git, open_archive_room
 

@@ -12,7 +12,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.messages import Message
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.upkeep.verify import Finding, verify_archives
+from mcp_agent_mail.features.doctor.verify import Finding, verify_archives
 from tests.archive_room import ArchiveRoom, git, open_archive_room
 
 

@@ -17,7 +17,7 @@ from mcp_agent_mail.cli.output import JsonFlag, is_terminal, print_fields, print
 
 if TYPE_CHECKING:
     from mcp_agent_mail.features.archiving.artifact_files import Progress as Told
-    from mcp_agent_mail.features.upkeep.verify import VerifyReport
+    from mcp_agent_mail.features.doctor.verify import VerifyReport
 
 app = typer.Typer(
     cls=LeanGroup,
@@ -89,8 +89,8 @@ def _verify(around: Surroundings) -> VerifyReport:
     if not around.store_exists():
         raise NoServer(f"There is no store in {around.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
     # The services of the archive: 0.1 s.
-    from mcp_agent_mail.features.upkeep.verify import verify_archives
-    from mcp_agent_mail.features.upkeep.verify_store import verify_store
+    from mcp_agent_mail.features.doctor.verify import verify_archives
+    from mcp_agent_mail.features.doctor.verify_store import verify_store
 
     database_path = around.settings.database_path
     of_store = verify_store(database_path)

@@ -10,7 +10,7 @@ from mcp_agent_mail.cli.gateway.http import HttpGateway
 from mcp_agent_mail.cli.gateway.port import server_at
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.features.upkeep.check import Checked, Place, ServerAnswer, check_everything
+from mcp_agent_mail.features.doctor.check import Checked, Place, ServerAnswer, check_everything
 
 _ANSWER_TIMEOUT_S = 6.0  # longer than the server itself waits for its writer
 

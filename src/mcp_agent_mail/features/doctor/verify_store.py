@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcp_agent_mail.features.upkeep.verify import Finding
+from mcp_agent_mail.features.doctor.verify import Finding
 from mcp_agent_mail.store.checks.integrity import Fault, Part, find_faults
 
 _PROBLEMS = {

@@ -10,7 +10,7 @@ from pathlib import Path
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.archive_format.blobs import blob_id
 from mcp_agent_mail.features.archiving.artifact_files import ArtifactFiles, Progress
-from mcp_agent_mail.features.upkeep.spool import Spool
+from mcp_agent_mail.features.doctor.external_sort import Spool
 from mcp_agent_mail.store.checks.artifacts import Artifacts
 
 _ANY = b"-"

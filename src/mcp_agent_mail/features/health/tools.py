@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
-from mcp_agent_mail.features.upkeep.schemas import show_health
-from mcp_agent_mail.features.upkeep.service import HealthService
+from mcp_agent_mail.features.health.schemas import show_health
+from mcp_agent_mail.features.health.service import HealthService
 
 
 def upkeep_tools(service: HealthService) -> list[ToolSpec]:

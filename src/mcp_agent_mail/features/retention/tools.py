@@ -9,7 +9,7 @@ from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.params import Count, Flag, Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.features.upkeep.retention import PurgeRequest, RetentionService
+from mcp_agent_mail.features.retention.service import PurgeRequest, RetentionService
 
 MAX_AGE_DAYS = 36_500
 _KEY = Text(max_length=1_100)

@@ -20,7 +20,7 @@ from mcp_agent_mail.domain.archive_format.lease_snapshot import slug_of_snapshot
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER, archive_path
-from mcp_agent_mail.features.upkeep.expected import Expected, ExpectedFiles
+from mcp_agent_mail.features.doctor.expected_files import Expected, ExpectedFiles
 from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
 
 FINDINGS_SHOWN = 500

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.clock import Clock, Micros, iso
 from mcp_agent_mail.core.concurrency.periodic import Periodic
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.upkeep.retention import PURGED_PER_CALL, OldMail, RetentionService
+from mcp_agent_mail.features.retention.service import PURGED_PER_CALL, OldMail, RetentionService
 
 logger = logging.getLogger("mcp_agent_mail.retention")
 

@@ -22,9 +22,9 @@ from mcp_agent_mail.core.store_owner import is_held
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.launch import LOCK_FILE, LOCKS_FOLDER, PROJECTS_FOLDER, archive_path
 from mcp_agent_mail.features.archiving.renew import claim_of
-from mcp_agent_mail.features.upkeep.service import ARCHIVE_LATE_S
-from mcp_agent_mail.features.upkeep.verify import Finding, find_strange_archives
-from mcp_agent_mail.features.upkeep.verify_store import verify_store
+from mcp_agent_mail.features.doctor.verify import Finding, find_strange_archives
+from mcp_agent_mail.features.doctor.verify_store import verify_store
+from mcp_agent_mail.features.health.service import ARCHIVE_LATE_S
 from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
 
 LOW_SPACE_BYTES = 256 * 1024 * 1024

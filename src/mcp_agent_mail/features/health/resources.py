@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.resources import ResourceSpec, resource
 from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.features.upkeep.schemas import show_environment
-from mcp_agent_mail.features.upkeep.service import HealthService
+from mcp_agent_mail.features.health.schemas import show_environment
+from mcp_agent_mail.features.health.service import HealthService
 
 
 def upkeep_resources(service: HealthService) -> list[ResourceSpec]:

@@ -6,7 +6,7 @@ import re
 
 from mcp_agent_mail.core.clock import iso_or_none
 from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.features.upkeep.results import Health, ServerPlace, SweepFigures
+from mcp_agent_mail.features.health.results import Health, ServerPlace, SweepFigures
 
 _PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
 

@@ -13,7 +13,7 @@ from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.events import Backlog
 from mcp_agent_mail.features.archiving.service import ArchivingService
-from mcp_agent_mail.features.upkeep.results import Health, HealthStatus, ServerPlace, SweepFigures
+from mcp_agent_mail.features.health.results import Health, HealthStatus, ServerPlace, SweepFigures
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
 
