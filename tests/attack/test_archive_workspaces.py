@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER
+from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 from tests.archive_room import ArchiveRoom, fill, git, write
 
 

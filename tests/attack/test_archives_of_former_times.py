@@ -14,7 +14,7 @@ import pytest
 from mcp_agent_mail.archive import moving
 from mcp_agent_mail.archive.moving import MOVING_FOLDER
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER
+from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 from mcp_agent_mail.features.archiving.renew import Renewed, renew_archive
 from mcp_agent_mail.store.database import Store
 from tests.archive_room import ArchiveRoom, git, write

@@ -13,22 +13,22 @@ from typing import Any
 # A script's own folder is not on the path with -P, and the tests' root is not there at all.
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from mcp_agent_mail.features.reservations import deciding, reserving
+from mcp_agent_mail.features.reservations import grant, reserve
 from mcp_agent_mail.features.reservations.conflicts import Asking, find_holders
 
 
 def decide_outside() -> None:
     """As a program without a unit of work would: look, then write."""
     seen: ContextVar[Any] = ContextVar("seen")
-    decide = reserving.Reserver._decide
+    decide = reserve.Reserver._decide
 
-    async def look_first(self: reserving.Reserver, call: reserving.Call, **how: Any) -> Any:
+    async def look_first(self: reserve.Reserver, call: reserve.Call, **how: Any) -> Any:
         asking = Asking(project_id=call.holder.project.id, agent_id=call.holder.agent.id, now=self._clock())
         seen.set(self._store.read(lambda view: find_holders(view, asking, call.wanted, self._patterns)))
         return await decide(self, call, **how)
 
-    reserving.Reserver._decide = look_first  # type: ignore[method-assign]
-    setattr(deciding, "find_holders", lambda *_: seen.get())  # noqa: B010  # mypy knows of no such export
+    reserve.Reserver._decide = look_first  # type: ignore[method-assign]
+    setattr(grant, "find_holders", lambda *_: seen.get())  # noqa: B010  # mypy knows of no such export
 
 
 if __name__ == "__main__":

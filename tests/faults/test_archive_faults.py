@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.features.archiving.tidying import LOOK_S
+from mcp_agent_mail.features.archiving.index_refresh import LOOK_S
 from tests.archive_room import LONG, git, open_archive_room
 from tests.faults.disks import fill_disk, small_disk
 from tests.faults.git_double import GitDouble, install_git_double

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.features.reservations import answers, reserving
+from mcp_agent_mail.features.reservations import answers, reserve
 from mcp_agent_mail.store.leases import Leases
 from tests.faults.histories_over_http import HttpHistory, HttpShop
 from tests.features.reservations.histories import play
@@ -44,9 +44,9 @@ def without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
             grant["live"] = True
         return found
 
-    monkeypatch.setattr(reserving, "forget_answer", lambda *_given: None)
+    monkeypatch.setattr(reserve, "forget_answer", lambda *_given: None)
     monkeypatch.setattr(answers, "find_answer", as_it_was)
-    monkeypatch.setattr(reserving, "find_answer", as_it_was)
+    monkeypatch.setattr(reserve, "find_answer", as_it_was)
 
 
 def without_counting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +55,7 @@ def without_counting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def without_undoing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reserving, "take_back", lambda *_given: True)
+    monkeypatch.setattr(reserve, "take_back", lambda *_given: True)
 
 
 @pytest.mark.parametrize(

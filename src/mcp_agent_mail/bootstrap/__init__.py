@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mcp_agent_mail.bootstrap.archives import archiver_settings
-from mcp_agent_mail.bootstrap.identity import identity_service
 from mcp_agent_mail.bootstrap.leases import lease_services
 from mcp_agent_mail.bootstrap.macros import macro_service
 from mcp_agent_mail.bootstrap.mail import contact_service, messaging_service
@@ -12,6 +11,7 @@ from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.bootstrap.summaries import summary_service
 from mcp_agent_mail.bootstrap.tables import resource_table, tool_table
 from mcp_agent_mail.bootstrap.watching import introspection_service, recording
+from mcp_agent_mail.bootstrap.wiring import identity_service
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.failpoints import NO_FAULTS, Faults
@@ -19,7 +19,7 @@ from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.identity.windows import DAY
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.completion.service import SuggestionService
-from mcp_agent_mail.features.guarding.installing import GuardInstallation
+from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
 from mcp_agent_mail.features.health.results import ServerPlace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.failpoints import Kill
 from mcp_agent_mail.core.settings.server import Settings
-from mcp_agent_mail.features.archiving.launch import ArchiverSettings
+from mcp_agent_mail.features.archiving.protocol import ArchiverSettings
 
 
 def archiver_settings(settings: Settings, *, failpoint: Kill | None = None) -> ArchiverSettings:

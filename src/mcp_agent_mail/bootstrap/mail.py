@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from mcp_agent_mail.bootstrap.identity import new_names
+from mcp_agent_mail.bootstrap.wiring import new_names
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.contacts import AutoScope, ContactRules

@@ -5,8 +5,8 @@ from __future__ import annotations
 from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.project_identity import IdentityMode
-from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
+from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
 

@@ -13,7 +13,7 @@ from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.build_slots.service import BuildSlotService
 from mcp_agent_mail.features.completion.service import SuggestionService
 from mcp_agent_mail.features.contacts.service import ContactService
-from mcp_agent_mail.features.guarding.installing import GuardInstallation
+from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
 from mcp_agent_mail.features.health.service import HealthService
@@ -27,10 +27,10 @@ from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.products.service import ProductService
 from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.features.projects.ties import Ties
-from mcp_agent_mail.features.reservations.forcing import ForceService
+from mcp_agent_mail.features.reservations.force_release import ForceService
 from mcp_agent_mail.features.reservations.service import ReservationService
 from mcp_agent_mail.features.reservations.staleness import Staleness
-from mcp_agent_mail.features.reservations.sweeping import Sweeper
+from mcp_agent_mail.features.reservations.sweeper import Sweeper
 from mcp_agent_mail.features.search.service import SearchService
 from mcp_agent_mail.features.summaries.service import SummaryService
 from mcp_agent_mail.workers import Workers

@@ -12,7 +12,7 @@ from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.store_owner import LOCK_FILE as STORE_LOCK
 from mcp_agent_mail.core.store_owner import read_owner
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving.launch import LOCK_FILE as ARCHIVE_LOCK
+from mcp_agent_mail.features.archiving.protocol import LOCK_FILE as ARCHIVE_LOCK
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.introspection.locks import KnownLock
 from mcp_agent_mail.features.introspection.recording import Recording

@@ -12,8 +12,8 @@ from mcp_agent_mail.domain.patterns.pattern import stored_pattern
 from mcp_agent_mail.domain.staleness import WorkspaceActivity
 from mcp_agent_mail.workspace import repository
 from mcp_agent_mail.workspace.activity import Bounds, Query, find_activity
-from mcp_agent_mail.workspace.memory import Memory
 from mcp_agent_mail.workspace.places import is_folder
+from mcp_agent_mail.workspace.ttl_cache import Memory
 
 KEEP_S = 10.0
 KEEP_AT_MOST = 10_000

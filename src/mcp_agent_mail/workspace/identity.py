@@ -10,7 +10,7 @@ from mcp_agent_mail.core.git.foreign_repository import UnfitRepository
 from mcp_agent_mail.domain.project_identity import RepositoryFacts, WorkspaceFacts, normalized_remote
 from mcp_agent_mail.workspace import repository
 from mcp_agent_mail.workspace.marks import read_marks
-from mcp_agent_mail.workspace.memory import Memory
+from mcp_agent_mail.workspace.ttl_cache import Memory
 
 KEEP_S = 10.0
 KEEP_AT_MOST = 1_000

@@ -18,8 +18,8 @@ from mcp_agent_mail.domain.archive_format.layout import project_snapshot
 from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.drain import SETTLE, Drain
-from mcp_agent_mail.features.archiving.launch import LOCK_FILE
-from mcp_agent_mail.features.archiving.plan import open_drain
+from mcp_agent_mail.features.archiving.open_drain import open_drain
+from mcp_agent_mail.features.archiving.protocol import LOCK_FILE
 from mcp_agent_mail.features.archiving.reports import Committed
 from tests.archive_room import ArchiveRoom, git, open_archive_room, sealed_seqs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from mcp_agent_mail.features.archiving.pace import Pace
+from mcp_agent_mail.features.archiving.backpressure import Pace
 from tests.features.archiving.test_service import archiving, is_archived, prepare, until
 
 LONG_S = 30.0

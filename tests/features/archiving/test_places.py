@@ -11,8 +11,8 @@ import pytest
 
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
+from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 from mcp_agent_mail.features.archiving.renew import renew_archive
 from mcp_agent_mail.store.database import Store
 from tests.archive_room import ArchiveRoom, fill, git, open_archive_room, write

@@ -12,7 +12,7 @@ import pytest
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.drain import Drain
-from mcp_agent_mail.features.archiving.tidying import LOOK_S
+from mcp_agent_mail.features.archiving.index_refresh import LOOK_S
 from tests.archive_room import LOOKS, ArchiveRoom, git, open_archive_room, sealed_seqs
 
 

@@ -15,7 +15,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.contacts import ContactRules
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.identity.names import NameEnforcement
-from mcp_agent_mail.features.archiving.pace import Pace
+from mcp_agent_mail.features.archiving.backpressure import Pace
 from mcp_agent_mail.features.contacts.consent import Desk
 from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.contacts.tools import contact_tools

@@ -18,7 +18,7 @@ from mcp_agent_mail.domain.archive_format.commit_message import commit_text
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.renew import _queue_anew
-from mcp_agent_mail.features.contacts.linking import End, Request, answer, ask
+from mcp_agent_mail.features.contacts.links import End, Request, answer, ask
 from mcp_agent_mail.store.mail.message_events import post
 from tests.archive_room import ArchiveRoom, git, open_archive_room
 

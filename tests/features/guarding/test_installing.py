@@ -13,7 +13,7 @@ from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.tools import Credentials, ToolTable
 from mcp_agent_mail.domain.identity.caller import AgentAuth, TokenMissing, WrongToken
 from mcp_agent_mail.domain.projects import ProjectArchived
-from mcp_agent_mail.features.guarding.installing import GuardInstallation
+from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.tools import guard_tools
 from mcp_agent_mail.guard.hooks.install import OtherProject
 from tests.features.identity.desk import NOBODY, OPERATOR, PROJECT, Desk, open_desk, with_token

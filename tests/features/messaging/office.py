@@ -15,7 +15,7 @@ from mcp_agent_mail.core.tools import Credentials, ToolTable, current_credential
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.contacts import ContactRules
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
-from mcp_agent_mail.features.archiving.pace import Pace
+from mcp_agent_mail.features.archiving.backpressure import Pace
 from mcp_agent_mail.features.contacts.consent import Desk
 from mcp_agent_mail.features.messaging.resources import messaging_resources
 from mcp_agent_mail.features.messaging.service import MessagingService

@@ -19,7 +19,7 @@ from mcp_agent_mail.domain.contacts import ContactRules
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.identity.names import NameEnforcement
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving.pace import Pace
+from mcp_agent_mail.features.archiving.backpressure import Pace
 from mcp_agent_mail.features.contacts.consent import Desk
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.admission import NewNames

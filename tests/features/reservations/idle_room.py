@@ -16,9 +16,9 @@ from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient,
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.staleness import StalenessRules
 from mcp_agent_mail.features.identity.activity import Activity
-from mcp_agent_mail.features.reservations.forcing import ForceService
+from mcp_agent_mail.features.reservations.force_release import ForceService
 from mcp_agent_mail.features.reservations.staleness import Staleness
-from mcp_agent_mail.features.reservations.sweeping import Sweeper, SweepRules
+from mcp_agent_mail.features.reservations.sweeper import Sweeper, SweepRules
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.workspace.facts import Workspaces
 from tests.mailroom import SetClock, add_agent, add_project

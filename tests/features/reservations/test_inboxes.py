@@ -11,7 +11,7 @@ from mcp_agent_mail.core.errors import FileReservationConflict
 from mcp_agent_mail.core.tools import ToolTable
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.contacts import ContactRules
-from mcp_agent_mail.features.archiving.pace import Pace
+from mcp_agent_mail.features.archiving.backpressure import Pace
 from mcp_agent_mail.features.contacts.consent import Desk
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.tools import messaging_tools

@@ -14,7 +14,7 @@ from mcp_agent_mail.core.tools import Credentials, call_as
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.reservations import Patterns
 from mcp_agent_mail.features.reservations.conflicts import Asking
-from mcp_agent_mail.features.reservations.judging import TURNS, Judge
+from mcp_agent_mail.features.reservations.offload import TURNS, Judge
 from tests.features.reservations.claims import Claims, open_claims
 
 WITHIN_S = 30.0

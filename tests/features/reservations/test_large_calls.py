@@ -16,7 +16,7 @@ from mcp_agent_mail.domain.patterns.keys import keys_of
 from mcp_agent_mail.domain.patterns.pattern import parse_pattern
 from mcp_agent_mail.features.reservations import conflicts
 from mcp_agent_mail.features.reservations.conflicts import Foresight
-from mcp_agent_mail.features.reservations.judging import Judge
+from mcp_agent_mail.features.reservations.offload import Judge
 from tests.features.reservations.claims import Claims, open_claims
 
 MANY = [f"dir{number}/file.py" for number in range(conflicts.MAX_WANTED + 1)]

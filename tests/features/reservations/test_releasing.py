@@ -9,7 +9,7 @@ import pytest
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.features.reservations.releasing import RENEWABLE_S
+from mcp_agent_mail.features.reservations.release import RENEWABLE_S
 from mcp_agent_mail.store.lease_events import sweep_expired
 from tests.features.reservations.claims import Claims, open_claims
 

@@ -9,8 +9,8 @@ from mcp_agent_mail.core.clock import SECOND
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.domain.leases import EndedBy, LeaseKind
 from mcp_agent_mail.domain.staleness import NO_WORKSPACE
-from mcp_agent_mail.features.reservations import sweeping
-from mcp_agent_mail.features.reservations.sweeping import release_stale
+from mcp_agent_mail.features.reservations import sweeper
+from mcp_agent_mail.features.reservations.sweeper import release_stale
 from tests.features.reservations.idle_room import LONG, IdleRoom, open_idle_room
 from tests.workspace.code_repository import commit, write
 
@@ -166,8 +166,8 @@ async def test_switched_off_it_leaves_idle_holders_alone(tmp_path: Path) -> None
 async def test_more_than_a_pass_looks_at_is_released_pass_by_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeping, "LOOKS_PER_PASS", 3)
-    monkeypatch.setattr(sweeping, "AT_ONCE", 2)
+    monkeypatch.setattr(sweeper, "LOOKS_PER_PASS", 3)
+    monkeypatch.setattr(sweeper, "AT_ONCE", 2)
     async with open_idle_room(tmp_path) as room:
         for number in range(4):
             await room.hold(f"gone/{number}")
@@ -186,7 +186,7 @@ async def test_more_than_a_pass_looks_at_is_released_pass_by_pass(
 async def test_a_lease_that_is_not_stale_does_not_keep_the_others_from_their_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeping, "LOOKS_PER_PASS", 1)
+    monkeypatch.setattr(sweeper, "LOOKS_PER_PASS", 1)
     async with open_idle_room(tmp_path) as room:
         kept, left = await room.hold(), await room.hold("gone/x")
         room.clock.step(LONG)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.core.errors import Conflict, Unavailable
-from mcp_agent_mail.features.reservations import waiting
+from mcp_agent_mail.features.reservations import wait_queue
 from mcp_agent_mail.store.lease_events import sweep_expired
 from tests.features.reservations.claims import Claims, open_claims
 
@@ -212,7 +212,7 @@ async def test_a_stop_wakes_everyone(claims: Claims) -> None:
 
 
 async def test_a_full_line_takes_no_more(claims: Claims, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "MAX_WAITING", 1)
+    monkeypatch.setattr(wait_queue, "MAX_WAITING", 1)
     await claims.hold("BlueLake", "a")
     waiter = await start(claims, "RedStone", "a")
 
@@ -283,7 +283,7 @@ async def test_who_waits_in_a_project_that_is_archived_is_told_at_once_in_the_li
 async def test_a_clock_that_is_set_forward_wakes_who_waits_for_an_expiry(
     claims: Claims, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "LOOK_AGAIN_S", 0.01, raising=False)
+    monkeypatch.setattr(wait_queue, "LOOK_AGAIN_S", 0.01, raising=False)
     await claims.hold("BlueLake", "held", ttl_seconds=3_600)
     waiter = await start(claims, "RedStone", "held")
 

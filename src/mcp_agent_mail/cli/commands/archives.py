@@ -17,7 +17,7 @@ from mcp_agent_mail.cli.project_option import ProjectOption, list_uri, project_k
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.domain.projects import plain_slug
-from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER
+from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 
 if TYPE_CHECKING:
     from mcp_agent_mail.archive.history import HistoryEntry

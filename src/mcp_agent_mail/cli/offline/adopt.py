@@ -10,8 +10,8 @@ from mcp_agent_mail.bootstrap import archiver_settings
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.adoption import AdoptionPlan
-from mcp_agent_mail.features.archiving.launch import archive_path
-from mcp_agent_mail.features.projects.adopting import Adopted, adopt, plan_adoption
+from mcp_agent_mail.features.archiving.protocol import archive_path
+from mcp_agent_mail.features.projects.adopt import Adopted, adopt, plan_adoption
 from mcp_agent_mail.features.projects.lookup import looking_at_disk
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.connection import open_reading

@@ -7,7 +7,7 @@ from typing import Any
 
 from mcp_agent_mail.bootstrap import archiver_settings
 from mcp_agent_mail.core.settings.server import Settings
-from mcp_agent_mail.features.archiving.launch import archive_path
+from mcp_agent_mail.features.archiving.protocol import archive_path
 from mcp_agent_mail.features.archiving.renew import renew_archive
 from mcp_agent_mail.features.projects.lookup import looking_at_disk, require_project
 from mcp_agent_mail.store.database import Store

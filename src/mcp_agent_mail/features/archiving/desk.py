@@ -31,14 +31,14 @@ from mcp_agent_mail.domain.archive_format.layout import (
 from mcp_agent_mail.domain.archive_format.leases import is_stand_in
 from mcp_agent_mail.domain.events import ArchiveCommit, EventKind, OutboxEvent
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving.adopting import up_to_adoption, write_adoption
+from mcp_agent_mail.features.archiving.adopt import up_to_adoption, write_adoption
 from mcp_agent_mail.features.archiving.archives import Archive, Troubles
-from mcp_agent_mail.features.archiving.care import Caretaker
 from mcp_agent_mail.features.archiving.crew import HANGS_AFTER_S, PATIENCE_S, Permits
-from mcp_agent_mail.features.archiving.launch import LOCKS_FOLDER, MAX_TRACKED_FILES, CheckOut
+from mcp_agent_mail.features.archiving.index_refresh import MOST_AT_ONCE, Tidier
+from mcp_agent_mail.features.archiving.maintenance import Caretaker
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
+from mcp_agent_mail.features.archiving.protocol import LOCKS_FOLDER, MAX_TRACKED_FILES, CheckOut
 from mcp_agent_mail.features.archiving.reports import CheckedOut, Committed, Report
-from mcp_agent_mail.features.archiving.tidying import MOST_AT_ONCE, Tidier
 from mcp_agent_mail.store.outbox import MAX_EVENTS, Outbox
 from mcp_agent_mail.store.projects import Projects
 

@@ -29,8 +29,8 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.archives import Archive, hanging
 from mcp_agent_mail.features.archiving.crew import Crew, Job
 from mcp_agent_mail.features.archiving.desk import Desk, DrainPlan, DrainReaders, Shared
-from mcp_agent_mail.features.archiving.launch import CheckOut
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots
+from mcp_agent_mail.features.archiving.protocol import CheckOut
 from mcp_agent_mail.features.archiving.reports import Committed, Recovered, Report, Workload
 
 SETTLE = 20_000

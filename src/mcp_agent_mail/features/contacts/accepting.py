@@ -9,7 +9,7 @@ from mcp_agent_mail.domain.agents import AgentKind
 from mcp_agent_mail.domain.contacts import ContactRules, LinkStatus, Relation
 from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
 from mcp_agent_mail.features.contacts.consent import Desk, look_into, may_write, weigh
-from mcp_agent_mail.features.contacts.linking import answer
+from mcp_agent_mail.features.contacts.links import answer
 from mcp_agent_mail.features.contacts.results import Asked, Responded
 from mcp_agent_mail.store.transaction import Tx
 

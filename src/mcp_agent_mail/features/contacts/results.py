@@ -9,7 +9,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.contacts import Contact, HeldMail
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.contacts.linking import Answered, End
+from mcp_agent_mail.features.contacts.links import Answered, End
 
 
 class Direction(StrEnum):

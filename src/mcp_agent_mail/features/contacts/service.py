@@ -10,9 +10,8 @@ from mcp_agent_mail.domain.contacts import AnswererRetired, Contact, ContactRule
 from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.contacts.accepting import accept_unasked
-from mcp_agent_mail.features.contacts.addressing import Wanted, require_source_of, require_target
 from mcp_agent_mail.features.contacts.consent import may_write
-from mcp_agent_mail.features.contacts.linking import End, Request, answer, ask
+from mcp_agent_mail.features.contacts.links import End, Request, answer, ask
 from mcp_agent_mail.features.contacts.results import (
     Asked,
     ContactList,
@@ -22,9 +21,10 @@ from mcp_agent_mail.features.contacts.results import (
     PolicySet,
     Responded,
 )
+from mcp_agent_mail.features.contacts.targets import Wanted, require_source_of, require_target
 from mcp_agent_mail.features.identity.admission import NewNames
 from mcp_agent_mail.features.identity.lookup import require_agent
-from mcp_agent_mail.features.identity.registering import tell_archive
+from mcp_agent_mail.features.identity.register import tell_archive
 from mcp_agent_mail.features.identity.service import require_changeable
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store

@@ -11,9 +11,9 @@ from mcp_agent_mail.domain.agents import ContactPolicy
 from mcp_agent_mail.domain.contacts import MAX_TTL_S, MIN_TTL_S
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.contacts import schemas
-from mcp_agent_mail.features.contacts.addressing import Profile, Wanted
 from mcp_agent_mail.features.contacts.results import Direction
 from mcp_agent_mail.features.contacts.service import ContactService
+from mcp_agent_mail.features.contacts.targets import Profile, Wanted
 from mcp_agent_mail.features.projects.tools import PROJECT_KEY
 
 NAME = Text(max_length=1_100)

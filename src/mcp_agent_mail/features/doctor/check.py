@@ -20,7 +20,7 @@ from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.store_owner import is_held
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving.launch import LOCK_FILE, LOCKS_FOLDER, PROJECTS_FOLDER, archive_path
+from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, LOCKS_FOLDER, PROJECTS_FOLDER, archive_path
 from mcp_agent_mail.features.archiving.renew import claim_of
 from mcp_agent_mail.features.doctor.verify import Finding, find_strange_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store

@@ -19,7 +19,7 @@ from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDER
 from mcp_agent_mail.domain.archive_format.lease_snapshot import slug_of_snapshot
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.artifact_files import Progress
-from mcp_agent_mail.features.archiving.launch import PROJECTS_FOLDER, archive_path
+from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_path
 from mcp_agent_mail.features.doctor.expected_files import Expected, ExpectedFiles
 from mcp_agent_mail.store.checks.artifacts import Artifacts, open_artifacts
 

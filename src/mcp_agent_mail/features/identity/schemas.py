@@ -8,7 +8,7 @@ from mcp_agent_mail.core.clock import iso, iso_or_none
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.events import ArchiveCommit
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller
-from mcp_agent_mail.features.identity.registering import Registered
+from mcp_agent_mail.features.identity.register import Registered
 from mcp_agent_mail.features.identity.results import Acted, Known, Listing
 from mcp_agent_mail.features.projects.schemas import show_project
 

@@ -21,7 +21,7 @@ from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.admission import Door, NewNames, require_admission
 from mcp_agent_mail.features.identity.callers import AuthRules, Proofs, resolve_caller
 from mcp_agent_mail.features.identity.lookup import require_agent
-from mcp_agent_mail.features.identity.registering import (
+from mcp_agent_mail.features.identity.register import (
     Registered,
     Registration,
     Supplies,

@@ -10,7 +10,7 @@ from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.agents import AgentStatus, AttachmentsPolicy
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.identity import schemas
-from mcp_agent_mail.features.identity.registering import Registration
+from mcp_agent_mail.features.identity.register import Registration
 from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.features.projects.tools import PROJECT_KEY
 

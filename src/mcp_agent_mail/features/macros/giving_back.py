@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mcp_agent_mail.domain.leases import EndedBy
-from mcp_agent_mail.features.reservations.deciding import Decided
-from mcp_agent_mail.features.reservations.releasing import Released
+from mcp_agent_mail.features.reservations.grant import Decided
+from mcp_agent_mail.features.reservations.release import Released
 from mcp_agent_mail.store.lease_events import end_leases
 from mcp_agent_mail.store.transaction import Tx
 

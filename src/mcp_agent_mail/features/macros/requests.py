@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mcp_agent_mail.features.contacts.addressing import Profile
+from mcp_agent_mail.features.contacts.targets import Profile
 from mcp_agent_mail.features.summaries.service import Wishes
 
 

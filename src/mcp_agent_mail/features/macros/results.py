@@ -9,11 +9,11 @@ from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.contacts.results import Asked, Responded
-from mcp_agent_mail.features.identity.registering import Registered
-from mcp_agent_mail.features.messaging.reading import InboxListing
-from mcp_agent_mail.features.messaging.sending import Replayed, Sent
-from mcp_agent_mail.features.reservations.deciding import Decided
-from mcp_agent_mail.features.reservations.releasing import Released
+from mcp_agent_mail.features.identity.register import Registered
+from mcp_agent_mail.features.messaging.read import InboxListing
+from mcp_agent_mail.features.messaging.send import Replayed, Sent
+from mcp_agent_mail.features.reservations.grant import Decided
+from mcp_agent_mail.features.reservations.release import Released
 from mcp_agent_mail.features.summaries.results import SummarizedThread
 
 

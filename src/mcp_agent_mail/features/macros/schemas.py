@@ -9,7 +9,7 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.contacts.schemas import asked_object, responded_object
 from mcp_agent_mail.features.identity.schemas import show_peer, show_registered
 from mcp_agent_mail.features.macros.results import Cycled, Handshake, Joined, Reserved, Started
-from mcp_agent_mail.features.messaging.reading import InboxListing
+from mcp_agent_mail.features.messaging.read import InboxListing
 from mcp_agent_mail.features.messaging.schemas import inbox_items, send_result
 from mcp_agent_mail.features.projects.schemas import show_project
 from mcp_agent_mail.features.reservations.schemas import show_decided

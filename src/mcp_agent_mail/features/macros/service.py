@@ -12,26 +12,26 @@ from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.contacts.addressing import Wanted
 from mcp_agent_mail.features.contacts.results import Asked
 from mcp_agent_mail.features.contacts.service import ContactService
-from mcp_agent_mail.features.identity.registering import Registered, register
+from mcp_agent_mail.features.contacts.targets import Wanted
+from mcp_agent_mail.features.identity.register import Registered, register
 from mcp_agent_mail.features.identity.service import IdentityService
-from mcp_agent_mail.features.macros.entering import find_foreseen, registration, who_begins, who_joins
 from mcp_agent_mail.features.macros.giving_back import give_back
 from mcp_agent_mail.features.macros.meaning import acting_as, require_pair
+from mcp_agent_mail.features.macros.participants import find_foreseen, registration, who_begins, who_joins
 from mcp_agent_mail.features.macros.requests import HandshakeRequest, JoinRequest, StartRequest, Welcome
 from mcp_agent_mail.features.macros.results import Cycled, Handshake, Joined, Reserved, Started
-from mcp_agent_mail.features.messaging.reading import InboxListing
+from mcp_agent_mail.features.messaging.read import InboxListing
 from mcp_agent_mail.features.messaging.requests import InboxRequest, Named, SendRequest
 from mcp_agent_mail.features.messaging.service import MessagingService
-from mcp_agent_mail.features.projects.ensuring import Wish, ensure
+from mcp_agent_mail.features.projects.ensure import Wish, ensure
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.features.projects.service import ProjectService
-from mcp_agent_mail.features.reservations.deciding import Decided, Holder, require_holder
-from mcp_agent_mail.features.reservations.releasing import Released
+from mcp_agent_mail.features.reservations.grant import Decided, Holder, require_holder
+from mcp_agent_mail.features.reservations.release import Released
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
-from mcp_agent_mail.features.reservations.reserving import Reserve
+from mcp_agent_mail.features.reservations.reserve import Reserve
 from mcp_agent_mail.features.reservations.service import ReservationService
 from mcp_agent_mail.features.summaries.service import SummaryService
 from mcp_agent_mail.store.database import Store

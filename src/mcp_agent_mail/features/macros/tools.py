@@ -10,7 +10,7 @@ from mcp_agent_mail.core.params import Count, Flag, Matching, Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import parse_subject
-from mcp_agent_mail.features.contacts.addressing import Profile
+from mcp_agent_mail.features.contacts.targets import Profile
 from mcp_agent_mail.features.contacts.tools import REASON, TTL
 from mcp_agent_mail.features.identity.tools import NAME, SHORT, TASK
 from mcp_agent_mail.features.macros import schemas

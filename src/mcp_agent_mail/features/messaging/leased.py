@@ -9,7 +9,7 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.messages import NewRecipient
 from mcp_agent_mail.features.messaging.recipients import Skipped
-from mcp_agent_mail.features.reservations.inboxes import inbox_leased, leased_inboxes
+from mcp_agent_mail.features.reservations.inbox_leases import inbox_leased, leased_inboxes
 from mcp_agent_mail.store.transaction import Tx
 
 

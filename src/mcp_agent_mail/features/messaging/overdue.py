@@ -23,7 +23,7 @@ from mcp_agent_mail.domain.reservations import Patterns, Wanted
 from mcp_agent_mail.features.identity.system_mail import post_system_mail
 from mcp_agent_mail.features.messaging.overdue_notices import NAMES_SHOWN, Late, overseer_notice, sender_notice
 from mcp_agent_mail.features.reservations.conflicts import TooMuchHere
-from mcp_agent_mail.features.reservations.deciding import Decision, Holder, decide
+from mcp_agent_mail.features.reservations.grant import Decision, Holder, decide
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx

@@ -11,7 +11,7 @@ from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller
 from mcp_agent_mail.domain.messages import InboxEntry, Message, MessageHead, Recipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.messaging.reading import (
+from mcp_agent_mail.features.messaging.read import (
     InboxListing,
     MailListing,
     OutboxListing,
@@ -19,7 +19,7 @@ from mcp_agent_mail.features.messaging.reading import (
     ThreadPage,
 )
 from mcp_agent_mail.features.messaging.receipts import Marked
-from mcp_agent_mail.features.messaging.sending import Replayed, Sent
+from mcp_agent_mail.features.messaging.send import Replayed, Sent
 
 Wire = dict[str, Any]
 """A JSON object."""

@@ -10,7 +10,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import require_body_fits
 from mcp_agent_mail.features.contacts.consent import DEFAULT_DESK, Desk
-from mcp_agent_mail.features.messaging import reading, receipts, sending
+from mcp_agent_mail.features.messaging import read, receipts
 from mcp_agent_mail.features.messaging.requests import (
     InboxRequest,
     OutboxRequest,
@@ -21,6 +21,16 @@ from mcp_agent_mail.features.messaging.requests import (
     TopicRequest,
 )
 from mcp_agent_mail.features.messaging.schemas import replied_object, sent_object
+from mcp_agent_mail.features.messaging.send import (
+    Replayed,
+    Sent,
+    compose_new,
+    compose_reply,
+    once,
+    post,
+    require_able_to_send,
+    require_sender,
+)
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.inboxes import InboxPage, Waiting
 from mcp_agent_mail.store.transaction import Tx
@@ -50,7 +60,7 @@ class MessagingService:
         self._clock = clock
         self._desk = desk
 
-    async def send(self, caller: Caller, request: SendRequest) -> sending.Sent | sending.Replayed:
+    async def send(self, caller: Caller, request: SendRequest) -> Sent | Replayed:
         """Store and deliver one message. All or nothing, except that a broadcast skips whom it cannot reach.
 
         A repeat with the same idempotency key and arguments gives the first answer again.
@@ -65,30 +75,30 @@ class MessagingService:
         require_body_fits(body_md, self._body_max_bytes)
         await self._keep_pace()
 
-    def send_within(self, tx: Tx, caller: Caller, request: SendRequest) -> sending.Sent | sending.Replayed:
+    def send_within(self, tx: Tx, caller: Caller, request: SendRequest) -> Sent | Replayed:
         """`send`, as a part of a larger unit of work."""
-        sender = sending.require_sender(tx, caller, request.project_key, request.sender_name)
+        sender = require_sender(tx, caller, request.project_key, request.sender_name)
 
-        def send() -> sending.Sent:
-            sending.require_able_to_send(sender)
+        def send() -> Sent:
+            require_able_to_send(sender)
             now = tx.now()
-            return sending.post(tx, sending.compose_new(tx, self._desk, sender, request, now), now)
+            return post(tx, compose_new(tx, self._desk, sender, request, now), now)
 
-        return sending.once(tx, sender, request, send, sent_object)
+        return once(tx, sender, request, send, sent_object)
 
-    async def reply(self, caller: Caller, request: ReplyRequest) -> sending.Sent | sending.Replayed:
+    async def reply(self, caller: Caller, request: ReplyRequest) -> Sent | Replayed:
         """Answer a message that the sender may see; safe to repeat as `send` is."""
         require_body_fits(request.body_md, self._body_max_bytes)
 
-        def unit(tx: Tx) -> sending.Sent | sending.Replayed:
-            sender = sending.require_sender(tx, caller, request.project_key, request.sender_name)
+        def unit(tx: Tx) -> Sent | Replayed:
+            sender = require_sender(tx, caller, request.project_key, request.sender_name)
 
-            def send() -> sending.Sent:
-                sending.require_able_to_send(sender)
+            def send() -> Sent:
+                require_able_to_send(sender)
                 now = tx.now()
-                return sending.post(tx, sending.compose_reply(tx, self._desk, sender, request, now), now)
+                return post(tx, compose_reply(tx, self._desk, sender, request, now), now)
 
-            return sending.once(tx, sender, request, send, replied_object)
+            return once(tx, sender, request, send, replied_object)
 
         await self._keep_pace()
         outcome = await self._store.write(unit)
@@ -104,65 +114,61 @@ class MessagingService:
         self._note_activity(marked.agent)
         return marked
 
-    def inbox(self, caller: Caller, request: InboxRequest) -> reading.InboxListing:
+    def inbox(self, caller: Caller, request: InboxRequest) -> read.InboxListing:
         """Newest first, or oldest first after `after_id`. Changes nothing of what is unread."""
-        return self._opened(caller, self._store.read(lambda view: reading.read_inbox(view, caller, request)))
+        return self._opened(caller, self._store.read(lambda view: read.read_inbox(view, caller, request)))
 
     def mailbox(
         self, caller: Caller, agent_name: str, project_key: str | None, limit: int
-    ) -> tuple[reading.InboxListing, dict[MessageId, tuple[str, str]]]:
+    ) -> tuple[read.InboxListing, dict[MessageId, tuple[str, str]]]:
         """The inbox, and the commit that holds each message in the project's archive."""
         request = InboxRequest(project_key=project_key, agent_name=agent_name, limit=limit)
         listing = self.inbox(caller, request)
-        commits = self._store.read(lambda view: reading.commits_of(view, listing.mailbox.project, listing.entries))
+        commits = self._store.read(lambda view: read.commits_of(view, listing.mailbox.project, listing.entries))
         return listing, commits
 
-    def urgent_unread(
-        self, caller: Caller, agent_name: str, project_key: str | None, limit: int
-    ) -> reading.InboxListing:
+    def urgent_unread(self, caller: Caller, agent_name: str, project_key: str | None, limit: int) -> read.InboxListing:
         """High and urgent mail not read yet, newest first."""
         page = InboxPage(limit=limit, keep=Waiting.URGENT_UNREAD)
         return self._view(caller, agent_name, project_key, page)
 
-    def unacknowledged(
-        self, caller: Caller, agent_name: str, project_key: str | None, limit: int
-    ) -> reading.InboxListing:
+    def unacknowledged(self, caller: Caller, agent_name: str, project_key: str | None, limit: int) -> read.InboxListing:
         """Mail that asks for an acknowledgement and has none, newest first."""
         page = InboxPage(limit=limit, keep=Waiting.UNACKNOWLEDGED)
         return self._view(caller, agent_name, project_key, page)
 
-    def _view(self, caller: Caller, agent_name: str, project_key: str | None, page: InboxPage) -> reading.InboxListing:
+    def _view(self, caller: Caller, agent_name: str, project_key: str | None, page: InboxPage) -> read.InboxListing:
         return self._opened(
-            caller, self._store.read(lambda view: reading.read_view(view, caller, agent_name, project_key, page))
+            caller, self._store.read(lambda view: read.read_view(view, caller, agent_name, project_key, page))
         )
 
     def overdue(
         self, caller: Caller, mailbox_of: tuple[str, str | None], age_s: int, limit: int
-    ) -> tuple[reading.InboxListing, Micros]:
+    ) -> tuple[read.InboxListing, Micros]:
         """The same for `age_s` seconds or longer, oldest first; and the time that ages are counted from."""
         now = self._clock()
         until = Micros(now - age_s * SECOND)
-        listing = self._store.read(lambda view: reading.read_overdue(view, caller, mailbox_of, until, limit))
+        listing = self._store.read(lambda view: read.read_overdue(view, caller, mailbox_of, until, limit))
         return self._opened(caller, listing), now
 
-    def _opened(self, caller: Caller, listing: reading.InboxListing) -> reading.InboxListing:
+    def _opened(self, caller: Caller, listing: read.InboxListing) -> read.InboxListing:
         """An agent that looks into its inbox is active; the operator who looks is not the agent."""
         if not caller.is_operator:
             self._note_activity(listing.mailbox.agent)
         return listing
 
-    def outbox(self, caller: Caller, request: OutboxRequest) -> reading.OutboxListing:
+    def outbox(self, caller: Caller, request: OutboxRequest) -> read.OutboxListing:
         """What the agent sent, newest first."""
-        return self._store.read(lambda view: reading.read_outbox(view, caller, request))
+        return self._store.read(lambda view: read.read_outbox(view, caller, request))
 
-    def topic(self, caller: Caller, request: TopicRequest) -> reading.MailListing:
+    def topic(self, caller: Caller, request: TopicRequest) -> read.MailListing:
         """The project's mail on a topic, newest first, whoever the recipients."""
-        return self._store.read(lambda view: reading.read_topic(view, caller, request))
+        return self._store.read(lambda view: read.read_topic(view, caller, request))
 
-    def thread(self, caller: Caller, request: ThreadRequest) -> reading.ThreadPage:
+    def thread(self, caller: Caller, request: ThreadRequest) -> read.ThreadPage:
         """The project's mail in a thread, oldest first."""
-        return self._store.read(lambda view: reading.read_thread(view, caller, request))
+        return self._store.read(lambda view: read.read_thread(view, caller, request))
 
-    def message(self, caller: Caller, message_id: MessageId, project_key: str | None) -> reading.SeenMessage:
+    def message(self, caller: Caller, message_id: MessageId, project_key: str | None) -> read.SeenMessage:
         """One message with its body; it does not exist for those who may not see it."""
-        return self._store.read(lambda view: reading.read_message(view, caller, message_id, project_key))
+        return self._store.read(lambda view: read.read_message(view, caller, message_id, project_key))

@@ -14,7 +14,7 @@ from mcp_agent_mail.domain.identity.names import UnknownAgent, did_you_mean, nea
 from mcp_agent_mail.domain.messages import InboxEntry
 from mcp_agent_mail.domain.products import Product
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.messaging.reading import load_bodies
+from mcp_agent_mail.features.messaging.read import load_bodies
 from mcp_agent_mail.features.products.lookup import open_product
 from mcp_agent_mail.features.products.results import ProductInbox
 from mcp_agent_mail.store.mail.inboxes import InboxPage, Waiting

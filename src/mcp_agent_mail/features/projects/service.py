@@ -9,7 +9,7 @@ from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_pro
 from mcp_agent_mail.domain.project_identity import IdentityMode, derived_uid, identify
 from mcp_agent_mail.domain.projects import Project, canonical_path, is_path
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
-from mcp_agent_mail.features.projects.ensuring import Wish, ensure, tell_archive
+from mcp_agent_mail.features.projects.ensure import Wish, ensure, tell_archive
 from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.features.projects.lookup import find_known_path, find_tied, require_project
 from mcp_agent_mail.features.projects.results import KnownIdentity

@@ -12,7 +12,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import IdempotencyKeyConflict
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.leases import Lease
-from mcp_agent_mail.features.reservations.deciding import Holder
+from mcp_agent_mail.features.reservations.grant import Holder
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.store.idempotency import RememberedAnswer
 from mcp_agent_mail.store.transaction import Tx, View

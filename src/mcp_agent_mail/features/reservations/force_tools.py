@@ -11,7 +11,7 @@ from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.identity.tools import NAME, NOTE
 from mcp_agent_mail.features.projects.tools import PROJECT_KEY
-from mcp_agent_mail.features.reservations.forcing import ForceRequest, ForceService
+from mcp_agent_mail.features.reservations.force_release import ForceRequest, ForceService
 from mcp_agent_mail.features.reservations.shapes import show_forced
 
 

@@ -11,9 +11,9 @@ from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.reservations import PathConflict, Refusal, Waiting
 from mcp_agent_mail.features.reservations.answers import Replayed
-from mcp_agent_mail.features.reservations.deciding import Decided
+from mcp_agent_mail.features.reservations.grant import Decided
 from mcp_agent_mail.features.reservations.looking import LookAhead
-from mcp_agent_mail.features.reservations.releasing import Released, Renewed
+from mcp_agent_mail.features.reservations.release import Released, Renewed
 
 Wire = dict[str, Any]
 """A JSON object."""

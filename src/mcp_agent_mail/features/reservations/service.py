@@ -12,13 +12,13 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.reading import require_to_read
 from mcp_agent_mail.domain.reservations import PathConflict, Patterns
 from mcp_agent_mail.features.projects.lookup import require_project
-from mcp_agent_mail.features.reservations import releasing
 from mcp_agent_mail.features.reservations.conflicts import Asking, TooMuchHere, find_holders
-from mcp_agent_mail.features.reservations.deciding import require_holder
+from mcp_agent_mail.features.reservations.grant import require_holder
 from mcp_agent_mail.features.reservations.looking import LookAhead, list_leases, look_ahead
 from mcp_agent_mail.features.reservations.preparing import Reader
+from mcp_agent_mail.features.reservations.release import Released, Renewed, release, renew
 from mcp_agent_mail.features.reservations.requests import Named, ReserveRequest
-from mcp_agent_mail.features.reservations.reserving import Call, Claim, Outcome, Reserve, Reserver, Who
+from mcp_agent_mail.features.reservations.reserve import Call, Claim, Outcome, Reserve, Reserver, Who
 from mcp_agent_mail.features.reservations.schemas import show_decided
 from mcp_agent_mail.features.reservations.staleness import Assessment, Staleness
 from mcp_agent_mail.store.database import Store
@@ -72,15 +72,15 @@ class ReservationService:
         """
         return await self._reserver.within(claim, who, unit)
 
-    async def release(self, caller: Caller, named: Named) -> releasing.Released:
+    async def release(self, caller: Caller, named: Named) -> Released:
         """Whatever is named and was not released is told, with the reason."""
-        released = await self._store.write(lambda tx: releasing.release(tx, caller, named))
+        released = await self._store.write(lambda tx: release(tx, caller, named))
         self._note_activity(released.holder.agent)
         return released
 
-    async def renew(self, caller: Caller, named: Named, extend_s: int) -> releasing.Renewed:
+    async def renew(self, caller: Caller, named: Named, extend_s: int) -> Renewed:
         """From the later of now and the old expiry. What has expired comes back only if nobody else holds it."""
-        renewed = await self._store.write(lambda tx: releasing.renew(tx, caller, named, extend_s, self._patterns))
+        renewed = await self._store.write(lambda tx: renew(tx, caller, named, extend_s, self._patterns))
         self._note_activity(renewed.holder.agent)
         return renewed
 

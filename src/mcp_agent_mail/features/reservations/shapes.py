@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.clock import iso, iso_or_none
 from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.features.reservations.forcing import Forced
+from mcp_agent_mail.features.reservations.force_release import Forced
 from mcp_agent_mail.features.reservations.staleness import Assessment, show_evidence
 
 

@@ -18,10 +18,10 @@ from mcp_agent_mail.domain.identity.names import (
     recipient_name,
 )
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.contacts.linking import End
+from mcp_agent_mail.features.contacts.links import End
 from mcp_agent_mail.features.identity.admission import Door, NewNames, add_agent
 from mcp_agent_mail.features.identity.lookup import require_agent
-from mcp_agent_mail.features.identity.registering import tell_archive
+from mcp_agent_mail.features.identity.register import tell_archive
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.transaction import Tx
 

@@ -14,7 +14,7 @@ from mcp_agent_mail.domain.patterns.pattern import parse_pattern, stored_pattern
 from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES, Patterns, Refusal, Wanted
 from mcp_agent_mail.features.projects.lookup import require_writable
 from mcp_agent_mail.features.reservations.conflicts import Asking, TooMuchHere, find_holders
-from mcp_agent_mail.features.reservations.deciding import Holder, require_able_to_hold, require_holder, require_room
+from mcp_agent_mail.features.reservations.grant import Holder, require_able_to_hold, require_holder, require_room
 from mcp_agent_mail.features.reservations.requests import Named
 from mcp_agent_mail.store.lease_events import end_leases, tell_archive
 from mcp_agent_mail.store.transaction import Tx

@@ -16,11 +16,11 @@ from mcp_agent_mail.domain.adoption import AdoptionPlan, AdoptionRefused, requir
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.project_identity import derived_uid, slug_alias, uid_tie
 from mcp_agent_mail.domain.projects import AliasKind, Project
-from mcp_agent_mail.features.archiving.adopting import adoption_snapshot
-from mcp_agent_mail.features.archiving.launch import ArchiverSettings
+from mcp_agent_mail.features.archiving.adopt import adoption_snapshot
 from mcp_agent_mail.features.archiving.offline import drain_in_process
+from mcp_agent_mail.features.archiving.protocol import ArchiverSettings
 from mcp_agent_mail.features.archiving.reports import Failed
-from mcp_agent_mail.features.projects.ensuring import tell_archive
+from mcp_agent_mail.features.projects.ensure import tell_archive
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View

@@ -24,7 +24,7 @@ from mcp_agent_mail.domain.contacts import (
 )
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.features.contacts.consent import Circumstances, Weighed
-from mcp_agent_mail.features.contacts.linking import End, Request, ask
+from mcp_agent_mail.features.contacts.links import End, Request, ask
 from mcp_agent_mail.features.messaging.recipients import Sender, Skipped
 from mcp_agent_mail.store.transaction import Tx
 

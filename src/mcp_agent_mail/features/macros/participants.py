@@ -7,10 +7,10 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy
 from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.lookup import require_agent
-from mcp_agent_mail.features.identity.registering import Registration
+from mcp_agent_mail.features.identity.register import Registration
 from mcp_agent_mail.features.macros.meaning import AgentUnsaid, own_name
 from mcp_agent_mail.features.macros.requests import JoinRequest, Newcomer
-from mcp_agent_mail.features.projects.ensuring import Wish
+from mcp_agent_mail.features.projects.ensure import Wish
 from mcp_agent_mail.features.projects.lookup import find_tied, require_project, require_writable
 from mcp_agent_mail.store.transaction import View
 

@@ -24,7 +24,7 @@ from mcp_agent_mail.features.reservations.answers import (
     repeat_answer,
 )
 from mcp_agent_mail.features.reservations.conflicts import Asking, Foresight, TooMuchHere
-from mcp_agent_mail.features.reservations.deciding import (
+from mcp_agent_mail.features.reservations.grant import (
     Decided,
     Decision,
     Holder,
@@ -32,10 +32,10 @@ from mcp_agent_mail.features.reservations.deciding import (
     require_able_to_hold,
     require_holder,
 )
-from mcp_agent_mail.features.reservations.judging import Judge
+from mcp_agent_mail.features.reservations.offload import Judge
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.features.reservations.taking_back import Told, take_back
-from mcp_agent_mail.features.reservations.waiting import Line, Place, PlaceLost, gave_up
+from mcp_agent_mail.features.reservations.wait_queue import Line, Place, PlaceLost, gave_up
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
 
