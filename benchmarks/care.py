@@ -34,8 +34,15 @@ from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
 from mcp_agent_mail.features.archiving.desk import DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.drain import Drain
-from mcp_agent_mail.features.archiving.protocol import MAX_TRACKED_FILES, PROJECTS_FOLDER
-from mcp_agent_mail.features.archiving.reports import CareFailed, CareTaken, Committed, Failed, Report
+from mcp_agent_mail.features.archiving.protocol import (
+    MAX_TRACKED_FILES,
+    PROJECTS_FOLDER,
+    CareFailed,
+    CareTaken,
+    Committed,
+    Failed,
+    Report,
+)
 from mcp_agent_mail.store.engine.connection import open_reading, open_writing
 from mcp_agent_mail.store.engine.migrate import migrate
 from mcp_agent_mail.store.outbox import Outbox

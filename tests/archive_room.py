@@ -23,15 +23,28 @@ from mcp_agent_mail.domain.archive_format.layout import (
     receipt_snapshot,
 )
 from mcp_agent_mail.domain.events import EventKind, NewEvent
-from mcp_agent_mail.domain.messages import Importance, Message, NewMessage, NewRecipient, RecipientKind
+from mcp_agent_mail.domain.messages import (
+    Importance,
+    Message,
+    NewMessage,
+    NewRecipient,
+    Receipt,
+    ReceiptStep,
+    RecipientKind,
+)
 from mcp_agent_mail.domain.projects import Project, plain_slug
-from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
 from mcp_agent_mail.features.archiving.desk import DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.index_refresh import LOOK_S
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots, SnapshotPlace
-from mcp_agent_mail.features.archiving.protocol import MAX_TRACKED_FILES, PROJECTS_FOLDER, ArchiverSettings
-from mcp_agent_mail.features.archiving.reports import Committed, Failed, Report
+from mcp_agent_mail.features.archiving.protocol import (
+    MAX_TRACKED_FILES,
+    PROJECTS_FOLDER,
+    ArchiverSettings,
+    Committed,
+    Failed,
+    Report,
+)
 from mcp_agent_mail.features.doctor.verify import VerifyReport, verify_archives
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.engine.connection import open_reading, open_writing

@@ -24,8 +24,19 @@ from mcp_agent_mail.core.failpoints import reach_that_kills
 from mcp_agent_mail.core.git.process import kill_git_under_way
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.open_drain import open_drain
-from mcp_agent_mail.features.archiving.protocol import CHECK_OUT, DRAIN, PING, WAKE, ArchiverSettings, CheckOut
-from mcp_agent_mail.features.archiving.reports import Drained, Pong, Ready, Report, to_line
+from mcp_agent_mail.features.archiving.protocol import (
+    CHECK_OUT,
+    DRAIN,
+    PING,
+    WAKE,
+    ArchiverSettings,
+    CheckOut,
+    Drained,
+    Pong,
+    Ready,
+    Report,
+    to_line,
+)
 
 _STDIN = 0
 _STDOUT = 1

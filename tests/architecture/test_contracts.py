@@ -30,7 +30,7 @@ _BREAKS = [
     ("layers", "archive/locks.py", f"import {_HOUSE}.store.view", "archive.locks -> "),
     ("layers", "store/transaction.py", f"import {_HOUSE}.features.messaging.service", "store.transaction -> "),
     ("layers", "features/messaging/service.py", f"import {_HOUSE}.server.mcp", "messaging.service -> "),
-    ("layers", "bootstrap/mail.py", f"import {_HOUSE}.archiver", "bootstrap.mail -> "),
+    ("layers", "bootstrap/wiring.py", f"import {_HOUSE}.archiver", "bootstrap.wiring -> "),
     ("layers", "server/mcp.py", f"import {_HOUSE}.cli.app", "server.mcp -> "),
     ("layers", "cli/app.py", f"import {_HOUSE}.__main__", "cli.app -> "),
     ("layers", "plugins/odd.py", "", f"{_HOUSE}.plugins"),

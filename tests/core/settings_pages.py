@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
-from mcp_agent_mail.core.setting_row import Row
 from mcp_agent_mail.core.settings import names
+from mcp_agent_mail.core.settings.kinds import Row
 from mcp_agent_mail.core.settings.rows import ROWS
 
 ROOT = Path(__file__).parents[2]

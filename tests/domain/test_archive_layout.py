@@ -30,9 +30,8 @@ from mcp_agent_mail.domain.archive_format.layout import (
 from mcp_agent_mail.domain.archive_format.leases import lease_snapshot
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
-from mcp_agent_mail.domain.messages import Importance, Message, Recipient, RecipientKind
+from mcp_agent_mail.domain.messages import Importance, Message, Receipt, ReceiptStep, Recipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "archive"
 STORE_ID = "0f5ad5b0-6a5e-4f3c-9f0e-2f4d7f1f9f10"

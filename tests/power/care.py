@@ -17,8 +17,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.drain import Drain
-from mcp_agent_mail.features.archiving.protocol import CheckOut
-from mcp_agent_mail.features.archiving.reports import CareFailed, Failed
+from mcp_agent_mail.features.archiving.protocol import CareFailed, CheckOut, Failed
 from tests.archive_room import ArchiveRoom, open_archive_room
 from tests.power.log import Log
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.bootstrap.archives import archiver_settings
-from mcp_agent_mail.bootstrap.leases import lease_services
-from mcp_agent_mail.bootstrap.macros import macro_service
-from mcp_agent_mail.bootstrap.mail import contact_service, messaging_service
-from mcp_agent_mail.bootstrap.projects import archive_places, project_identities
 from mcp_agent_mail.bootstrap.services import Services
-from mcp_agent_mail.bootstrap.summaries import summary_service
 from mcp_agent_mail.bootstrap.tables import resource_table, tool_table
-from mcp_agent_mail.bootstrap.watching import introspection_service, recording
-from mcp_agent_mail.bootstrap.wiring import identity_service
+from mcp_agent_mail.bootstrap.wiring import (
+    archive_places,
+    archiver_settings,
+    contact_service,
+    identity_service,
+    introspection_service,
+    lease_services,
+    macro_service,
+    messaging_service,
+    project_identities,
+    recording,
+    summary_service,
+)
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.failpoints import NO_FAULTS, Faults

@@ -26,9 +26,8 @@ from mcp_agent_mail.features.products.tools import product_tools
 from mcp_agent_mail.features.projects.resources import project_resources
 from mcp_agent_mail.features.projects.ties import Tables
 from mcp_agent_mail.features.projects.tools import project_tools
-from mcp_agent_mail.features.reservations.force_tools import force_tools
 from mcp_agent_mail.features.reservations.resources import reservation_resources
-from mcp_agent_mail.features.reservations.tools import reservation_tools
+from mcp_agent_mail.features.reservations.tools import force_tools, reservation_tools
 from mcp_agent_mail.features.retention.tools import retention_tools
 from mcp_agent_mail.features.search.tools import search_tools
 from mcp_agent_mail.features.summaries.tools import summary_tools

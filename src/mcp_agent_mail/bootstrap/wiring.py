@@ -2,16 +2,56 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.core.clock import Clock
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from mcp_agent_mail.bootstrap.services import LeaseServices, Services
+from mcp_agent_mail.core.clock import SECOND, Clock, Micros
+from mcp_agent_mail.core.concurrency.looks import Looks
+from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.failpoints import Kill
+from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.core.store_owner import LOCK_FILE as STORE_LOCK
+from mcp_agent_mail.core.store_owner import read_owner
+from mcp_agent_mail.domain.contacts import AutoScope, ContactRules
 from mcp_agent_mail.domain.identity.admission import ProjectAdmission
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.identity.names import NameEnforcement
+from mcp_agent_mail.domain.project_identity import IdentityMode
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.staleness import StalenessRules
+from mcp_agent_mail.features.archiving.places import ArchivePlaces
+from mcp_agent_mail.features.archiving.protocol import LOCK_FILE as ARCHIVE_LOCK
+from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, ArchiverSettings
+from mcp_agent_mail.features.archiving.service import ArchivingService
+from mcp_agent_mail.features.build_slots.service import BuildSlotService
+from mcp_agent_mail.features.contacts.consent import Desk
+from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.admission import NewNames
 from mcp_agent_mail.features.identity.callers import AuthRules
 from mcp_agent_mail.features.identity.service import IdentityService
+from mcp_agent_mail.features.introspection.locks import KnownLock
+from mcp_agent_mail.features.introspection.recording import Recording
+from mcp_agent_mail.features.introspection.service import Directory, IntrospectionService
+from mcp_agent_mail.features.introspection.tool_log import ToolLog
+from mcp_agent_mail.features.introspection.usage import Usage
+from mcp_agent_mail.features.macros.service import MacroService, Parts
+from mcp_agent_mail.features.messaging.service import MessagingService
+from mcp_agent_mail.features.messaging.visibility import find_mailbox
+from mcp_agent_mail.features.projects.identities import Identities
+from mcp_agent_mail.features.projects.lookup import require_project
+from mcp_agent_mail.features.reservations.force_release import ForceService
+from mcp_agent_mail.features.reservations.service import ReservationService
+from mcp_agent_mail.features.reservations.staleness import Staleness
+from mcp_agent_mail.features.reservations.sweeper import Sweeper, SweepRules
+from mcp_agent_mail.features.summaries.refining import Refiner
+from mcp_agent_mail.features.summaries.service import SummaryService
+from mcp_agent_mail.llm.setup import model_of
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.workspace.facts import Workspaces
+from mcp_agent_mail.workspace.identity import WorkspaceIdentities
 
 
 def identity_service(
@@ -40,3 +80,164 @@ def _auth_rules(settings: Settings, operator_token: str) -> AuthRules:
         server_token=token.reveal() if token else None,
         operator_token=operator_token,
     )
+
+
+def archiver_settings(settings: Settings, *, failpoint: Kill | None = None) -> ArchiverSettings:
+    """What the archiver needs of the settings, for the child process and for a drain in process."""
+    return ArchiverSettings(
+        storage_root=str(settings.storage_root),
+        database_path=str(settings.database_path),
+        author_name=settings.git_author_name,
+        author_email=settings.git_author_email,
+        commit_interval_ms=settings.archive_commit_interval_ms,
+        in_workspace=settings.archive_location == "workspace",
+        max_tracked_files=settings.archive_max_tracked_files,
+        failpoint=failpoint,
+    )
+
+
+def lease_services(
+    settings: Settings, store: Store, identity: IdentityService, activity: Activity, looks: Looks, clock: Clock
+) -> LeaseServices:
+    workspaces = Workspaces(clock=clock, looks=looks)
+    rules = StalenessRules(
+        inactivity_s=settings.file_reservation_inactivity_seconds,
+        grace_s=settings.file_reservation_activity_grace_seconds,
+    )
+    staleness = Staleness(activity, workspaces, rules=rules, watched_since=clock())
+    sweep = SweepRules(
+        releases_idle=settings.file_reservations_cleanup_enabled,
+        interval_s=settings.file_reservations_cleanup_interval_seconds,
+    )
+    return LeaseServices(
+        workspaces=workspaces,
+        staleness=staleness,
+        reservations=ReservationService(store, workspaces, staleness, note_activity=identity.touch, clock=clock),
+        sweeper=Sweeper(store, staleness, rules=sweep, clock=clock),
+        force=ForceService(store, staleness, note_activity=identity.touch, clock=clock),
+        build_slots=BuildSlotService(store, workspaces, note_activity=identity.touch),
+    )
+
+
+def macro_service(store: Store, services: Services) -> MacroService:
+    parts = Parts(
+        projects=services.projects,
+        identity=services.identity,
+        contacts=services.contacts,
+        messaging=services.messaging,
+        reservations=services.leases.reservations,
+        summaries=services.summaries,
+    )
+    return MacroService(store, parts)
+
+
+KeepPace = Callable[[], Awaitable[None]]
+
+
+def messaging_service(
+    settings: Settings, store: Store, identity: IdentityService, *, keep_pace: KeepPace, clock: Clock
+) -> MessagingService:
+    return MessagingService(
+        store,
+        body_max_bytes=settings.message_body_max_bytes,
+        note_activity=identity.touch,
+        keep_pace=keep_pace,
+        clock=clock,
+        desk=_desk(settings),
+    )
+
+
+def contact_service(settings: Settings, store: Store, identity: IdentityService, clock: Clock) -> ContactService:
+    return ContactService(
+        store,
+        rules=contact_rules(settings),
+        new_names=new_names(settings),
+        note_activity=identity.touch,
+        clock=clock,
+    )
+
+
+def contact_rules(settings: Settings) -> ContactRules:
+    return ContactRules(
+        enforced=settings.contact_enforcement_enabled,
+        scope=AutoScope(settings.contact_auto_scope),
+        recent=Micros(settings.contact_auto_ttl_seconds * SECOND),
+        hold=settings.messaging_auto_handshake_on_block,
+    )
+
+
+def _desk(settings: Settings) -> Desk:
+    return Desk(
+        rules=contact_rules(settings),
+        respects_leases=settings.file_reservations_enforcement_enabled,
+        inbox_limit=settings.quota_inbox_limit_count if settings.quota_enabled else 0,
+    )
+
+
+def project_identities(settings: Settings, looks: Looks) -> Identities:
+    workspace = WorkspaceIdentities(remote=settings.project_identity_remote)
+    return Identities(workspace, IdentityMode(settings.project_identity_mode), looks=looks)
+
+
+def archive_places(settings: Settings) -> ArchivePlaces:
+    return ArchivePlaces(
+        projects_path=settings.storage_root / PROJECTS_FOLDER, in_workspace=settings.archive_location == "workspace"
+    )
+
+
+def summary_service(settings: Settings, store: Store, clock: Clock) -> SummaryService:
+    budget = settings.llm_daily_budget_usd
+    refiner = Refiner(store, model=model_of(settings), daily_budget_usd=budget, clock=clock)
+    return SummaryService(store, refiner=refiner, clock=clock)
+
+
+def recording(settings: Settings, store: Store, clock: Clock) -> Recording:
+    usage = Usage(clock=clock)
+    interval_s = settings.tool_metrics_emit_interval_seconds
+    tool_log = ToolLog(usage, interval_s=interval_s) if settings.tool_metrics_emit_enabled else None
+    return Recording(usage=usage, queries=store.queries, tool_log=tool_log)
+
+
+def introspection_service(settings: Settings, store: Store, services: Services, clock: Clock) -> IntrospectionService:
+    """Over the finished table of tools."""
+    return IntrospectionService(
+        services.recording,
+        tools=services.tools.specs(),
+        directory=_directory(store),
+        locks=_locks(settings, services.archiving),
+        clock=clock,
+    )
+
+
+def _directory(store: Store) -> Directory:
+    """What introspection asks of the slices above it."""
+
+    def find_project(key: str | ProjectId) -> Project | None:
+        try:
+            if isinstance(key, int):
+                return store.read(lambda view: view.projects.find(key))
+            return store.read(lambda view: require_project(view, key))
+        except AgentMailError:
+            return None
+
+    return Directory(
+        find_project=find_project,
+        find_agent=lambda name, project: store.read(lambda view: find_mailbox(view, name, project)),
+    )
+
+
+def _locks(settings: Settings, archiving: ArchivingService) -> list[KnownLock]:
+    store_lock = settings.storage_root / STORE_LOCK
+    return [
+        KnownLock(path=store_lock, category="store", owner_pid=lambda: _owner_pid(settings.storage_root)),
+        KnownLock(
+            path=settings.storage_root / ARCHIVE_LOCK,
+            category="archive",
+            owner_pid=lambda: archiving.archiver_pid,
+        ),
+    ]
+
+
+def _owner_pid(storage_root: Path) -> int | None:
+    owner = read_owner(storage_root)
+    return None if owner is None else owner.pid

@@ -303,3 +303,22 @@ class Matching:
         if len(text) > self.max_length:
             raise _too_long(name, text, self.max_length)
         return self.parse(text)
+
+
+# --- What several tools are given -----------------------------------------------------------------
+
+MAX_KEY_LENGTH = 1_100
+"""A little more than a path may have: outer blanks, and the one message about length."""
+
+PROJECT_KEY = Text(max_length=MAX_KEY_LENGTH)
+AGENT_NAME = Text(max_length=1_100)
+"""`Name` or `Name@project`. The rule of names itself is `domain.identity.names`, which says what is wrong with one."""
+
+PROGRAM = Text(max_length=128)
+MODEL = Text(max_length=128)
+TASK = Text(max_length=4_000)
+NOTE = Text(max_length=1_000)
+"""Why something is done, for whoever reads the log. Never blank where it is given."""
+
+IDEMPOTENCY_KEY = Text(max_length=200)
+LIMIT = Count(1, 1_000)

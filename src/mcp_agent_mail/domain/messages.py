@@ -245,3 +245,23 @@ def bodies_that_fit_escaped(bodies: Mapping[MessageId, str]) -> dict[MessageId, 
             room -= size
             chosen[message_id] = body
     return chosen
+
+
+class ReceiptStep(StrEnum):
+    READ = "read"
+    ACKNOWLEDGED = "acknowledged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """`agent` made `step` true for `message_id` at `at`; the first time stands for good.
+
+    `is_blind`: for a blind copy. It is told where the copy lies, and nowhere else.
+    """
+
+    message_id: MessageId
+    agent_id: AgentId
+    agent: str
+    step: ReceiptStep
+    at: Micros
+    is_blind: bool = False

@@ -5,27 +5,23 @@ from __future__ import annotations
 import sqlite3
 
 from mcp_agent_mail.core.clock import Clock
-from mcp_agent_mail.store.acquaintance import Acquaintance
 from mcp_agent_mail.store.adoption import Adoption
 from mcp_agent_mail.store.agents import Agents
-from mcp_agent_mail.store.aliases import Aliases
-from mcp_agent_mail.store.contacts import Contacts
+from mcp_agent_mail.store.contacts import Acquaintance, Contacts
 from mcp_agent_mail.store.guard_events import GuardEvents
-from mcp_agent_mail.store.holders import Holders
 from mcp_agent_mail.store.idempotency import IdempotencyKeys
 from mcp_agent_mail.store.join_codes import JoinCodes
-from mcp_agent_mail.store.leases import Leases
+from mcp_agent_mail.store.leases import Holders, Leases
 from mcp_agent_mail.store.mail.digests import Digests, LlmSpending
 from mcp_agent_mail.store.mail.held import Held
-from mcp_agent_mail.store.mail.inboxes import Inboxes
+from mcp_agent_mail.store.mail.inboxes import Inboxes, Unread
 from mcp_agent_mail.store.mail.messages import Messages
 from mcp_agent_mail.store.mail.overdue import Overdue
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.products import Products
-from mcp_agent_mail.store.projects import Projects
+from mcp_agent_mail.store.projects import Aliases, Projects
 from mcp_agent_mail.store.retention import Retention
-from mcp_agent_mail.store.unread import Unread
 from mcp_agent_mail.store.windows import Windows
 
 

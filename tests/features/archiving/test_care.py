@@ -18,7 +18,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.maintenance import JOIN_EVERY, TIME_LIMIT
-from mcp_agent_mail.features.archiving.reports import CareFailed, CareTaken
+from mcp_agent_mail.features.archiving.protocol import CareFailed, CareTaken
 from tests.archive_room import ArchiveRoom, Killed, git, killed_at, open_archive_room
 
 LOOK_S = 0.02

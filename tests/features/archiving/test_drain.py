@@ -19,8 +19,7 @@ from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.drain import SETTLE, Drain
 from mcp_agent_mail.features.archiving.open_drain import open_drain
-from mcp_agent_mail.features.archiving.protocol import LOCK_FILE
-from mcp_agent_mail.features.archiving.reports import Committed
+from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, Committed
 from tests.archive_room import ArchiveRoom, git, open_archive_room, sealed_seqs
 
 CRASHES = [FailPoint.BEFORE_IMPORT, FailPoint.AFTER_IMPORT, FailPoint.BEFORE_MARK, FailPoint.INDEX_REFRESH]

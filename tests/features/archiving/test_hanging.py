@@ -21,8 +21,17 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving import drain as draining
 from mcp_agent_mail.features.archiving.drain import Drain
-from mcp_agent_mail.features.archiving.protocol import DRAIN, LOCKS_FOLDER, PROJECTS_FOLDER
-from mcp_agent_mail.features.archiving.reports import Committed, Failed, Recovered, Report, Workload, from_line
+from mcp_agent_mail.features.archiving.protocol import (
+    DRAIN,
+    LOCKS_FOLDER,
+    PROJECTS_FOLDER,
+    Committed,
+    Failed,
+    Recovered,
+    Report,
+    Workload,
+    from_line,
+)
 from mcp_agent_mail.store.outbox import Outbox
 from tests.archive_room import LOOKS, ArchiveRoom, git, open_archive_room
 

@@ -16,8 +16,7 @@ from mcp_agent_mail.core.failpoints import FailPoint, Reach, no_fault
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving.protocol import CheckOut
-from mcp_agent_mail.features.archiving.reports import CareFailed, CareTaken, CheckedOut, Committed
+from mcp_agent_mail.features.archiving.protocol import CareFailed, CareTaken, CheckedOut, CheckOut, Committed
 from tests.archive_room import ArchiveRoom, Killed, git, killed_at, open_archive_room
 
 DAY = 86_400

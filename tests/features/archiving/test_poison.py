@@ -22,7 +22,7 @@ from mcp_agent_mail.features.archiving import lease_snapshots
 from mcp_agent_mail.features.archiving.desk import Desk
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.index_refresh import MOST_AT_ONCE
-from mcp_agent_mail.features.archiving.reports import CareFailed, Committed, Failed, Recovered
+from mcp_agent_mail.features.archiving.protocol import CareFailed, Committed, Failed, Recovered
 from tests.archive_room import ENDLESS_S, LONG, ArchiveRoom, open_archive_room
 
 POISON = "nobody foresaw this"

@@ -9,9 +9,9 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.failpoints import FailPoint, Kill
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.events import ArchiveCommit
-from mcp_agent_mail.features.archiving.protocol import ArchiverSettings
-from mcp_agent_mail.features.archiving.reports import (
+from mcp_agent_mail.features.archiving.protocol import (
     SAID_AT_MOST,
+    ArchiverSettings,
     Blocked,
     CareFailed,
     CheckedOut,

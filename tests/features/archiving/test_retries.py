@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.features.archiving.retries import FIRST, Retry
+from mcp_agent_mail.features.archiving.archives import FIRST, Retry
 
 NOW = Micros(1_800_000_000 * SECOND)
 

@@ -25,8 +25,7 @@ from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.backpressure import Pace
 from mcp_agent_mail.features.archiving.offline import drain_in_process
-from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, ArchiverSettings
-from mcp_agent_mail.features.archiving.reports import Ready, Workload
+from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, ArchiverSettings, Ready, Workload
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.faults import StoreFailed

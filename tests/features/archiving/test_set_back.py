@@ -13,8 +13,8 @@ from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.drain import Drain
+from mcp_agent_mail.features.archiving.protocol import Recovered
 from mcp_agent_mail.features.archiving.renew import NothingToRenew, renew_archive
-from mcp_agent_mail.features.archiving.reports import Recovered
 from mcp_agent_mail.store.database import Store
 from tests.archive_room import ArchiveRoom, git, open_archive_room, sealed_seqs
 

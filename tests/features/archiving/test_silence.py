@@ -16,8 +16,7 @@ from typing import TypeVar
 import pytest
 
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.features.archiving.protocol import DRAIN, PING, ArchiverSettings
-from mcp_agent_mail.features.archiving.reports import Drained, Pong, Ready, from_line
+from mcp_agent_mail.features.archiving.protocol import DRAIN, PING, ArchiverSettings, Drained, Pong, Ready, from_line
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.archiving.silence import Patience, Silence
 from mcp_agent_mail.store.database import Store

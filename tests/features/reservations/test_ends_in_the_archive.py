@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind, NewLease
-from mcp_agent_mail.features.reservations.ending import end_leases, tell_archive
+from mcp_agent_mail.store.lease_events import end_leases, tell_archive
 from tests.archive_room import ArchiveRoom, open_archive_room
 
 EVIDENCE = {"stale": True, "stale_reasons": ["agent_inactive>1800s"], "note": "said `so`\n"}

@@ -10,7 +10,7 @@ from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.leases import EndedBy
 from mcp_agent_mail.features.reservations.force_release import ForceRequest, NotAbandoned, UnknownReservation
-from mcp_agent_mail.features.reservations.shapes import show_forced
+from mcp_agent_mail.features.reservations.schemas import show_forced
 from tests.features.reservations.idle_room import ANYBODY, LONG, IdleRoom, open_idle_room
 from tests.workspace.code_repository import write
 

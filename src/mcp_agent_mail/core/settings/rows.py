@@ -7,14 +7,11 @@ same rows; a test compares.
 
 from __future__ import annotations
 
-from mcp_agent_mail.core.setting_row import Row, Values
-from mcp_agent_mail.core.setting_rows_projects import PROJECT_ROWS
-from mcp_agent_mail.core.setting_rows_surface import SURFACE_ROWS
-from mcp_agent_mail.core.setting_rows_windows import WINDOW_CLIENT_ROWS, WINDOW_ROWS
 from mcp_agent_mail.core.settings import kinds
-from mcp_agent_mail.core.settings.rows_coordination import LEASE_ROWS
+from mcp_agent_mail.core.settings.kinds import Row, Values
+from mcp_agent_mail.core.settings.rows_coordination import LEASE_ROWS, PROJECT_ROWS, WINDOW_CLIENT_ROWS, WINDOW_ROWS
 from mcp_agent_mail.core.settings.rows_llm import LLM_ROWS
-from mcp_agent_mail.core.settings.rows_server import WATCHING_ROWS
+from mcp_agent_mail.core.settings.rows_server import SURFACE_ROWS, WATCHING_ROWS
 from mcp_agent_mail.core.settings.rows_upkeep import UPKEEP_ROWS
 
 

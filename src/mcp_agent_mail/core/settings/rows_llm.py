@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.core.setting_row import Row
 from mcp_agent_mail.core.settings import kinds
+from mcp_agent_mail.core.settings.kinds import Row
 
 _MODEL = kinds.matching(
     "model", r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}", "a model as LiteLLM names it, such as openai/gpt-4o-mini"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcp_agent_mail.core.setting_row import Row, Values
 from mcp_agent_mail.core.settings import kinds
+from mcp_agent_mail.core.settings.kinds import Row, Values
 
 
 def _signals_folder(values: Values) -> Path:

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from mcp_agent_mail.core.setting_row import Row
 from mcp_agent_mail.core.settings import kinds, names
 from mcp_agent_mail.core.settings.env_file import EnvFile, read_env_file
-from mcp_agent_mail.core.settings.kinds import MASK, Around, BadValue, mask_url_password
+from mcp_agent_mail.core.settings.kinds import MASK, Around, BadValue, Row, mask_url_password
 
 COMMAND_LINE = "command line"
 ENVIRONMENT = "environment"

@@ -22,9 +22,8 @@ from mcp_agent_mail.domain.archive_format.json_text import compact, document
 from mcp_agent_mail.domain.archive_format.leases import FOLDERS, lease_changes
 from mcp_agent_mail.domain.archive_format.products import PRODUCTS_FOLDER, product_file
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
-from mcp_agent_mail.domain.messages import Message, Recipient
+from mcp_agent_mail.domain.messages import Message, Receipt, Recipient
 from mcp_agent_mail.domain.projects import Alias, Project
-from mcp_agent_mail.domain.receipts import Receipt
 
 FORMAT_VERSION = 1
 ARCHIVE_FILE = "archive.json"

@@ -37,8 +37,14 @@ from mcp_agent_mail.features.archiving.crew import HANGS_AFTER_S, PATIENCE_S, Pe
 from mcp_agent_mail.features.archiving.index_refresh import MOST_AT_ONCE, Tidier
 from mcp_agent_mail.features.archiving.maintenance import Caretaker
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
-from mcp_agent_mail.features.archiving.protocol import LOCKS_FOLDER, MAX_TRACKED_FILES, CheckOut
-from mcp_agent_mail.features.archiving.reports import CheckedOut, Committed, Report
+from mcp_agent_mail.features.archiving.protocol import (
+    LOCKS_FOLDER,
+    MAX_TRACKED_FILES,
+    CheckedOut,
+    CheckOut,
+    Committed,
+    Report,
+)
 from mcp_agent_mail.store.outbox import MAX_EVENTS, Outbox
 from mcp_agent_mail.store.projects import Projects
 

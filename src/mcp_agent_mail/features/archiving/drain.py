@@ -30,8 +30,7 @@ from mcp_agent_mail.features.archiving.archives import Archive, hanging
 from mcp_agent_mail.features.archiving.crew import Crew, Job
 from mcp_agent_mail.features.archiving.desk import Desk, DrainPlan, DrainReaders, Shared
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots
-from mcp_agent_mail.features.archiving.protocol import CheckOut
-from mcp_agent_mail.features.archiving.reports import Committed, Recovered, Report, Workload
+from mcp_agent_mail.features.archiving.protocol import CheckOut, Committed, Recovered, Report, Workload
 
 SETTLE = 20_000
 """Microseconds that the first event after a quiet time waits for company."""

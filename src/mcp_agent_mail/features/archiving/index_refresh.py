@@ -10,10 +10,9 @@ from collections.abc import Callable
 
 from mcp_agent_mail.archive.steps import InSteps
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
-from mcp_agent_mail.features.archiving.archives import Archive, Troubles
+from mcp_agent_mail.features.archiving.archives import LAST, Archive, Retry, Troubles
 from mcp_agent_mail.features.archiving.crew import Permits
 from mcp_agent_mail.features.archiving.maintenance import Caretaker
-from mcp_agent_mail.features.archiving.retries import LAST, Retry
 
 IDLE = 2 * SECOND
 MOST_AT_ONCE = 2

@@ -12,9 +12,8 @@ from mcp_agent_mail.domain.archive_format.lease_snapshot import MAX_AGENTS, MAX_
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.leases import LeaseKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving.archives import hint_of, log_unforeseen, message_of
-from mcp_agent_mail.features.archiving.reports import Failed, Recovered, Report
-from mcp_agent_mail.features.archiving.retries import Retry
+from mcp_agent_mail.features.archiving.archives import Retry, hint_of, log_unforeseen, message_of
+from mcp_agent_mail.features.archiving.protocol import Failed, Recovered, Report
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.projects import Projects

@@ -12,8 +12,7 @@ from mcp_agent_mail.domain.events import ArchiveCommit
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.open_drain import open_drain
 from mcp_agent_mail.features.archiving.pending_requests import require_done
-from mcp_agent_mail.features.archiving.protocol import ArchiverSettings, CheckOut
-from mcp_agent_mail.features.archiving.reports import CheckedOut, Committed, Failed, Report
+from mcp_agent_mail.features.archiving.protocol import ArchiverSettings, CheckedOut, CheckOut, Committed, Failed, Report
 from mcp_agent_mail.store.database import Store
 
 _CHECK_OUT_S = 3_600.0

@@ -8,8 +8,7 @@ from itertools import count
 
 from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.domain.archive_format.layout import UnknownMonth
-from mcp_agent_mail.features.archiving.protocol import CheckOut
-from mcp_agent_mail.features.archiving.reports import CheckedOut
+from mcp_agent_mail.features.archiving.protocol import CheckedOut, CheckOut
 
 MOST = 16
 PATIENCE_S = 50.0

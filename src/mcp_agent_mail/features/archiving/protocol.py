@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.failpoints import FailPoint, Kill
+from mcp_agent_mail.domain.events import ArchiveCommit
 
 PROJECTS_FOLDER = "projects"
 LOCK_FILE = "archive.lock"
@@ -64,3 +67,139 @@ class CheckOut:
 def archive_path(storage_root: Path, slug: str) -> Path:
     """Where a project's archive lies."""
     return storage_root / PROJECTS_FOLDER / slug
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """The archiver holds the archives; what an earlier one left is mended beside everything else: `unfinished` archives
+    are to be looked at.
+    """
+
+    pid: int
+    unfinished: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocked:
+    """The archiver cannot begin: somebody else holds its lock."""
+
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """`commit` is on disk. `oldest_ts` is when its oldest event happened; None for one found at start."""
+
+    project: str
+    commit: ArchiveCommit
+    events: int
+    oldest_ts: Micros | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """One project's archive cannot be written just now; it is tried again, the others go on.
+
+    `part`: "index" or "work tree", when commits are made all the same.
+    """
+
+    project: str
+    message: str
+    hint: str
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovered:
+    """The project's archive, or this part of it, which failed before, is written again."""
+
+    project: str
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CareTaken:
+    """How large one archive is, after it has been looked after. `files` are the branch's."""
+
+    project: str
+    packs: int
+    pack_bytes: int
+    index_bytes: int
+    files: int
+    is_thinned: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CareFailed:
+    """Mail is in Git; joining packs or putting months away did not work and is tried again."""
+
+    project: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedOut:
+    """The answer to a request for a month: it lies in the work tree, or `problem` says why not."""
+
+    request: int
+    files: int
+    problem: str = ""
+    hint: str = ""
+    is_unknown: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drained:
+    """The last word before an orderly end: how many events are not in Git."""
+
+    pending: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """Archives that an unclean stop left: being mended, and waiting for it; and those that nothing comes back from."""
+
+    mending: int = 0
+    unfinished: int = 0
+    hung: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pong:
+    """The scheduling thread is at work: the answer to a `ping`."""
+
+
+Report = (
+    Ready | Pong | Blocked | Workload | Committed | Failed | Recovered | CareTaken | CareFailed | CheckedOut | Drained
+)
+
+
+SAID_AT_MOST = 2_000
+"""Characters of a text in a report: whoever reads the line takes 64 KiB of it, and a character may become twelve."""
+_CUT = " [cut]"
+
+
+def to_line(report: Report) -> bytes:
+    fields = {name: _cut(value) if isinstance(value, str) else value for name, value in asdict(report).items()}
+    return json.dumps({type(report).__name__: fields}).encode() + b"\n"
+
+
+def _cut(text: str) -> str:
+    """What Git or a disk says has no bound, and a line that is too long would end the archiver for all projects."""
+    return text if len(text) <= SAID_AT_MOST else text[: SAID_AT_MOST - len(_CUT)] + _CUT
+
+
+def from_line(line: bytes) -> Report:
+    """Raises ValueError for a line that is none."""
+    ((kind, fields),) = json.loads(line).items()
+    return _parse(kind, fields)
+
+
+def _parse(kind: str, fields: dict[str, Any]) -> Report:
+    if kind == Committed.__name__:
+        return Committed(**(fields | {"commit": ArchiveCommit(**fields["commit"])}))
+    for known in (Ready, Pong, Blocked, Workload, Failed, Recovered, CareTaken, CareFailed, CheckedOut, Drained):
+        if kind == known.__name__:
+            return known(**fields)
+    raise ValueError(f"{kind!r} is no report")

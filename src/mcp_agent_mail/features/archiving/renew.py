@@ -29,12 +29,11 @@ from mcp_agent_mail.domain.archive_format.products import product_snapshot
 from mcp_agent_mail.domain.events import ArchiveCommit, DoneEvent, EventKind, NewEvent
 from mcp_agent_mail.domain.identity.names import HUMAN
 from mcp_agent_mail.domain.leases import LeaseKind
+from mcp_agent_mail.domain.messages import Receipt, ReceiptStep
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
 from mcp_agent_mail.features.archiving.adopt import adoption_snapshot
 from mcp_agent_mail.features.archiving.offline import drain_in_process
-from mcp_agent_mail.features.archiving.protocol import ArchiverSettings, archive_path
-from mcp_agent_mail.features.archiving.reports import Failed
+from mcp_agent_mail.features.archiving.protocol import ArchiverSettings, Failed, archive_path
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.transaction import Tx

@@ -16,17 +16,21 @@ from mcp_agent_mail.core.errors import AgentMailError, Busy, Unavailable
 from mcp_agent_mail.domain.events import ArchiveCommit, Backlog
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.projects import UnknownProject
-from mcp_agent_mail.features.archiving.backpressure import Pace
-from mcp_agent_mail.features.archiving.lag import LagSamples
+from mcp_agent_mail.features.archiving.backpressure import LagSamples, Pace
 from mcp_agent_mail.features.archiving.pending_requests import Requests
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.archiving.problems import ARCHIVER, PROBLEMS_KEPT, Problems
-from mcp_agent_mail.features.archiving.protocol import DRAIN, PING, PROJECTS_FOLDER, WAKE, ArchiverSettings, CheckOut
-from mcp_agent_mail.features.archiving.reports import (
+from mcp_agent_mail.features.archiving.protocol import (
+    DRAIN,
+    PING,
+    PROJECTS_FOLDER,
+    WAKE,
+    ArchiverSettings,
     Blocked,
     CareFailed,
     CareTaken,
     CheckedOut,
+    CheckOut,
     Committed,
     Drained,
     Failed,

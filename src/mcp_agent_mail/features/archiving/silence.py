@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros, to_datetime
 from mcp_agent_mail.core.errors import Unavailable
-from mcp_agent_mail.features.archiving.reports import Ready, Report
+from mcp_agent_mail.features.archiving.protocol import Ready, Report
 
 
 class ArchiverSilent(Unavailable):

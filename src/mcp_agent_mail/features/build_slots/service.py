@@ -18,9 +18,9 @@ from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES, HolderRetired, T
 from mcp_agent_mail.features.build_slots.results import Acquired, Released, Renewed, SlotRequest
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
-from mcp_agent_mail.features.reservations.ending import end_leases, tell_archive
 from mcp_agent_mail.features.reservations.taking_back import Told, take_back
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.lease_events import end_leases, tell_archive
 from mcp_agent_mail.store.leases import Standing
 from mcp_agent_mail.store.transaction import Tx, View
 from mcp_agent_mail.workspace.facts import Workspaces

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.params import Duration, Flag, Matching
+from mcp_agent_mail.core.params import AGENT_NAME, PROJECT_KEY, Duration, Flag, Matching
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.build_slots import slot_name
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.build_slots import schemas
 from mcp_agent_mail.features.build_slots.results import SlotRequest
 from mcp_agent_mail.features.build_slots.service import BuildSlotService
-from mcp_agent_mail.features.identity.tools import NAME
-from mcp_agent_mail.features.projects.tools import PROJECT_KEY
 
 SLOT = Matching(slot_name)
 TTL = Duration(2_592_000)
@@ -22,7 +20,7 @@ TTL = Duration(2_592_000)
 def build_slot_tools(service: BuildSlotService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
     async def acquire_build_slot(
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, NAME],
+        agent_name: Annotated[str, AGENT_NAME],
         slot: Annotated[str, SLOT],
         ttl_seconds: Annotated[int, TTL] = 3600,
         exclusive: Annotated[bool, Flag()] = True,
@@ -36,7 +34,7 @@ def build_slot_tools(service: BuildSlotService, current_caller: Callable[[], Cal
 
     async def renew_build_slot(
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, NAME],
+        agent_name: Annotated[str, AGENT_NAME],
         slot: Annotated[str, SLOT],
         extend_seconds: Annotated[int, TTL] = 1800,
     ) -> Json:
@@ -46,7 +44,7 @@ def build_slot_tools(service: BuildSlotService, current_caller: Callable[[], Cal
 
     async def release_build_slot(
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, NAME],
+        agent_name: Annotated[str, AGENT_NAME],
         slot: Annotated[str, SLOT],
     ) -> Json:
         """Give your slot back when you are done. released is false when you do not hold it."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import suggest_call
@@ -24,8 +26,7 @@ from mcp_agent_mail.domain.contacts import (
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.contacts.texts import intro_body, intro_subject, returned_notice
-from mcp_agent_mail.features.identity.system_mail import post_system_mail
+from mcp_agent_mail.features.identity.system_mail import Notice, post_system_mail
 from mcp_agent_mail.store.mail.message_events import post, tell_archives
 from mcp_agent_mail.store.transaction import Tx
 
@@ -200,3 +201,34 @@ def _post_intro(tx: Tx, source: End, target: End, request: Request, now: Micros)
         is_private=request.is_private,
     )
     post(tx, new, [NewRecipient(agent=target.agent, project=target.project, kind=RecipientKind.TO)], now)
+
+
+_RETURNED_SHOWN = 25
+
+
+def intro_subject(sender: str) -> str:
+    return f"Contact request from {sender}"
+
+
+def intro_body(sender: str, reason: str, call: Mapping[str, Any]) -> str:
+    """With the very call that answers; only the recipient can make it."""
+    arguments = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in call["arguments"].items())
+    said = f"\n\nIts reason:\n\n{quoted(reason)}" if reason.strip() else ""
+    return (
+        f"{sender} asks to be allowed to write to you.{said}\n\n"
+        f"Approve: `{call['tool']}({arguments}, accept=true)`, which also delivers the mail that waits for you.\n"
+        f"Decline: the same with `accept=false`, which returns it.\n"
+    )
+
+
+def returned_notice(recipient: str, returned: Sequence[tuple[int, str]]) -> Notice:
+    """To the sender alone: what it wrote to `recipient` and what became of that is nobody else's."""
+    lines = [f"{recipient} has declined your contact. That stands until it writes to you or approves you."]
+    if returned:
+        lines += ["", "Not delivered, returned to you:", ""]
+        lines += [f"- message {number}: {subject}" for number, subject in returned[:_RETURNED_SHOWN]]
+    return Notice(subject=f"{recipient} has declined your contact", body_md="\n".join(lines) + "\n", is_private=True)
+
+
+def quoted(text: str) -> str:
+    return "\n".join(f"> {line}" for line in text.strip().splitlines())

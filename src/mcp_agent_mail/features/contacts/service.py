@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
-from mcp_agent_mail.domain.agents import Agent, ContactPolicy
-from mcp_agent_mail.domain.contacts import AnswererRetired, Contact, ContactRules
+from mcp_agent_mail.domain.agents import Agent, AgentKind, ContactPolicy
+from mcp_agent_mail.domain.contacts import AnswererRetired, Contact, ContactRules, LinkStatus, Relation
 from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
+from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.contacts.accepting import accept_unasked
-from mcp_agent_mail.features.contacts.consent import may_write
+from mcp_agent_mail.features.contacts.consent import Desk, look_into, may_write, weigh
 from mcp_agent_mail.features.contacts.links import End, Request, answer, ask
 from mcp_agent_mail.features.contacts.results import (
     Asked,
@@ -184,3 +185,29 @@ def _require_active(agent: Agent) -> None:
             hint="Bring it back with unretire_agent, or act as another agent.",
             data={"agent": agent.name},
         )
+
+
+def accept_unasked(tx: Tx, rules: ContactRules, asked: Asked, ttl: Micros) -> Responded | None:
+    """An approval never ends sooner for it. None: the request waits for the target itself."""
+    if not _is_let_in(tx, rules, asked):
+        return None
+    expires_ts = Micros(asked.now + ttl)
+    if asked.contact.status is LinkStatus.APPROVED and asked.contact.expires_ts is not None:
+        expires_ts = max(expires_ts, asked.contact.expires_ts)
+    answered = answer(tx, asked.source, asked.target, expires_ts, asked.now)
+    return Responded(source=asked.source, target=asked.target, answered=answered, is_verified=False, now=asked.now)
+
+
+def _is_let_in(tx: Tx, rules: ContactRules, asked: Asked) -> bool:
+    """By the target's policy alone: neither an approval that it gave for a time nor a server that asks nobody lets the
+    source approve itself. Nobody speaks for a person.
+    """
+    source, target = asked.source, asked.target
+    if target.agent.kind is AgentKind.HUMAN:
+        return False
+    own_word = replace(rules, enforced=True)
+    if asked.contact.relation(asked.now) is Relation.APPROVED:
+        return may_write(own_word, source.agent, target.agent, Relation.NONE)
+    about = look_into(tx, source.agent, source.project, now=asked.now)
+    mail = NewRecipient(agent=target.agent, project=target.project, kind=RecipientKind.TO)
+    return not weigh(tx, Desk(rules=own_word), about, [mail])

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.params import Choice, Count, Duration, Flag, Id, Text
+from mcp_agent_mail.core.params import (
+    AGENT_NAME,
+    LIMIT,
+    MODEL,
+    PROGRAM,
+    PROJECT_KEY,
+    TASK,
+    Choice,
+    Duration,
+    Flag,
+    Id,
+    Text,
+)
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.agents import ContactPolicy
 from mcp_agent_mail.domain.contacts import MAX_TTL_S, MIN_TTL_S
@@ -14,14 +26,9 @@ from mcp_agent_mail.features.contacts import schemas
 from mcp_agent_mail.features.contacts.results import Direction
 from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.contacts.targets import Profile, Wanted
-from mcp_agent_mail.features.projects.tools import PROJECT_KEY
 
-NAME = Text(max_length=1_100)
 REASON = Text(max_length=1_000, may_be_blank=True)
-SHORT = Text(max_length=128)
-TASK = Text(max_length=4_000)
 TTL = Duration(MAX_TTL_S, floor=MIN_TTL_S)
-LIMIT = Count(1, 1_000)
 POLICY = Choice(tuple(one.value for one in ContactPolicy))
 DIRECTION = Choice(tuple(one.value for one in Direction))
 
@@ -34,14 +41,14 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Caller]
     async def request_contact(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        from_agent: Annotated[str, NAME],
-        to_agent: Annotated[str, NAME],
-        to_project: Annotated[str | None, NAME] = None,
+        from_agent: Annotated[str, AGENT_NAME],
+        to_agent: Annotated[str, AGENT_NAME],
+        to_project: Annotated[str | None, AGENT_NAME] = None,
         reason: Annotated[str, REASON] = "",
         ttl_seconds: Annotated[int, TTL] = 604_800,
         register_if_missing: Annotated[bool, Flag()] = True,
-        program: Annotated[str | None, SHORT] = None,
-        model: Annotated[str | None, SHORT] = None,
+        program: Annotated[str | None, PROGRAM] = None,
+        model: Annotated[str | None, MODEL] = None,
         task_description: Annotated[str | None, TASK] = None,
     ) -> Json:
         """Ask an agent, here or in to_project, to take your mail. Only it can approve; repeat to refresh."""
@@ -60,11 +67,11 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Caller]
     async def respond_contact(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        to_agent: Annotated[str, NAME],
-        from_agent: Annotated[str, NAME],
+        to_agent: Annotated[str, AGENT_NAME],
+        from_agent: Annotated[str, AGENT_NAME],
         accept: Annotated[bool, Flag()],
         ttl_seconds: Annotated[int, TTL] = 2_592_000,
-        from_project: Annotated[str | None, NAME] = None,
+        from_project: Annotated[str | None, AGENT_NAME] = None,
     ) -> Json:
         """As to_agent, let from_agent write to you (delivers its held mail) or decline it (returns the mail)."""
         caller = current_caller()
@@ -79,7 +86,7 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Caller]
     async def set_contact_policy(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, NAME],
+        agent_name: Annotated[str, AGENT_NAME],
         policy: Annotated[str, POLICY],
     ) -> Json:
         """Who may write to you: open = anyone, auto = your project and contacts, contacts_only, block_all = nobody."""
@@ -98,7 +105,7 @@ def _looking_tools(service: ContactService, current_caller: Callable[[], Caller]
     async def list_contacts(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, NAME],
+        agent_name: Annotated[str, AGENT_NAME],
         limit: Annotated[int, LIMIT] = 200,
     ) -> Json:
         """Your links: outbound (to whom you may write), then inbound (who may write to you, or asks to)."""
@@ -107,7 +114,7 @@ def _looking_tools(service: ContactService, current_caller: Callable[[], Caller]
     async def held_mail(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, NAME],
+        agent_name: Annotated[str, AGENT_NAME],
         direction: Annotated[str, DIRECTION] = "inbound",
         limit: Annotated[int, LIMIT] = 200,
         after_id: Annotated[int | None, Id(low=0)] = None,
@@ -121,7 +128,7 @@ def _looking_tools(service: ContactService, current_caller: Callable[[], Caller]
     async def contact_requests(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, NAME],
+        agent_name: Annotated[str, AGENT_NAME],
         limit: Annotated[int, LIMIT] = 200,
     ) -> Json:
         """The contact requests that wait for the agent's answer, oldest first."""

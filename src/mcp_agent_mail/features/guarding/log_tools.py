@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.params import Count, Text
+from mcp_agent_mail.core.params import LIMIT, Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.guarding.schemas import event_value
@@ -15,7 +15,7 @@ from mcp_agent_mail.features.guarding.service import GuardingService
 def guard_log_tools(service: GuardingService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
     async def list_guard_events(
         project_key: Annotated[str | None, Text(max_length=4_096)] = None,
-        limit: Annotated[int, Count(1, 1000)] = 50,
+        limit: Annotated[int, LIMIT] = 50,
     ) -> Json:
         """What the guard refused, warned about, let pass or could not check, newest first. Operator only."""
         events = service.list_(current_caller(), project_key, limit)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.params import Text
+from mcp_agent_mail.core.params import PROJECT_KEY, Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.guarding.install import GuardInstallation
-from mcp_agent_mail.features.projects.tools import PROJECT_KEY
 
 _CODE_PATH = Text(max_length=4_096)
 

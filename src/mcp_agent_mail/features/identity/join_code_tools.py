@@ -6,15 +6,13 @@ from collections.abc import Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.clock import Micros, iso, iso_or_none
-from mcp_agent_mail.core.params import Count, Duration, Id
+from mcp_agent_mail.core.params import LIMIT, PROJECT_KEY, Duration, Id
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.admission import LIFETIME_S, MAX_LIFETIME_S, MIN_LIFETIME_S, JoinCode
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.identity.join_codes import JoinCodeService
-from mcp_agent_mail.features.projects.tools import PROJECT_KEY
 
 LIFETIME = Duration(MAX_LIFETIME_S, floor=MIN_LIFETIME_S)
-LIMIT = Count(1, 1_000)
 
 
 def join_code_tools(service: JoinCodeService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:

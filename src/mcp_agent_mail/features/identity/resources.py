@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.params import Flag
+from mcp_agent_mail.core.params import PROJECT_KEY, Flag
 from mcp_agent_mail.core.resources import ResourceSpec, resource
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.identity import schemas
 from mcp_agent_mail.features.identity.service import MAX_AGENTS, IdentityService
-from mcp_agent_mail.features.projects.tools import PROJECT_KEY
 
 
 def identity_resources(service: IdentityService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:

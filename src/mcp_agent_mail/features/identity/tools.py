@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.params import Choice, Count, Flag, Text
+from mcp_agent_mail.core.params import (
+    AGENT_NAME,
+    LIMIT,
+    MODEL,
+    NOTE,
+    PROGRAM,
+    PROJECT_KEY,
+    TASK,
+    Choice,
+    Count,
+    Flag,
+)
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.agents import AgentStatus, AttachmentsPolicy
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.identity import schemas
 from mcp_agent_mail.features.identity.register import Registration
 from mcp_agent_mail.features.identity.service import IdentityService
-from mcp_agent_mail.features.projects.tools import PROJECT_KEY
 
-NAME = Text(max_length=1_000)
-"""The rule of names itself is `domain.names`, which says what is wrong with one."""
-
-SHORT = Text(max_length=128)
-TASK = Text(max_length=4_000)
-NOTE = Text(max_length=1_000)
 POLICY = Choice(tuple(one.value for one in AttachmentsPolicy))
 STATUS = Choice(tuple(one.value for one in AgentStatus))
-LIMIT = Count(1, 1_000)
 SECONDS = Count(1, 100 * 365 * 24 * 3_600)
 
 
@@ -38,9 +41,9 @@ def identity_tools(service: IdentityService, current_caller: Callable[[], Caller
 def _registering_tools(service: IdentityService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
     async def register_agent(
         project_key: Annotated[str, PROJECT_KEY],
-        program: Annotated[str, SHORT],
-        model: Annotated[str, SHORT],
-        name: Annotated[str | None, NAME] = None,
+        program: Annotated[str, PROGRAM],
+        model: Annotated[str, MODEL],
+        name: Annotated[str | None, AGENT_NAME] = None,
         task_description: Annotated[str, TASK] = "",
         attachments_policy: Annotated[str, POLICY] = "auto",
     ) -> Json:
@@ -60,9 +63,9 @@ def _registering_tools(service: IdentityService, current_caller: Callable[[], Ca
 
     async def create_agent_identity(
         project_key: Annotated[str, PROJECT_KEY],
-        program: Annotated[str, SHORT],
-        model: Annotated[str, SHORT],
-        name_hint: Annotated[str | None, NAME] = None,
+        program: Annotated[str, PROGRAM],
+        model: Annotated[str, MODEL],
+        name_hint: Annotated[str | None, AGENT_NAME] = None,
         task_description: Annotated[str, TASK] = "",
         attachments_policy: Annotated[str, POLICY] = "auto",
     ) -> Json:
@@ -89,7 +92,7 @@ def _registering_tools(service: IdentityService, current_caller: Callable[[], Ca
 def _looking_tools(service: IdentityService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
     async def whois(
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, NAME],
+        agent_name: Annotated[str, AGENT_NAME],
         include_recent_commits: Annotated[bool, Flag()] = True,
         commit_limit: Annotated[int, Count(1, 50)] = 5,
     ) -> Json:
@@ -122,19 +125,21 @@ def _looking_tools(service: IdentityService, current_caller: Callable[[], Caller
 
 
 def _changing_tools(service: IdentityService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
-    async def deregister_agent(project_key: Annotated[str, PROJECT_KEY], agent_name: Annotated[str, NAME]) -> Json:
+    async def deregister_agent(
+        project_key: Annotated[str, PROJECT_KEY], agent_name: Annotated[str, AGENT_NAME]
+    ) -> Json:
         """Retire an agent: no new mail in or out; its history and its name stay. unretire_agent undoes it."""
         caller = current_caller()
         return schemas.show_retired(await service.retire(caller, project_key, agent_name), caller)
 
-    async def unretire_agent(project_key: Annotated[str, PROJECT_KEY], agent_name: Annotated[str, NAME]) -> Json:
+    async def unretire_agent(project_key: Annotated[str, PROJECT_KEY], agent_name: Annotated[str, AGENT_NAME]) -> Json:
         """Bring a retired agent back with its history."""
         caller = current_caller()
         return schemas.show_unretired(await service.unretire(caller, project_key, agent_name), caller)
 
     async def set_status(
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, NAME],
+        agent_name: Annotated[str, AGENT_NAME],
         status: Annotated[str, STATUS],
         note: Annotated[str | None, NOTE] = None,
     ) -> Json:
@@ -164,7 +169,7 @@ def _changing_tools(service: IdentityService, current_caller: Callable[[], Calle
 
 
 def _operator_tools(service: IdentityService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
-    async def reissue_token(project_key: Annotated[str, PROJECT_KEY], agent_name: Annotated[str, NAME]) -> Json:
+    async def reissue_token(project_key: Annotated[str, PROJECT_KEY], agent_name: Annotated[str, AGENT_NAME]) -> Json:
         """Give an agent a new token, shown this once; the old one stops working."""
         return schemas.show_reissued(await service.reissue_token(current_caller(), project_key, agent_name))
 

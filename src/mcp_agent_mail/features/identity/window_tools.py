@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.params import Matching, Text
+from mcp_agent_mail.core.params import AGENT_NAME, PROJECT_KEY, Matching
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.windows import parse_window_uuid
 from mcp_agent_mail.features.identity import window_schemas as schemas
 from mcp_agent_mail.features.identity.windows import WindowService
-from mcp_agent_mail.features.projects.tools import PROJECT_KEY
 
 WINDOW = Matching(parse_window_uuid)
-NAME = Text(max_length=1_000)
-"""The rule of names itself is `domain.names`, which says what is wrong with one."""
 
 
 def window_tools(service: WindowService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
@@ -26,7 +23,7 @@ def window_tools(service: WindowService, current_caller: Callable[[], Caller]) -
     async def rename_window(
         project_key: Annotated[str, PROJECT_KEY],
         window_uuid: Annotated[str, WINDOW],
-        new_display_name: Annotated[str, NAME],
+        new_display_name: Annotated[str, AGENT_NAME],
     ) -> Json:
         """Change the name that a window gives. Agents keep theirs."""
         renamed = await service.rename(current_caller(), project_key, window_uuid, new_display_name)

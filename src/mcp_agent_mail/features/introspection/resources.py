@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.params import Count, Text
+from mcp_agent_mail.core.params import AGENT_NAME, PROJECT_KEY, Count, Text
 from mcp_agent_mail.core.resources import ResourceSpec, resource
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.identity.caller import Caller
@@ -50,15 +50,17 @@ def _tooling(service: IntrospectionService, current_caller: Callable[[], Caller]
 
 
 def _of_agents(service: IntrospectionService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
-    async def capabilities(agent: Annotated[str, _NAME], project: Annotated[str | None, _PROJECT] = None) -> Json:
+    async def capabilities(
+        agent: Annotated[str, AGENT_NAME], project: Annotated[str | None, PROJECT_KEY] = None
+    ) -> Json:
         """What an agent may do, by cluster."""
         found_project, found_agent, able = service.capabilities(current_caller(), agent, project)
         return schemas.show_capabilities(found_project, found_agent, able, service.clock())
 
     async def recent(
         window_seconds: Annotated[int, Count(1, MAX_WINDOW_S)],
-        agent: Annotated[str | None, _NAME] = None,
-        project: Annotated[str | None, _PROJECT] = None,
+        agent: Annotated[str | None, AGENT_NAME] = None,
+        project: Annotated[str | None, PROJECT_KEY] = None,
     ) -> Json:
         """The last calls, newest first: tool, project, agent, never arguments."""
         calls = service.recent(current_caller(), window_seconds, agent=agent, project=project)

@@ -11,15 +11,21 @@ from dataclasses import dataclass, replace
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.leases import EndedBy
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.contacts.results import Asked
 from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.contacts.targets import Wanted
 from mcp_agent_mail.features.identity.register import Registered, register
 from mcp_agent_mail.features.identity.service import IdentityService
-from mcp_agent_mail.features.macros.giving_back import give_back
-from mcp_agent_mail.features.macros.meaning import acting_as, require_pair
-from mcp_agent_mail.features.macros.participants import find_foreseen, registration, who_begins, who_joins
+from mcp_agent_mail.features.macros.participants import (
+    acting_as,
+    find_foreseen,
+    registration,
+    require_pair,
+    who_begins,
+    who_joins,
+)
 from mcp_agent_mail.features.macros.requests import HandshakeRequest, JoinRequest, StartRequest, Welcome
 from mcp_agent_mail.features.macros.results import Cycled, Handshake, Joined, Reserved, Started
 from mcp_agent_mail.features.messaging.read import InboxListing
@@ -35,6 +41,7 @@ from mcp_agent_mail.features.reservations.reserve import Reserve
 from mcp_agent_mail.features.reservations.service import ReservationService
 from mcp_agent_mail.features.summaries.service import SummaryService
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.lease_events import end_leases
 from mcp_agent_mail.store.transaction import Tx
 
 MAX_PEERS = 20
@@ -240,3 +247,10 @@ def _letter(asked: Asked, welcome: Welcome) -> SendRequest:
         thread_id=welcome.thread_id,
         auto_contact_if_blocked=True,
     )
+
+
+def give_back(tx: Tx, decided: Decided) -> Released:
+    """What the decision granted newly: what it only prolonged was held before."""
+    fresh = [lease for lease in decided.granted if lease.id not in decided.before]
+    ended = end_leases(tx, fresh, EndedBy.RELEASE, decided.now, acting=decided.holder.agent)
+    return Released(holder=decided.holder, leases=ended, refused=[], at=decided.now if ended else None)

@@ -6,25 +6,22 @@ from collections.abc import Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.core.params import Count, Flag, Matching, Text
+from mcp_agent_mail.core.params import AGENT_NAME, MODEL, NOTE, PROGRAM, PROJECT_KEY, TASK, Count, Flag, Matching
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import parse_subject
 from mcp_agent_mail.features.contacts.targets import Profile
 from mcp_agent_mail.features.contacts.tools import REASON, TTL
-from mcp_agent_mail.features.identity.tools import NAME, SHORT, TASK
 from mcp_agent_mail.features.macros import schemas
 from mcp_agent_mail.features.macros.requests import HandshakeRequest, JoinRequest, Newcomer, StartRequest, Welcome
 from mcp_agent_mail.features.macros.service import MacroService
 from mcp_agent_mail.features.messaging.parameters import BODY, THREAD
-from mcp_agent_mail.features.projects.tools import PROJECT_KEY
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.features.reservations.tools import PATHS, SECONDS, WANTED_PATHS
 from mcp_agent_mail.features.summaries.service import Wishes
 
 CLUSTER = "workflow_macros"
 INBOX = Count(0, 1_000)
-LEASE_REASON = Text(max_length=1_000)
 
 
 def macro_tools(service: MacroService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
@@ -35,12 +32,12 @@ def _entering_tools(service: MacroService, current_caller: Callable[[], Caller])
     async def macro_start_session(
         *,
         human_key: Annotated[str, PROJECT_KEY],
-        program: Annotated[str, SHORT],
-        model: Annotated[str, SHORT],
+        program: Annotated[str, PROGRAM],
+        model: Annotated[str, MODEL],
         task_description: Annotated[str, TASK] = "",
-        agent_name: Annotated[str | None, NAME] = None,
+        agent_name: Annotated[str | None, AGENT_NAME] = None,
         file_reservation_paths: Annotated[list[str] | None, PATHS] = None,
-        file_reservation_reason: Annotated[str, LEASE_REASON] = "macro-session",
+        file_reservation_reason: Annotated[str, NOTE] = "macro-session",
         file_reservation_ttl_seconds: Annotated[int, SECONDS] = 3_600,
         inbox_limit: Annotated[int, INBOX] = 10,
     ) -> Json:
@@ -63,16 +60,16 @@ def _entering_tools(service: MacroService, current_caller: Callable[[], Caller])
         *,
         project_key: Annotated[str, PROJECT_KEY],
         thread_id: Annotated[str, THREAD],
-        program: Annotated[str, SHORT],
-        model: Annotated[str, SHORT],
-        agent_name: Annotated[str | None, NAME] = None,
+        program: Annotated[str, PROGRAM],
+        model: Annotated[str, MODEL],
+        agent_name: Annotated[str | None, AGENT_NAME] = None,
         task_description: Annotated[str, TASK] = "",
         register_if_missing: Annotated[bool, Flag()] = True,
         include_examples: Annotated[bool, Flag()] = True,
         inbox_limit: Annotated[int, INBOX] = 10,
         include_inbox_bodies: Annotated[bool, Flag()] = False,
         llm_mode: Annotated[bool, Flag()] = True,
-        llm_model: Annotated[str | None, SHORT] = None,
+        llm_model: Annotated[str | None, MODEL] = None,
     ) -> Json:
         """Join a thread: your identity, what the thread says, your inbox."""
         caller = current_caller()
@@ -102,11 +99,11 @@ def _working_tools(service: MacroService, current_caller: Callable[[], Caller]) 
     async def macro_file_reservation_cycle(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, NAME],
+        agent_name: Annotated[str, AGENT_NAME],
         paths: Annotated[list[str], WANTED_PATHS],
         ttl_seconds: Annotated[int, SECONDS] = 3_600,
         exclusive: Annotated[bool, Flag()] = True,
-        reason: Annotated[str, LEASE_REASON] = "macro-file_reservation",
+        reason: Annotated[str, NOTE] = "macro-file_reservation",
         auto_release: Annotated[bool, Flag()] = False,
     ) -> Json:
         """Reserve files; with auto_release give back at once what this call newly got."""
@@ -125,19 +122,19 @@ def _working_tools(service: MacroService, current_caller: Callable[[], Caller]) 
     async def macro_contact_handshake(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        requester: Annotated[str | None, NAME] = None,
-        target: Annotated[str | None, NAME] = None,
+        requester: Annotated[str | None, AGENT_NAME] = None,
+        target: Annotated[str | None, AGENT_NAME] = None,
         reason: Annotated[str, REASON] = "",
         ttl_seconds: Annotated[int, TTL] = 604_800,
         auto_accept: Annotated[bool, Flag()] = False,
         welcome_subject: Annotated[str | None, Matching(parse_subject)] = None,
         welcome_body: Annotated[str | None, BODY] = None,
-        to_project: Annotated[str | None, NAME] = None,
-        agent_name: Annotated[str | None, NAME] = None,
-        to_agent: Annotated[str | None, NAME] = None,
+        to_project: Annotated[str | None, AGENT_NAME] = None,
+        agent_name: Annotated[str | None, AGENT_NAME] = None,
+        to_agent: Annotated[str | None, AGENT_NAME] = None,
         register_if_missing: Annotated[bool, Flag()] = True,
-        program: Annotated[str | None, SHORT] = None,
-        model: Annotated[str | None, SHORT] = None,
+        program: Annotated[str | None, PROGRAM] = None,
+        model: Annotated[str | None, MODEL] = None,
         task_description: Annotated[str | None, TASK] = None,
         thread_id: Annotated[str | None, THREAD] = None,
     ) -> Json:

@@ -9,8 +9,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.archive_format.layout import receipt_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
-from mcp_agent_mail.domain.messages import RecipientKind
-from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
+from mcp_agent_mail.domain.messages import Receipt, ReceiptStep, RecipientKind
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.messaging.requests import ReceiptRequest
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable

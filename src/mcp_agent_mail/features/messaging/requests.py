@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.domain.messages import Importance
-from mcp_agent_mail.domain.receipts import ReceiptStep
+from mcp_agent_mail.domain.messages import Importance, ReceiptStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

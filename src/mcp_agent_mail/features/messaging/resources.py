@@ -7,12 +7,12 @@ from typing import Annotated
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.core.params import Count, Flag, Id, Time
+from mcp_agent_mail.core.params import AGENT_NAME, LIMIT, PROJECT_KEY, Count, Flag, Id, Time
 from mcp_agent_mail.core.resources import ResourceSpec, resource
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.messaging import schemas
-from mcp_agent_mail.features.messaging.parameters import LIMIT, NAME, PROJECT, THREAD
+from mcp_agent_mail.features.messaging.parameters import THREAD
 from mcp_agent_mail.features.messaging.requests import InboxRequest, OutboxRequest, ThreadRequest
 from mcp_agent_mail.features.messaging.service import MessagingService
 
@@ -24,13 +24,13 @@ def messaging_resources(service: MessagingService, current_caller: Callable[[], 
 
 
 def _mail(service: MessagingService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
-    async def message(message_id: Annotated[int, Id()], project: Annotated[str | None, PROJECT] = None) -> Json:
+    async def message(message_id: Annotated[int, Id()], project: Annotated[str | None, PROJECT_KEY] = None) -> Json:
         """One message with its body."""
         return schemas.message_object(service.message(current_caller(), MessageId(message_id), project))
 
     async def thread(
         thread_id: Annotated[str, THREAD],
-        project: Annotated[str | None, PROJECT] = None,
+        project: Annotated[str | None, PROJECT_KEY] = None,
         include_bodies: Annotated[bool, Flag()] = False,
         limit: Annotated[int, LIMIT] = 1_000,
         after_id: Annotated[int | None, Id(low=0)] = None,
@@ -58,8 +58,8 @@ def _mail(service: MessagingService, current_caller: Callable[[], Caller]) -> li
 
 def _boxes(service: MessagingService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
     async def inbox(
-        agent: Annotated[str, NAME],
-        project: Annotated[str | None, PROJECT] = None,
+        agent: Annotated[str, AGENT_NAME],
+        project: Annotated[str | None, PROJECT_KEY] = None,
         since_ts: Annotated[int | None, Time()] = None,
         urgent_only: Annotated[bool, Flag()] = False,
         include_bodies: Annotated[bool, Flag()] = False,
@@ -77,8 +77,8 @@ def _boxes(service: MessagingService, current_caller: Callable[[], Caller]) -> l
         return schemas.inbox_object(service.inbox(current_caller(), request))
 
     async def outbox(
-        agent: Annotated[str, NAME],
-        project: Annotated[str | None, PROJECT] = None,
+        agent: Annotated[str, AGENT_NAME],
+        project: Annotated[str | None, PROJECT_KEY] = None,
         limit: Annotated[int, LIMIT] = 20,
         include_bodies: Annotated[bool, Flag()] = False,
         since_ts: Annotated[int | None, Time()] = None,
@@ -94,8 +94,8 @@ def _boxes(service: MessagingService, current_caller: Callable[[], Caller]) -> l
         return schemas.outbox_object(service.outbox(current_caller(), request))
 
     async def mailbox(
-        agent: Annotated[str, NAME],
-        project: Annotated[str | None, PROJECT] = None,
+        agent: Annotated[str, AGENT_NAME],
+        project: Annotated[str | None, PROJECT_KEY] = None,
         limit: Annotated[int, LIMIT] = 20,
     ) -> Json:
         """An agent's inbox with the Git commit that holds each message (null while it is pending)."""
@@ -122,24 +122,24 @@ def _boxes(service: MessagingService, current_caller: Callable[[], Caller]) -> l
 
 def _views(service: MessagingService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
     async def urgent_unread(
-        agent: Annotated[str, NAME],
-        project: Annotated[str | None, PROJECT] = None,
+        agent: Annotated[str, AGENT_NAME],
+        project: Annotated[str | None, PROJECT_KEY] = None,
         limit: Annotated[int, LIMIT] = 20,
     ) -> Json:
         """Unread mail of high or urgent importance, newest first."""
         return schemas.inbox_object(service.urgent_unread(current_caller(), agent, project, limit))
 
     async def ack_required(
-        agent: Annotated[str, NAME],
-        project: Annotated[str | None, PROJECT] = None,
+        agent: Annotated[str, AGENT_NAME],
+        project: Annotated[str | None, PROJECT_KEY] = None,
         limit: Annotated[int, LIMIT] = 20,
     ) -> Json:
         """Mail that still waits for this agent's acknowledgement, newest first."""
         return schemas.inbox_object(service.unacknowledged(current_caller(), agent, project, limit))
 
     async def acks_stale(
-        agent: Annotated[str, NAME],
-        project: Annotated[str | None, PROJECT] = None,
+        agent: Annotated[str, AGENT_NAME],
+        project: Annotated[str | None, PROJECT_KEY] = None,
         ttl_seconds: Annotated[int, Count(1, _MAX_AGE_S)] = 1_800,
         limit: Annotated[int, LIMIT] = 20,
     ) -> Json:
@@ -148,8 +148,8 @@ def _views(service: MessagingService, current_caller: Callable[[], Caller]) -> l
         return schemas.stale_object(listing, now, ttl_seconds)
 
     async def ack_overdue(
-        agent: Annotated[str, NAME],
-        project: Annotated[str | None, PROJECT] = None,
+        agent: Annotated[str, AGENT_NAME],
+        project: Annotated[str | None, PROJECT_KEY] = None,
         ttl_minutes: Annotated[int, Count(1, _MAX_AGE_S // 60)] = 60,
         limit: Annotated[int, LIMIT] = 50,
     ) -> Json:

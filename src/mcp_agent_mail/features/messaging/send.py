@@ -36,8 +36,12 @@ from mcp_agent_mail.features.contacts.consent import Circumstances, Desk, Weighe
 from mcp_agent_mail.features.contacts.links import End, lift_denials
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.messaging.held_mail import ask_for_held, left_out, require_consent
-from mcp_agent_mail.features.messaging.inbox_limits import require_inbox_room, skip_full
-from mcp_agent_mail.features.messaging.leased import require_open_inboxes, skip_leased
+from mcp_agent_mail.features.messaging.inbox_limits import (
+    require_inbox_room,
+    require_open_inboxes,
+    skip_full,
+    skip_leased,
+)
 from mcp_agent_mail.features.messaging.recipients import (
     NobodyAddressed,
     Sender,

@@ -7,13 +7,23 @@ from typing import Annotated
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.core.params import Flag, Id, Matching, Text, Texts, Time
+from mcp_agent_mail.core.params import (
+    AGENT_NAME,
+    IDEMPOTENCY_KEY,
+    LIMIT,
+    PROJECT_KEY,
+    Flag,
+    Id,
+    Matching,
+    Text,
+    Texts,
+    Time,
+)
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.messages import Importance, parse_subject
-from mcp_agent_mail.domain.receipts import ReceiptStep
+from mcp_agent_mail.domain.messages import Importance, ReceiptStep, parse_subject
 from mcp_agent_mail.features.messaging import schemas
-from mcp_agent_mail.features.messaging.parameters import BODY, IMPORTANCE, KEY, LIMIT, NAME, PROJECT, THREAD, TOPIC
+from mcp_agent_mail.features.messaging.parameters import BODY, IMPORTANCE, THREAD, TOPIC
 from mcp_agent_mail.features.messaging.requests import (
     InboxRequest,
     Named,
@@ -36,8 +46,8 @@ def messaging_tools(service: MessagingService, current_caller: Callable[[], Call
 def _writing_tools(service: MessagingService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
     async def send_message(
         *,
-        project_key: Annotated[str, PROJECT],
-        sender_name: Annotated[str, NAME],
+        project_key: Annotated[str, PROJECT_KEY],
+        sender_name: Annotated[str, AGENT_NAME],
         to: Annotated[list[str] | None, Texts()] = None,
         subject: Annotated[str, Matching(parse_subject)],
         body_md: Annotated[str, BODY],
@@ -49,7 +59,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Calle
         broadcast: Annotated[bool, Flag()] = False,
         topic: Annotated[str | None, TOPIC] = None,
         auto_contact_if_blocked: Annotated[bool | None, Flag()] = None,
-        idempotency_key: Annotated[str | None, KEY] = None,
+        idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None,
         reply_to: Annotated[int | None, Id()] = None,
     ) -> Json:
         """Send Markdown mail to agents by name: Name, or Name@project elsewhere. Set thread_id to keep a task
@@ -76,9 +86,9 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Calle
 
     async def reply_message(
         *,
-        project_key: Annotated[str, PROJECT],
+        project_key: Annotated[str, PROJECT_KEY],
         message_id: Annotated[int, Id()],
-        sender_name: Annotated[str, NAME],
+        sender_name: Annotated[str, AGENT_NAME],
         body_md: Annotated[str, BODY],
         to: Annotated[list[str] | None, Texts()] = None,
         cc: Annotated[list[str] | None, Texts()] = None,
@@ -86,7 +96,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Calle
         subject_prefix: Annotated[str, Text(max_length=128)] = "Re:",
         importance: Annotated[str | None, IMPORTANCE] = None,
         ack_required: Annotated[bool | None, Flag()] = None,
-        idempotency_key: Annotated[str | None, KEY] = None,
+        idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None,
     ) -> Json:
         """Answer a message in its thread; goes to its sender alone unless to is given. Thread, topic, importance
         and ack_required are the original's unless given.
@@ -106,8 +116,8 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Calle
 
     async def mark_message_read(
         *,
-        project_key: Annotated[str, PROJECT],
-        agent_name: Annotated[str, NAME],
+        project_key: Annotated[str, PROJECT_KEY],
+        agent_name: Annotated[str, AGENT_NAME],
         message_id: Annotated[int, Id()],
     ) -> Json:
         """Mark a message of your inbox as read; the first time stands. Use acknowledge_message when ack_required."""
@@ -122,8 +132,8 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Calle
 
     async def acknowledge_message(
         *,
-        project_key: Annotated[str, PROJECT],
-        agent_name: Annotated[str, NAME],
+        project_key: Annotated[str, PROJECT_KEY],
+        agent_name: Annotated[str, AGENT_NAME],
         message_id: Annotated[int, Id()],
     ) -> Json:
         """Tell the sender that you have seen and accept a message; marks it read too. The first time stands."""
@@ -147,8 +157,8 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Calle
 def _reading_tools(service: MessagingService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
     async def fetch_inbox(
         *,
-        project_key: Annotated[str, PROJECT],
-        agent_name: Annotated[str, NAME],
+        project_key: Annotated[str, PROJECT_KEY],
+        agent_name: Annotated[str, AGENT_NAME],
         limit: Annotated[int, LIMIT] = 20,
         urgent_only: Annotated[bool, Flag()] = False,
         include_bodies: Annotated[bool, Flag()] = False,
@@ -177,7 +187,7 @@ def _reading_tools(service: MessagingService, current_caller: Callable[[], Calle
 
     async def fetch_topic(
         *,
-        project_key: Annotated[str, PROJECT],
+        project_key: Annotated[str, PROJECT_KEY],
         topic_name: Annotated[str, TOPIC],
         limit: Annotated[int, LIMIT] = 50,
         include_bodies: Annotated[bool, Flag()] = True,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.params import Count, Flag, Matching, Text, Time
+from mcp_agent_mail.core.params import AGENT_NAME, LIMIT, MODEL, PROJECT_KEY, Flag, Matching, Text, Time
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.threads import parse_thread_id
@@ -14,13 +14,9 @@ from mcp_agent_mail.features.products import schemas
 from mcp_agent_mail.features.products.inbox import ProductInboxRequest
 from mcp_agent_mail.features.products.parameters import PRODUCT_KEY
 from mcp_agent_mail.features.products.service import ProductService
-from mcp_agent_mail.features.projects.tools import PROJECT_KEY
 from mcp_agent_mail.features.summaries.schemas import thread_object
 from mcp_agent_mail.features.summaries.service import Wishes
 
-_NAME = Text(max_length=1_000)
-_MODEL = Text(max_length=128)
-_LIMIT = Count(1, 1_000)
 _THREAD_LIMIT = 50
 
 
@@ -55,15 +51,15 @@ def _reading_tools(service: ProductService, current_caller: Callable[[], Caller]
     async def search_messages_product(
         product_key: Annotated[str, PRODUCT_KEY],
         query: Annotated[str, Text(max_length=1_000, may_be_blank=True)],
-        limit: Annotated[int, _LIMIT] = 20,
+        limit: Annotated[int, LIMIT] = 20,
     ) -> Json:
         """search_messages over all projects of a product; each hit names its project."""
         return schemas.show_product_hits(await service.search(current_caller(), product_key, query, limit))
 
     async def fetch_inbox_product(
         product_key: Annotated[str, PRODUCT_KEY],
-        agent_name: Annotated[str, _NAME],
-        limit: Annotated[int, _LIMIT] = 20,
+        agent_name: Annotated[str, AGENT_NAME],
+        limit: Annotated[int, LIMIT] = 20,
         urgent_only: Annotated[bool, Flag()] = False,
         include_bodies: Annotated[bool, Flag()] = False,
         since_ts: Annotated[int | None, Time()] = None,
@@ -104,8 +100,8 @@ def _summary_tools(service: ProductService, current_caller: Callable[[], Caller]
         thread_id: Annotated[str, Matching(parse_thread_id)],
         include_examples: Annotated[bool, Flag()] = False,
         llm_mode: Annotated[bool, Flag()] = True,
-        llm_model: Annotated[str | None, _MODEL] = None,
-        per_thread_limit: Annotated[int | None, _LIMIT] = None,
+        llm_model: Annotated[str | None, MODEL] = None,
+        per_thread_limit: Annotated[int | None, LIMIT] = None,
     ) -> Json:
         """summarize_thread over all projects of a product."""
         wishes = Wishes(include_examples=include_examples, llm_mode=llm_mode, llm_model=llm_model)

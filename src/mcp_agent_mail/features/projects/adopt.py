@@ -18,8 +18,7 @@ from mcp_agent_mail.domain.project_identity import derived_uid, slug_alias, uid_
 from mcp_agent_mail.domain.projects import AliasKind, Project
 from mcp_agent_mail.features.archiving.adopt import adoption_snapshot
 from mcp_agent_mail.features.archiving.offline import drain_in_process
-from mcp_agent_mail.features.archiving.protocol import ArchiverSettings
-from mcp_agent_mail.features.archiving.reports import Failed
+from mcp_agent_mail.features.archiving.protocol import ArchiverSettings, Failed
 from mcp_agent_mail.features.projects.ensure import tell_archive
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.params import Count, Flag, Id, Text
+from mcp_agent_mail.core.params import LIMIT, PROJECT_KEY, Flag, Id
 from mcp_agent_mail.core.resources import ResourceSpec, resource
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.identity.caller import Caller, require_proof
-from mcp_agent_mail.features.projects.schemas import MAX_KEY_LENGTH, show_identity, show_project
+from mcp_agent_mail.features.projects.schemas import show_identity, show_project
 from mcp_agent_mail.features.projects.service import ProjectService
 
 
 def project_resources(service: ProjectService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
     async def projects(
         include_archived: Annotated[bool, Flag()] = False,
-        limit: Annotated[int, Count(1, 1_000)] = 200,
+        limit: Annotated[int, LIMIT] = 200,
         after_id: Annotated[int, Id(low=0)] = 0,
     ) -> Json:
         """All projects, oldest first; archived ones with include_archived=true."""
@@ -24,7 +24,7 @@ def project_resources(service: ProjectService, current_caller: Callable[[], Call
         listed = service.list_(include_archived=include_archived, limit=limit, after_id=after_id)
         return [show_project(project) for project in listed]
 
-    async def identity(project: Annotated[str, Text(max_length=MAX_KEY_LENGTH)]) -> Json:
+    async def identity(project: Annotated[str, PROJECT_KEY]) -> Json:
         """What says which project a directory is: repository, remote, marks, uid, other names. Writes nothing."""
         require_proof(current_caller(), "Asking Git about a directory")
         return show_identity(await service.identity(project))

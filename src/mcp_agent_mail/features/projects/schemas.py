@@ -9,9 +9,6 @@ from mcp_agent_mail.core.clock import iso, iso_or_none
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.projects.results import KnownIdentity
 
-MAX_KEY_LENGTH = 1_100
-"""A little more than a path may have: outer blanks, and the one message about length."""
-
 Wire = dict[str, Any]
 """A JSON object."""
 

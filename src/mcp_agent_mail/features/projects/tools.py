@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.params import Choice, Text
+from mcp_agent_mail.core.params import PROJECT_KEY, Choice
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.project_identity import IdentityMode
-from mcp_agent_mail.features.projects.schemas import MAX_KEY_LENGTH, show_archiving, show_ensured
+from mcp_agent_mail.features.projects.schemas import show_archiving, show_ensured
 from mcp_agent_mail.features.projects.service import ProjectService
-
-PROJECT_KEY = Text(max_length=MAX_KEY_LENGTH)
 
 _MODE = Choice(tuple(mode.value for mode in IdentityMode))
 

@@ -8,7 +8,7 @@ on the leases as they are in the unit of work.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -17,7 +17,7 @@ from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.patterns.keys import Probe
 from mcp_agent_mail.domain.patterns.pattern import PatternsTooHard, Work
-from mcp_agent_mail.domain.reservations import HOLDERS_SHOWN, Patterns, Wanted, holders_of
+from mcp_agent_mail.domain.reservations import HOLDERS_SHOWN, PathConflict, Patterns, Waiting, Wanted, holders_of
 from mcp_agent_mail.store.leases import Standing
 from mcp_agent_mail.store.transaction import View
 
@@ -147,3 +147,34 @@ def _confirm(view: View, asking: Asking, wanted: Sequence[Wanted], patterns: Pat
         holders.append([*standing, *newly][: shown_per_path(len(wanted))])
     expired = [lease for lease in known if lease.released_ts is None and lease.id not in live]
     return Found(holders=holders, expired=[*fresh.expired, *expired])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookAhead:
+    """What an exclusive claim would meet right now."""
+
+    conflicts: tuple[PathConflict, ...]
+    free: tuple[str, ...]
+
+
+def look_ahead(
+    wanted: Sequence[Wanted], holders: Sequence[Sequence[Lease]], waited_for: Mapping[int, tuple[Waiting, ...]]
+) -> LookAhead:
+    conflicts: list[PathConflict] = []
+    free: list[str] = []
+    for number, (one, held) in enumerate(zip(wanted, holders, strict=True)):
+        waiting = waited_for.get(number, ())
+        if held or waiting:
+            conflicts.append(PathConflict(path=one.given, holders=tuple(held), waiting=waiting))
+        else:
+            free.append(one.given)
+    return LookAhead(conflicts=tuple(conflicts), free=tuple(free))
+
+
+def list_leases(
+    view: View, project_id: ProjectId, now: Micros, *, active_only: bool, limit: int, after_id: int
+) -> list[Lease]:
+    """Oldest first."""
+    if active_only:
+        return view.leases.live(project_id, LeaseKind.FILE, now, after_id=after_id, limit=limit)
+    return view.leases.list_(project_id, LeaseKind.FILE, after_id=after_id, limit=limit)

@@ -17,10 +17,10 @@ from mcp_agent_mail.domain.staleness import Missing, StalenessRules, WorkspaceAc
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.system_mail import post_system_mail
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
-from mcp_agent_mail.features.reservations.ending import end_leases
 from mcp_agent_mail.features.reservations.notices import forced_notice
 from mcp_agent_mail.features.reservations.staleness import Assessment, Staleness, show_evidence
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.lease_events import end_leases
 from mcp_agent_mail.store.transaction import Tx, View
 
 

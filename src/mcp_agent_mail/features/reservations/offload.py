@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -13,11 +14,12 @@ from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.core.tools import current_turn
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.patterns.index import LeaseIndex
-from mcp_agent_mail.domain.patterns.pattern import overlap
+from mcp_agent_mail.domain.patterns.pattern import Pattern, Work, overlap, parse_pattern
+from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reservations import Patterns, Wanted, stands_against
 from mcp_agent_mail.features.reservations.conflicts import Asking, Foresight, shown_per_path
-from mcp_agent_mail.features.reservations.giving_way import RestingWork, rest
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.workspace.facts import Workspaces
 
 MAX_STEPS = 2_000_000
 """Of one call: about a second of comparing."""
@@ -94,3 +96,69 @@ def _against(asking: Asking, wanted: Sequence[Wanted], leases: Sequence[Lease]) 
     """Those that stand against the caller wherever they overlap. All paths of a call are exclusive, or none."""
     exclusive = wanted[0].exclusive
     return {one.id: one for one in leases if stands_against(one, asking.agent_id, exclusive=exclusive)}
+
+
+STEPS_BETWEEN_RESTS = 2_000
+_REST_S = 0.000_5
+
+
+def rest() -> None:
+    """After each half millisecond or so, on a thread that nobody else waits for."""
+    time.sleep(_REST_S)
+
+
+class RestingWork(Work):
+    """Comparisons that rest every now and then."""
+
+    __slots__ = ("_next_rest",)
+
+    def __init__(self, bound: int) -> None:
+        super().__init__(bound)
+        self._next_rest = STEPS_BETWEEN_RESTS
+
+    def spend(self, steps: int) -> None:
+        super().spend(steps)
+        if self.spent >= self._next_rest:
+            self._next_rest = self.spent + STEPS_BETWEEN_RESTS
+            rest()
+
+
+_CHARS_BETWEEN_RESTS = 4_000
+
+
+class Reader:
+    """Reads patterns off the event loop: hard ones take a while, and the workspace may lie on a slow disk.
+
+    Where the directory does not answer nothing is granted on a guess: what a path covers depends on what lies there.
+    """
+
+    def __init__(self, workspaces: Workspaces) -> None:
+        self._workspaces = workspaces
+
+    async def read(self, project: Project, paths: Sequence[str], *, exclusive: bool) -> list[Wanted]:
+        """One per pattern, in the order given. Raises InvalidInput for a path that cannot be read, DirectorySilent."""
+        return await self.read_at(project.human_key, paths, exclusive=exclusive)
+
+    async def read_at(self, root: str, paths: Sequence[str], *, exclusive: bool) -> list[Wanted]:
+        """The same of a project that is not there yet."""
+        return await self._workspaces.looks.look(root, partial(self._read, root, paths, exclusive=exclusive))
+
+    def _read(self, root: str, paths: Sequence[str], *, exclusive: bool) -> list[Wanted]:
+        ignore_case = self._workspaces.ignore_case(root)
+        wanted: dict[str, Wanted] = {}
+        chars = 0
+        for path in paths:
+            chars += len(path)
+            if chars > _CHARS_BETWEEN_RESTS:
+                chars = 0
+                rest()
+            pattern = parse_pattern(path, project_root=root, ignore_case=ignore_case)
+            if pattern.text not in wanted:
+                looked = pattern.with_folder(self._is_folder(root, pattern))
+                wanted[pattern.text] = Wanted.of(path.strip(), looked, exclusive=exclusive)
+        return list(wanted.values())
+
+    def _is_folder(self, root: str, pattern: Pattern) -> bool:
+        """Only a path without wildcards takes notice."""
+        is_path = pattern.is_literal and not pattern.is_virtual
+        return is_path and self._workspaces.is_folder(root, pattern.text.strip("/"))

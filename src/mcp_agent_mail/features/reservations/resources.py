@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.params import Count, Flag, Id
+from mcp_agent_mail.core.params import LIMIT, PROJECT_KEY, Flag, Id
 from mcp_agent_mail.core.resources import ResourceSpec, resource
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.features.projects.tools import PROJECT_KEY
+from mcp_agent_mail.features.reservations.schemas import show_assessed
 from mcp_agent_mail.features.reservations.service import ReservationService
-from mcp_agent_mail.features.reservations.shapes import show_assessed
 
 
 def reservation_resources(service: ReservationService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
     async def file_reservations(
         slug: Annotated[str, PROJECT_KEY],
         active_only: Annotated[bool, Flag()] = True,
-        limit: Annotated[int, Count(1, 1_000)] = 200,
+        limit: Annotated[int, LIMIT] = 200,
         after_id: Annotated[int | None, Id(low=0)] = None,
     ) -> Json:
         """A project's file reservations, oldest first, with what is known of their holders' work. active_only=false

@@ -7,13 +7,16 @@ from typing import Any
 
 from mcp_agent_mail.core.clock import Micros, iso, iso_or_none
 from mcp_agent_mail.core.ids import LeaseId
+from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.reservations import PathConflict, Refusal, Waiting
 from mcp_agent_mail.features.reservations.answers import Replayed
+from mcp_agent_mail.features.reservations.conflicts import LookAhead
+from mcp_agent_mail.features.reservations.force_release import Forced
 from mcp_agent_mail.features.reservations.grant import Decided
-from mcp_agent_mail.features.reservations.looking import LookAhead
 from mcp_agent_mail.features.reservations.release import Released, Renewed
+from mcp_agent_mail.features.reservations.staleness import Assessment, show_evidence
 
 Wire = dict[str, Any]
 """A JSON object."""
@@ -119,3 +122,29 @@ def look_ahead_result(look: LookAhead, stale: Collection[LeaseId]) -> Wire:
 def _with_proof(wire: Wire, caller: Caller, *, is_verified: bool) -> Wire:
     """Where names are taken at their word, an answer to an act says whether this one was."""
     return {**wire, "verified": is_verified} if caller.auth is AgentAuth.OPEN else wire
+
+
+def show_forced(forced: Forced) -> Json:
+    answer: Json = {
+        "released": int(forced.is_released),
+        "released_at": iso(forced.released_ts),
+        "reservation": {**show_assessed(forced.assessment), "notified": forced.is_notified},
+    }
+    return answer if forced.is_released else {**answer, "already_released": True}
+
+
+def show_assessed(assessment: Assessment) -> Json:
+    """The wire's Lease."""
+    lease = assessment.lease
+    return {
+        "id": lease.id,
+        "agent": lease.agent,
+        "path_pattern": lease.path_pattern,
+        "exclusive": lease.exclusive,
+        "reason": lease.reason,
+        "created_ts": iso(lease.created_ts),
+        "expires_ts": iso(lease.expires_ts),
+        "released_ts": iso_or_none(lease.released_ts),
+        "fencing": lease.fencing,
+        **show_evidence(assessment),
+    }

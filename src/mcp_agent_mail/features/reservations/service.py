@@ -12,10 +12,16 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.reading import require_to_read
 from mcp_agent_mail.domain.reservations import PathConflict, Patterns
 from mcp_agent_mail.features.projects.lookup import require_project
-from mcp_agent_mail.features.reservations.conflicts import Asking, TooMuchHere, find_holders
+from mcp_agent_mail.features.reservations.conflicts import (
+    Asking,
+    LookAhead,
+    TooMuchHere,
+    find_holders,
+    list_leases,
+    look_ahead,
+)
 from mcp_agent_mail.features.reservations.grant import require_holder
-from mcp_agent_mail.features.reservations.looking import LookAhead, list_leases, look_ahead
-from mcp_agent_mail.features.reservations.preparing import Reader
+from mcp_agent_mail.features.reservations.offload import Reader
 from mcp_agent_mail.features.reservations.release import Released, Renewed, release, renew
 from mcp_agent_mail.features.reservations.requests import Named, ReserveRequest
 from mcp_agent_mail.features.reservations.reserve import Call, Claim, Outcome, Reserve, Reserver, Who

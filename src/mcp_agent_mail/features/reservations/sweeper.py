@@ -20,10 +20,10 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.staleness import Missing, WorkspaceActivity
 from mcp_agent_mail.features.health.results import SweepFigures
 from mcp_agent_mail.features.identity.system_mail import post_system_mail
-from mcp_agent_mail.features.reservations.ending import end_leases, sweep_expired
 from mcp_agent_mail.features.reservations.notices import idle_notice
 from mcp_agent_mail.features.reservations.staleness import Staleness, show_evidence
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.lease_events import end_leases, sweep_expired
 from mcp_agent_mail.store.transaction import Tx, View
 
 logger = logging.getLogger("mcp_agent_mail.reservations")

@@ -6,16 +6,27 @@ from collections.abc import Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.ids import LeaseId
-from mcp_agent_mail.core.params import Count, Duration, Flag, Ids, Text, Texts
+from mcp_agent_mail.core.params import (
+    AGENT_NAME,
+    IDEMPOTENCY_KEY,
+    NOTE,
+    PROJECT_KEY,
+    Count,
+    Duration,
+    Flag,
+    Id,
+    Ids,
+    Texts,
+)
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.features.projects.tools import PROJECT_KEY
 from mcp_agent_mail.features.reservations import schemas
 from mcp_agent_mail.features.reservations.answers import Replayed
+from mcp_agent_mail.features.reservations.force_release import ForceRequest, ForceService
 from mcp_agent_mail.features.reservations.requests import Named, ReserveRequest
+from mcp_agent_mail.features.reservations.schemas import show_forced
 from mcp_agent_mail.features.reservations.service import ReservationService
 
-NAME = Text(max_length=1_100)
 PATHS = Texts()
 WANTED_PATHS = Texts(min_items=1)
 SECONDS = Duration(30 * 86_400)
@@ -30,13 +41,13 @@ def _claiming_tools(service: ReservationService, current_caller: Callable[[], Ca
     async def file_reservation_paths(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, NAME],
+        agent_name: Annotated[str, AGENT_NAME],
         paths: Annotated[list[str], WANTED_PATHS],
         ttl_seconds: Annotated[int, SECONDS] = 3_600,
         exclusive: Annotated[bool, Flag()] = True,
-        reason: Annotated[str, Text(max_length=1_000)] = "",
+        reason: Annotated[str, NOTE] = "",
         wait_seconds: Annotated[int, Count(0, 50)] = 0,
-        idempotency_key: Annotated[str | None, Text(max_length=200)] = None,
+        idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None,
     ) -> Json:
         """Reserve files before you edit them: paths from the repository root, dir/**, *.py. What others hold comes
         back under conflicts, the rest is granted. wait_seconds waits in line for all of them or none. Reserving
@@ -60,7 +71,7 @@ def _claiming_tools(service: ReservationService, current_caller: Callable[[], Ca
     async def check_file_reservation_conflicts(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, NAME],
+        agent_name: Annotated[str, AGENT_NAME],
         paths: Annotated[list[str], WANTED_PATHS],
     ) -> Json:
         """Look whether paths could be reserved exclusively, without reserving them."""
@@ -83,7 +94,7 @@ def _keeping_tools(service: ReservationService, current_caller: Callable[[], Cal
     async def release_file_reservations(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, NAME],
+        agent_name: Annotated[str, AGENT_NAME],
         paths: Annotated[list[str] | None, PATHS] = None,
         file_reservation_ids: Annotated[list[int] | None, IDS] = None,
     ) -> Json:
@@ -97,7 +108,7 @@ def _keeping_tools(service: ReservationService, current_caller: Callable[[], Cal
     async def renew_file_reservations(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, NAME],
+        agent_name: Annotated[str, AGENT_NAME],
         extend_seconds: Annotated[int, SECONDS] = 1_800,
         paths: Annotated[list[str] | None, PATHS] = None,
         file_reservation_ids: Annotated[list[int] | None, IDS] = None,
@@ -120,3 +131,34 @@ def _named(project_key: str, agent_name: str, paths: list[str] | None, ids: list
         paths=None if paths is None else tuple(paths),
         ids=None if ids is None else tuple(LeaseId(number) for number in ids),
     )
+
+
+def force_tools(service: ForceService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+    async def force_release_file_reservation(
+        project_key: Annotated[str, PROJECT_KEY],
+        agent_name: Annotated[str, AGENT_NAME],
+        file_reservation_id: Annotated[int, Id()],
+        notify_previous: Annotated[bool, Flag()] = True,
+        note: Annotated[str, NOTE] = "",
+    ) -> Json:
+        """Release another agent's reservation that it left: only when it made no call for long and neither mail nor
+        files nor commits tell of work. Otherwise refused with what is missing. The holder is told, with your note.
+        """
+        request = ForceRequest(
+            project_key=project_key,
+            agent_name=agent_name,
+            lease_id=LeaseId(file_reservation_id),
+            notify_previous=notify_previous,
+            note=note,
+        )
+        return show_forced(await service.release(current_caller(), request))
+
+    return [
+        tool(
+            force_release_file_reservation,
+            cluster="file_reservations",
+            title="Release an abandoned reservation",
+            destructive=True,
+            idempotent=True,
+        )
+    ]

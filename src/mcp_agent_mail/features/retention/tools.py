@@ -6,18 +6,17 @@ from collections.abc import Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.clock import iso
-from mcp_agent_mail.core.params import Count, Flag, Text
+from mcp_agent_mail.core.params import PROJECT_KEY, Count, Flag
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.retention.service import PurgeRequest, RetentionService
 
 MAX_AGE_DAYS = 36_500
-_KEY = Text(max_length=1_100)
 
 
 def retention_tools(service: RetentionService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
     async def purge_old_messages(
-        project_key: Annotated[str, _KEY],
+        project_key: Annotated[str, PROJECT_KEY],
         max_age_days: Annotated[int | None, Count(1, MAX_AGE_DAYS)] = None,
         dry_run: Annotated[bool, Flag()] = True,
     ) -> Json:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.params import Choice, Count, Matching, Text, Time
+from mcp_agent_mail.core.params import AGENT_NAME, LIMIT, PROJECT_KEY, Choice, Matching, Text, Time
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import Importance
@@ -15,18 +15,16 @@ from mcp_agent_mail.domain.threads import parse_thread_id
 from mcp_agent_mail.features.search.schemas import found_object
 from mcp_agent_mail.features.search.service import SearchRequest, SearchService
 
-_NAME = Text(max_length=1_100)
-
 
 def search_tools(service: SearchService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
     async def search_messages(
         *,
-        project_key: Annotated[str, Text(max_length=1_100)],
+        project_key: Annotated[str, PROJECT_KEY],
         query: Annotated[str, Text(max_length=1_000, may_be_blank=True)],
-        limit: Annotated[int, Count(1, 1_000)] = 20,
-        agent_name: Annotated[str | None, _NAME] = None,
+        limit: Annotated[int, LIMIT] = 20,
+        agent_name: Annotated[str | None, AGENT_NAME] = None,
         importance: Annotated[str | None, Choice(tuple(one.value for one in Importance))] = None,
-        from_agent: Annotated[str | None, _NAME] = None,
+        from_agent: Annotated[str | None, AGENT_NAME] = None,
         thread_id: Annotated[str | None, Matching(parse_thread_id)] = None,
         since_ts: Annotated[int | None, Time()] = None,
         order: Annotated[str, Choice(tuple(one.value for one in Order))] = "relevance",

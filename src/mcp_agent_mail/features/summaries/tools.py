@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.params import Amount, Count, Flag, Matching, Text
+from mcp_agent_mail.core.params import LIMIT, MODEL, PROJECT_KEY, Amount, Count, Flag, Matching
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.summaries.digests import MAX_HOURS
@@ -14,19 +14,18 @@ from mcp_agent_mail.domain.summaries.refinement import parse_model
 from mcp_agent_mail.features.summaries.schemas import digest_object, recent_object, thread_object, threads_object
 from mcp_agent_mail.features.summaries.service import RecentRequest, SummaryService, Wishes
 
-_PROJECT = Text(max_length=1_100)
 _MODEL = Matching(parse_model)
 
 
 def summary_tools(service: SummaryService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
     async def summarize_thread(
         *,
-        project_key: Annotated[str, _PROJECT],
+        project_key: Annotated[str, PROJECT_KEY],
         thread_id: Annotated[str, Matching(parse_thread_ids)],
         include_examples: Annotated[bool, Flag()] = False,
         llm_mode: Annotated[bool, Flag()] = True,
-        llm_model: Annotated[str | None, _MODEL] = None,
-        per_thread_limit: Annotated[int, Count(1, 1_000)] = 50,
+        llm_model: Annotated[str | None, MODEL] = None,
+        per_thread_limit: Annotated[int, LIMIT] = 50,
     ) -> Json:
         """What a thread says: decisions, open questions, actions with owner and state, key points, code. Several
         thread ids with commas between them give {threads, aggregate}. Works without an LLM; one refines it if set up.
@@ -40,10 +39,10 @@ def summary_tools(service: SummaryService, current_caller: Callable[[], Caller])
 
     async def summarize_recent(
         *,
-        project_key: Annotated[str, _PROJECT],
+        project_key: Annotated[str, PROJECT_KEY],
         since_hours: Annotated[float, Amount(MAX_HOURS)] = 1.0,
         llm_mode: Annotated[bool, Flag()] = True,
-        llm_model: Annotated[str | None, _MODEL] = None,
+        llm_model: Annotated[str | None, MODEL] = None,
         max_messages: Annotated[int, Count(1, 500)] = 500,
     ) -> Json:
         """Digest of a project's newest mail, all threads together; summary_text is JSON like summarize_thread's
@@ -57,9 +56,9 @@ def summary_tools(service: SummaryService, current_caller: Callable[[], Caller])
 
     async def fetch_summary(
         *,
-        project_key: Annotated[str, _PROJECT],
+        project_key: Annotated[str, PROJECT_KEY],
         since_hours: Annotated[float, Amount(MAX_HOURS)] = 24.0,
-        limit: Annotated[int, Count(1, 1_000)] = 5,
+        limit: Annotated[int, LIMIT] = 5,
     ) -> Json:
         """Digests that summarize_recent stored in the last hours, newest first."""
         digests = await service.fetch(current_caller(), project_key, since_hours=since_hours, limit=limit)

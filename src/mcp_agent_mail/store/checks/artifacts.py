@@ -17,12 +17,10 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.contacts import Contact
 from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
-from mcp_agent_mail.domain.messages import Message, Recipient
+from mcp_agent_mail.domain.messages import Message, Receipt, ReceiptStep, Recipient
 from mcp_agent_mail.domain.products import ProductLink
 from mcp_agent_mail.domain.projects import Alias, Project
-from mcp_agent_mail.domain.receipts import Receipt, ReceiptStep
 from mcp_agent_mail.store.agents import Agents
-from mcp_agent_mail.store.aliases import Aliases
 from mcp_agent_mail.store.contacts import Contacts
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.leases import Leases
@@ -30,7 +28,7 @@ from mcp_agent_mail.store.mail.messages import Messages
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.products import Products
-from mcp_agent_mail.store.projects import Projects
+from mcp_agent_mail.store.projects import Aliases, Projects
 
 _AT_ONCE = 500
 _MESSAGES = "SELECT id FROM messages WHERE id > ? ORDER BY id LIMIT ?"
