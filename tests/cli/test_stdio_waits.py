@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.cli.stdio.proxy import MAX_AT_ONCE
+from tests.cli.stdio.test_proxy import MODERN_META
 from tests.cli.stdio_clients import RawClient
-from tests.cli.test_stdio import MODERN_META
 from tests.served import Connection, Served, pause
 
 PROJECT = "/srv/shop"

@@ -14,7 +14,7 @@ from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.store.transaction import Tx
 from tests.features.reservations.claims import Claims, open_claims
 from tests.features.reservations.hearings import Deaf
-from tests.features.reservations.test_waiting import WAIT, settle, start
+from tests.features.reservations.test_wait_queue import WAIT, settle, start
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ nature, place or craft.
 
 Chosen so that no pair offends: no words for people, bodies, faiths, weapons, drink or size, none of the colours
 people are called by, and none of the words that make a slogan, a slur or a party's name beside another one
-(`tests/domain/test_names.py` looks at every pair). A word may be added; taking one away makes names that exist
+(`tests/domain/identity/test_names.py` looks at every pair). A word may be added; taking one away makes names that exist
 already unfit under AGENT_NAME_ENFORCEMENT_MODE=strict.
 """
 
