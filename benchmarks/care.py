@@ -145,7 +145,7 @@ class Office:
 def run(root: Path, messages: int, per_commit: int) -> tuple[Office, float]:
     """The office with everything in Git and looked after, and how long that took."""
     database = root / "mail.sqlite3"
-    migrate(database, reach=no_fault)
+    migrate(database, fault_hook=no_fault)
     began = time.perf_counter()
     with (
         closing(open_writing(database)) as connection,
@@ -173,7 +173,7 @@ def open_drain(office: Office, store_id: str, reading: sqlite3.Connection, for_d
         max_tracked_files=MAX_TRACKED_FILES,
     )
     readers = DrainReaders(outbox=Outbox(reading), projects=Projects(reading), events=Outbox(for_desks))
-    return Drain(plan, readers, report=office.hear, clock=system_clock, reach=no_fault)
+    return Drain(plan, readers, report=office.hear, clock=system_clock, fault_hook=no_fault)
 
 
 def settle(drain: Drain) -> None:

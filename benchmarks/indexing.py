@@ -46,7 +46,7 @@ _PLACE = "/code/app"
 
 class _Place:
     def __init__(self, stack: ExitStack, database: Path, dropped: Sequence[str]) -> None:
-        migrate(database, reach=no_fault)
+        migrate(database, fault_hook=no_fault)
         self._connection = stack.enter_context(closing(open_writing(database)))
         self._connection.execute("PRAGMA synchronous=OFF")
         for trigger in dropped:

@@ -99,7 +99,7 @@ def make_store(database: Path, messages: int) -> None:
     """`messages` in all: PLANTED_LETTERS of them in the busy project, SMALL_MESSAGES of the oldest in the small one."""
     if messages < SMALLEST:
         raise ValueError(f"at least {SMALLEST} messages, else the planted ones do not fit")
-    migrate(database, reach=no_fault)
+    migrate(database, fault_hook=no_fault)
     with closing(open_writing(database)) as connection:
         connection.execute("PRAGMA synchronous=OFF")
         connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.writer import ArchiveOwner
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.failpoints import FailPoint, Reach, no_fault
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.archive_format.layout import (
@@ -77,12 +77,12 @@ class Killed(BaseException):
     """The process ends here, as far as the drain can tell."""
 
 
-def killed_at(point: FailPoint) -> Reach:
-    def reach(reached: FailPoint) -> None:
+def killed_at(point: FailPoint) -> FaultHook:
+    def fault_hook(reached: FailPoint) -> None:
         if reached is point:
             raise Killed
 
-    return reach
+    return fault_hook
 
 
 @dataclass
@@ -232,7 +232,7 @@ class ArchiveRoom:
         self.tx.outbox.add(event, self.clock())
 
     @contextmanager
-    def drain(self, reach: Reach = no_fault) -> Iterator[Drain]:
+    def drain(self, fault_hook: FaultHook = no_fault) -> Iterator[Drain]:
         """A drain as a new process would have it."""
         owner = ArchiveOwner(store_id=self.store_id, author_name="mcp-agent", author_email="mcp-agent@example.com")
         plan = DrainPlan(
@@ -254,7 +254,7 @@ class ArchiveRoom:
                 DrainReaders(outbox=Outbox(connection), projects=Projects(connection), events=Outbox(for_desks)),
                 report=self._hear,
                 clock=self.clock,
-                reach=reach,
+                fault_hook=fault_hook,
             )
             place = SnapshotPlace(folder=plan.projects_path, store_id=owner.store_id, interval=plan.interval)
             drain.keep(
@@ -272,9 +272,9 @@ class ArchiveRoom:
             threading.Event().wait(LOOK_S)
         raise AssertionError(self.reports)
 
-    def archive(self, reach: Reach = no_fault) -> int:
+    def archive(self, fault_hook: FaultHook = no_fault) -> int:
         """Bring everything into Git; how many events are still not there."""
-        with self.drain(reach) as drain:
+        with self.drain(fault_hook) as drain:
             drain.resume()
             drain.mend(Micros(self.clock() + int(LONG * SECOND)))
             return drain.flush(Micros(self.clock() + int(LONG * SECOND)))
@@ -328,7 +328,7 @@ def write(room: ArchiveRoom, project: Project) -> None:
 @contextmanager
 def open_archive_room(root: Path) -> Iterator[ArchiveRoom]:
     database = root / "mail.sqlite3"
-    migrate(database, reach=no_fault)
+    migrate(database, fault_hook=no_fault)
     with closing(open_writing(database)) as connection:
         connection.isolation_level = None  # every statement commits by itself
         clock = SetClock()

@@ -85,7 +85,7 @@ def main() -> int:
         line = instructions.next(None)
         assert line is not None
         settings = ArchiverSettings.from_line(line)
-        with open_drain(settings, report=_report, reach=reach_that_kills(settings.failpoint)) as drain:
+        with open_drain(settings, report=_report, fault_hook=reach_that_kills(settings.failpoint)) as drain:
             _serve(drain, instructions)
     return 0
 

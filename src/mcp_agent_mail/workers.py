@@ -10,7 +10,7 @@ from mcp_agent_mail.core.concurrency.keeper import STOP_WITHIN_S, Keeper
 from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.features.messaging.overdue import Claim, Escalation, OverdueRules, OverdueWorker
+from mcp_agent_mail.features.messaging.overdue import Escalation, EscalationLease, OverdueRules, OverdueWorker
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.features.retention.service import RetentionRules, RetentionService
 from mcp_agent_mail.features.retention.worker import RetentionPace, RetentionWorker
@@ -58,7 +58,7 @@ class Workers:
 
 
 def build_workers(
-    settings: Settings, store: Store, *, keep_pace: Callable[[], Awaitable[None]], clock: Clock
+    settings: Settings, store: Store, *, throttle: Callable[[], Awaitable[None]], clock: Clock
 ) -> Workers:
     bus = MailBus(store.on_mail_change)
     retention = RetentionService(
@@ -67,7 +67,7 @@ def build_workers(
             max_age_days=settings.retention_max_age_days, ignored=settings.retention_ignore_project_patterns or ()
         ),
         find_project=require_project,
-        keep_pace=keep_pace,
+        throttle=throttle,
         clock=clock,
     )
     return Workers(
@@ -97,7 +97,7 @@ def _overdue(settings: Settings, store: Store, clock: Clock) -> OverdueWorker | 
         ttl_s=settings.ack_ttl_seconds,
         interval_s=settings.ack_ttl_scan_interval_seconds,
         escalation=Escalation(settings.ack_escalation_mode) if settings.ack_escalation_enabled else None,
-        claim=Claim(
+        claim=EscalationLease(
             holder=settings.ack_escalation_claim_holder_name,
             ttl_s=settings.ack_escalation_claim_ttl_seconds,
             exclusive=settings.ack_escalation_claim_exclusive,

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive.index import IndexLocked
-from mcp_agent_mail.archive.ownership import Claim
+from mcp_agent_mail.archive.ownership import OutboxPosition
 from mcp_agent_mail.archive.repository import GitRun
 from mcp_agent_mail.archive.steps import InSteps
 from mcp_agent_mail.archive.writer import ArchiveOwner, ArchiveWriter, is_unfinished
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.failpoints import FailPoint, Reach, no_fault
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.commit_message import CommitText
@@ -30,12 +30,14 @@ PLACES = [FailPoint.INDEX_REFRESH, FailPoint.INDEX_REPLACE, FailPoint.INDEX_REFR
 @dataclass
 class Desk:
     path: Path
-    reach: Reach = no_fault
+    fault_hook: FaultHook = no_fault
     seq: int = 0
 
     def open(self, *, git_timeout_s: float = LONG_S) -> ArchiveWriter:
-        claim = Claim(highest_seq=OutboxSeq(1_000))
-        return ArchiveWriter(self.path, OWNER, claim, reach=self.reach, git_run=GitRun(timeout_s=git_timeout_s))
+        claim = OutboxPosition(highest_seq=OutboxSeq(1_000))
+        return ArchiveWriter(
+            self.path, OWNER, claim, fault_hook=self.fault_hook, git_run=GitRun(timeout_s=git_timeout_s)
+        )
 
     def commit(self, writer: ArchiveWriter, content: bytes = b"one", path: str = NOTE) -> None:
         self.seq += 1
@@ -163,14 +165,14 @@ def test_a_git_of_a_person_at_work_is_waited_for(desk: Desk, writer: ArchiveWrit
 
 @pytest.mark.parametrize("point", PLACES)
 def test_killed_anywhere_the_next_start_mends_it(desk: Desk, point: FailPoint) -> None:
-    desk.reach = killed_at(point)
+    desk.fault_hook = killed_at(point)
     writer = desk.open()
     desk.commit(writer)
     with pytest.raises(Killed):
         writer.refresh()
     (desk.path / ".git/agent-mail/index.new").write_bytes(b"half")
     (desk.path / ".git/agent-mail/index.new.lock").write_bytes(b"half")
-    desk.reach = no_fault
+    desk.fault_hook = no_fault
 
     again = desk.open()
     again.refresh()
@@ -185,10 +187,10 @@ def test_a_loss_in_the_middle_is_noted_even_when_only_a_person_has_committed(des
     (desk.path / "NOTES.md").write_text("mine")
     git(desk.path, "add", "NOTES.md")
     git(desk.path, "commit", "-q", "-m", "A note")
-    desk.reach = killed_at(FailPoint.INDEX_REPLACE)
+    desk.fault_hook = killed_at(FailPoint.INDEX_REPLACE)
     with pytest.raises(Killed):
         desk.open().refresh()
-    desk.reach = no_fault
+    desk.fault_hook = no_fault
 
     desk.open().refresh()
 

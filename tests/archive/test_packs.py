@@ -22,9 +22,9 @@ from mcp_agent_mail.archive.packs import (
     packs_to_join,
     start_repack,
 )
-from mcp_agent_mail.archive.repository import Repository
+from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.failpoints import FailPoint, Reach, no_fault
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
 from tests.archive_room import Killed, git, killed_at
 
@@ -33,41 +33,41 @@ US = Signature(name="mcp-agent", email="mcp-agent@example.com")
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Repository:
+def repository(tmp_path: Path) -> ArchiveRepository:
     """With ten packs of one commit each."""
-    opened = Repository(tmp_path / "app")
+    opened = ArchiveRepository(tmp_path / "app")
     opened.create()
     for number in range(10):
         add_pack(opened, number)
     return opened
 
 
-def add_pack(repository: Repository, number: int) -> None:
+def add_pack(repository: ArchiveRepository, number: int) -> None:
     files = {f"messages/{number}.md": b"mail %d" % number, "archive.json": b"%d" % number}
     at = Micros(1_800_000_000 * SECOND)
     commit = NewCommit(files=files, message=f"{number}\n", author=US, committer=US, at=at)
     import_commit(repository, commit, onto=repository.tip())
 
 
-def join(repository: Repository, reach: Reach = no_fault) -> None:
-    repack = start_repack(repository, reach)
+def join(repository: ArchiveRepository, fault_hook: FaultHook = no_fault) -> None:
+    repack = start_repack(repository, fault_hook)
     assert repack is not None
     repack.finish(LONG_S)
 
 
-def is_whole(repository: Repository, commits: int = 10) -> bool:
+def is_whole(repository: ArchiveRepository, commits: int = 10) -> bool:
     assert git(repository.path, "fsck", "--strict") == ""
     return int(git(repository.path, "rev-list", "--count", "main")) == commits
 
 
-def test_small_packs_become_one(repository: Repository) -> None:
+def test_small_packs_become_one(repository: ArchiveRepository) -> None:
     join(repository)
 
     assert count_packs(repository) == 1
     assert is_whole(repository)
 
 
-def test_where_many_stay_they_have_an_index_over_all(repository: Repository) -> None:
+def test_where_many_stay_they_have_an_index_over_all(repository: ArchiveRepository) -> None:
     repack = start_repack(repository, no_fault)
     assert repack is not None
     for number in range(10, 10 + FEW_PACKS):
@@ -79,7 +79,7 @@ def test_where_many_stay_they_have_an_index_over_all(repository: Repository) -> 
     assert is_whole(repository, 10 + FEW_PACKS)
 
 
-def test_an_index_over_all_never_names_a_pack_that_was_dropped(repository: Repository) -> None:
+def test_an_index_over_all_never_names_a_pack_that_was_dropped(repository: ArchiveRepository) -> None:
     git(repository.path, "multi-pack-index", "write")
 
     join(repository)
@@ -88,7 +88,7 @@ def test_an_index_over_all_never_names_a_pack_that_was_dropped(repository: Repos
     assert is_whole(repository)
 
 
-def test_a_big_pack_is_left_alone(repository: Repository) -> None:
+def test_a_big_pack_is_left_alone(repository: ArchiveRepository) -> None:
     join(repository)
     (big,) = list_packs(repository)
     for number in range(10, 14):
@@ -101,13 +101,13 @@ def test_a_big_pack_is_left_alone(repository: Repository) -> None:
     assert is_whole(repository, 14)
 
 
-def test_where_sizes_double_there_is_nothing_to_join(repository: Repository) -> None:
+def test_where_sizes_double_there_is_nothing_to_join(repository: ArchiveRepository) -> None:
     join(repository)
 
     assert start_repack(repository, no_fault) is None
 
 
-def test_a_pack_that_a_person_keeps_stays(repository: Repository) -> None:
+def test_a_pack_that_a_person_keeps_stays(repository: ArchiveRepository) -> None:
     kept = list_packs(repository)[0]
     (pack_folder(repository) / f"{kept.name}.keep").touch()
 
@@ -117,7 +117,7 @@ def test_a_pack_that_a_person_keeps_stays(repository: Repository) -> None:
     assert is_whole(repository)
 
 
-def test_what_is_imported_while_packs_are_joined_stays(repository: Repository) -> None:
+def test_what_is_imported_while_packs_are_joined_stays(repository: ArchiveRepository) -> None:
     repack = start_repack(repository, no_fault)
     assert repack is not None
     add_pack(repository, 10)
@@ -130,7 +130,7 @@ def test_what_is_imported_while_packs_are_joined_stays(repository: Repository) -
 
 @pytest.mark.parametrize("point", [FailPoint.REPACK, FailPoint.REPACK_DELETE])
 def test_killed_while_packs_are_joined_the_archive_is_whole_and_the_next_one_joins_them(
-    repository: Repository, point: FailPoint
+    repository: ArchiveRepository, point: FailPoint
 ) -> None:
     with pytest.raises(Killed):
         join(repository, killed_at(point))
@@ -144,20 +144,20 @@ def test_killed_while_packs_are_joined_the_archive_is_whole_and_the_next_one_joi
     assert is_whole(repository, 12)
 
 
-def test_nothing_vanishes_before_the_new_pack_and_the_index_over_all_are_there(repository: Repository) -> None:
+def test_nothing_vanishes_before_the_new_pack_and_the_index_over_all_are_there(repository: ArchiveRepository) -> None:
     seen: list[int] = []
 
-    def reach(point: FailPoint) -> None:
+    def fault_hook(point: FailPoint) -> None:
         if point is FailPoint.REPACK:
             seen.append(count_packs(repository))
 
-    join(repository, reach)
+    join(repository, fault_hook)
 
     assert seen == [11]
 
 
 def test_one_that_takes_too_long_is_ended_and_leaves_everything_as_it_was(
-    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    repository: ArchiveRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = list_packs(repository)
     endless = tmp_path / "endless" / "git"
@@ -178,7 +178,7 @@ def test_one_that_takes_too_long_is_ended_and_leaves_everything_as_it_was(
     assert is_whole(repository)
 
 
-def test_a_damaged_pack_is_never_joined_away(repository: Repository) -> None:
+def test_a_damaged_pack_is_never_joined_away(repository: ArchiveRepository) -> None:
     name = list_packs(repository)[0].name
     path = pack_folder(repository) / f"{name}.pack"
     path.chmod(0o600)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.archive.ownership import ArchiveAhead, Claim, ForeignArchive
+from mcp_agent_mail.archive.ownership import ArchiveAhead, ForeignArchive, OutboxPosition
 from mcp_agent_mail.archive.recovery import WINDOW_S
 from mcp_agent_mail.archive.writer import MANY_PACKS, ArchiveOwner, ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Micros
@@ -27,7 +27,7 @@ LONG_S = 60.0
 
 
 def open_writer(path: Path, *, highest_seq: int = 1_000) -> ArchiveWriter:
-    return ArchiveWriter(path, OWNER, Claim(highest_seq=OutboxSeq(highest_seq)), reach=no_fault)
+    return ArchiveWriter(path, OWNER, OutboxPosition(highest_seq=OutboxSeq(highest_seq)), fault_hook=no_fault)
 
 
 def text(seq: int, *agents: str) -> CommitText:
@@ -148,7 +148,7 @@ def test_the_archive_of_another_store_is_refused_and_untouched(path: Path) -> No
     tip = git(path, "rev-parse", "main")
 
     with pytest.raises(ForeignArchive, match="belongs to store this-store; this is store other-store") as refusal:
-        ArchiveWriter(path, other, Claim(highest_seq=OutboxSeq(1_000)), reach=no_fault)
+        ArchiveWriter(path, other, OutboxPosition(highest_seq=OutboxSeq(1_000)), fault_hook=no_fault)
 
     assert "STORAGE_ROOT" in refusal.value.hint
     assert git(path, "rev-parse", "main") == tip

@@ -15,7 +15,7 @@ from mcp_agent_mail.archive import moving
 from mcp_agent_mail.archive.moving import MOVING_FOLDER
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
-from mcp_agent_mail.features.archiving.renew import Renewed, renew_archive
+from mcp_agent_mail.features.archiving.renew import RenewedArchive, renew_archive
 from mcp_agent_mail.store.database import Store
 from tests.archive_room import ArchiveRoom, git, write
 
@@ -260,7 +260,7 @@ def test_one_that_was_refused_is_written_again_as_it_is_told(room: ArchiveRoom, 
     of_another(work_tree / ".git", work_tree)
     room.archive()
 
-    async def renew() -> Renewed:
+    async def renew() -> RenewedArchive:
         async with Store(room.database) as store:
             return await renew_archive(store, room.settings, project)
 

@@ -14,7 +14,7 @@ import pytest
 
 from mcp_agent_mail.archive.history import read_history
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.doctor.check import Place, check_everything
+from mcp_agent_mail.features.doctor.check import CheckTarget, check_everything
 from tests.archive_room import ArchiveRoom, open_archive_room
 from tests.cli.command_line import am
 
@@ -92,7 +92,7 @@ def test_verify_tells_of_the_place_once(room: ArchiveRoom, two: tuple[Project, P
 
 
 def test_check_says_what_is_gone_and_what_to_do(room: ArchiveRoom, two: tuple[Project, Project]) -> None:
-    place = Place(storage_root=room.root, database_path=room.database, owner=None, clock=room.clock)
+    place = CheckTarget(storage_root=room.root, database_path=room.database, owner=None, clock=room.clock)
 
     (finding,) = [
         finding for checked in check_everything(place) for finding in checked.findings if finding.project == two[0].slug

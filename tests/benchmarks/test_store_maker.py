@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.corpus import CLASSES, COMMONEST, HITS, PLANTED_LETTERS, Corpus, planted_letter, planted_words
 from benchmarks.store_maker import BUSY, SMALL, SMALL_MESSAGES, SMALLEST, cached_store, make_store
-from mcp_agent_mail.domain.search.query import Filters, Order, Reader, read_query
+from mcp_agent_mail.domain.search.query import Filters, Order, SearchScope, read_query
 from mcp_agent_mail.store.checks.integrity import find_faults
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.search import search
@@ -67,7 +67,7 @@ async def test_the_product_finds_what_was_planted(database: Path) -> None:
         async def found(key: str, word: str) -> int:
             query = read_query(word)
             assert query is not None
-            reader = Reader(project_id=projects[key].id, agent_id=None, whole_project=True)
+            reader = SearchScope(project_id=projects[key].id, agent_id=None, whole_project=True)
             return len(await search(store, query, reader, Filters(), order=Order.RELEVANCE, limit=1_000))
 
         for name, words in CLASSES.items():

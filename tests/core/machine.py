@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.settings.server import LoadedSettings, Mistake, Settings, SettingsError, load_settings
+from mcp_agent_mail.core.settings.server import LoadedSettings, Settings, load_settings
+from mcp_agent_mail.core.settings.sources import Mistake, SettingsError
 
 TOKEN = "a-long-and-good-token"
 

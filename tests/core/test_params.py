@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.core.params import MAX_ID, Choice, Count, Duration, Flag, Id, Matching, Rule, Text, Texts, Time
+from mcp_agent_mail.core.params import MAX_ID, Choice, Count, Duration, Flag, Id, Matching, ParamType, Text, Texts, Time
 
 DEEP: Any = "end"
 for _ in range(900):
     DEEP = [DEEP]
 
-RULES: list[Rule] = [
+RULES: list[ParamType] = [
     Text(),
     Choice(("low", "high")),
     Count(1, 1000),
@@ -59,7 +59,7 @@ JSON = st.recursive(
         (Time(), "1769817600", 1_769_817_600_000_000),
     ],
 )
-def test_what_callers_really_send_becomes_the_declared_type(rule: Rule, given: object, wanted: object) -> None:
+def test_what_callers_really_send_becomes_the_declared_type(rule: ParamType, given: object, wanted: object) -> None:
     assert rule.convert("x", given) == wanted
 
 
@@ -99,7 +99,7 @@ def test_what_callers_really_send_becomes_the_declared_type(rule: Rule, given: o
         (Time(), True),
     ],
 )
-def test_what_cannot_be_read_is_refused_by_the_parameters_name(rule: Rule, given: object) -> None:
+def test_what_cannot_be_read_is_refused_by_the_parameters_name(rule: ParamType, given: object) -> None:
     with pytest.raises(InvalidInput) as refused:
         rule.convert("count", given)
 

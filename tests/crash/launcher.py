@@ -19,7 +19,7 @@ from typing import Any
 # A script's own folder is not on the path with -P, and the tests' root is not there at all.
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from mcp_agent_mail.core.failpoints import FailPoint, Faults, Kill, Reach, reach_that_kills
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, Faults, Kill, reach_that_kills
 from tests.power.entry import replace as exchange
 
 PACKS = 6
@@ -75,7 +75,7 @@ def serve(doom: Doom, options: dict[str, str]) -> int:
     settings = load_settings(os.environ, cwd=Path.cwd(), overrides=overrides).settings
     if doom.files is not None:
         settings = replace(settings, archive_max_tracked_files=doom.files)
-    faults = Faults(reach=Armed(doom.armed, kill_of(doom.server)), archiver=kill_of(doom.archiver))
+    faults = Faults(fault_hook=Armed(doom.armed, kill_of(doom.server)), archiver=kill_of(doom.archiver))
     return run(settings, faults=faults)
 
 
@@ -89,14 +89,14 @@ class Armed:
 
     file: str
     kill: Kill | None
-    _reach: Reach = field(init=False)
+    _fault_hook: FaultHook = field(init=False)
 
     def __post_init__(self) -> None:
-        self._reach = reach_that_kills(self.kill)
+        self._fault_hook = reach_that_kills(self.kill)
 
     def __call__(self, point: FailPoint) -> None:
         if self.kill is not None and point is self.kill.point and os.path.exists(self.file):  # noqa: PTH110  # cheapest
-            self._reach(point)
+            self._fault_hook(point)
 
 
 def make_rare_things_frequent() -> None:

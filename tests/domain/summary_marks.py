@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.domain.summaries.extract import Letter, ThreadSummary, summarize
+from mcp_agent_mail.domain.summaries.extract import ThreadMessage, ThreadSummary, summarize
 
 FIELDS = ("point", "decision", "question", "action", "mention", "code")
 
@@ -21,7 +21,7 @@ FIELDS = ("point", "decision", "question", "action", "mention", "code")
 @dataclass(slots=True)
 class LabelledThread:
     number: int
-    letters: list[Letter] = field(default_factory=list)
+    letters: list[ThreadMessage] = field(default_factory=list)
     labels: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -52,7 +52,7 @@ def _thread(part: str) -> LabelledThread:
     for position, mail in enumerate(re.split(r"^@@ ", said, flags=re.MULTILINE)[1:], start=1):
         sender, _, body = mail.partition("\n")
         thread.letters.append(
-            Letter(
+            ThreadMessage(
                 id=MessageId(position),
                 sender=sender.strip(),
                 subject=head[3:],

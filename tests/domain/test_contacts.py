@@ -10,7 +10,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.agents import ContactPolicy
 from mcp_agent_mail.domain.contacts import (
     AutoScope,
-    Facts,
+    ContactFacts,
     LinkStatus,
     Relation,
     SharedThread,
@@ -23,12 +23,12 @@ from mcp_agent_mail.domain.contacts import (
 YES_AND_NO = (False, True)
 
 
-def every_case() -> Iterator[Facts]:
+def every_case() -> Iterator[ContactFacts]:
     """All 30,720 combinations of what the decision looks at."""
     for policy, link, thread, scope in itertools.product(ContactPolicy, Relation, SharedThread, AutoScope):
         for flags in itertools.product(YES_AND_NO, repeat=8):
             retired, to_self, overseer, near, enforced, answers, leases, wrote = flags
-            yield Facts(
+            yield ContactFacts(
                 policy=policy,
                 relation=link,
                 is_retired=retired,
@@ -64,7 +64,7 @@ _RULES: list[tuple[dict[str, set[object]], Verdict]] = [
 ]
 
 
-def by_the_table(facts: Facts) -> Verdict:
+def by_the_table(facts: ContactFacts) -> Verdict:
     return next(
         verdict for asked, verdict in _RULES if all(getattr(facts, name) in wanted for name, wanted in asked.items())
     )
@@ -125,23 +125,23 @@ def test_a_link_ends_at_the_very_instant_of_its_expiry(status: LinkStatus) -> No
 @pytest.mark.parametrize(
     ("facts", "reason"),
     [
-        (Facts(policy=ContactPolicy.OPEN, is_retired=True), "RedStone is retired"),
-        (Facts(policy=ContactPolicy.BLOCK_ALL), "RedStone takes no mail"),
-        (Facts(policy=ContactPolicy.OPEN, relation=Relation.BLOCKED), "RedStone has declined your contact"),
-        (Facts(policy=ContactPolicy.CONTACTS_ONLY), "RedStone takes mail from its contacts only"),
+        (ContactFacts(policy=ContactPolicy.OPEN, is_retired=True), "RedStone is retired"),
+        (ContactFacts(policy=ContactPolicy.BLOCK_ALL), "RedStone takes no mail"),
+        (ContactFacts(policy=ContactPolicy.OPEN, relation=Relation.BLOCKED), "RedStone has declined your contact"),
+        (ContactFacts(policy=ContactPolicy.CONTACTS_ONLY), "RedStone takes mail from its contacts only"),
         (
-            Facts(policy=ContactPolicy.CONTACTS_ONLY, relation=Relation.PENDING),
+            ContactFacts(policy=ContactPolicy.CONTACTS_ONLY, relation=Relation.PENDING),
             "RedStone takes mail from its contacts only, and has not answered your contact request yet",
         ),
         (
-            Facts(policy=ContactPolicy.AUTO, same_project=False),
+            ContactFacts(policy=ContactPolicy.AUTO, same_project=False),
             "RedStone takes mail from its contacts and agents of its own project only",
         ),
         (
-            Facts(policy=ContactPolicy.AUTO, scope=AutoScope.CONTEXT),
+            ContactFacts(policy=ContactPolicy.AUTO, scope=AutoScope.CONTEXT),
             "RedStone takes mail from its contacts and agents it works with only",
         ),
     ],
 )
-def test_a_refusal_says_why(facts: Facts, reason: str) -> None:
+def test_a_refusal_says_why(facts: ContactFacts, reason: str) -> None:
     assert reason_of(decide(facts), facts, "RedStone") == reason

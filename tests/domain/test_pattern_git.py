@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.domain.patterns.pattern import Work, covers, parse_pattern
+from mcp_agent_mail.domain.patterns.budget import WorkBudget
+from mcp_agent_mail.domain.patterns.pattern import covers, parse_pattern
 from tests.domain.pattern_rules import paths
 from tests.domain.test_pattern_rules import NAMES, generate
 
@@ -54,10 +55,10 @@ def test_git_ignores_the_paths_that_the_pattern_covers(tmp_path: Path, *, ignore
         by_git = ignored(tmp_path, text if text[0] not in "#!" else f"\\{text}", ignore_case=ignore_case)
         for path in CHECKED:
             parts = path.split("/")
-            if any(covers(pattern, "/".join(parts[:count]), Work()) for count in range(1, len(parts))):
+            if any(covers(pattern, "/".join(parts[:count]), WorkBudget()) for count in range(1, len(parts))):
                 continue
             compared += 1
-            assert covers(pattern, path, Work()) is (path in by_git), (text, path)
+            assert covers(pattern, path, WorkBudget()) is (path in by_git), (text, path)
 
     assert len(texts) > 50
     assert compared > 10_000

@@ -12,7 +12,8 @@ from itertools import combinations_with_replacement, product
 
 import pytest
 
-from mcp_agent_mail.domain.patterns.pattern import Pattern, Work, covers, overlap, parse_pattern
+from mcp_agent_mail.domain.patterns.budget import WorkBudget
+from mcp_agent_mail.domain.patterns.pattern import Pattern, covers, overlap, parse_pattern
 from tests.domain.pattern_rules import Mark, folders_of, is_below, matches, paths, unescaped
 
 # Rich names stand alone in a pattern, simple ones in paths: so that whatever two patterns have in common, they have
@@ -134,7 +135,7 @@ def compare(count: int, seed: int) -> tuple[int, int, Counter[str]]:
     patterns = {mark: engine_pattern(mark) for mark in pool}
     for one, other in combinations_with_replacement(pool, 2):
         expected = enumeration.overlap(one, other)
-        answers = {overlap(patterns[a], patterns[b], Work()) for a, b in ((one, other), (other, one))}
+        answers = {overlap(patterns[a], patterns[b], WorkBudget()) for a, b in ((one, other), (other, one))}
         assert answers == {expected}, (one, other, expected)
         hits += expected
         seen.update(constructs(one) + constructs(other))
@@ -166,4 +167,4 @@ def test_a_checked_path_is_covered_exactly_where_the_rules_say() -> None:
             parts = path.split("/")
             lies_in = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
             expected = any(matches(mark, folder) for folder in lies_in)
-            assert covers(pattern, path, Work()) is expected, (mark, path)
+            assert covers(pattern, path, WorkBudget()) is expected, (mark, path)

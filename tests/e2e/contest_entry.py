@@ -14,7 +14,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from mcp_agent_mail.features.reservations import grant, reserve
-from mcp_agent_mail.features.reservations.conflicts import Asking, find_holders
+from mcp_agent_mail.features.reservations.conflicts import ConflictQuery, find_holders
 
 
 def decide_outside() -> None:
@@ -23,7 +23,7 @@ def decide_outside() -> None:
     decide = reserve.Reserver._decide
 
     async def look_first(self: reserve.Reserver, call: reserve.Call, **how: Any) -> Any:
-        asking = Asking(project_id=call.holder.project.id, agent_id=call.holder.agent.id, now=self._clock())
+        asking = ConflictQuery(project_id=call.holder.project.id, agent_id=call.holder.agent.id, now=self._clock())
         seen.set(self._store.read(lambda view: find_holders(view, asking, call.wanted, self._patterns)))
         return await decide(self, call, **how)
 

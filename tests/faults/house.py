@@ -16,10 +16,11 @@ from typing import Any, TypeVar
 
 import pytest
 
-from mcp_agent_mail.bootstrap import Services, build_services
+from mcp_agent_mail.bootstrap import build_services
+from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.clock import Clock, system_clock
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.core.failpoints import Reach, no_fault
+from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.features.doctor.verify import VerifyReport, verify_archives
@@ -167,11 +168,11 @@ def _settings(root: Path) -> Settings:
 
 @asynccontextmanager
 async def house(
-    root: Path, *, reach: Reach = no_fault, clock: Clock = system_clock, starts: bool = True
+    root: Path, *, fault_hook: FaultHook = no_fault, clock: Clock = system_clock, starts: bool = True
 ) -> AsyncIterator[House]:
     """Opened as a server opens it, the agents registered (again, if the store is older). `starts`: the archiver too."""
     loaded = _settings(root)
-    async with Store(root / "mail.sqlite3", clock=clock, reach=reach) as store:
+    async with Store(root / "mail.sqlite3", clock=clock, fault_hook=fault_hook) as store:
         services = build_services(loaded, store, place=PLACE, operator_token="unused", clock=clock)
         if starts:
             services.start()

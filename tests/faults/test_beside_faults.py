@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 import pytest
 
 import mcp_agent_mail
-from mcp_agent_mail.bootstrap import Services, build_services
+from mcp_agent_mail.bootstrap import build_services
+from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.settings.server import load_settings

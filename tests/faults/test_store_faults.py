@@ -105,7 +105,7 @@ async def test_a_short_write_to_the_log_acknowledges_nothing_and_leaves_the_stor
 
 async def test_an_io_error_before_the_commit_is_told_and_passes(tmp_path: Path) -> None:
     trouble = Trouble(FailPoint.BEFORE_COMMIT, io_error())
-    async with house(tmp_path, reach=trouble) as home:
+    async with house(tmp_path, fault_hook=trouble) as home:
         kept = await home.send()
         trouble.is_on = True
 
@@ -178,7 +178,7 @@ async def test_while_the_writer_hangs_reads_answer_health_says_so_and_the_send_i
         if reached is FailPoint.BEFORE_COMMIT:
             may_go_on.wait()
 
-    async with house(tmp_path, reach=hang) as home:
+    async with house(tmp_path, fault_hook=hang) as home:
         kept = await home.send("Parser", body_md="lexer")
         await home.until_archived()
         home.services.upkeep.patience_s = 0.05

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.guard.hooks.chain import Change, HookInTheWay
-from mcp_agent_mail.guard.hooks.status import Standing, look_at_guard
+from mcp_agent_mail.guard.hooks.status import HookState, look_at_guard
 from tests.guard.code_repository import FOREIGN, Code
 
 _FRAMEWORK = """#!/bin/sh
@@ -87,7 +87,7 @@ def _lefthook_installs(code: Code) -> Path:
     return path
 
 
-def _standing(code: Code) -> Standing:
+def _standing(code: Code) -> HookState:
     return look_at_guard(code.top).hooks[0].standing
 
 
@@ -115,7 +115,7 @@ def test_the_framework_installed_again_over_us_goes_on_and_so_does_the_guard(fra
     passed = framework.commit()
     refused = framework.commit(GUARD_ANSWER="1")
 
-    assert _standing(framework) is Standing.CALLED
+    assert _standing(framework) is HookState.CALLED
     assert (passed.returncode, refused.returncode) == (0, 1), passed.stderr
     assert framework.told("former")[:1] == ["framework pre-commit"]
 
@@ -128,7 +128,7 @@ def test_installing_again_puts_the_guard_before_the_frameworks_new_hook(framewor
 
     assert framework.install().status is Change.CHAINED
 
-    assert _standing(framework) is Standing.CHAINED
+    assert _standing(framework) is HookState.CHAINED
     assert not (framework.hooks / "pre-commit.legacy").exists()
     framework.uninstall()
     assert path.read_bytes() == new
@@ -168,7 +168,7 @@ def test_a_framework_that_overwrote_us_is_chained_again(framework: Code) -> None
     framework_installs(framework)
     framework.install()
     framework_installs(framework, overwrite=True)
-    assert _standing(framework) is Standing.REPLACED
+    assert _standing(framework) is HookState.REPLACED
 
     assert framework.install().status is Change.CHAINED
 
@@ -206,11 +206,11 @@ def test_lefthook_installed_again_over_us_shows_and_is_chained_again(lefthook: C
     _lefthook_installs(lefthook)
     lefthook.install()
     _lefthook_installs(lefthook)
-    assert _standing(lefthook) is Standing.REPLACED
+    assert _standing(lefthook) is HookState.REPLACED
 
     assert lefthook.install().status is Change.CHAINED
 
-    assert _standing(lefthook) is Standing.CHAINED
+    assert _standing(lefthook) is HookState.CHAINED
     assert not (lefthook.hooks / "pre-commit.old").exists(), "lefthook would give up at the next one"
     lefthook.commit()
     assert (lefthook.told("guard"), lefthook.told("former")) == (["guard hook pre-commit"], ["lefthook pre-commit"])
@@ -224,7 +224,7 @@ def test_the_guard_returns_by_itself_after_lefthook_wrote_its_hooks_while_runnin
     lefthook.commit(HOOKS=str(lefthook.hooks))
 
     assert not (lefthook.home / "sync").exists()
-    assert _standing(lefthook) is Standing.CHAINED
+    assert _standing(lefthook) is HookState.CHAINED
     assert lefthook.commit(GUARD_ANSWER="1").returncode == 1
     lefthook.uninstall()
     assert (lefthook.hooks / "pre-commit").read_bytes() == (FOREIGN / "lefthook.sh").read_bytes()

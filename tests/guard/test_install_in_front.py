@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.guard.hooks.chain import Change, HookInTheWay
-from mcp_agent_mail.guard.hooks.status import Standing, look_at_guard
+from mcp_agent_mail.guard.hooks.status import HookState, look_at_guard
 from tests.guard.code_repository import FOREIGN, Code
 
 _SAY = '#!/bin/sh\necho "$0 $*" >> "$RECORDS/former"\nexit "${FORMER_ANSWER:-0}"\n'
@@ -110,7 +110,7 @@ def test_installing_again_after_husky_is_gone_moves_into_gits_own_folder(husky: 
 def test_husky_that_comes_after_us_is_seen_and_taken_along(code: Code) -> None:
     code.install()
     husky_prepares(code)
-    assert look_at_guard(code.top).hooks[0].standing is Standing.NOT_LOOKED_AT
+    assert look_at_guard(code.top).hooks[0].standing is HookState.NOT_LOOKED_AT
 
     installed = code.install()
 

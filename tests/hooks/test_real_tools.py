@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.guard.hooks.chain import Change
-from mcp_agent_mail.guard.hooks.status import Standing, look_at_guard
+from mcp_agent_mail.guard.hooks.status import HookState, look_at_guard
 from tests.guard.code_repository import FOREIGN, Code, make_code
 from tests.hooks.tools import TOOLS, HookTool
 
@@ -78,7 +78,7 @@ def test_the_tool_installed_again_takes_nothing_from_the_guard_for_good(code: Co
 
     standing = look_at_guard(code.top).hooks[0].standing
     # lefthook puts ours aside and does not run it: seen, and repaired by installing again.
-    assert standing is {"pre-commit": Standing.CALLED, "husky": Standing.CHAINED}.get(tool.name, Standing.REPLACED)
+    assert standing is {"pre-commit": HookState.CALLED, "husky": HookState.CHAINED}.get(tool.name, HookState.REPLACED)
     code.install()
     _change(code)
 
@@ -100,7 +100,7 @@ def test_a_tool_that_comes_after_the_guard_is_chained_by_installing_again(code: 
     code.install()
     _change(code)
 
-    assert look_at_guard(code.top).hooks[0].standing is Standing.CHAINED
+    assert look_at_guard(code.top).hooks[0].standing is HookState.CHAINED
     assert code.commit(GUARD_ANSWER="1").returncode == 1
     assert code.commit(FORMER_ANSWER="1").returncode == 1
     assert code.commit().returncode == 0
@@ -121,7 +121,7 @@ def test_the_guard_outlives_that_lefthook_writes_its_hooks_while_it_runs(code: C
 
     assert passed.returncode == 0
     assert b"sync hooks" in passed.stdout + passed.stderr, "lefthook did write them anew"
-    assert look_at_guard(code.top).hooks[0].standing is Standing.CHAINED
+    assert look_at_guard(code.top).hooks[0].standing is HookState.CHAINED
     _change(code)
     assert code.commit(GUARD_ANSWER="1").returncode == 1
 

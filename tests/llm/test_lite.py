@@ -15,7 +15,7 @@ from mcp_agent_mail.core.settings.kinds import Secret
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.summaries.refinement import Prompt
 from mcp_agent_mail.features.summaries.refining import Refiner
-from mcp_agent_mail.features.summaries.service import SummaryService, Wishes
+from mcp_agent_mail.features.summaries.service import DigestOptions, SummaryService
 from mcp_agent_mail.llm.answers import ModelFailed
 from mcp_agent_mail.llm.lite import LiteLlm, LlmRules
 from mcp_agent_mail.store.database import Store
@@ -152,14 +152,14 @@ async def test_a_summary_is_refined_and_its_cost_outlives_the_server(tmp_path: P
     async with open_mailroom(tmp_path) as room:
         await room.post(room.letter(room.blue, body="Decision: x", thread_id="plan-1"), *room.addressed([room.red]))
         first = await service(room.store, lite(server), room, budget=0.2).summarize_threads(
-            ANYONE, "/code/app", ["plan-1"], Wishes(), per_thread_limit=50
+            ANYONE, "/code/app", ["plan-1"], DigestOptions(), per_thread_limit=50
         )
         day = room.clock.now // 86_400_000_000
 
     async with Store(tmp_path / "mail.sqlite3", clock=room.clock) as store:
         spent = store.read(lambda view: view.llm_spending.of_day(day))
         second = await service(store, lite(server), room, budget=0.2).summarize_threads(
-            ANYONE, "/code/app", ["plan-1"], Wishes(), per_thread_limit=50
+            ANYONE, "/code/app", ["plan-1"], DigestOptions(), per_thread_limit=50
         )
 
     assert first[0].llm_error is None

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from mcp_agent_mail.bootstrap import archiver_settings
+from mcp_agent_mail.bootstrap.wiring import archiver_settings
 from mcp_agent_mail.cli.gateway.in_process import InProcessGateway
 from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.features.archiving.offline import drain_in_process

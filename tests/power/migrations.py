@@ -21,7 +21,7 @@ UPDATE projects SET plain_slug = slug;
 
 
 def make(path: Path) -> None:
-    bring_up_to_date(path, reach=no_fault)
+    bring_up_to_date(path, fault_hook=no_fault)
 
 
 def fill(path: Path) -> None:
@@ -35,7 +35,7 @@ def fill(path: Path) -> None:
 
 
 def bring_to_next_schema(path: Path) -> None:
-    bring_up_to_date(path, reach=no_fault, migrations=[*shipped_migrations(), Migration(version=_NEXT, sql=_SQL)])
+    bring_up_to_date(path, fault_hook=no_fault, migrations=[*shipped_migrations(), Migration(version=_NEXT, sql=_SQL)])
 
 
 def faults_of_migrated(path: Path, done: set[str]) -> list[str]:

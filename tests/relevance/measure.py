@@ -23,7 +23,7 @@ from typing import Any
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.agents import AgentKind
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
-from mcp_agent_mail.domain.search.query import Filters, Order, Reader, read_query
+from mcp_agent_mail.domain.search.query import Filters, Order, SearchScope, read_query
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.search import search
 from mcp_agent_mail.store.transaction import Tx
@@ -135,7 +135,7 @@ async def ours(directory: Path, corpus: Sequence[Letter], queries: Sequence[str]
                 post(tx, position, letter)
 
         await store.write(post_all)
-        reader = Reader(project_id=project.id, agent_id=None, whole_project=True)
+        reader = SearchScope(project_id=project.id, agent_id=None, whole_project=True)
         answers: dict[str, list[int]] = {}
         for text in queries:
             query = read_query(text)

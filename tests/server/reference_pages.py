@@ -12,8 +12,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from mcp_agent_mail.bootstrap import Services, build_services
-from mcp_agent_mail.core.params import Choice, Count, Duration, Flag, Id, Rule, Text, Texts, Time
+from mcp_agent_mail.bootstrap import build_services
+from mcp_agent_mail.bootstrap.services import Services
+from mcp_agent_mail.core.params import Choice, Count, Duration, Flag, Id, ParamType, Text, Texts, Time
 from mcp_agent_mail.core.resources import ResourceSpec
 from mcp_agent_mail.core.settings.server import load_settings
 from mcp_agent_mail.core.tools import Param, ToolSpec
@@ -123,7 +124,7 @@ def _default(param: Param) -> str:
     return "none" if param.default is None else f"`{json.dumps(param.default)}`"
 
 
-def _describe(rule: Rule) -> str:
+def _describe(rule: ParamType) -> str:
     said = "text"
     match rule:
         case Choice(values=values):

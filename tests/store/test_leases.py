@@ -15,7 +15,7 @@ from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind, N
 from mcp_agent_mail.domain.patterns.keys import keys_of
 from mcp_agent_mail.domain.patterns.pattern import parse_pattern
 from mcp_agent_mail.store.lease_events import end_leases, sweep_expired
-from mcp_agent_mail.store.leases import Standing
+from mcp_agent_mail.store.leases import ConflictFilter
 from tests.mailroom import Mailroom, open_mailroom
 
 TTL_S = 600
@@ -109,7 +109,7 @@ async def test_ones_own_leases_are_found_by_pattern_and_counted(room: Mailroom) 
 async def test_the_keys_find_others_at_above_and_below(room: Mailroom) -> None:
     await grant(room, room.blue, "src/**", "src/api/x.py", "*.py", "docs/**")
     await grant(room, room.red, "src/mine.py")
-    standing = Standing(project_id=room.app.id, kind=FILE, agent_id=room.red.id, with_shared=True)
+    standing = ConflictFilter(project_id=room.app.id, kind=FILE, agent_id=room.red.id, with_shared=True)
 
     def found(view_of: str) -> list[str]:
         lists = {
@@ -132,7 +132,7 @@ async def test_shared_leases_stand_only_against_exclusive_claims(room: Mailroom)
     await grant(room, room.blue, "src/**", exclusive=False)
 
     def against(*, with_shared: bool) -> list[str]:
-        standing = Standing(project_id=room.app.id, kind=FILE, agent_id=room.red.id, with_shared=with_shared)
+        standing = ConflictFilter(project_id=room.app.id, kind=FILE, agent_id=room.red.id, with_shared=with_shared)
         return texts_of(room.store.read(lambda view: view.leases.at_anchors(standing, ["src"], 10)))
 
     assert (against(with_shared=True), against(with_shared=False)) == (["src/**"], [])
@@ -198,7 +198,7 @@ async def test_it_is_seen_which_watched_leases_gave_way(room: Mailroom) -> None:
         )
     )
 
-    gone = room.store.read(lambda view: view.leases.given_way(watched, room.clock.now))
+    gone = room.store.read(lambda view: view.leases.ended_among(watched, room.clock.now))
 
     assert gone == {ended.id, expired.id, changed.id, shortened.id}
 

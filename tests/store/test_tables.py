@@ -66,7 +66,7 @@ def shapes_in(path: Path) -> dict[str, Shape]:
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Shape]:
     path = tmp_path_factory.mktemp("real") / "mail.sqlite3"
-    migrate(path, reach=no_fault)
+    migrate(path, fault_hook=no_fault)
     return shapes_in(path)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from mcp_agent_mail.archive.repository import BRANCH, Repository, sync
+from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, sync
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.git.process import Conversation, GitFailed
 from mcp_agent_mail.domain.archive_format.blobs import blob_id
@@ -51,7 +51,7 @@ class NewCommit:
     joined: str | None = None
 
 
-def import_commit(repository: Repository, commit: NewCommit, *, onto: str | None) -> str:
+def import_commit(repository: ArchiveRepository, commit: NewCommit, *, onto: str | None) -> str:
     """Add one commit on top of `onto`, where the branch stands; its id.
 
     First the pack is on disk, its name included, then the branch moves: it can never point to a
@@ -67,7 +67,7 @@ def import_commit(repository: Repository, commit: NewCommit, *, onto: str | None
 
 
 def import_large(
-    repository: Repository, commit: NewCommit, fill: Callable[[Put], None], *, onto: str | None, timeout_s: float
+    repository: ArchiveRepository, commit: NewCommit, fill: Callable[[Put], None], *, onto: str | None, timeout_s: float
 ) -> str:
     """Likewise with any number of files, which `fill` puts: their contents are never all in memory."""
     marks: dict[str, int] = {}
@@ -90,7 +90,7 @@ def import_large(
     return _require_on_branch(repository, hexsha)
 
 
-def _move_branch(repository: Repository, git: Conversation) -> str | None:
+def _move_branch(repository: ArchiveRepository, git: Conversation) -> str | None:
     """Once the commit is packed and on disk; None when it is not."""
     hexsha = git.hear().decode("ascii", "replace")
     if not _HEXSHA.fullmatch(hexsha) or git.hear() != _PACKED:
@@ -100,14 +100,14 @@ def _move_branch(repository: Repository, git: Conversation) -> str | None:
     return hexsha
 
 
-def _require_on_branch(repository: Repository, hexsha: str | None) -> str:
+def _require_on_branch(repository: ArchiveRepository, hexsha: str | None) -> str:
     if hexsha is None or not _is_on_branch(repository, hexsha):
         # Whatever it said: an event counts as archived only when the branch has it.
         raise GitFailed(f"git fast-import ended well, but {BRANCH} of {repository.path} does not have the commit.")
     return hexsha
 
 
-def _is_on_branch(repository: Repository, hexsha: str) -> bool:
+def _is_on_branch(repository: ArchiveRepository, hexsha: str) -> bool:
     """Read from the branch's own file, which costs nothing; asked of Git when a person has committed meanwhile."""
     with suppress(OSError):
         if (repository.git_path / BRANCH).read_text() == f"{hexsha}\n":

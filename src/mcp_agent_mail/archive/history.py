@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from mcp_agent_mail.archive.ownership import require_in_store
-from mcp_agent_mail.archive.repository import Repository
+from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.git.process import GitFailed
@@ -43,7 +43,7 @@ def read_history(path: Path, *, agent: str | None, limit: int) -> list[HistoryEn
 
     Of what is checked out there, which may be a person's own branch. Raises ArchiveRefused, ArchiveNotFound.
     """
-    repository = Repository(path, only_git=True)
+    repository = ArchiveRepository(path, only_git=True)
     require_in_store(repository)
     log = ("log", "-z", "--first-parent", "--encoding=UTF-8", f"--max-count={MAX_WALKED}", f"--format={_FORMAT}")
     try:

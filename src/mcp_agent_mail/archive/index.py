@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from mcp_agent_mail.archive.repository import Repository
+from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.steps import Steps, Syncing, sync_each
 from mcp_agent_mail.core.errors import Unavailable
-from mcp_agent_mail.core.failpoints import FailPoint, Reach
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.git.process import GitFailed
 
 _TRIES = 3
@@ -36,7 +36,7 @@ class _IndexMoved(Exception):  # never leaves this module
 _CONFIG = ("index.version=4",)
 
 
-def follow_branch(repository: Repository, tip: str, note: Path, reach: Reach) -> Steps[int]:
+def follow_branch(repository: ArchiveRepository, tip: str, note: Path, fault_hook: FaultHook) -> Steps[int]:
     """Bring the index to `tip` and put it on disk; how many files that has.
 
     `note` remembers both between runs, one by one. The work tree must show the branch.
@@ -47,7 +47,7 @@ def follow_branch(repository: Repository, tip: str, note: Path, reach: Reach) ->
     require_unlocked(repository)
     own = _OwnIndex(repository, note.with_name("index.new"))
     try:
-        change = yield from _make(own, indexed, tip, reach)
+        change = yield from _make(own, indexed, tip, fault_hook)
     finally:
         own.remove()
     known = None if change is None or files is None else files + change
@@ -58,7 +58,7 @@ def follow_branch(repository: Repository, tip: str, note: Path, reach: Reach) ->
     return count
 
 
-def _make(own: _OwnIndex, indexed: str, tip: str, reach: Reach) -> Steps[int | None]:
+def _make(own: _OwnIndex, indexed: str, tip: str, fault_hook: FaultHook) -> Steps[int | None]:
     """By how many files the index has grown; None when it was built anew."""
     for _ in range(_TRIES):
         own.begin()
@@ -68,7 +68,7 @@ def _make(own: _OwnIndex, indexed: str, tip: str, reach: Reach) -> Steps[int | N
         yield from _match_files(own)
         yield Syncing(own.sync)
         try:
-            own.publish(reach)
+            own.publish(fault_hook)
         except _IndexMoved:
             continue
         return change
@@ -81,7 +81,7 @@ def _make(own: _OwnIndex, indexed: str, tip: str, reach: Reach) -> Steps[int | N
 class _OwnIndex:
     """A copy of the repository's index for Git to work on, inside `.git` too."""
 
-    def __init__(self, repository: Repository, path: Path) -> None:
+    def __init__(self, repository: ArchiveRepository, path: Path) -> None:
         self.repository = repository
         self.path = path
         self._theirs = repository.git_path / "index"
@@ -105,7 +105,7 @@ class _OwnIndex:
         given = yield self.repository.start(*arguments, stdin=stdin, config=_CONFIG, index_path=self.path)
         return given
 
-    def publish(self, reach: Reach) -> None:
+    def publish(self, fault_hook: FaultHook) -> None:
         """Let it take the place of the repository's, unless that has changed. Raises IndexLocked, _IndexMoved."""
         lock = self.repository.git_path / "index.lock"
         try:
@@ -113,7 +113,7 @@ class _OwnIndex:
         except FileExistsError:
             require_unlocked(self.repository)
             raise _IndexMoved from None
-        reach(FailPoint.INDEX_REPLACE)
+        fault_hook(FailPoint.INDEX_REPLACE)
         try:
             if self._look() != self._facts:
                 raise _IndexMoved
@@ -140,12 +140,12 @@ def _read(note: Path) -> tuple[str, int | None]:
     return "", None
 
 
-def _count_files(repository: Repository, tip: str) -> Steps[int]:
+def _count_files(repository: ArchiveRepository, tip: str) -> Steps[int]:
     ends = yield repository.start("ls-tree", "-r", "-z", "--format=", tip)
     return len(ends)
 
 
-def require_unlocked(repository: Repository) -> None:
+def require_unlocked(repository: ArchiveRepository) -> None:
     lock = repository.git_path / "index.lock"
     if lock.exists():
         raise IndexLocked(

@@ -9,8 +9,8 @@ from pathlib import Path
 from mcp_agent_mail.archive.folders import blob_of, facts_of
 from mcp_agent_mail.archive.git_folder import STATE
 from mcp_agent_mail.archive.months import MonthsNote
-from mcp_agent_mail.archive.ownership import Claim, require_fit
-from mcp_agent_mail.archive.repository import BRANCH, Repository
+from mcp_agent_mail.archive.ownership import OutboxPosition, require_fit
+from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
 from mcp_agent_mail.archive.workspace import require_project
 from mcp_agent_mail.core.git.process import GitFailed, run_git
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
@@ -41,7 +41,7 @@ def git_version() -> str:
 
 class Inspection:
     def __init__(self, path: Path) -> None:
-        self._repository = Repository(path, only_git=True)
+        self._repository = ArchiveRepository(path, only_git=True)
         self._hashed: dict[tuple[int, int, int, int], str] = {}
         self._kept = None if path.is_symlink() else MonthsNote(path / STATE).read()
 
@@ -52,7 +52,7 @@ class Inspection:
     def exists(self) -> bool:
         return self._repository.exists()
 
-    def require_fit(self, store_id: str, claim: Claim) -> None:
+    def require_fit(self, store_id: str, claim: OutboxPosition) -> None:
         """Raise ArchiveRefused when the archive is another store's, lacks what was in it, or is ahead."""
         require_fit(self._repository, store_id, claim)
 

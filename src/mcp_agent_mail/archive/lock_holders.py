@@ -17,7 +17,7 @@ _PROCESSES = Path("/proc")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
+class LockHolder:
     """A process of this user. `command` is the name of its program."""
 
     pid: int
@@ -27,7 +27,7 @@ class Holder:
         return f"process {self.pid} ({self.command})"
 
 
-def holders(path: Path) -> list[Holder]:
+def holders(path: Path) -> list[LockHolder]:
     """The others that hold the lock in this file, by pid; none where the kernel does not tell."""
     wanted = os.path.realpath(path)
     found = []
@@ -37,16 +37,16 @@ def holders(path: Path) -> list[Holder]:
             with suppress(OSError):
                 if pid != os.getpid() and _holds(_PROCESSES / str(pid), wanted):
                     command = (_PROCESSES / str(pid) / "comm").read_text(errors="replace").strip()
-                    found.append(Holder(pid=pid, command=command))
+                    found.append(LockHolder(pid=pid, command=command))
     return found
 
 
-def named(found: list[Holder]) -> str:
+def named(found: list[LockHolder]) -> str:
     """As the subject of a sentence."""
     return ", ".join(map(str, found)) or "another process"
 
 
-def end_orphans(path: Path) -> list[Holder]:
+def end_orphans(path: Path) -> list[LockHolder]:
     """Kill the Git processes that hold the lock of an archive and whose archiver is dead, with all they started.
 
     The caller holds the lock of the archiver: so theirs is another one, which is no more. Its own are spared.

@@ -15,9 +15,9 @@ from itertools import chain
 from pathlib import Path
 
 from mcp_agent_mail.archive.git_folder import switch_on
-from mcp_agent_mail.archive.repository import BRANCH, Repository, sync
+from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, sync
 from mcp_agent_mail.core.clock import Micros, to_datetime
-from mcp_agent_mail.core.failpoints import FailPoint, Reach
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.layout import FOLDERS_BY_MONTH, month_folders, month_of
 
@@ -117,15 +117,17 @@ class Thinning:
 
     what = "put months away"
 
-    def __init__(self, repository: Repository, note: MonthsNote, kept: KeptMonths, reach: Reach) -> None:
+    def __init__(
+        self, repository: ArchiveRepository, note: MonthsNote, kept: KeptMonths, fault_hook: FaultHook
+    ) -> None:
         self._path = repository.path
         self._note = note
-        self._reach = reach
+        self._fault_hook = fault_hook
         folders = cone_folders(repository, kept)
         self._kept = replace(kept, cone=cone_name(folders))
         note.write(replace(kept, cone=""))
         switch_on(repository.path)
-        reach(FailPoint.THINNING)
+        fault_hook(FailPoint.THINNING)
         # Under the archive's lock, since it changes the work tree: after a kill the next archiver waits for its end.
         self._job = repository.start(
             *("sparse-checkout", "set", "--stdin"),
@@ -145,16 +147,16 @@ class Thinning:
             self._job.kill()
             raise GitFailed(f"the months of {self._path} were not put away within {timeout_s:.0f} s")
         self._job.result()
-        self._reach(FailPoint.THINNED)
+        self._fault_hook(FailPoint.THINNED)
         self._note.write(self._kept)
 
 
-def is_in_force(repository: Repository, kept: KeptMonths) -> bool:
+def is_in_force(repository: ArchiveRepository, kept: KeptMonths) -> bool:
     """Was Git given just these months, and every folder there is now?"""
     return bool(kept.cone) and kept.cone == cone_name(cone_folders(repository, kept))
 
 
-def cone_folders(repository: Repository, kept: KeptMonths) -> list[str]:
+def cone_folders(repository: ArchiveRepository, kept: KeptMonths) -> list[str]:
     """The folders Git is to show with all they hold. A file right above one is shown too, as profiles are."""
     agents = [path.removeprefix("agents/") for path in _listed(repository, "agents/")]
     whole = [folder for folder in _listed(repository, "") if folder not in FOLDERS_BY_MONTH]
@@ -166,19 +168,19 @@ def cone_name(folders: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(folders).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _listed(repository: Repository, folder: str) -> Iterator[str]:
+def _listed(repository: ArchiveRepository, folder: str) -> Iterator[str]:
     """The folders right inside `folder` of the branch."""
     where = ("--", folder) if folder else ()
     listing = ("ls-tree", "-z", "-d", "--name-only", BRANCH, *where)
     yield from repository.records(*listing)
 
 
-def files_of_month(repository: Repository, month: str) -> int:
+def files_of_month(repository: ArchiveRepository, month: str) -> int:
     """How many files of a month the branch has."""
     return sum(month_of(path) == month for path in repository.records("ls-tree", "-r", "-z", "--name-only", BRANCH))
 
 
-def months_of_branch(repository: Repository) -> list[str]:
+def months_of_branch(repository: ArchiveRepository) -> list[str]:
     """Every month the branch has files of, oldest first."""
     paths = repository.records("ls-tree", "-r", "-z", "-d", "--name-only", BRANCH)
     return sorted({month for path in paths if (month := month_of(f"{path}/")) is not None})

@@ -22,7 +22,7 @@ from mcp_agent_mail.archive.folders import NotAFile, facts_of, opened, opened_fi
 from mcp_agent_mail.archive.git_folder import STATE, ArchiveRefused
 from mcp_agent_mail.archive.months import MonthsNote, months_in
 from mcp_agent_mail.archive.ownership import store_of
-from mcp_agent_mail.archive.repository import BRANCH, Repository, sync, sync_below
+from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, sync, sync_below
 from mcp_agent_mail.archive.workspace import WORKSPACE_FOLDER, require_project
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
@@ -98,7 +98,7 @@ def finish_move(place: Path) -> None:
 
 def _copy(work_tree: Path, building: Path, store_id: str, link: Path) -> None:
     building.chmod(0o755)
-    new = Repository(building)
+    new = ArchiveRepository(building)
     new.create(work_tree)
     for name in ("commondir", "objects/info/alternates"):
         with suppress(FileNotFoundError):
@@ -169,7 +169,7 @@ class _Room:
         )
 
 
-def _copy_objects(work_tree: Path, new: Repository, room: _Room) -> None:
+def _copy_objects(work_tree: Path, new: ArchiveRepository, room: _Room) -> None:
     packs = new.git_path / "objects" / "pack"
     with opened(work_tree, ".git/objects") as objects:
         fans = room.names(objects, _FAN.fullmatch)

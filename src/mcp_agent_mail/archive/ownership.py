@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused, require_ours
-from mcp_agent_mail.archive.repository import BRANCH, Repository, SealedCommit
+from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, SealedCommit
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
 
@@ -33,14 +33,14 @@ _AHEAD_HINT = "Put the newer database back, or move {path} away and keep it: a n
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class OutboxPosition:
     """What the store says of one archive: events up to `archived_seq` were seen there, none is above `highest_seq`."""
 
     highest_seq: OutboxSeq
     archived_seq: OutboxSeq = NOTHING
 
 
-def require_fit(repository: Repository, store_id: str, claim: Claim) -> None:
+def require_fit(repository: ArchiveRepository, store_id: str, claim: OutboxPosition) -> None:
     """Raise ArchiveRefused unless this store may go on writing here. A place with nothing in it fits a new archive."""
     require_in_store(repository)
     if not repository.exists() or repository.tip() is None:
@@ -56,7 +56,7 @@ def require_fit(repository: Repository, store_id: str, claim: Claim) -> None:
         raise _behind(repository, claim, held)
 
 
-def require_in_store(repository: Repository) -> None:
+def require_in_store(repository: ArchiveRepository) -> None:
     """Raise ArchiveRefused where Git is not to be run: what is there is elsewhere, or not set up by us."""
     if repository.path.is_symlink():
         raise ArchiveNotMoved(
@@ -77,7 +77,7 @@ class Written:
     """There are events besides of which the database cannot tell any more what they wrote."""
 
 
-def require_same(repository: Repository, sealed: SealedCommit, written: Written) -> None:
+def require_same(repository: ArchiveRepository, sealed: SealedCommit, written: Written) -> None:
     """Raise ArchiveAhead when this commit holds other events than the store has under the same numbers.
 
     So it is when an old database was put back under newer archives and has given out the numbers again.
@@ -92,7 +92,7 @@ def require_same(repository: Repository, sealed: SealedCommit, written: Written)
             raise _other_events(repository, sealed, f"{path} differs")
 
 
-def _other_events(repository: Repository, sealed: SealedCommit, how: str) -> ArchiveAhead:
+def _other_events(repository: ArchiveRepository, sealed: SealedCommit, how: str) -> ArchiveAhead:
     return ArchiveAhead(
         f"{repository.path} holds other events than the database under the numbers up to {sealed.last_seq} ({how}): "
         "the database is older than its archive.",
@@ -101,7 +101,7 @@ def _other_events(repository: Repository, sealed: SealedCommit, how: str) -> Arc
     )
 
 
-def _require_store(repository: Repository, store_id: str) -> None:
+def _require_store(repository: ArchiveRepository, store_id: str) -> None:
     path = repository.path
     found = store_of(repository)
     if found is None:
@@ -119,7 +119,7 @@ def _require_store(repository: Repository, store_id: str) -> None:
         )
 
 
-def store_of(repository: Repository) -> str | None:
+def store_of(repository: ArchiveRepository) -> str | None:
     """Whose archive its own file says it is. Raises GitFailed when Git cannot tell: that proves nothing."""
     if not repository.git("ls-tree", "-z", BRANCH, "--", ARCHIVE_FILE):
         return None
@@ -130,7 +130,7 @@ def store_of(repository: Repository) -> str | None:
         return None
 
 
-def _ahead(repository: Repository, claim: Claim, held: OutboxSeq) -> ArchiveAhead:
+def _ahead(repository: ArchiveRepository, claim: OutboxPosition, held: OutboxSeq) -> ArchiveAhead:
     path = repository.path
     return ArchiveAhead(
         f"{path} holds events up to {held}; the database has given out {claim.highest_seq} only: "
@@ -140,17 +140,17 @@ def _ahead(repository: Repository, claim: Claim, held: OutboxSeq) -> ArchiveAhea
     )
 
 
-def _gone(repository: Repository, claim: Claim) -> ArchiveBehind:
+def _gone(repository: ArchiveRepository, claim: OutboxPosition) -> ArchiveBehind:
     return _lacking(repository, claim, NOTHING, f"{repository.path} holds no archive any more")
 
 
-def _behind(repository: Repository, claim: Claim, held: OutboxSeq) -> ArchiveBehind:
+def _behind(repository: ArchiveRepository, claim: OutboxPosition, held: OutboxSeq) -> ArchiveBehind:
     return _lacking(
         repository, claim, held, f"{repository.path} holds events up to {held} only: it was set back, or is older"
     )
 
 
-def _lacking(repository: Repository, claim: Claim, held: OutboxSeq, what: str) -> ArchiveBehind:
+def _lacking(repository: ArchiveRepository, claim: OutboxPosition, held: OutboxSeq, what: str) -> ArchiveBehind:
     path = repository.path
     return ArchiveBehind(
         f"{what}; the database has seen event {claim.archived_seq} there.",

@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.archive.repository import Repository, sync
-from mcp_agent_mail.core.failpoints import FailPoint, Reach
+from mcp_agent_mail.archive.repository import ArchiveRepository, sync
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.git.process import GitFailed
 
 FACTOR = 2
@@ -43,11 +43,13 @@ class Repack:
 
     what = "join packs"
 
-    def __init__(self, repository: Repository, packs: Sequence[Pack], joined: Sequence[Pack], reach: Reach) -> None:
+    def __init__(
+        self, repository: ArchiveRepository, packs: Sequence[Pack], joined: Sequence[Pack], fault_hook: FaultHook
+    ) -> None:
         self._repository = repository
         self._folder = pack_folder(repository)
         self._joined = [pack.name for pack in joined]
-        self._reach = reach
+        self._fault_hook = fault_hook
         listed = "".join(f"{'' if pack in joined else '^'}{pack.name}.pack\n" for pack in packs)
         # Not under the archive's lock: it adds a pack and no more, so after a kill nobody has to wait for it.
         self._job = repository.start(
@@ -75,7 +77,7 @@ class Repack:
         if not (self._folder / f"{new}.idx").exists():
             raise GitFailed(f"git pack-objects says it wrote {new}; {self._folder} does not have it")
         sync(self._folder)
-        self._reach(FailPoint.REPACK)
+        self._fault_hook(FailPoint.REPACK)
         self._drop([name for name in self._joined if name != new])
 
     def _drop(self, old: Sequence[str]) -> None:
@@ -91,15 +93,15 @@ class Repack:
             # As Git does it: without its index it is no pack any more.
             for ending in (".idx", ".rev", ".bitmap", ".mtimes", ".pack"):
                 (self._folder / f"{name}{ending}").unlink(missing_ok=True)
-                self._reach(FailPoint.REPACK_DELETE)
+                self._fault_hook(FailPoint.REPACK_DELETE)
 
 
-def start_repack(repository: Repository, reach: Reach) -> Repack | None:
+def start_repack(repository: ArchiveRepository, fault_hook: FaultHook) -> Repack | None:
     """Begin to join packs, at low priority; None when there are few enough for their sizes."""
     _remove_abandoned(pack_folder(repository))
     packs = list_packs(repository)
     joined = packs_to_join(packs)
-    return Repack(repository, packs, joined, reach) if joined else None
+    return Repack(repository, packs, joined, fault_hook) if joined else None
 
 
 def packs_to_join(packs: Sequence[Pack]) -> list[Pack]:
@@ -122,15 +124,15 @@ def packs_to_join(packs: Sequence[Pack]) -> list[Pack]:
     return ordered[:split]
 
 
-def pack_folder(repository: Repository) -> Path:
+def pack_folder(repository: ArchiveRepository) -> Path:
     return repository.git_path / "objects" / "pack"
 
 
-def count_packs(repository: Repository) -> int:
+def count_packs(repository: ArchiveRepository) -> int:
     return sum(1 for _ in pack_folder(repository).glob("pack-*.pack"))
 
 
-def list_packs(repository: Repository) -> list[Pack]:
+def list_packs(repository: ArchiveRepository) -> list[Pack]:
     """Those with an index that we can read and without a person's `.keep`, by name."""
     paths = sorted(pack_folder(repository).glob("pack-*.pack"))
     return [pack for path in paths if (pack := _pack(path)) is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from mcp_agent_mail.archive.folders import blob_of
-from mcp_agent_mail.archive.repository import BRANCH, Repository
+from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
@@ -21,7 +21,7 @@ _IMPORT_MARK = b"fast-import"
 _LOCKED = ("index", "HEAD", "config", "config.worktree", "info/sparse-checkout", "packed-refs")
 
 
-def remove_leftovers(repository: Repository) -> None:
+def remove_leftovers(repository: ArchiveRepository) -> None:
     """Locks and half-written packs of Git processes that were killed.
 
     Called while the lock of this archive is held, which those processes would still hold if one lived.
@@ -37,7 +37,7 @@ def remove_leftovers(repository: Repository) -> None:
             mark.unlink()
 
 
-def remove_torn_marks(repository: Repository, since: float) -> None:
+def remove_torn_marks(repository: ArchiveRepository, since: float) -> None:
     """Marks of an import that a loss of power emptied. The same import, made again, would stumble over its own.
 
     A person may mark a pack with an empty file too: only those stay that are older than the unclean run.
@@ -48,7 +48,7 @@ def remove_torn_marks(repository: Repository, since: float) -> None:
             mark.unlink()
 
 
-def remove_torn_index(repository: Repository) -> None:
+def remove_torn_index(repository: ArchiveRepository) -> None:
     """An index Git cannot read would fail every later command; the next refresh builds a new one."""
     try:
         repository.git("ls-files", "-z", "--", ARCHIVE_FILE)
@@ -56,7 +56,7 @@ def remove_torn_index(repository: Repository) -> None:
         (repository.git_path / "index").unlink(missing_ok=True)
 
 
-def restore_recent_files(repository: Repository, tree: WorkTree, tip: str, noted: str) -> int:
+def restore_recent_files(repository: ArchiveRepository, tree: WorkTree, tip: str, noted: str) -> int:
     """Compare what the last commits wrote with the branch and write again what differs; how many files did.
 
     `noted`: where the branch stood when the archive was last whole, if that is known.
@@ -79,7 +79,7 @@ def restore_recent_files(repository: Repository, tree: WorkTree, tip: str, noted
     return restored
 
 
-def restore_files(repository: Repository, tree: WorkTree, is_wanted: Callable[[str], bool]) -> None:
+def restore_files(repository: ArchiveRepository, tree: WorkTree, is_wanted: Callable[[str], bool]) -> None:
     """Those of the branch that are wanted, as Git has them.
 
     What bringing months back left half done when it was cut off, say: Git would take it for somebody's edit.
@@ -96,7 +96,7 @@ def restore_files(repository: Repository, tree: WorkTree, is_wanted: Callable[[s
     _restore(repository, tree, wanted)
 
 
-def _recent_files(repository: Repository, tip: str, noted: str) -> Iterator[tuple[str, str | None]]:
+def _recent_files(repository: ArchiveRepository, tip: str, noted: str) -> Iterator[tuple[str, str | None]]:
     """Path and blob at `tip` of every file of ours that a commit of the window wrote; no blob where it is gone.
 
     By commit: what changed and changed back within the window differs between none of its two ends.
@@ -112,7 +112,7 @@ def _recent_files(repository: Repository, tip: str, noted: str) -> Iterator[tupl
         yield from zip(asked, repository.blobs_at(tip, asked), strict=True)
 
 
-def _before_window(repository: Repository, tip: str, noted: str) -> str:
+def _before_window(repository: ArchiveRepository, tip: str, noted: str) -> str:
     """The commit up to which every file is surely on disk; none when all may matter.
 
     That is where the branch stood when the archive was last whole. After a busy time it is long ago: then what the
@@ -132,17 +132,17 @@ def _before_window(repository: Repository, tip: str, noted: str) -> str:
     return by_time
 
 
-def _history(repository: Repository, tip: str) -> Iterator[str]:
+def _history(repository: ArchiveRepository, tip: str) -> Iterator[str]:
     return repository.records("log", "--first-parent", "-z", "--format=%ct %H", tip)
 
 
-def _holds(repository: Repository, path: str, blob: str) -> bool:
+def _holds(repository: ArchiveRepository, path: str, blob: str) -> bool:
     try:
         return blob_of(repository.work_tree, path) == blob
     except OSError:
         return False
 
 
-def _restore(repository: Repository, tree: WorkTree, wanted: dict[str, list[str]]) -> None:
+def _restore(repository: ArchiveRepository, tree: WorkTree, wanted: dict[str, list[str]]) -> None:
     for blob, paths in wanted.items():
         tree.put(repository.git("cat-file", "blob", blob), paths)

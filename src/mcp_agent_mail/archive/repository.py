@@ -57,7 +57,7 @@ class GitRun:
 PLAIN_RUN = GitRun()
 
 
-class Repository:
+class ArchiveRepository:
     """Git on one archive, at `path` in the store; its files lie in `work_tree`.
 
     `only_git`: for questions about what Git holds. They are answered while the place of the files is gone too, where

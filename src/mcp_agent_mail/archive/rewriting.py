@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mcp_agent_mail.archive.fast_import import Put
-from mcp_agent_mail.archive.repository import BRANCH, Repository, sync
+from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, sync
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.blobs import blob_id
@@ -25,7 +25,7 @@ Render = Callable[[Put], None]
 class Rewrite:
     """What differs between the branch and what `render` puts. Nothing large is kept: it renders each time."""
 
-    def __init__(self, repository: Repository, render: Render, *, is_empty: bool) -> None:
+    def __init__(self, repository: ArchiveRepository, render: Render, *, is_empty: bool) -> None:
         self._render = render
         self._blobs = {} if is_empty else _blobs_of_branch(repository)
 
@@ -69,12 +69,12 @@ class Rewrite:
             tree.put(content, paths)
 
 
-def bring_history(repository: Repository, source: Path) -> str:
+def bring_history(repository: ArchiveRepository, source: Path) -> str:
     """All that the archive at `source` has, in this repository too; its tip.
 
     Packed from its objects, which are lent as data: no transport runs, and no Git with its configuration.
     """
-    lender = Repository(source)
+    lender = ArchiveRepository(source)
     tip = lender.tip()
     if tip is None:
         raise GitFailed(f"{source} has no commit on {BRANCH}")
@@ -92,12 +92,12 @@ def bring_history(repository: Repository, source: Path) -> str:
     return tip
 
 
-def forget_joining(repository: Repository) -> None:
+def forget_joining(repository: ArchiveRepository) -> None:
     """What kept the history that is joined by now."""
     repository.git("update-ref", "-d", _REF)
 
 
-def _blobs_of_branch(repository: Repository) -> dict[str, str]:
+def _blobs_of_branch(repository: ArchiveRepository) -> dict[str, str]:
     blobs = {}
     for entry in repository.records("ls-tree", "-r", "-z", BRANCH, timeout_s=LIMIT_S):
         facts, _, path = entry.partition("\t")

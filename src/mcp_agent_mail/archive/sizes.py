@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.ownership import require_in_store
-from mcp_agent_mail.archive.repository import BRANCH, Repository
+from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
 
 _MAIL = re.compile(r"(?:messages|agents/[^/]+/(?:inbox|outbox))/.*__([0-9]+)\.md")
 _MOST_IDS = 2**31
@@ -36,7 +36,7 @@ class ArchiveSize:
 
 def measure(path: Path) -> ArchiveSize | None:
     """None where there is no archive, or no commit in it yet. Raises ArchiveRefused."""
-    repository = Repository(path, only_git=True)
+    repository = ArchiveRepository(path, only_git=True)
     require_in_store(repository)
     if not repository.exists() or repository.tip() is None:
         return None
@@ -52,7 +52,7 @@ def measure(path: Path) -> ArchiveSize | None:
     )
 
 
-def _count(repository: Repository) -> tuple[int, int]:
+def _count(repository: ArchiveRepository) -> tuple[int, int]:
     """Messages and files."""
     # A byte per id: a set of a million numbers would take a hundred times as much.
     seen = bytearray()

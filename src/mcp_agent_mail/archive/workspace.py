@@ -30,7 +30,7 @@ from mcp_agent_mail.archive.git_folder import (
     real_work_tree_of,
     work_tree_of,
 )
-from mcp_agent_mail.archive.repository import BUILDING, Repository
+from mcp_agent_mail.archive.repository import BUILDING, ArchiveRepository
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain, real_path
 
 WORKSPACE_FOLDER = ".mcp-mail"
@@ -71,7 +71,7 @@ def begin_in_workspace(place: Path, project: Path) -> None:
             data={"path": str(work_tree)},
         )
     _furnish(place, work_tree)
-    Repository(place).create(named / WORKSPACE_FOLDER)
+    ArchiveRepository(place).create(named / WORKSPACE_FOLDER)
 
 
 def return_to_workspace(place: Path) -> None:

@@ -20,7 +20,7 @@ from mcp_agent_mail.archive.months import (
     months_around,
     months_of_branch,
 )
-from mcp_agent_mail.archive.ownership import Claim, Written, require_fit, require_same
+from mcp_agent_mail.archive.ownership import OutboxPosition, Written, require_fit, require_same
 from mcp_agent_mail.archive.packs import Repack, count_packs, pack_folder, start_repack
 from mcp_agent_mail.archive.recovery import (
     remove_leftovers,
@@ -29,13 +29,13 @@ from mcp_agent_mail.archive.recovery import (
     restore_files,
     restore_recent_files,
 )
-from mcp_agent_mail.archive.repository import BRANCH, PLAIN_RUN, TIP, GitRun, Repository, SealedCommit, sync
+from mcp_agent_mail.archive.repository import BRANCH, PLAIN_RUN, TIP, ArchiveRepository, GitRun, SealedCommit, sync
 from mcp_agent_mail.archive.rewriting import LIMIT_S as REWRITE_LIMIT_S
 from mcp_agent_mail.archive.rewriting import Render, Rewrite, bring_history, forget_joining
 from mcp_agent_mail.archive.steps import InSteps, Steps, Syncing, sync_each
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.failpoints import FailPoint, Reach
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.commit_message import CommitText
 from mcp_agent_mail.domain.archive_format.layout import UnknownMonth, month_of
@@ -88,11 +88,17 @@ class ArchiveWriter:
     """
 
     def __init__(
-        self, path: Path, owner: ArchiveOwner, claim: Claim, *, reach: Reach, git_run: GitRun = PLAIN_RUN
+        self,
+        path: Path,
+        owner: ArchiveOwner,
+        claim: OutboxPosition,
+        *,
+        fault_hook: FaultHook,
+        git_run: GitRun = PLAIN_RUN,
     ) -> None:
-        self._repository = Repository(path, run=git_run)
+        self._repository = ArchiveRepository(path, run=git_run)
         self._owner = owner
-        self._reach = reach
+        self._fault_hook = fault_hook
         state = path / STATE
         self._open_note = path / _OPEN_NOTE
         self._blocked_note = path / _BLOCKED_NOTE
@@ -173,13 +179,13 @@ class ArchiveWriter:
     def commit(self, files: Mapping[str, bytes | None], text: CommitText, at: Micros) -> SealedCommit:
         """One commit with these files, in Git and on disk when this returns."""
         self._note_change()
-        self._reach(FailPoint.BEFORE_IMPORT)
+        self._fault_hook(FailPoint.BEFORE_IMPORT)
         committer = Signature(name=self._owner.author_name, email=self._owner.author_email)
         author = committer if text.author is None else Signature(name=text.author, email=self._owner.author_email)
         new = NewCommit(files=files, message=text.message, author=author, committer=committer, at=at)
         self._tip = import_commit(self._repository, new, onto=self._tip)
         self.packs += 1
-        self._reach(FailPoint.AFTER_IMPORT)
+        self._fault_hook(FailPoint.AFTER_IMPORT)
         self._sync_folders()
         self._note_late_files(files)
         # In the work tree of another branch they would stand in the way of switching back.
@@ -196,14 +202,14 @@ class ArchiveWriter:
     def rewrite(self, render: Render, text: CommitText, at: Micros, *, source: Path | None = None) -> SealedCommit:
         """One commit that makes our files what `render` puts, and joins the history of the archive at `source`."""
         self._note_change()
-        self._reach(FailPoint.BEFORE_IMPORT)
+        self._fault_hook(FailPoint.BEFORE_IMPORT)
         owner = Signature(name=self._owner.author_name, email=self._owner.author_email)
         joined = None if source is None else bring_history(self._repository, source)
         new = NewCommit(message=text.message, author=owner, committer=owner, at=at, joined=joined)
         changes = Rewrite(self._repository, render, is_empty=self.is_empty)
         self._tip = import_large(self._repository, new, changes.fill, onto=self._tip, timeout_s=REWRITE_LIMIT_S)
         self.packs += 1
-        self._reach(FailPoint.AFTER_IMPORT)
+        self._fault_hook(FailPoint.AFTER_IMPORT)
         self._sync_folders()
         self._thin_again()
         if self._repository.is_checked_out():
@@ -222,7 +228,7 @@ class ArchiveWriter:
 
         Without commits meanwhile nothing here is unfinished then. Whatever ends it early leaves it to the next one.
         """
-        self._reach(FailPoint.INDEX_REFRESH)
+        self._fault_hook(FailPoint.INDEX_REFRESH)
         self._note_open()
         limit_s = _PATIENCE * self._repository.timeout_s
         return InSteps("refresh the index", self._refresh(), step_limit_s=limit_s)
@@ -242,7 +248,7 @@ class ArchiveWriter:
             yield Syncing(self._sync_notes)
         finally:
             self.is_refreshing = False
-        self._reach(FailPoint.INDEX_REFRESHED)
+        self._fault_hook(FailPoint.INDEX_REFRESHED)
         if self._kept is not None and self._kept.unsynced and self._kept.cone:
             self._kept = replace(self._kept, unsynced=())
             self._months_note.write(self._kept)
@@ -255,14 +261,14 @@ class ArchiveWriter:
         if not (self._repository.git_path / "index").exists():
             self._thin_again()
         if self._repository.is_checked_out():
-            self._files = yield from follow_branch(self._repository, tip, self._index_note, self._reach)
+            self._files = yield from follow_branch(self._repository, tip, self._index_note, self._fault_hook)
 
     def start_repack(self, *, even_if_few: bool = False) -> Repack | None:
         """Begin to join packs, beside further commits. None when there are few, or few enough for their sizes."""
         self.packs = count_packs(self._repository)
         if not even_if_few and self.packs < MANY_PACKS:
             return None
-        return start_repack(self._repository, self._reach)
+        return start_repack(self._repository, self._fault_hook)
 
     @property
     def has_many_packs(self) -> bool:
@@ -298,7 +304,7 @@ class ArchiveWriter:
         """Let the work tree show `kept` and no other month. No refresh may run beside it; commits may."""
         self._note_change()
         self._kept = kept.after(self._kept)
-        return Thinning(self._repository, self._months_note, self._kept, self._reach)
+        return Thinning(self._repository, self._months_note, self._kept, self._fault_hook)
 
     def end_thinning(self, *, is_done: bool) -> None:
         """It has ended. Done or not, a refresh has to follow."""

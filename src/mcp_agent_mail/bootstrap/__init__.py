@@ -39,8 +39,6 @@ from mcp_agent_mail.features.search.service import SearchService
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.workers import build_workers
 
-__all__ = ["Services", "archiver_settings", "build_services"]
-
 
 def build_services(
     settings: Settings,
@@ -58,11 +56,11 @@ def build_services(
     identities = project_identities(settings, looks)
     projects = ProjectService(store, places=archive_places(settings), identities=identities)
     archiving = ArchivingService(store, archiver_settings(settings, failpoint=faults.archiver), clock=clock)
-    messaging = messaging_service(settings, store, identity, keep_pace=archiving.pace.keep, clock=clock)
+    messaging = messaging_service(settings, store, identity, throttle=archiving.pace.keep, clock=clock)
     search = SearchService(store)
     summaries = summary_service(settings, store, clock)
     leases = lease_services(settings, store, identity, activity, looks, clock)
-    workers = build_workers(settings, store, keep_pace=archiving.pace.keep, clock=clock)
+    workers = build_workers(settings, store, throttle=archiving.pace.keep, clock=clock)
     upkeep = HealthService(
         store,
         place,

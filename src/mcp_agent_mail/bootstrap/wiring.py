@@ -26,7 +26,7 @@ from mcp_agent_mail.features.archiving.protocol import LOCK_FILE as ARCHIVE_LOCK
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, ArchiverSettings
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.build_slots.service import BuildSlotService
-from mcp_agent_mail.features.contacts.consent import Desk
+from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.admission import NewNames
@@ -135,13 +135,13 @@ KeepPace = Callable[[], Awaitable[None]]
 
 
 def messaging_service(
-    settings: Settings, store: Store, identity: IdentityService, *, keep_pace: KeepPace, clock: Clock
+    settings: Settings, store: Store, identity: IdentityService, *, throttle: KeepPace, clock: Clock
 ) -> MessagingService:
     return MessagingService(
         store,
         body_max_bytes=settings.message_body_max_bytes,
         note_activity=identity.touch,
-        keep_pace=keep_pace,
+        throttle=throttle,
         clock=clock,
         desk=_desk(settings),
     )
@@ -166,8 +166,8 @@ def contact_rules(settings: Settings) -> ContactRules:
     )
 
 
-def _desk(settings: Settings) -> Desk:
-    return Desk(
+def _desk(settings: Settings) -> DeliveryPolicy:
+    return DeliveryPolicy(
         rules=contact_rules(settings),
         respects_leases=settings.file_reservations_enforcement_enabled,
         inbox_limit=settings.quota_inbox_limit_count if settings.quota_enabled else 0,

@@ -13,14 +13,15 @@ from urllib.parse import urlsplit
 from mcp_agent_mail.cli.exit_codes import BadSettings
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.settings.client import ClientSettings, load_client_settings
-from mcp_agent_mail.core.settings.server import LoadedSettings, Settings, SettingsError, load_settings
+from mcp_agent_mail.core.settings.server import LoadedSettings, Settings, load_settings
+from mcp_agent_mail.core.settings.sources import SettingsError
 from mcp_agent_mail.core.store_owner import Owner, read_owner
 
 _MCP_PATHS = ("/mcp", "/api")
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class CliContext:
     """The settings of this command, read once."""
 
     settings: Settings
@@ -73,7 +74,7 @@ class Surroundings:
         return token.reveal() if token else None
 
 
-def look_around(*, is_among_strangers: bool = False) -> Surroundings:
+def load_context(*, is_among_strangers: bool = False) -> CliContext:
     """Raises BadSettings, which lists every mistake. Says on stderr that a `./.env` was not read, if it speaks to us.
 
     `is_among_strangers`: for what stands in other people's repositories, whose `.env` is not even mentioned.
@@ -81,7 +82,7 @@ def look_around(*, is_among_strangers: bool = False) -> Surroundings:
     loaded = read_settings()
     if loaded.passed_over is not None and not is_among_strangers:
         sys.stderr.write(visible(f"Notice: {loaded.passed_over}\n"))
-    return Surroundings(loaded.settings, has_passed_over=loaded.passed_over is not None)
+    return CliContext(loaded.settings, has_passed_over=loaded.passed_over is not None)
 
 
 def read_settings(*, overrides: Mapping[str, str] | None = None, env_file: Path | None = None) -> LoadedSettings:

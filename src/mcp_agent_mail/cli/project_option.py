@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import typer
 
-from mcp_agent_mail.cli.context import Surroundings
+from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.gateway.port import Gateway
 
 ProjectOption = Annotated[
@@ -22,9 +22,9 @@ ProjectOption = Annotated[
 ]
 
 
-def project_key(option: str | None, around: Surroundings) -> str:
+def project_key(option: str | None, context: CliContext) -> str:
     """The project that a command is about: as given, as set, or where we stand."""
-    if given := option or around.settings.agent_mail_project:
+    if given := option or context.settings.agent_mail_project:
         return absolute_key(given)
     here = Path.cwd()
     return str(next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here))

@@ -36,12 +36,12 @@ class FailPoint(StrEnum):
     DRAIN = "drain"
 
 
-Reach = Callable[[FailPoint], None]
+FaultHook = Callable[[FailPoint], None]
 """Called when an instant is reached; it may raise or end the process."""
 
 
 def no_fault(point: FailPoint) -> None:
-    """The `Reach` of a server in service."""
+    """The `FaultHook` of a server in service."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,22 +56,22 @@ class Kill:
 class Faults:
     """What is to happen to a server: `reach` in its own process, `archiver` to each archiver that it starts."""
 
-    reach: Reach = no_fault
+    fault_hook: FaultHook = no_fault
     archiver: Kill | None = None
 
 
 NO_FAULTS = Faults()
 
 
-def reach_that_kills(kill: Kill | None) -> Reach:
+def reach_that_kills(kill: Kill | None) -> FaultHook:
     if kill is None:
         return no_fault
     left = kill.nth
 
-    def reach(reached: FailPoint) -> None:
+    def fault_hook(reached: FailPoint) -> None:
         nonlocal left
         left -= reached is kill.point
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    return reach
+    return fault_hook

@@ -23,7 +23,7 @@ _LONGEST_NUMBER = 400
 """Characters of a number or a time written as text."""
 
 
-class Rule(Protocol):
+class ParamType(Protocol):
     """One parameter's type. `convert` gets neither null nor, for optional ones, a blank string."""
 
     def schema(self) -> dict[str, Any]: ...

@@ -1,6 +1,6 @@
 """Tools and resources as data: declared once in a slice, run the same way by MCP, `/rpc` and the CLI.
 
-A tool is an async function whose signature carries a `Rule` for every parameter. `ToolTable.run`
+A tool is an async function whose signature carries a `ParamType` for every parameter. `ToolTable.run`
 validates, makes the credentials known to `current_credentials`, calls it and returns plain JSON
 values. FastMCP only lists what stands here (why: docs/adr).
 """
@@ -18,7 +18,7 @@ from typing import Any, Literal, get_type_hints
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied, listed
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.likeness import COMPARED, most_like
-from mcp_agent_mail.core.params import Rule
+from mcp_agent_mail.core.params import ParamType
 
 Json = Any
 """A plain JSON value: what `json.dumps` takes. Typed `Any` because mypy's recursive form hides more than it says."""
@@ -111,7 +111,7 @@ def turn_of(credentials: Credentials) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Param:
     name: str
-    rule: Rule
+    rule: ParamType
     required: bool
     default: Json = None
 

@@ -11,7 +11,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.leases import Lease
-from mcp_agent_mail.domain.reservations import stands_against
+from mcp_agent_mail.domain.reservations import conflicts_with
 
 MAX_SLOT_LENGTH = 128
 
@@ -38,4 +38,4 @@ def _unfit(fact: str, hint: str) -> UnfitSlot:
 
 def in_the_way(held: Sequence[Lease], agent_id: AgentId, *, exclusive: bool, now: Micros) -> list[Lease]:
     """Of the leases on one slot, others' live ones that keep the agent from having it."""
-    return [lease for lease in held if lease.is_live(now) and stands_against(lease, agent_id, exclusive=exclusive)]
+    return [lease for lease in held if lease.is_live(now) and conflicts_with(lease, agent_id, exclusive=exclusive)]

@@ -129,7 +129,7 @@ class ContactRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class ContactFacts:
     """All that the decision looks at, of one sender and one recipient.
 
     The last four are the costly ones. They can only open what is closed without them, so they are
@@ -159,7 +159,7 @@ class Verdict(StrEnum):
     CONTACT_REQUIRED = "CONTACT_REQUIRED"
 
 
-def decide(facts: Facts) -> Verdict:
+def decide(facts: ContactFacts) -> Verdict:
     """The contact rules, first match wins. Only CONTACT_REQUIRED can be held for the recipient to decide."""
     if facts.is_retired:
         return Verdict.RECIPIENT_RETIRED
@@ -172,7 +172,7 @@ def decide(facts: Facts) -> Verdict:
     return Verdict.DELIVER if _is_welcome(facts) else Verdict.CONTACT_REQUIRED
 
 
-def _is_welcome(facts: Facts) -> bool:
+def _is_welcome(facts: ContactFacts) -> bool:
     if facts.is_self or facts.is_overseer or facts.answers:
         return True
     if facts.policy is ContactPolicy.OPEN or facts.relation is Relation.APPROVED:
@@ -180,13 +180,13 @@ def _is_welcome(facts: Facts) -> bool:
     return facts.policy is ContactPolicy.AUTO and _is_let_in_by_auto(facts)
 
 
-def _is_let_in_by_auto(facts: Facts) -> bool:
+def _is_let_in_by_auto(facts: ContactFacts) -> bool:
     if facts.scope is AutoScope.PROJECT:
         return facts.same_project
     return facts.thread is SharedThread.BOTH or facts.overlapping_reservations or facts.wrote_to_each_other
 
 
-def reason_of(verdict: Verdict, facts: Facts, name: str) -> str:
+def reason_of(verdict: Verdict, facts: ContactFacts, name: str) -> str:
     """Why, in words, as the end of a line about `name`."""
     if verdict is Verdict.RECIPIENT_RETIRED:
         return f"{name} is retired"

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.errors import Conflict, QuotaExceeded
 from mcp_agent_mail.core.ids import AgentId, LeaseId
 from mcp_agent_mail.domain.leases import Lease
-from mcp_agent_mail.domain.patterns.keys import Probe, probe_of
-from mcp_agent_mail.domain.patterns.pattern import Pattern, Work, overlap, stored_pattern
+from mcp_agent_mail.domain.patterns.budget import WorkBudget
+from mcp_agent_mail.domain.patterns.keys import IndexProbe, probe_of
+from mcp_agent_mail.domain.patterns.pattern import Pattern, overlap, stored_pattern
 
 MAX_LIVE_LEASES = 1_000
 """Of one agent, of each kind."""
@@ -30,16 +31,16 @@ class HolderRetired(Conflict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RequestedPath:
     """One path asked for: as it was written, and what it means. `exclusive` is of the whole call."""
 
     given: str
     pattern: Pattern
-    probe: Probe
+    probe: IndexProbe
     exclusive: bool
 
     @classmethod
-    def of(cls, given: str, pattern: Pattern, *, exclusive: bool) -> Wanted:
+    def of(cls, given: str, pattern: Pattern, *, exclusive: bool) -> RequestedPath:
         return cls(given=given, pattern=pattern, probe=probe_of(pattern), exclusive=exclusive)
 
 
@@ -63,24 +64,24 @@ class Patterns:
         return pattern
 
 
-def stands_against(lease: Lease, agent_id: AgentId, *, exclusive: bool) -> bool:
+def conflicts_with(lease: Lease, agent_id: AgentId, *, exclusive: bool) -> bool:
     """Whoever holds it: nothing stands against its own holder, and shared leases get on with one another."""
     return lease.agent_id != agent_id and (exclusive or lease.exclusive)
 
 
 def holders_of(
-    wanted: Wanted, agent_id: AgentId, candidates: Iterable[Lease], patterns: Patterns, work: Work
+    wanted: RequestedPath, agent_id: AgentId, candidates: Iterable[Lease], patterns: Patterns, work: WorkBudget
 ) -> Iterator[Lease]:
     """Those of `candidates` that overlap what `agent_id` wants and stand against it. Spends `work`."""
     for lease in candidates:
-        if stands_against(lease, agent_id, exclusive=wanted.exclusive) and overlap(
+        if conflicts_with(lease, agent_id, exclusive=wanted.exclusive) and overlap(
             wanted.pattern, patterns.of(lease), work
         ):
             yield lease
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class WaitingCall:
     """Who waits for a path, and was there first."""
 
     agent: str
@@ -96,11 +97,11 @@ class PathConflict:
 
     path: str
     holders: tuple[Lease, ...]
-    waiting: tuple[Waiting, ...] = ()
+    waiting: tuple[WaitingCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class LeaseRefusal:
     """A lease or path that a release or a renewal passed over, and why."""
 
     reason: str

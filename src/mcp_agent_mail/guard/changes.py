@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from mcp_agent_mail.core.plain_files import read_plain
 from mcp_agent_mail.guard.git import Git, GitRefused, line_of, names_of, text_of
-from mcp_agent_mail.guard.repository import Repository
+from mcp_agent_mail.guard.repository import CheckoutLayout
 
 MAX_COMMITS = 2_000
 """Of one push. Beyond, the guard has not seen everything, and says so."""
@@ -26,7 +26,7 @@ class Unseen(Exception):
     """There was more than the guard looks at."""
 
 
-def staged_paths(git: Git, repository: Repository) -> list[str]:
+def staged_paths(git: Git, repository: CheckoutLayout) -> list[str]:
     """What differs between the index and HEAD, but for what came unchanged from another existing commit.
 
     While a merge, a cherry-pick or a rebase is under way, a path whose staged content is that of the
@@ -53,7 +53,7 @@ def _staged_against(git: Git, commit: str) -> list[str]:
     raise GitRefused(f"git diff-index: {complaint.decode('utf-8', 'replace').strip()}")
 
 
-def _other_sides(repository: Repository) -> Iterator[str]:
+def _other_sides(repository: CheckoutLayout) -> Iterator[str]:
     folder = Path(repository.git_dir)
     yield from _commits_in(folder / "MERGE_HEAD")
     yield from _commits_in(folder / "CHERRY_PICK_HEAD")

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import iso
-from mcp_agent_mail.domain.guard.decision import Action, HeldPath
+from mcp_agent_mail.domain.guard.decision import GuardOutcome, HeldPath
 from mcp_agent_mail.guard import report
 from mcp_agent_mail.guard.git import resolved, text_of
-from mcp_agent_mail.guard.lease_source import Answer
+from mcp_agent_mail.guard.lease_source import LeaseAnswer
 from mcp_agent_mail.guard.server import Json
 from mcp_agent_mail.guard.session import Session, say
 
@@ -29,12 +29,12 @@ class Outside(Exception):
     """A path that is not a file of this repository, or of the project. The text says which."""
 
 
-class Asked(NamedTuple):
+class CheckArguments(NamedTuple):
     paths: list[str]
     is_json: bool
 
 
-def read_arguments(arguments: Sequence[str]) -> Asked | str:
+def read_arguments(arguments: Sequence[str]) -> CheckArguments | str:
     """What is asked, or what is wrong with the asking. `--` ends the options."""
     is_json, is_stdin, paths = False, False, []
     rest = list(arguments)
@@ -57,7 +57,7 @@ def read_arguments(arguments: Sequence[str]) -> Asked | str:
         return "check wants paths: am guard check [--json] PATH… | --stdin (one per line, or NUL-separated)"
     if len(paths) > MAX_PATHS:
         return f"{len(paths)} paths are more than the {MAX_PATHS} that are checked at once"
-    return Asked(paths=paths, is_json=is_json)
+    return CheckArguments(paths=paths, is_json=is_json)
 
 
 def _lines(given: bytes) -> list[str]:
@@ -66,7 +66,7 @@ def _lines(given: bytes) -> list[str]:
     return [text_of(part) for part in parts if part]
 
 
-def run_check(session: Session, asked: Asked) -> bool:
+def run_check(session: Session, asked: CheckArguments) -> bool:
     """Whether all are free: held by nobody else, or by the asking agent too. Raises Outside and CannotTell."""
     of_project = {path: _in_project(session, path) for path in dict.fromkeys(asked.paths)}
     answer = session.ask(list(dict.fromkeys(of_project.values())))
@@ -75,14 +75,14 @@ def run_check(session: Session, asked: Asked) -> bool:
         _print_json(session, of_project, answer)
     _tell(session, answer, is_free=is_free, is_json=asked.is_json)
     if session.rules.is_bypassed and answer.held:
-        session.record(Action.BYPASSED, answer)
+        session.record(GuardOutcome.BYPASSED, answer)
         return True
     if answer.held:
-        session.record(Action.WARNED if is_free else Action.REFUSED, answer)
+        session.record(GuardOutcome.WARNED if is_free else GuardOutcome.REFUSED, answer)
     return is_free
 
 
-def _tell(session: Session, answer: Answer, *, is_free: bool, is_json: bool) -> None:
+def _tell(session: Session, answer: LeaseAnswer, *, is_free: bool, is_json: bool) -> None:
     facts = session.facts(answer)
     if not is_free and not is_json:
         say(report.refusal(facts))
@@ -106,7 +106,7 @@ def _in_project(session: Session, path: str) -> str:
     return inside
 
 
-def _print_json(session: Session, of_project: dict[str, str], answer: Answer) -> None:
+def _print_json(session: Session, of_project: dict[str, str], answer: LeaseAnswer) -> None:
     held = {path.path: path for path in answer.held}
     value = {
         "free": all(path.is_own_too for path in answer.held),

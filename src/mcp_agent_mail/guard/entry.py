@@ -60,10 +60,10 @@ def _hook(name: str, arguments: Sequence[str]) -> int:
 
 
 def _check(arguments: Sequence[str]) -> int:
-    from mcp_agent_mail.guard.check import Asked, Outside, read_arguments, run_check  # noqa: PLC0415  # hooks start without
+    from mcp_agent_mail.guard.check import CheckArguments, Outside, read_arguments, run_check  # noqa: PLC0415  # hooks start without
 
     asked = read_arguments(arguments)
-    if not isinstance(asked, Asked):
+    if not isinstance(asked, CheckArguments):
         say([asked])
         return Exit.USAGE
     settings = _settings("edit")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mcp_agent_mail.domain.guard.decision import Action, decide
+from mcp_agent_mail.domain.guard.decision import GuardOutcome, decide
 from mcp_agent_mail.guard import report
 from mcp_agent_mail.guard.changes import Pusher, author_of, pushed_paths, read_refs, staged_paths
-from mcp_agent_mail.guard.lease_source import Answer
+from mcp_agent_mail.guard.lease_source import LeaseAnswer
 from mcp_agent_mail.guard.session import Session, say
 
 
@@ -40,26 +40,26 @@ def _tell_outside(session: Session, count: int) -> None:
     say([f"{which} outside the project {session.project}, where nothing can be reserved."])
 
 
-def act_on(session: Session, answer: Answer) -> bool:
+def act_on(session: Session, answer: LeaseAnswer) -> bool:
     """Say and record what was decided; whether to go on."""
     action = decide(answer.held, answer.agent, session.rules)
     facts = session.facts(answer)
-    if action is Action.PASSED:
+    if action is GuardOutcome.PASSED:
         return True
-    if action is Action.BYPASSED:
+    if action is GuardOutcome.BYPASSED:
         say([f"{session.deed} passes, because AGENT_MAIL_BYPASS is set; this is recorded."])
         if answer.held:
             say(report.warning(facts, "bypassed"))
-    elif action is Action.WARNED:
+    elif action is GuardOutcome.WARNED:
         say(report.warning(facts, why_it_passes(answer)))
     else:
         is_nameless = answer.agent is None
         say(report.nameless(facts) if is_nameless else report.refusal(facts))
     session.record(action, answer)
-    return action is not Action.REFUSED
+    return action is not GuardOutcome.REFUSED
 
 
-def why_it_passes(answer: Answer) -> str:
+def why_it_passes(answer: LeaseAnswer) -> str:
     if answer.agent is None:
         return "it is a person's: neither AGENT_NAME nor agent-mail.name is set"
     if all(path.is_own_too for path in answer.held):

@@ -13,8 +13,8 @@ from mcp_agent_mail.core.clock import SECOND, Micros, iso, parse_time
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.core.settings.client import ClientSettings
-from mcp_agent_mail.domain.guard.decision import HeldPath, Holding, same_agent
-from mcp_agent_mail.guard.server import MISREAD, Json, NoAnswer, Patience, Refused, ServerAt, find_server, post
+from mcp_agent_mail.domain.guard.decision import GuardedLease, HeldPath, same_agent
+from mcp_agent_mail.guard.server import MISREAD, Deadline, Json, NoAnswer, Refused, ServerAt, find_server, post
 
 if TYPE_CHECKING:
     from mcp_agent_mail.domain.guard.matching import Neighbourhood
@@ -39,7 +39,7 @@ class Committer(NamedTuple):
     author: str | None
 
 
-class Question(NamedTuple):
+class LeaseQuery(NamedTuple):
     """`paths` are relative to the project's root; bytes that are no UTF-8 are lone surrogates."""
 
     project: str
@@ -48,7 +48,7 @@ class Question(NamedTuple):
     hook: str
 
 
-class Answer(NamedTuple):
+class LeaseAnswer(NamedTuple):
     """`agent` is None for a person. `source` says where this comes from, and how old it is."""
 
     agent: str | None
@@ -61,21 +61,21 @@ class Answer(NamedTuple):
 class LeasesSource:
     """Asks the server first. `why_no_server` is set once it could not be asked."""
 
-    def __init__(self, settings: ClientSettings, patience: Patience, now: Micros) -> None:
+    def __init__(self, settings: ClientSettings, patience: Deadline, now: Micros) -> None:
         self._settings = settings
         self._patience = patience
         self._now = now
         self.server: ServerAt | None = find_server(settings)
         self.why_no_server = "" if self.server is not None else "no server is running"
 
-    def ask(self, question: Question) -> Answer:
+    def ask(self, question: LeaseQuery) -> LeaseAnswer:
         """Raises CannotTell."""
         answer = self._from_server(question)
         if answer is None:
             answer = self._from_snapshot(question)
         return answer
 
-    def _from_server(self, question: Question) -> Answer | None:
+    def _from_server(self, question: LeaseQuery) -> LeaseAnswer | None:
         if self.server is None:
             return None
         if len(question.paths) > MAX_PATHS_ASKED:
@@ -102,7 +102,7 @@ class LeasesSource:
             self.why_no_server = f"the server at {self.server.url} gave an answer that this version cannot read"
         return None
 
-    def _from_snapshot(self, question: Question) -> Answer:
+    def _from_snapshot(self, question: LeaseQuery) -> LeaseAnswer:
         found = _find_snapshot(self._settings.storage_root, question.project)
         if found is None:
             raise CannotTell(
@@ -113,27 +113,27 @@ class LeasesSource:
             raise CannotTell(f"{self.why_no_server}, and the snapshot of the leases is not complete")
         # Only where no server answers: 10 ms of imports.
         from mcp_agent_mail.domain.guard.matching import Neighbourhood, held_paths  # noqa: PLC0415
-        from mcp_agent_mail.domain.patterns.pattern import PatternsTooHard, Work  # noqa: PLC0415
+        from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget  # noqa: PLC0415
 
         try:
             agent = _agent_of(question.committer, found.get("agents") or ())
             leases = _holdings(found["leases"], Neighbourhood(question.paths), agent)
-            held = held_paths(question.paths, agent, leases, self._now, Work(_WORK_STEPS))
+            held = held_paths(question.paths, agent, leases, self._now, WorkBudget(_WORK_STEPS))
             age = _age(self._now, found["as_of"])
         except PatternsTooHard as too_hard:
             raise CannotTell(f"{self.why_no_server}, and {too_hard.message}") from too_hard
         except MISREAD as unreadable:
             raise CannotTell(f"{self.why_no_server}, and the snapshot of the leases cannot be read") from unreadable
         source = f"a snapshot of the leases, {age} ({self.why_no_server})"
-        return Answer(agent=agent, held=held, held_count=len(held), source=source)
+        return LeaseAnswer(agent=agent, held=held, held_count=len(held), source=source)
 
 
-def _unknown_project(question: Question, who: str) -> Answer:
+def _unknown_project(question: LeaseQuery, who: str) -> LeaseAnswer:
     """Nobody can hold anything there. Not a failure, but said: the project may be misspelt."""
-    return Answer(agent=question.committer.name, held=(), held_count=0, source=who, is_project_known=False)
+    return LeaseAnswer(agent=question.committer.name, held=(), held_count=0, source=who, is_project_known=False)
 
 
-def _read_answer(value: Json, sent: dict[str, str]) -> Answer:
+def _read_answer(value: Json, sent: dict[str, str]) -> LeaseAnswer:
     held = [
         HeldPath(path=sent[item["path"]], holding=_holding(item["holder"]), is_own_too=bool(item["is_own_too"]))
         for item in value["held"]
@@ -141,11 +141,11 @@ def _read_answer(value: Json, sent: dict[str, str]) -> Answer:
     agent = value["agent"]
     if agent is not None and not isinstance(agent, str):
         raise TypeError("an agent's name is text")
-    return Answer(agent=agent, held=held, held_count=int(value["held_count"]), source="the server")
+    return LeaseAnswer(agent=agent, held=held, held_count=int(value["held_count"]), source="the server")
 
 
-def _holding(item: Json) -> Holding:
-    return Holding(
+def _holding(item: Json) -> GuardedLease:
+    return GuardedLease(
         id=int(item["id"]),
         agent=str(item["agent"]),
         path_pattern=str(item["path_pattern"]),
@@ -157,7 +157,7 @@ def _holding(item: Json) -> Holding:
     )
 
 
-def _holdings(items: Json, near: Neighbourhood, agent: str | None) -> Iterator[Holding]:
+def _holdings(items: Json, near: Neighbourhood, agent: str | None) -> Iterator[GuardedLease]:
     """Those that can matter: most of a large snapshot need not become an object."""
     me = agent.lower() if agent is not None else None
     for item in items:

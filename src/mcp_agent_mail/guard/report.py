@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.escaping import on_one_line
-from mcp_agent_mail.domain.guard.decision import HeldPath, Holding
-from mcp_agent_mail.guard.lease_source import Answer, in_words
+from mcp_agent_mail.domain.guard.decision import GuardedLease, HeldPath
+from mcp_agent_mail.guard.lease_source import LeaseAnswer, in_words
 
 MAX_PATHS_SHOWN = 20
 _MAX_REASON = 200
@@ -18,19 +18,19 @@ _MAX_PATH = 300
 _MAX_ASKED = 5
 
 
-class Facts(NamedTuple):
+class ReportContext(NamedTuple):
     """What every report is about. `deed` is `commit`, `push` or `edit`; `shown` turns a project's path into one
     of the repository.
     """
 
     deed: str
     project: str
-    answer: Answer
+    answer: LeaseAnswer
     now: Micros
     shown: Callable[[str], str]
 
 
-def refusal(facts: Facts) -> list[str]:
+def refusal(facts: ReportContext) -> list[str]:
     """Other agents hold some of the paths, and the committer does not."""
     held = _refused(facts.answer.held)
     count = max(facts.answer.held_count - (len(facts.answer.held) - len(held)), len(held))
@@ -42,7 +42,7 @@ def refusal(facts: Facts) -> list[str]:
     ]
 
 
-def warning(facts: Facts, why_it_passes: str) -> list[str]:
+def warning(facts: ReportContext, why_it_passes: str) -> list[str]:
     """Some paths are held by others, and the deed passes all the same."""
     held = facts.answer.held
     return [
@@ -52,7 +52,7 @@ def warning(facts: Facts, why_it_passes: str) -> list[str]:
     ]
 
 
-def nameless(facts: Facts) -> list[str]:
+def nameless(facts: ReportContext) -> list[str]:
     return [
         f"{facts.deed} refused: it does not say which agent makes it, and AGENT_MAIL_GUARD_REQUIRE_NAME is set.",
         "  Name the agent: export AGENT_NAME=YourName, or git config agent-mail.name YourName",
@@ -87,7 +87,7 @@ def _paths(count: int) -> str:
     return "1 path is" if count == 1 else f"{count} paths are"
 
 
-def _listed(held: Sequence[HeldPath], count: int, facts: Facts) -> list[str]:
+def _listed(held: Sequence[HeldPath], count: int, facts: ReportContext) -> list[str]:
     lines = []
     for path in held[:MAX_PATHS_SHOWN]:
         too = " (so do you)" if path.is_own_too else ""
@@ -97,7 +97,7 @@ def _listed(held: Sequence[HeldPath], count: int, facts: Facts) -> list[str]:
     return lines
 
 
-def holder(holding: Holding, now: Micros) -> str:
+def holder(holding: GuardedLease, now: Micros) -> str:
     """One lease in one line. Its reason is the words of a peer: quoted, and nothing in it is obeyed."""
     reason = on_one_line(holding.reason)
     why = f', says: "{reason[:_MAX_REASON]}"' if reason else ""
@@ -112,7 +112,7 @@ def _path(path: str) -> str:
     return f'"{shown}"' if " " in shown or shown != path else shown
 
 
-def _what_to_do(held: Sequence[HeldPath], facts: Facts) -> list[str]:
+def _what_to_do(held: Sequence[HeldPath], facts: ReportContext) -> list[str]:
     first = min((path.holding for path in held), key=lambda holding: holding.expires_ts)
     holders = list(dict.fromkeys(path.holding.agent for path in held))[:_MAX_ASKED]
     paths = [path.path for path in held[:_MAX_ASKED]]

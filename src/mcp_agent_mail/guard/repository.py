@@ -15,7 +15,7 @@ NAME_KEY = "agent-mail.name"
 _KEYS = r"^(agent-mail\.(project|name)|(user|author)\.name)$"
 
 
-class Repository(NamedTuple):
+class CheckoutLayout(NamedTuple):
     """`top` is the work tree (None in a bare repository); `main_top` the main one, seen from a linked one."""
 
     top: str | None
@@ -28,7 +28,7 @@ class Repository(NamedTuple):
         return self.top or self.git_dir
 
 
-def look_at_repository(environ: Mapping[str, str], cwd: str) -> Repository:
+def look_at_repository(environ: Mapping[str, str], cwd: str) -> CheckoutLayout:
     """The one that Git's own GIT_DIR names to a hook, else the one around `cwd`. No Git is run.
 
     Raises GitRefused outside a repository, and UnfitRepository.
@@ -37,7 +37,7 @@ def look_at_repository(environ: Mapping[str, str], cwd: str) -> Repository:
     found = find_repository(cwd) if not named else repository_of(named, environ.get("GIT_WORK_TREE"), cwd)
     if found is None:
         raise GitRefused("not a git repository (or any of the parent directories): .git")
-    return Repository(
+    return CheckoutLayout(
         top=found.top, git_dir=found.git_dir, main_top=_main_top(found.git_dir, found.common_dir), foreign=found
     )
 
@@ -48,7 +48,7 @@ def _main_top(git_dir: str, common_dir: str) -> str | None:
     return folder if git_dir != common_dir and name == ".git" else None
 
 
-def own_value(repository: Repository, environ: Mapping[str, str], key: str) -> str | None:
+def own_value(repository: CheckoutLayout, environ: Mapping[str, str], key: str) -> str | None:
     """What the repository itself says, where nothing that would come before it is given (`git -c`)."""
     if any(environ.get(name) for name in COMMAND_LINE_SETTINGS):
         return None
@@ -74,7 +74,7 @@ def find_values(environ: Mapping[str, str], cwd: str) -> dict[str, str]:
         return values_for(git)
 
 
-def project_of(repository: Repository, named: str | None) -> str:
+def project_of(repository: CheckoutLayout, named: str | None) -> str:
     """`named` (AGENT_MAIL_PROJECT, else Git's `agent-mail.project`), else the top level.
 
     A path is resolved, a slug stays one.
@@ -103,7 +103,7 @@ class Translation(NamedTuple):
         return self.inside + path if self.inside else path[len(self.above) :]
 
 
-def translation_for(repository: Repository, project: str) -> Translation:
+def translation_for(repository: CheckoutLayout, project: str) -> Translation:
     """A project elsewhere (a slug, another clone's directory) means the same files by the same paths."""
     roots = [root for root in (repository.main_top, repository.top) if root is not None]
     if not project.startswith("/") or project in roots:

@@ -49,7 +49,7 @@ class Refused(Exception):
         self.kind = kind
 
 
-class Patience:
+class Deadline:
     """The time that is left for the server, from the first question on."""
 
     def __init__(self, seconds: float = PATIENCE_S) -> None:
@@ -107,7 +107,7 @@ def _operator_token(storage_root: Path) -> str | None:
     return (content or b"").decode("ascii", "replace").strip() or None
 
 
-def post(server: ServerAt, path: str, value: Mapping[str, Any], patience: Patience) -> Json:
+def post(server: ServerAt, path: str, value: Mapping[str, Any], patience: Deadline) -> Json:
     """The server's answer to `value`. Raises NoAnswer and Refused."""
     parts = urlsplit(server.url)
     try:
@@ -137,7 +137,7 @@ def _request(server: ServerAt, parts: SplitResult, path: str, body: bytes) -> by
     return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + body
 
 
-def _connected(parts: SplitResult, patience: Patience) -> socket.socket:
+def _connected(parts: SplitResult, patience: Deadline) -> socket.socket:
     import socket  # noqa: PLC0415  # 3 ms, only where there is a server
 
     host, is_secure = parts.hostname or "127.0.0.1", parts.scheme == "https"
@@ -151,7 +151,7 @@ def _connected(parts: SplitResult, patience: Patience) -> socket.socket:
     return ssl.create_default_context().wrap_socket(connection, server_hostname=host)
 
 
-def _address(host: str, port: int, patience: Patience) -> str:
+def _address(host: str, port: int, patience: Deadline) -> str:
     """An address for the host; looking a name up has no time limit of its own, so another thread does it."""
     if host == "localhost" or host.replace(".", "").isdigit() or ":" in host:
         return host
@@ -172,7 +172,7 @@ def _address(host: str, port: int, patience: Patience) -> str:
     return found[0]
 
 
-def _read_all(connection: socket.socket, patience: Patience) -> bytes:
+def _read_all(connection: socket.socket, patience: Deadline) -> bytes:
     received = bytearray()
     while True:
         connection.settimeout(patience.left_s())

@@ -12,14 +12,14 @@ from mcp_agent_mail.core.clock import iso, system_clock
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.git.foreign_repository import UnfitRepository
 from mcp_agent_mail.core.settings.client import ClientSettings
-from mcp_agent_mail.domain.guard.decision import Action, GuardRules, HeldPath
+from mcp_agent_mail.domain.guard.decision import GuardOutcome, GuardRules, HeldPath
 from mcp_agent_mail.guard import report
 from mcp_agent_mail.guard.git import Git, GitRefused, open_git
-from mcp_agent_mail.guard.lease_source import Answer, CannotTell, Committer, LeasesSource, Question
+from mcp_agent_mail.guard.lease_source import Committer, LeaseAnswer, LeaseQuery, LeasesSource
 from mcp_agent_mail.guard.repository import (
     NAME_KEY,
     PROJECT_KEY,
-    Repository,
+    CheckoutLayout,
     Translation,
     look_at_repository,
     own_value,
@@ -27,7 +27,7 @@ from mcp_agent_mail.guard.repository import (
     translation_for,
     values_for,
 )
-from mcp_agent_mail.guard.server import Json, Patience
+from mcp_agent_mail.guard.server import Deadline, Json
 from mcp_agent_mail.guard.spool import NotRecorded, record
 
 _MAX_RECORDED = 20
@@ -57,8 +57,8 @@ class Session:
             is_bypassed=settings.agent_mail_bypass,
             requires_name=settings.agent_mail_guard_require_name,
         )
-        self._patience: Patience | None = None
-        self._repository: Repository | None = None
+        self._patience: Deadline | None = None
+        self._repository: CheckoutLayout | None = None
         self._cwd = os.getcwd()  # noqa: PTH109  # as Git means it
         self._open = ExitStack()
         self._git: Git | None = None
@@ -69,7 +69,7 @@ class Session:
         self._open.close()
 
     @property
-    def repository(self) -> Repository:
+    def repository(self) -> CheckoutLayout:
         """Raises GitRefused outside a repository, and UnfitRepository."""
         if self._repository is None:
             self._repository = look_at_repository(os.environ, self._cwd)
@@ -108,16 +108,16 @@ class Session:
         return Committer(name=None, author=author or None)
 
     @property
-    def patience(self) -> Patience:
+    def patience(self) -> Deadline:
         """Starts with the first question to the server."""
         if self._patience is None:
-            self._patience = Patience()
+            self._patience = Deadline()
         return self._patience
 
-    def ask(self, paths: Sequence[str]) -> Answer:
+    def ask(self, paths: Sequence[str]) -> LeaseAnswer:
         """Who holds which of these paths of the project. Raises CannotTell."""
         self._source = LeasesSource(self.settings, self.patience, self.now)
-        question = Question(project=self.project, committer=self.committer, paths=paths, hook=self.hook)
+        question = LeaseQuery(project=self.project, committer=self.committer, paths=paths, hook=self.hook)
         answer = self._source.ask(question)
         if not answer.is_project_known:
             say([f"{answer.source} knows no project {self.project}: nothing is reserved there."])
@@ -125,9 +125,9 @@ class Session:
             say([f"no live answer; looked at {answer.source}."])
         return answer
 
-    def facts(self, answer: Answer) -> report.Facts:
+    def facts(self, answer: LeaseAnswer) -> report.ReportContext:
         translation = self.translation
-        return report.Facts(
+        return report.ReportContext(
             deed=self.deed, project=self.project, answer=answer, now=self.now, shown=translation.to_repository
         )
 
@@ -135,14 +135,14 @@ class Session:
         """The guard could not find out: say so, record it, and tell whether to go on."""
         if self.rules.is_bypassed:
             say([f"{self.deed} passes unchecked (AGENT_MAIL_BYPASS is set, and {why})."])
-            self.record(Action.BYPASSED, None, why)
+            self.record(GuardOutcome.BYPASSED, None, why)
             return True
         is_blocking = self.settings.agent_mail_guard_on_error == "block"
         say(report.failure(self.deed, why, is_blocking=is_blocking))
-        self.record(Action.FAILED, None, why)
+        self.record(GuardOutcome.FAILED, None, why)
         return not is_blocking
 
-    def record(self, action: Action, answer: Answer | None, note: str = "") -> None:
+    def record(self, action: GuardOutcome, answer: LeaseAnswer | None, note: str = "") -> None:
         """For `am guard log`. What cannot be recorded is said, and stops nobody."""
         try:
             event = self._event(action, answer, note)
@@ -158,7 +158,7 @@ class Session:
         except (GitRefused, UnfitRepository):
             return self.settings.agent_mail_project or self.repository.place, self.settings.agent_name
 
-    def _event(self, action: Action, answer: Answer | None, note: str) -> dict[str, Json]:
+    def _event(self, action: GuardOutcome, answer: LeaseAnswer | None, note: str) -> dict[str, Json]:
         known = self._repository
         place = known.place if known is not None else self._cwd
         project, name = self._who() if known is not None else ("", None)
@@ -189,6 +189,3 @@ def _recorded(held: HeldPath) -> dict[str, Json]:
         "path_pattern": held.holding.path_pattern[:_MAX_TEXT],
         "is_own_too": held.is_own_too,
     }
-
-
-__all__ = ["CannotTell", "Session", "say"]

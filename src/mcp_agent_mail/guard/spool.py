@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
-from mcp_agent_mail.guard.server import Json, NoAnswer, Patience, Refused, ServerAt, post
+from mcp_agent_mail.guard.server import Deadline, Json, NoAnswer, Refused, ServerAt, post
 
 SPOOL_FOLDER = "guard-spool"
 MAX_FILES = 1_000
@@ -22,7 +22,7 @@ class NotRecorded(Exception):
     """Neither the server nor the disk took the event. The text says why."""
 
 
-def record(event: Mapping[str, Json], server: ServerAt | None, patience: Patience, storage_root: Path) -> None:
+def record(event: Mapping[str, Json], server: ServerAt | None, patience: Deadline, storage_root: Path) -> None:
     """Tell the server while there is time, else leave a file. Raises NotRecorded."""
     if server is not None:
         with suppress(NoAnswer, Refused):

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from fastmcp import FastMCP
 
 from mcp_agent_mail import __version__
-from mcp_agent_mail.bootstrap import Services
+from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.profiles import Profiles, custom_profile
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.server.auth import Gate
 from mcp_agent_mail.server.completion import suggesting
 from mcp_agent_mail.server.dispatch import Calls
-from mcp_agent_mail.server.guard import CHECK, EVENTS, GuardDoor
+from mcp_agent_mail.server.guard import CHECK, EVENTS, GuardEndpoint
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.observability.metrics import PATH as METRICS
@@ -78,8 +78,8 @@ def _metrics(services: Services) -> MetricsPage:
     return MetricsPage(services.recording, services.archiving.status, _beside(services), services.identity.caller)
 
 
-def _guard(services: Services) -> GuardDoor:
-    return GuardDoor(services.guarding, services.ties, services.identity.caller)
+def _guard(services: Services) -> GuardEndpoint:
+    return GuardEndpoint(services.guarding, services.ties, services.identity.caller)
 
 
 ROUTES: Mapping[str, Callable[[Services], Route]] = {

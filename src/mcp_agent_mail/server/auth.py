@@ -17,7 +17,7 @@ LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class HttpRefusal:
     status: int
     detail: str
 
@@ -86,26 +86,26 @@ class Gate:
         self._operator_token = operator_token.encode() if operator_token else None
         self._trust_loopback = trust_loopback
 
-    def check_source(self, given: Collection[tuple[bytes, bytes]], headers: Headers) -> Refusal | None:
+    def check_source(self, given: Collection[tuple[bytes, bytes]], headers: Headers) -> HttpRefusal | None:
         """Host and Origin must name this server: else a web page could reach it through a browser.
 
         `given` are the headers as they came, `headers` the last of each name: of two, another reader would take the
         first.
         """
         if len(given) > len(headers) and (twice := _repeated(given)):
-            return Refusal(400, f"{twice} is there more than once.")
+            return HttpRefusal(400, f"{twice} is there more than once.")
         asked = headers.get(b"host", b"").decode("latin-1")
         host = host_name(asked) if asked else ""
         if host is None:
-            return Refusal(400, f"Host {asked!r:.200} is no host name.")
+            return HttpRefusal(400, f"Host {asked!r:.200} is no host name.")
         if host not in self._hosts:
-            return Refusal(403, f"Host {host!r:.200} is not served here. HTTP_ALLOWED_HOSTS lists what is.")
+            return HttpRefusal(403, f"Host {host!r:.200} is not served here. HTTP_ALLOWED_HOSTS lists what is.")
         origin = headers.get(b"origin")
         if origin is not None and _origin_host(origin.decode("latin-1")) not in self._hosts:
-            return Refusal(403, "Requests from this Origin are not accepted. HTTP_ALLOWED_HOSTS lists what is.")
+            return HttpRefusal(403, "Requests from this Origin are not accepted. HTTP_ALLOWED_HOSTS lists what is.")
         return None
 
-    def check_token(self, headers: Headers, peer: str | None, *, operator_may: bool) -> Admitted | Refusal:
+    def check_token(self, headers: Headers, peer: str | None, *, operator_may: bool) -> Admitted | HttpRefusal:
         """The server's token, when one is set. `operator_may`: the operator's token opens this path too."""
         if self._server_token is None:
             return _OPEN
@@ -119,8 +119,8 @@ class Gate:
         if self._trust_loopback and peer is not None and is_loopback(peer) and not _is_forwarded(headers):
             return _OPEN
         if given is None:
-            return Refusal(401, "This server needs its token: send Authorization: Bearer <HTTP_BEARER_TOKEN>.")
-        return Refusal(401, "The bearer token is not this server's. An agent's own token belongs in X-Agent-Token.")
+            return HttpRefusal(401, "This server needs its token: send Authorization: Bearer <HTTP_BEARER_TOKEN>.")
+        return HttpRefusal(401, "The bearer token is not this server's. An agent's own token belongs in X-Agent-Token.")
 
 
 _ONCE = {

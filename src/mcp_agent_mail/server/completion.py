@@ -9,19 +9,19 @@ from mcp_types import CompleteRequestParams, CompleteResult, Completion, PromptR
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import Credentials, call_as
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.features.completion.service import NOTHING, Asked, Suggested, SuggestionService
+from mcp_agent_mail.features.completion.service import NOTHING, CompletionKind, Suggested, SuggestionService
 
-Suggest = Callable[[Credentials, Asked, str, str | None], Awaitable[Suggested]]
+Suggest = Callable[[Credentials, CompletionKind, str, str | None], Awaitable[Suggested]]
 
-KINDS: Mapping[str, Asked] = {
-    "project": Asked.PROJECT,
-    "project_key": Asked.PROJECT,
-    "human_key": Asked.PROJECT,
-    "slug": Asked.SLUG,
-    "agent": Asked.AGENT,
-    "agent_name": Asked.AGENT,
-    "to": Asked.AGENT,
-    "thread_id": Asked.THREAD,
+KINDS: Mapping[str, CompletionKind] = {
+    "project": CompletionKind.PROJECT,
+    "project_key": CompletionKind.PROJECT,
+    "human_key": CompletionKind.PROJECT,
+    "slug": CompletionKind.SLUG,
+    "agent": CompletionKind.AGENT,
+    "agent_name": CompletionKind.AGENT,
+    "to": CompletionKind.AGENT,
+    "thread_id": CompletionKind.THREAD,
 }
 """By the argument's name."""
 
@@ -45,7 +45,9 @@ async def complete(
 def suggesting(service: SuggestionService, current_caller: Callable[[], Caller]) -> Suggest:
     """`service`, asked by whoever the request's credentials are; a token that is no one's gets nothing."""
 
-    async def suggest(credentials: Credentials, asked: Asked, beginning: str, project: str | None) -> Suggested:
+    async def suggest(
+        credentials: Credentials, asked: CompletionKind, beginning: str, project: str | None
+    ) -> Suggested:
         async def ask() -> Suggested:
             return service.suggest(current_caller(), asked, beginning, project)
 

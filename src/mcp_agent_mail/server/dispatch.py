@@ -18,7 +18,7 @@ from mcp_agent_mail.core.errors import AgentMailError, Internal
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, doer_told, take_token, turn_of
 from mcp_agent_mail.features.introspection.usage import Usage
-from mcp_agent_mail.server.preferences import NO_WISHES, Wishes
+from mcp_agent_mail.server.preferences import NO_WISHES, ResponsePreferences
 
 if TYPE_CHECKING:
     from mcp_agent_mail.server.observability.tracing import CallTracer
@@ -41,7 +41,7 @@ class RequestFacts:
     credentials: Credentials
     request_id: str
     has_server_token: bool = False
-    wishes: Wishes = NO_WISHES
+    wishes: ResponsePreferences = NO_WISHES
     trace: Mapping[str, str] | None = None
 
 

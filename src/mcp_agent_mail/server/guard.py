@@ -26,7 +26,7 @@ EVENTS = "/guard/events"
 Answering = Callable[[Json], Awaitable[Json]]
 
 
-class GuardDoor:
+class GuardEndpoint:
     """`check` and `record` answer one request each. They raise what `read_body` raises."""
 
     def __init__(self, service: GuardingService, ties: Ties, current_caller: Callable[[], Caller]) -> None:

@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcp_agent_mail import __version__
-from mcp_agent_mail.bootstrap import Services, build_services
+from mcp_agent_mail.bootstrap import build_services
+from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.concurrency.periodic import Periodic
-from mcp_agent_mail.core.failpoints import NO_FAULTS, FailPoint, Faults, Reach
+from mcp_agent_mail.core.failpoints import NO_FAULTS, FailPoint, FaultHook, Faults
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.server.observability.log_file import bounded_log
@@ -71,17 +72,17 @@ async def run_server(settings: Settings, announce: Announce, faults: Faults = NO
 
 
 async def _run_server(settings: Settings, announce: Announce, faults: Faults) -> None:
-    reach = faults.reach
+    fault_hook = faults.fault_hook
     async with AsyncExitStack() as stack:
         lock = stack.enter_context(StoreLock(settings.storage_root, settings.database_path))
-        reach(FailPoint.START)
+        fault_hook(FailPoint.START)
         log_keeper = await stack.enter_async_context(bounded_log(settings.storage_root))
         listener = stack.enter_context(open_listener(settings.http_host, settings.http_port))
         running = _running(settings, listener)
         operator_token = stack.enter_context(operator_token_file(settings.storage_root))
-        reach(FailPoint.START)
-        store = await stack.enter_async_context(_store(settings, reach))
-        reach(FailPoint.START)
+        fault_hook(FailPoint.START)
+        store = await stack.enter_async_context(_store(settings, fault_hook))
+        fault_hook(FailPoint.START)
         services = build_services(
             settings,
             store,
@@ -93,11 +94,11 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults) ->
             services.also_kept.append(log_keeper)
         services.also_kept.append(await stack.enter_async_context(_owner_told(lock)))
         stopping = _Stopping(settings.shutdown_timeout_seconds)
-        stack.push_async_callback(_stop_services, services, stopping, reach)
+        stack.push_async_callback(_stop_services, services, stopping, fault_hook)
 
         def started() -> None:
             lock.announce(running.url, listens_on=running.bound_url)
-            reach(FailPoint.START)
+            fault_hook(FailPoint.START)
             announce(running)
             _start_services(services)
 
@@ -115,11 +116,11 @@ async def _owner_told(lock: StoreLock) -> AsyncIterator[Keeper]:
         await keeper.stop()
 
 
-def _store(settings: Settings, reach: Reach) -> Store:
+def _store(settings: Settings, fault_hook: FaultHook) -> Store:
     if not settings.instrumentation_enabled:
-        return Store(settings.database_path, reach=reach, echo=settings.database_echo)
+        return Store(settings.database_path, fault_hook=fault_hook, echo=settings.database_echo)
     queries = QueryFigures(slow_ms=settings.instrumentation_slow_query_ms)
-    return InstrumentedStore(settings.database_path, queries, reach=reach, echo=settings.database_echo)
+    return InstrumentedStore(settings.database_path, queries, fault_hook=fault_hook, echo=settings.database_echo)
 
 
 @asynccontextmanager
@@ -195,10 +196,10 @@ def tune_collector() -> None:
     gc.enable()
 
 
-async def _stop_services(services: Services, stopping: _Stopping, reach: Reach) -> None:
-    reach(FailPoint.STOP)
+async def _stop_services(services: Services, stopping: _Stopping, fault_hook: FaultHook) -> None:
+    fault_hook(FailPoint.STOP)
     await services.close(timeout_s=stopping.left_s())
-    reach(FailPoint.STOP)
+    fault_hook(FailPoint.STOP)
 
 
 def _running(settings: Settings, listener: socket.socket) -> Running:

@@ -32,7 +32,7 @@ from mcp_agent_mail.core.tools import Credentials, ToolSpec, UnknownTool
 from mcp_agent_mail.server.completion import Suggest, complete
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.observability.trace_context import with_meta
-from mcp_agent_mail.server.preferences import Wishes
+from mcp_agent_mail.server.preferences import ResponsePreferences
 from mcp_agent_mail.server.prompts import WORKFLOWS, prompt_of
 from mcp_agent_mail.server.rendering.formats import of_uri, take_argument
 from mcp_agent_mail.server.rendering.wire import (
@@ -237,7 +237,7 @@ async def _call_tool(calls: Calls, ctx: Context, _params: RawParams) -> HandlerR
         return tool_error(name, error)
 
 
-def _require_shown(name: str, wishes: Wishes) -> None:
+def _require_shown(name: str, wishes: ResponsePreferences) -> None:
     if not wishes.profile.shows(name):
         raise UnknownTool(
             f"Unknown tool: {name}",

@@ -16,14 +16,14 @@ _FORMAT = b"x-output-format"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class ResponsePreferences:
     """Of one request. In a session each request brings its own, since clients repeat URL and headers."""
 
     profile: ToolProfile = FULL
     output: Output = PLAIN
 
 
-NO_WISHES = Wishes()
+NO_WISHES = ResponsePreferences()
 
 
 class Connections:
@@ -31,24 +31,24 @@ class Connections:
 
     def __init__(self, profiles: Profiles, output: Output = PLAIN) -> None:
         self._profiles = profiles
-        self._of_mcp = Wishes(profile=profiles.default, output=output)
+        self._of_mcp = ResponsePreferences(profile=profiles.default, output=output)
         self._of_rpc = NO_WISHES
 
-    def wishes(self, scope: Scope, headers: Headers, *, is_rpc: bool) -> Wishes:
+    def wishes(self, scope: Scope, headers: Headers, *, is_rpc: bool) -> ResponsePreferences:
         """The URL beats the header, both beat the settings. Raises InvalidInput for a name that there is not."""
         usual = self._of_rpc if is_rpc else self._of_mcp
         query: bytes = scope["query_string"]
         if not query and _PROFILE not in headers and _FORMAT not in headers:
             return usual
         asked = dict(parse_qsl(query.decode("latin-1")))
-        return Wishes(profile=self._profile(asked, headers, usual), output=_output(asked, headers, usual))
+        return ResponsePreferences(profile=self._profile(asked, headers, usual), output=_output(asked, headers, usual))
 
-    def _profile(self, asked: dict[str, str], headers: Headers, usual: Wishes) -> ToolProfile:
+    def _profile(self, asked: dict[str, str], headers: Headers, usual: ResponsePreferences) -> ToolProfile:
         name = asked.get("profile") or headers.get(_PROFILE, b"").decode("latin-1")
         return self._profiles.require(name) if name.strip() else usual.profile
 
 
-def _output(asked: dict[str, str], headers: Headers, usual: Wishes) -> Output:
+def _output(asked: dict[str, str], headers: Headers, usual: ResponsePreferences) -> Output:
     if "format" in asked:
         return Output(format=parse_format(asked["format"]), source="query")
     name = headers.get(_FORMAT, b"").decode("latin-1")

@@ -14,7 +14,7 @@ MAX_CLASHES = 50
 """Named in a refusal."""
 
 
-class Rule(Enum):
+class AdoptionRule(Enum):
     MOVE = "move"
     """Rows get the other id. Where one like it is there already, that is a bug."""
 
@@ -22,32 +22,32 @@ class Rule(Enum):
     """Likewise, but where one like it is there already, that one stays and the other goes."""
 
 
-PROJECT_COLUMNS: Mapping[tuple[str, str], Rule] = {
-    ("agents", "project_id"): Rule.MOVE,
-    ("commits", "project_id"): Rule.MOVE,
-    ("digests", "project_id"): Rule.MOVE,
-    ("guard_events", "project_id"): Rule.MOVE,
-    ("join_codes", "project_id"): Rule.MOVE,
-    ("leases", "project_id"): Rule.MOVE,
-    ("message_projects", "project_id"): Rule.MERGE,
-    ("messages", "project_id"): Rule.MOVE,
-    ("outbox", "project_id"): Rule.MOVE,
-    ("product_projects", "project_id"): Rule.MERGE,
-    ("project_aliases", "project_id"): Rule.MOVE,
-    ("windows", "project_id"): Rule.MERGE,
+PROJECT_COLUMNS: Mapping[tuple[str, str], AdoptionRule] = {
+    ("agents", "project_id"): AdoptionRule.MOVE,
+    ("commits", "project_id"): AdoptionRule.MOVE,
+    ("digests", "project_id"): AdoptionRule.MOVE,
+    ("guard_events", "project_id"): AdoptionRule.MOVE,
+    ("join_codes", "project_id"): AdoptionRule.MOVE,
+    ("leases", "project_id"): AdoptionRule.MOVE,
+    ("message_projects", "project_id"): AdoptionRule.MERGE,
+    ("messages", "project_id"): AdoptionRule.MOVE,
+    ("outbox", "project_id"): AdoptionRule.MOVE,
+    ("product_projects", "project_id"): AdoptionRule.MERGE,
+    ("project_aliases", "project_id"): AdoptionRule.MOVE,
+    ("windows", "project_id"): AdoptionRule.MERGE,
 }
 """Every column that refers to a project. A test compares it with the schema: whoever adds one decides."""
 
-AGENT_COLUMNS: Mapping[tuple[str, str], Rule] = {
-    ("contacts", "source_id"): Rule.MERGE,
-    ("contacts", "target_id"): Rule.MERGE,
-    ("guard_events", "reporter_id"): Rule.MOVE,
-    ("idempotency_keys", "agent_id"): Rule.MERGE,
-    ("join_codes", "agent_id"): Rule.MOVE,
-    ("leases", "agent_id"): Rule.MOVE,
-    ("messages", "sender_id"): Rule.MOVE,
-    ("outbox", "agent_id"): Rule.MOVE,
-    ("recipients", "agent_id"): Rule.MERGE,
+AGENT_COLUMNS: Mapping[tuple[str, str], AdoptionRule] = {
+    ("contacts", "source_id"): AdoptionRule.MERGE,
+    ("contacts", "target_id"): AdoptionRule.MERGE,
+    ("guard_events", "reporter_id"): AdoptionRule.MOVE,
+    ("idempotency_keys", "agent_id"): AdoptionRule.MERGE,
+    ("join_codes", "agent_id"): AdoptionRule.MOVE,
+    ("leases", "agent_id"): AdoptionRule.MOVE,
+    ("messages", "sender_id"): AdoptionRule.MOVE,
+    ("outbox", "agent_id"): AdoptionRule.MOVE,
+    ("recipients", "agent_id"): AdoptionRule.MERGE,
 }
 """Every column that refers to an agent: `Human` and `System` of both projects become one each."""
 
@@ -186,10 +186,10 @@ class Adoption:
         self._connection.execute(_COUNT_UNREAD, {"target": new})
         self._connection.execute("DELETE FROM agents WHERE id = ?", (old,))
 
-    def _change(self, table: str, column: str, rule: Rule, old: int, new: int) -> None:
-        how = "UPDATE" if rule is Rule.MOVE else "UPDATE OR IGNORE"
+    def _change(self, table: str, column: str, rule: AdoptionRule, old: int, new: int) -> None:
+        how = "UPDATE" if rule is AdoptionRule.MOVE else "UPDATE OR IGNORE"
         self._connection.execute(f"{how} {table} SET {column} = ? WHERE {column} = ?", (new, old))
-        if rule is Rule.MERGE:
+        if rule is AdoptionRule.MERGE:
             self._connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (old,))
 
     def _rename_scopes(self, source: ProjectId, target: ProjectId, residents: list[tuple[int, int]]) -> None:

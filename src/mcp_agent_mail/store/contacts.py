@@ -74,7 +74,7 @@ _OF_PROJECT = f"""
 _AT_ONCE = 500
 
 
-class Concerns(NamedTuple):
+class ContactFlags(NamedTuple):
     """Whether an agent has any link of its own, and whether it has denied anyone: most have neither."""
 
     has_links: bool
@@ -102,10 +102,10 @@ class Contacts:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def concerns(self, agent_id: AgentId) -> Concerns:
+    def concerns(self, agent_id: AgentId) -> ContactFlags:
         """What a send must look into. Two probes of an index, for every send there is."""
         links, denied = self._connection.execute(_CONCERNS, {"agent": agent_id}).fetchone()
-        return Concerns(bool(links), bool(denied))
+        return ContactFlags(bool(links), bool(denied))
 
     def relations(self, source_id: AgentId, targets: Iterable[AgentId], now: Micros) -> dict[AgentId, Relation]:
         """What the links of `source_id` to these agents are at `now`; those without one are absent."""
@@ -242,7 +242,7 @@ WHERE r.message_id = ? AND r.agent_id = ? AND r.delivery_seq IS NOT NULL
 """
 
 
-class Acquaintance:
+class ContactHistory:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 

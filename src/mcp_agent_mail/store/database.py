@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 import aiosqlite
 
 from mcp_agent_mail.core.clock import Clock, system_clock
-from mcp_agent_mail.core.failpoints import Reach, no_fault
+from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.tools import current_turn
 from mcp_agent_mail.store.engine.connection import open_reading, open_writing
@@ -35,20 +35,22 @@ class Store:
     queries: QueryFigures | None = None
     """What reads and units of work cost, where that is counted (`store/instrumented.py`)."""
 
-    def __init__(self, path: Path, *, clock: Clock = system_clock, reach: Reach = no_fault, echo: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, clock: Clock = system_clock, fault_hook: FaultHook = no_fault, echo: bool = False
+    ) -> None:
         self._path = path
         self._clock = clock
-        self._reach = reach
+        self._fault_hook = fault_hook
         self._echo = echo
         self._closing = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as opened:
-            migrate(self._path, reach=self._reach)
+            migrate(self._path, fault_hook=self._fault_hook)
             counts = self.queries is not None
             self._writing = writing = open_writing(self._path, echo=self._echo, counts=counts)
             opened.callback(writing.close)
-            self._writer = Writer(writing, Tx(writing, self._clock), self._reach)
+            self._writer = Writer(writing, Tx(writing, self._clock), self._fault_hook)
             opened.push_async_callback(self._writer.close)
             self._reading = open_reading(self._path, echo=self._echo, counts=counts)
             opened.callback(self._reading.close)

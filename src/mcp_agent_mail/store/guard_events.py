@@ -7,7 +7,7 @@ from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, ProjectId
-from mcp_agent_mail.domain.guard.decision import Action
+from mcp_agent_mail.domain.guard.decision import GuardOutcome
 from mcp_agent_mail.domain.guard.events import GuardEvent, NewGuardEvent
 
 KEPT_PER_PROJECT = 10_000
@@ -88,7 +88,7 @@ def _event(row: tuple[Any, ...]) -> GuardEvent:
         project=row[2],
         event_key=row[3],
         ts=Micros(row[4]),
-        action=Action(row[5]),
+        action=GuardOutcome(row[5]),
         hook=row[6],
         agent=row[7],
         repository=row[8],

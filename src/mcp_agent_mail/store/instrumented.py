@@ -13,7 +13,7 @@ from typing import TypeVar
 import aiosqlite
 
 from mcp_agent_mail.core.clock import Clock, system_clock
-from mcp_agent_mail.core.failpoints import Reach, no_fault
+from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.connection import CountingConnection
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures, name_of, place
@@ -34,10 +34,10 @@ class InstrumentedStore(Store):
         queries: QueryFigures,
         *,
         clock: Clock = system_clock,
-        reach: Reach = no_fault,
+        fault_hook: FaultHook = no_fault,
         echo: bool = False,
     ) -> None:
-        super().__init__(path, clock=clock, reach=reach, echo=echo)
+        super().__init__(path, clock=clock, fault_hook=fault_hook, echo=echo)
         self.queries: QueryFigures = queries
 
     async def write(self, unit: Unit[T], *, unheard: Callable[[Tx, T], object] | None = None) -> T:

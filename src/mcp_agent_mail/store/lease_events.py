@@ -40,11 +40,11 @@ def end_leases(
             assert project is not None, lease
             projects[lease.project_id] = project
         is_act = lease.ended_by is not EndedBy.EXPIRY
-        tell_archive(tx, lease, projects[lease.project_id], now, acting=acting if is_act else None)
+        record_event(tx, lease, projects[lease.project_id], now, acting=acting if is_act else None)
     return ended
 
 
-def tell_archive(
+def record_event(
     tx: Tx,
     lease: Lease,
     project: Project,

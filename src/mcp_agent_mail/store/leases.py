@@ -141,7 +141,7 @@ def _text_of(evidence: Mapping[LeaseId, Mapping[str, Any]] | None, lease_id: Lea
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class ConflictFilter:
     """Which leases can stand against `agent_id`: those of others, the shared ones only if `with_shared`."""
 
     project_id: ProjectId
@@ -189,23 +189,25 @@ class Leases:
         """Not ended, with a higher fencing number. Walks what the whole store has granted since."""
         return self._list(_GRANTED_AFTER, fencing, project_id, kind, limit)
 
-    def at_anchors(self, standing: Standing, anchors: Collection[str], limit: int) -> list[Lease]:
+    def at_anchors(self, standing: ConflictFilter, anchors: Collection[str], limit: int) -> list[Lease]:
         """Not ended, with one of these anchors."""
         return self._list(_AT_ANCHORS, *standing.values, json.dumps(list(anchors)), limit)
 
-    def at_keys(self, standing: Standing, anchors: Collection[str], tails: Collection[str], limit: int) -> list[Lease]:
+    def at_keys(
+        self, standing: ConflictFilter, anchors: Collection[str], tails: Collection[str], limit: int
+    ) -> list[Lease]:
         """Not ended, with one of the anchors and one of the tails: probed one by one."""
         keys = (json.dumps(list(anchors)), json.dumps(list(tails)))
         return self._list(_AT_ANCHORS_AND_TAILS, *standing.values, *keys, limit)
 
-    def below(self, standing: Standing, folder: str, limit: int) -> list[Lease]:
+    def below(self, standing: ConflictFilter, folder: str, limit: int) -> list[Lease]:
         """Not ended, with an anchor below `folder` (which ends in no slash; empty is the root: every anchor but it)."""
         first, beyond = (f"{folder}/", f"{folder}0") if folder else ("\x01", "\U0010ffff")
         return self._list(_BELOW, *standing.values, first, beyond, limit)
 
     def of_folder(self, project_id: ProjectId, other_than: AgentId, folder: str, limit: int) -> list[Lease]:
         """Exclusive ones of files, not ended, at `folder` or below it: of other agents than this one."""
-        standing = Standing(project_id=project_id, kind=LeaseKind.FILE, agent_id=other_than, with_shared=False)
+        standing = ConflictFilter(project_id=project_id, kind=LeaseKind.FILE, agent_id=other_than, with_shared=False)
         return [*self.at_anchors(standing, [folder], limit), *self.below(standing, folder, limit)]
 
     def of_agent(self, agent_id: AgentId, *, after_id: int = 0, limit: int) -> list[Lease]:
@@ -230,7 +232,7 @@ class Leases:
         """Expired, in all projects, but not ended yet: the longest expired first."""
         return self._list(_EXPIRED_UNSWEPT, now, limit)
 
-    def given_way(self, watched: Collection[tuple[LeaseId, int, Micros]], now: Micros) -> set[LeaseId]:
+    def ended_among(self, watched: Collection[tuple[LeaseId, int, Micros]], now: Micros) -> set[LeaseId]:
         """Of these leases, each with its fencing number and expiry, those that have ended or expired, end sooner now,
         or were granted anew.
         """

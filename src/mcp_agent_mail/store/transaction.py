@@ -7,7 +7,7 @@ import sqlite3
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.store.adoption import Adoption
 from mcp_agent_mail.store.agents import Agents
-from mcp_agent_mail.store.contacts import Acquaintance, Contacts
+from mcp_agent_mail.store.contacts import ContactHistory, Contacts
 from mcp_agent_mail.store.guard_events import GuardEvents
 from mcp_agent_mail.store.idempotency import IdempotencyKeys
 from mcp_agent_mail.store.join_codes import JoinCodes
@@ -43,7 +43,7 @@ class View:
         self.retention = Retention(connection)
         self.contacts = Contacts(connection)
         self.held = Held(connection)
-        self.acquaintance = Acquaintance(connection)
+        self.acquaintance = ContactHistory(connection)
         self.leases = Leases(connection)
         self.guard_events = GuardEvents(connection)
         self.holders = Holders(connection)

@@ -15,11 +15,12 @@ from pathlib import Path
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.git.foreign_repository import UnfitRepository
 from mcp_agent_mail.core.git.process import GitFailed
-from mcp_agent_mail.domain.patterns.pattern import Pattern, PatternsTooHard, Work, covers
+from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
+from mcp_agent_mail.domain.patterns.pattern import Pattern, covers
 from mcp_agent_mail.domain.staleness import NEVER, NO_WORKSPACE, UNKNOWN, Sighting, WorkspaceActivity
 from mcp_agent_mail.workspace.pathspecs import literal_path, pathspecs
 from mcp_agent_mail.workspace.places import Inside
-from mcp_agent_mail.workspace.repository import WorkTree, open_work_tree
+from mcp_agent_mail.workspace.repository import CodeWorkTree, open_work_tree
 
 _LOOK_AT_TIME_EVERY = 256
 _NANOS = 1_000
@@ -35,12 +36,12 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class ActivityQuery:
     root: Path
     pattern: Pattern
 
 
-def find_activity(query: Query, bounds: Bounds, *, now_s: int) -> WorkspaceActivity:
+def find_activity(query: ActivityQuery, bounds: Bounds, *, now_s: int) -> WorkspaceActivity:
     """Blocks for at most a few times `bounds.seconds`: call it in a thread. Never raises for what it finds."""
     if query.pattern.is_virtual or not query.root.is_dir():
         return NO_WORKSPACE
@@ -54,7 +55,7 @@ def find_activity(query: Query, bounds: Bounds, *, now_s: int) -> WorkspaceActiv
     return WorkspaceActivity(filesystem=files, git=NEVER, is_matched=is_matched)
 
 
-def _activity_in(tree: WorkTree, query: Query, bounds: Bounds, now_s: int) -> WorkspaceActivity:
+def _activity_in(tree: CodeWorkTree, query: ActivityQuery, bounds: Bounds, now_s: int) -> WorkspaceActivity:
     specs = pathspecs(query.pattern)
     listing = _listed(tree, query, specs, bounds)
     files, is_matched = _newest_file(query.root, listing, bounds)
@@ -88,13 +89,13 @@ def _newest_file(root: Path, listing: Listing, bounds: Bounds) -> tuple[Sighting
 
 
 @contextmanager
-def _listed(tree: WorkTree, query: Query, specs: list[str], bounds: Bounds) -> Iterator[Iterable[str]]:
+def _listed(tree: CodeWorkTree, query: ActivityQuery, specs: list[str], bounds: Bounds) -> Iterator[Iterable[str]]:
     """What Git lists, and the literal path itself, which may be ignored by Git and reserved all the same."""
     with tree.listed_files(specs, timeout_s=bounds.seconds) as names:
         yield _with_literal(query, map(os.fsdecode, names))
 
 
-def _with_literal(query: Query, paths: Iterator[str]) -> Iterator[str]:
+def _with_literal(query: ActivityQuery, paths: Iterator[str]) -> Iterator[str]:
     literal = literal_path(query.pattern)
     found = Inside(query.root).look(literal) if literal is not None else None
     if literal is not None and found is not None and not stat.S_ISDIR(found.st_mode):
@@ -103,12 +104,12 @@ def _with_literal(query: Query, paths: Iterator[str]) -> Iterator[str]:
 
 
 @contextmanager
-def _walked(query: Query, bounds: Bounds) -> Iterator[Iterable[str]]:
+def _walked(query: ActivityQuery, bounds: Bounds) -> Iterator[Iterable[str]]:
     """Without Git: every file below the literal part of the pattern that the pattern covers."""
     yield _walk(query, time.monotonic() + bounds.seconds)
 
 
-def _walk(query: Query, until: float) -> Iterator[str]:
+def _walk(query: ActivityQuery, until: float) -> Iterator[str]:
     """Raises TimeoutError when the time is up, so that also a long search without a find ends as unknown."""
     literal = literal_path(query.pattern)
     found = Inside(query.root).look(literal) if literal is not None else None
@@ -129,11 +130,11 @@ def _walk(query: Query, until: float) -> Iterator[str]:
             path = f"{folder}/{entry.name}" if folder else entry.name
             if entry.is_dir(follow_symlinks=False):
                 folders.append(path)
-            elif covers(query.pattern, path, Work()):
+            elif covers(query.pattern, path, WorkBudget()):
                 yield path
 
 
-def _last_commit(tree: WorkTree, specs: list[str], bounds: Bounds, now_s: int) -> Sighting:
+def _last_commit(tree: CodeWorkTree, specs: list[str], bounds: Bounds, now_s: int) -> Sighting:
     """All of history; when that takes too long, the last days alone, which is all that a judgement needs."""
     for since_s in (None, now_s - bounds.horizon_s):
         try:

@@ -11,7 +11,7 @@ from mcp_agent_mail.core.concurrency.looks import Looks
 from mcp_agent_mail.domain.patterns.pattern import stored_pattern
 from mcp_agent_mail.domain.staleness import WorkspaceActivity
 from mcp_agent_mail.workspace import repository
-from mcp_agent_mail.workspace.activity import Bounds, Query, find_activity
+from mcp_agent_mail.workspace.activity import ActivityQuery, Bounds, find_activity
 from mcp_agent_mail.workspace.places import is_folder
 from mcp_agent_mail.workspace.ttl_cache import Memory
 
@@ -57,7 +57,7 @@ class Workspaces:
         """When the pattern's files were last written and last committed to; `anew` trusts no memory."""
 
         def find() -> WorkspaceActivity:
-            query = Query(root=Path(root), pattern=stored_pattern(pattern, ignore_case=ignore_case))
+            query = ActivityQuery(root=Path(root), pattern=stored_pattern(pattern, ignore_case=ignore_case))
             return find_activity(query, self._bounds, now_s=self._clock() // SECOND)
 
         return self._activities.get((root, pattern, ignore_case), find, anew=anew)

@@ -43,7 +43,7 @@ def branch(root: Path) -> str | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkTree:
+class CodeWorkTree:
     """What Git says of the files below `root`, which may be a folder of a larger work tree."""
 
     root: Path
@@ -73,14 +73,14 @@ class WorkTree:
 
 
 @contextmanager
-def open_work_tree(root: Path) -> Iterator[WorkTree | None]:
+def open_work_tree(root: Path) -> Iterator[CodeWorkTree | None]:
     """None where `root` lies in no work tree. Raises UnfitRepository when that cannot be told, and OSError."""
     found = find_work_tree(root)
     if found is None or found.top is None:
         yield None
         return
     with shadow_of(found) as shadow:
-        yield WorkTree(root=root, place=GitPlace(git_dir=Path(shadow), work_tree=Path(found.top), is_foreign=True))
+        yield CodeWorkTree(root=root, place=GitPlace(git_dir=Path(shadow), work_tree=Path(found.top), is_foreign=True))
 
 
 def _parts(chunks: Iterator[bytes]) -> Iterator[bytes]:

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.cli.build_slots.context import Place, cache_key
-from mcp_agent_mail.cli.build_slots.slot_lease import Holding, Wish
+from mcp_agent_mail.cli.build_slots.context import SlotContext, cache_key
+from mcp_agent_mail.cli.build_slots.slot_lease import SlotLease, SlotTerms
 from mcp_agent_mail.cli.build_slots.supervisor import Supervisor
-from mcp_agent_mail.cli.context import Surroundings
+from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.core.settings.server import load_settings
 from tests.cli.command_line import am
 from tests.cli.conftest import Post
@@ -270,11 +270,11 @@ def test_a_slot_that_the_agent_held_before_is_left_held(post: Post) -> None:
 # --- Renewing ------------------------------------------------------------------------------------
 
 
-def holding_of(post: Post, slot: str) -> Holding:
+def holding_of(post: Post, slot: str) -> SlotLease:
     environment = {"STORAGE_ROOT": str(post.server.root), "HOME": str(post.server.root.parent)}
-    around = Surroundings(load_settings(environment, cwd=post.server.root).settings)
-    place = Place(project_key=post.project, agent="BlueLake", branch=None)
-    return Holding(around, place, Wish(slot=slot, ttl_s=60, exclusive=True))
+    context = CliContext(load_settings(environment, cwd=post.server.root).settings)
+    place = SlotContext(project_key=post.project, agent="BlueLake", branch=None)
+    return SlotLease(context, place, SlotTerms(slot=slot, ttl_s=60, exclusive=True))
 
 
 def test_a_held_slot_is_renewed(post: Post) -> None:

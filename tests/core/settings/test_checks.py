@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.settings.checks import OTEL_EXPORTER
+from mcp_agent_mail.core.settings.kinds import Secret
 from mcp_agent_mail.core.settings.names import FORMER, LATER, WITHOUT_EFFECT
-from mcp_agent_mail.core.settings.server import Secret, SettingsError
+from mcp_agent_mail.core.settings.sources import SettingsError
 from tests.core.machine import TOKEN, Machine
 
 

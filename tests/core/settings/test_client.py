@@ -10,7 +10,8 @@ import pytest
 
 from mcp_agent_mail.core.settings.client import ClientSettings, load_client_settings
 from mcp_agent_mail.core.settings.rows import CLIENT_ROWS
-from mcp_agent_mail.core.settings.server import Settings, SettingsError, load_settings
+from mcp_agent_mail.core.settings.server import Settings, load_settings
+from mcp_agent_mail.core.settings.sources import SettingsError
 
 _EXAMPLES = {
     "STORAGE_ROOT": "~/elsewhere",

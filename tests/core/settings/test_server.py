@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from mcp_agent_mail.core.settings.kinds import Secret
 from mcp_agent_mail.core.settings.rows import ROWS
-from mcp_agent_mail.core.settings.server import Secret, Settings, SettingsError
+from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.core.settings.sources import SettingsError
 from tests.core.machine import TOKEN, Machine
 
 WINDOW = "3f0c1f52-58a6-4c8e-9a0a-5d1b6f2a7c11"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.settings.env_file import MAX_BYTES
-from mcp_agent_mail.core.settings.server import SettingsError
+from mcp_agent_mail.core.settings.sources import SettingsError
 from tests.core.machine import Machine
 
 

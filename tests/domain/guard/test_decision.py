@@ -5,11 +5,11 @@ import itertools
 import pytest
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.domain.guard.decision import Action, GuardRules, HeldPath, Holding, decide
+from mcp_agent_mail.domain.guard.decision import GuardedLease, GuardOutcome, GuardRules, HeldPath, decide
 
 
 def held(*, is_own_too: bool = False) -> HeldPath:
-    holding = Holding(
+    holding = GuardedLease(
         id=1,
         agent="RedStone",
         path_pattern="a",
@@ -38,13 +38,13 @@ def test_every_case_of_the_decision(what: str, agent: str | None, blocks: bool, 
     action = decide(_HELD[what], agent, GuardRules(is_blocking=blocks, is_bypassed=bypassed, requires_name=named))
 
     if bypassed:
-        expected = Action.BYPASSED
+        expected = GuardOutcome.BYPASSED
     elif agent is None and named:
-        expected = Action.REFUSED
+        expected = GuardOutcome.REFUSED
     elif what == "nothing":
-        expected = Action.PASSED
+        expected = GuardOutcome.PASSED
     elif agent is not None and blocks and what in ("anothers", "mixed"):
-        expected = Action.REFUSED
+        expected = GuardOutcome.REFUSED
     else:
-        expected = Action.WARNED
+        expected = GuardOutcome.WARNED
     assert action is expected

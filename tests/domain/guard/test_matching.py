@@ -7,16 +7,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.domain.guard.decision import Holding
+from mcp_agent_mail.domain.guard.decision import GuardedLease
 from mcp_agent_mail.domain.guard.matching import Neighbourhood, held_paths, literal_end, literal_start, places_of
-from mcp_agent_mail.domain.patterns.pattern import PatternsTooHard, UnreadablePattern, Work, covers, stored_pattern
+from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
+from mcp_agent_mail.domain.patterns.pattern import covers, stored_pattern
+from mcp_agent_mail.domain.patterns.syntax import UnreadablePattern
 
 NOW = Micros(1_000)
 
 
-def holding(number: int, pattern: str, agent: str = "RedStone", **more: object) -> Holding:
+def holding(number: int, pattern: str, agent: str = "RedStone", **more: object) -> GuardedLease:
     values = {"is_folder": False, "ignore_case": False, "exclusive": True, "reason": "", "expires_ts": Micros(2_000)}
-    return Holding(id=number, agent=agent, path_pattern=pattern, **{**values, **more})  # type: ignore[arg-type]  # they fit
+    return GuardedLease(id=number, agent=agent, path_pattern=pattern, **{**values, **more})  # type: ignore[arg-type]  # they fit
 
 
 _NAMES = st.sampled_from(["a", "b", "ab", "a.py", "b.py", "A", "é", "[a]", "a\\b", "c d"])
@@ -50,11 +52,11 @@ def test_a_path_is_held_exactly_when_some_pattern_of_another_covers_it(
             continue
         holdings.append(holding(number, text, agent, ignore_case=ignore_case, is_folder=is_folder))
 
-    found = {held.path: held.is_own_too for held in held_paths(paths, "BlueLake", holdings, NOW, Work(10**9))}
+    found = {held.path: held.is_own_too for held in held_paths(paths, "BlueLake", holdings, NOW, WorkBudget(10**9))}
 
     expected = {}
     for path in paths:
-        covering = {agent for pattern, agent in patterns if covers(pattern, path, Work(10**9))}
+        covering = {agent for pattern, agent in patterns if covers(pattern, path, WorkBudget(10**9))}
         if "RedStone" in covering:
             expected[path] = "BlueLake" in covering
     assert found == expected
@@ -66,7 +68,7 @@ def test_a_lease_that_covers_a_path_is_in_its_neighbourhood(text: str, path: str
         pattern = stored_pattern(text, ignore_case=ignore_case)
     except UnreadablePattern:
         return
-    if covers(pattern, path, Work(10**9)):
+    if covers(pattern, path, WorkBudget(10**9)):
         assert Neighbourhood([path]).has(text, ignore_case=ignore_case)
 
 
@@ -92,7 +94,7 @@ def test_the_places_of_a_path_are_itself_its_folders_and_the_root() -> None:
 
 
 def test_the_oldest_of_several_leases_is_told() -> None:
-    (held,) = held_paths(["a"], None, [holding(9, "*"), holding(3, "a")], NOW, Work())
+    (held,) = held_paths(["a"], None, [holding(9, "*"), holding(3, "a")], NOW, WorkBudget())
 
     assert held.holding.id == 3
 
@@ -100,12 +102,12 @@ def test_the_oldest_of_several_leases_is_told() -> None:
 def test_a_lease_is_over_at_the_instant_it_expires() -> None:
     leases = [holding(1, "a", expires_ts=NOW)]
 
-    assert held_paths(["a"], None, leases, NOW, Work()) == []
-    assert len(held_paths(["a"], None, leases, Micros(NOW - 1), Work())) == 1
+    assert held_paths(["a"], None, leases, NOW, WorkBudget()) == []
+    assert len(held_paths(["a"], None, leases, Micros(NOW - 1), WorkBudget())) == 1
 
 
 def test_ten_thousand_leases_elsewhere_cost_no_reading() -> None:
-    work = Work()
+    work = WorkBudget()
 
     held_paths(
         [f"lib/{number}" for number in range(100)], None, (holding(n, f"src/{n}/**") for n in range(10_000)), NOW, work
@@ -118,6 +120,6 @@ def test_hostile_patterns_end_with_the_work() -> None:
     leases = [holding(number, "*a" * 500 + str(number)) for number in range(200)]
 
     with pytest.raises(PatternsTooHard):
-        held_paths(["a" * 1_000], None, [holding(n, "*a" * 500) for n in range(200)], NOW, Work(1_000))
+        held_paths(["a" * 1_000], None, [holding(n, "*a" * 500) for n in range(200)], NOW, WorkBudget(1_000))
 
-    assert held_paths(["b"], None, leases, NOW, Work(100_000)) == []
+    assert held_paths(["b"], None, leases, NOW, WorkBudget(100_000)) == []

@@ -6,16 +6,9 @@ import random
 
 import pytest
 
+from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
 from mcp_agent_mail.domain.patterns.index import LeaseIndex
-from mcp_agent_mail.domain.patterns.pattern import (
-    Pattern,
-    PatternsTooHard,
-    Work,
-    anchor,
-    last_names,
-    overlap,
-    parse_pattern,
-)
+from mcp_agent_mail.domain.patterns.pattern import Pattern, anchor, last_names, overlap, parse_pattern
 from tests.domain.test_pattern_rules import engine_pattern, generate
 
 
@@ -34,7 +27,7 @@ def test_of_two_overlapping_patterns_one_s_anchor_begins_the_other_s() -> None:
 
     for one in patterns:
         for other in patterns:
-            if overlap(one, other, Work()):
+            if overlap(one, other, WorkBudget()):
                 assert begins(anchor(one), anchor(other)) or begins(anchor(other), anchor(one)), (one, other)
 
 
@@ -44,7 +37,7 @@ def test_of_two_overlapping_patterns_a_last_name_of_one_ends_one_of_the_other() 
     for one in patterns:
         for other in patterns:
             ours, theirs = last_names(one), last_names(other)
-            if ours is None or theirs is None or not overlap(one, other, Work()):
+            if ours is None or theirs is None or not overlap(one, other, WorkBudget()):
                 continue
             assert any(
                 name == end or (is_open and end.endswith(name)) or (is_end and name.endswith(end))
@@ -70,14 +63,14 @@ def test_the_index_finds_each_overlapping_lease_once_while_leases_come_and_go(*,
             live.add(key)
         if step % 4 == 0:
             asked = chance.choice(patterns)
-            found = list(index.overlapping(asked, Work()))
+            found = list(index.overlapping(asked, WorkBudget()))
             assert len(found) == len(set(found))
-            assert set(found) == {key for key in live if overlap(asked, patterns[key], Work())}, asked
+            assert set(found) == {key for key in live if overlap(asked, patterns[key], WorkBudget())}, asked
     assert len(index) == len(live)
     for key in list(live):
         index.remove(key)
     assert len(index) == 0
-    assert list(index.overlapping(parse_pattern("**"), Work())) == []
+    assert list(index.overlapping(parse_pattern("**"), WorkBudget())) == []
 
 
 def ordinary(count: int) -> list[str]:
@@ -90,7 +83,7 @@ def test_500_ordinary_paths_against_10000_leases_take_a_small_part_of_the_bound(
     index: LeaseIndex[int] = LeaseIndex()
     for key, text in enumerate(ordinary(10_000)):
         index.add(key, parse_pattern(text))
-    budget = Work()
+    budget = WorkBudget()
 
     for number in range(500):
         assert list(index.overlapping(parse_pattern(f"app/part_{number}/file.py"), budget)) == []
@@ -119,7 +112,7 @@ def test_500_hostile_patterns_against_10000_leases_are_answered_or_refused_withi
     twins = [parse_pattern(hostile), parse_pattern("*" + hostile[1:]), parse_pattern("**/[ab]*[ab]?*" * 70)]
     for key, text in enumerate(ordinary(10_000)):
         index.add(key, parse_pattern(text) if leases == "ordinary" else twins[key % 3])
-    budget = Work()
+    budget = WorkBudget()
 
     try:
         for _ in range(500):

@@ -7,8 +7,10 @@ import random
 import pytest
 
 from mcp_agent_mail.domain.leases import LeaseKeys
+from mcp_agent_mail.domain.patterns.budget import WorkBudget
 from mcp_agent_mail.domain.patterns.keys import TAIL_LENGTH, keys_of, probe_of
-from mcp_agent_mail.domain.patterns.pattern import Pattern, UnreadablePattern, Work, overlap, parse_pattern
+from mcp_agent_mail.domain.patterns.pattern import Pattern, overlap, parse_pattern
+from mcp_agent_mail.domain.patterns.syntax import UnreadablePattern
 
 PAIRS = 20_000
 SEGMENTS = [
@@ -39,7 +41,7 @@ def test_every_lease_that_overlaps_is_found() -> None:
 
     for _ in range(PAIRS):
         lease, wanted = any_pattern(dice), any_pattern(dice)
-        if overlap(lease, wanted, Work(10**9)):
+        if overlap(lease, wanted, WorkBudget(10**9)):
             overlapping += 1
             assert finds(wanted, keys_of(lease)), f"{lease} and {wanted}"
 

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_agent_mail.domain.patterns.pattern import (
-    Pattern,
-    PatternsTooHard,
-    UnreadablePattern,
-    Work,
-    anchor,
-    covers,
-    overlap,
-    parse_pattern,
-    stored_pattern,
-)
+from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
+from mcp_agent_mail.domain.patterns.pattern import Pattern, anchor, covers, overlap, parse_pattern, stored_pattern
+from mcp_agent_mail.domain.patterns.syntax import UnreadablePattern
 
 ROOT = "/code/app"
 
@@ -23,8 +15,8 @@ def meet(a: str, b: str, *, folder: bool = False, ignore_case: bool = False) -> 
     """Whether the patterns overlap, asked both ways; `folder`: the workspace has a folder of the first one's name."""
     one = parse_pattern(a, ignore_case=ignore_case).with_folder(folder)
     other = parse_pattern(b, ignore_case=ignore_case)
-    answer = overlap(one, other, Work())
-    assert overlap(other, one, Work()) is answer
+    answer = overlap(one, other, WorkBudget())
+    assert overlap(other, one, WorkBudget()) is answer
     return answer
 
 
@@ -118,8 +110,8 @@ def test_letter_case_is_ignored_where_the_repository_ignores_it() -> None:
 
 
 def test_one_pattern_that_ignores_case_is_enough() -> None:
-    assert overlap(parse_pattern("A", ignore_case=True), parse_pattern("a"), Work())
-    assert overlap(parse_pattern("a"), parse_pattern("A", ignore_case=True), Work())
+    assert overlap(parse_pattern("A", ignore_case=True), parse_pattern("a"), WorkBudget())
+    assert overlap(parse_pattern("a"), parse_pattern("A", ignore_case=True), WorkBudget())
 
 
 @pytest.mark.parametrize(
@@ -242,14 +234,14 @@ def test_a_pattern_tells_its_kind_and_its_anchor(text: str, *, is_literal: bool,
     ],
 )
 def test_a_checked_path_is_taken_letter_by_letter(text: str, path: str, *, covered: bool) -> None:
-    assert covers(parse_pattern(text), path, Work()) is covered
+    assert covers(parse_pattern(text), path, WorkBudget()) is covered
 
 
 def test_work_beyond_the_bound_is_refused_with_a_way_out() -> None:
     hard = parse_pattern("[ab]?[ab]*" * 60)
 
     with pytest.raises(PatternsTooHard) as refused:
-        covers(hard, "a" * 1000, Work(50))
+        covers(hard, "a" * 1000, WorkBudget(50))
 
     assert "Narrow" in refused.value.hint
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from mcp_agent_mail.domain.search.expansion import MAX_TERMS, expressions, terms_of
-from mcp_agent_mail.domain.search.query import Query, read_query
+from mcp_agent_mail.domain.search.query import SearchQuery, read_query
 from mcp_agent_mail.domain.search.stemming import forms_of, stem_of
 
 
-def read(text: str) -> Query:
+def read(text: str) -> SearchQuery:
     query = read_query(text)
     assert query is not None
     return query

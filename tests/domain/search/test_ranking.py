@@ -12,7 +12,7 @@ from mcp_agent_mail.domain.search.expansion import Term, terms_of
 from mcp_agent_mail.domain.search.query import Phrase, read_query, spaced_out
 from mcp_agent_mail.domain.search.ranking import (
     SNIPPET_CHARACTERS,
-    Text,
+    RankedText,
     excerpt,
     first_match,
     folded,
@@ -27,36 +27,36 @@ def phrases_of(query: str) -> tuple[Phrase, ...]:
     return read.phrases
 
 
-def order(query: str, *texts: Text) -> list[int]:
+def order(query: str, *texts: RankedText) -> list[int]:
     return ranked(texts, [Term(phrase) for phrase in phrases_of(query)])
 
 
 def test_a_word_in_the_subject_outweighs_words_in_the_body() -> None:
-    assert order("plan", Text("News", "plan plan plan"), Text("The plan", "news")) == [1, 0]
+    assert order("plan", RankedText("News", "plan plan plan"), RankedText("The plan", "news")) == [1, 0]
 
 
 def test_more_mentions_rank_higher_and_equal_ones_keep_their_order() -> None:
-    texts = [Text("a", "plan x x"), Text("a", "plan plan x"), Text("a", "plan x x")]
+    texts = [RankedText("a", "plan x x"), RankedText("a", "plan plan x"), RankedText("a", "plan x x")]
 
     assert order("plan", *texts) == [1, 0, 2]
 
 
 def test_a_short_text_outranks_a_long_one_with_as_many_mentions() -> None:
-    assert order("plan", Text("a", "plan " + "x " * 500), Text("a", "plan x")) == [1, 0]
+    assert order("plan", RankedText("a", "plan " + "x " * 500), RankedText("a", "plan x")) == [1, 0]
 
 
 def test_a_rare_word_outweighs_a_common_one() -> None:
-    texts = [*(Text("a", "common common x") for _ in range(9)), Text("a", "rare x x x x x")]
+    texts = [*(RankedText("a", "common common x") for _ in range(9)), RankedText("a", "rare x x x x x")]
 
     assert order("common OR rare", *texts)[0] == 9
 
 
 def test_only_the_column_asked_for_counts() -> None:
-    assert order("body:plan OR news", Text("plan plan", "x"), Text("x", "plan")) == [1, 0]
+    assert order("body:plan OR news", RankedText("plan plan", "x"), RankedText("x", "plan")) == [1, 0]
 
 
 def test_a_word_counts_only_where_it_stands_alone() -> None:
-    assert order("app", Text("a", "apple webapp webapp webapp"), Text("a", "my app is long")) == [1, 0]
+    assert order("app", RankedText("a", "apple webapp webapp webapp"), RankedText("a", "my app is long")) == [1, 0]
 
 
 def test_what_is_not_wanted_does_not_rank() -> None:
@@ -76,7 +76,7 @@ def test_what_is_not_wanted_does_not_rank() -> None:
     ],
 )
 def test_what_the_index_finds_is_found_in_the_text(query: str, text: str) -> None:
-    assert order(query, Text("", "nothing"), Text("", text)) == [1, 0]
+    assert order(query, RankedText("", "nothing"), RankedText("", text)) == [1, 0]
 
 
 def test_no_texts_have_no_order() -> None:
@@ -121,7 +121,7 @@ def test_the_pattern_for_ascii_finds_in_ascii_what_the_full_one_finds(text: str,
 def test_ranking_takes_every_text(query: str, text: str) -> None:
     read = read_query(query)
     if read is not None:
-        texts, terms = [Text(text, query), Text(query, text)], [Term(phrase) for phrase in read.phrases]
+        texts, terms = [RankedText(text, query), RankedText(query, text)], [Term(phrase) for phrase in read.phrases]
         assert sorted(ranked(texts, terms)) == [0, 1]
         assert sorted(ranked(texts, terms_of(read) or terms)) == [0, 1]
         first_match(text, read.phrases)
@@ -149,23 +149,26 @@ def test_a_snippet_of_text_without_blanks_is_bounded_too() -> None:
 
 
 def test_what_the_query_found_as_written_comes_before_what_it_was_widened_to() -> None:
-    assert order("plan", Text("plan plan", "plan", is_exact=False), Text("a", "plan " + "x " * 99)) == [1, 0]
+    assert order("plan", RankedText("plan plan", "plan", is_exact=False), RankedText("a", "plan " + "x " * 99)) == [
+        1,
+        0,
+    ]
 
 
 def test_words_quoted_from_somebody_else_count_less() -> None:
-    assert order("plan", Text("a", "> the plan\nnow"), Text("a", "+ the plan\nnow")) == [1, 0]
+    assert order("plan", RankedText("a", "> the plan\nnow"), RankedText("a", "+ the plan\nnow")) == [1, 0]
 
 
 def test_the_newer_and_the_more_important_of_equals_comes_first() -> None:
-    assert order("plan", Text("a", "plan"), Text("a", "plan", created_ts=30 * 86_400 * 1_000_000)) == [1, 0]
-    assert order("plan", Text("a", "plan"), Text("a", "plan", importance=Importance.URGENT)) == [1, 0]
+    assert order("plan", RankedText("a", "plan"), RankedText("a", "plan", created_ts=30 * 86_400 * 1_000_000)) == [1, 0]
+    assert order("plan", RankedText("a", "plan"), RankedText("a", "plan", importance=Importance.URGENT)) == [1, 0]
 
 
 def test_messages_of_one_thread_lift_one_another() -> None:
     weak, strong, alone = (
-        Text("a", "plan x", thread="1"),
-        Text("plan", "x", thread="1"),
-        Text("a", "plan x", thread="2"),
+        RankedText("a", "plan x", thread="1"),
+        RankedText("plan", "x", thread="1"),
+        RankedText("a", "plan x", thread="2"),
     )
 
     assert order("plan", alone, weak, strong) == [2, 1, 0]

@@ -8,7 +8,7 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.summaries.extract import (
     MAX_ENTRIES,
     MAX_ENTRY,
-    Letter,
+    ThreadMessage,
     ThreadSummary,
     aggregate,
     examples_of,
@@ -37,9 +37,9 @@ ALL_FLOORS = {
 }
 
 
-def thread(*mails: tuple[str, str]) -> list[Letter]:
+def thread(*mails: tuple[str, str]) -> list[ThreadMessage]:
     return [
-        Letter(id=MessageId(number), sender=sender, subject="Plan", body_md=body, created_ts=Micros(number))
+        ThreadMessage(id=MessageId(number), sender=sender, subject="Plan", body_md=body, created_ts=Micros(number))
         for number, (sender, body) in enumerate(mails, start=1)
     ]
 
@@ -141,7 +141,7 @@ def test_code_is_what_is_marked_as_such_and_what_looks_like_a_path_a_file_or_a_c
 
 def test_what_the_server_says_itself_is_counted_and_not_summarized() -> None:
     (mail,) = thread(("System", "Decision: nobody."))
-    letter = Letter(
+    letter = ThreadMessage(
         id=mail.id,
         sender=mail.sender,
         subject="x",

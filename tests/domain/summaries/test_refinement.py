@@ -7,7 +7,7 @@ import pytest
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.domain.summaries.extract import MAX_ENTRIES, MAX_ENTRY, Letter, ThreadSummary
+from mcp_agent_mail.domain.summaries.extract import MAX_ENTRIES, MAX_ENTRY, ThreadMessage, ThreadSummary
 from mcp_agent_mail.domain.summaries.refinement import MAX_PROMPT, UnfitAnswer, parse_model, prompt_for, refined
 
 DRAFT = ThreadSummary(
@@ -23,8 +23,10 @@ DRAFT = ThreadSummary(
 )
 
 
-def letter(number: int, body: str) -> Letter:
-    return Letter(id=MessageId(number), sender="BlueLake", subject="Plan", body_md=body, created_ts=Micros(number))
+def letter(number: int, body: str) -> ThreadMessage:
+    return ThreadMessage(
+        id=MessageId(number), sender="BlueLake", subject="Plan", body_md=body, created_ts=Micros(number)
+    )
 
 
 def test_only_the_four_lists_of_an_answer_are_taken() -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from mcp_agent_mail.features.archiving.backpressure import Pace
+from mcp_agent_mail.features.archiving.backpressure import Backpressure
 from tests.features.archiving.test_service import archiving, is_archived, prepare, until
 
 LONG_S = 30.0
 
 
 async def test_a_sender_waits_while_the_archives_are_far_behind_and_goes_on_when_they_are_not() -> None:
-    pace = Pace(far_behind=10, wait_at_most_s=LONG_S)
+    pace = Backpressure(far_behind=10, wait_at_most_s=LONG_S)
     pace.note(11, is_failing=False)
     sender = asyncio.create_task(pace.keep())
     await asyncio.sleep(0)
@@ -25,7 +25,7 @@ async def test_a_sender_waits_while_the_archives_are_far_behind_and_goes_on_when
 
 
 async def test_nobody_waits_for_an_archive_that_fails() -> None:
-    pace = Pace(far_behind=10, wait_at_most_s=LONG_S)
+    pace = Backpressure(far_behind=10, wait_at_most_s=LONG_S)
     pace.note(11, is_failing=False)
 
     pace.note(1_000_000, is_failing=True)
@@ -35,7 +35,7 @@ async def test_nobody_waits_for_an_archive_that_fails() -> None:
 
 
 async def test_a_wait_ends_by_itself() -> None:
-    pace = Pace(far_behind=10, wait_at_most_s=0.01)
+    pace = Backpressure(far_behind=10, wait_at_most_s=0.01)
     pace.note(11, is_failing=False)
 
     async with asyncio.timeout(LONG_S):
@@ -46,7 +46,7 @@ async def test_the_pace_is_told_what_is_pending_after_every_commit(tmp_path: Pat
     settings, _ = prepare(tmp_path)
     noted: list[tuple[int, bool]] = []
 
-    class Noting(Pace):
+    class Noting(Backpressure):
         def note(self, pending_events: int, *, is_failing: bool) -> None:
             noted.append((pending_events, is_failing))
 

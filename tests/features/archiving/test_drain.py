@@ -287,6 +287,6 @@ def test_a_new_archiver_does_not_start_while_another_holds_the_archives(room: Ar
     with (
         ArchiveLock(room.root / LOCK_FILE, timeout_s=0),
         pytest.raises(ArchivesBusy),
-        open_drain(impatient, report=room.reports.append, reach=lambda _: None),
+        open_drain(impatient, report=room.reports.append, fault_hook=lambda _: None),
     ):
         pass

@@ -308,7 +308,7 @@ def test_the_time_of_one_that_commits_batch_after_batch_begins_anew_with_each(
     seconds: list[float] = []
     told = threading.Event()
 
-    def reach(point: FailPoint) -> None:
+    def fault_hook(point: FailPoint) -> None:
         if point is FailPoint.BEFORE_IMPORT:
             imports.append(point)
             if len(imports) == 1:
@@ -316,7 +316,7 @@ def test_the_time_of_one_that_commits_batch_after_batch_begins_anew_with_each(
             elif len(imports) == 2:
                 assert told.wait(WITHIN_S)
 
-    with room.drain(reach) as drain:
+    with room.drain(fault_hook) as drain:
         drains.append(drain)
         report = drain._report
 

@@ -16,7 +16,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind, NewLease
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.renew import _queue_anew
-from mcp_agent_mail.store.lease_events import end_leases, tell_archive
+from mcp_agent_mail.store.lease_events import end_leases, record_event
 from tests.archive_room import ArchiveRoom, git, open_archive_room
 
 LIVE = "file_reservations/id-1.json"
@@ -47,7 +47,7 @@ class Held:
             ),
             now,
         )
-        tell_archive(self.room.tx, lease, self.project, now, acting=self.agent)
+        record_event(self.room.tx, lease, self.project, now, acting=self.agent)
         return lease
 
     def end(self, lease: Lease, by: EndedBy = EndedBy.RELEASE) -> None:
@@ -65,7 +65,7 @@ class Held:
             keys=LeaseKeys(anchor="src"),
             reason="again",
         )
-        tell_archive(self.room.tx, back, self.project, now, acting=self.agent, lapsed_ts=ended.released_ts)
+        record_event(self.room.tx, back, self.project, now, acting=self.agent, lapsed_ts=ended.released_ts)
         return back
 
     def file(self, path: str) -> dict[str, Any] | None:

@@ -234,11 +234,11 @@ def test_care_does_not_go_on_with_a_writer_that_a_failed_commit_gave_up(
 ) -> None:
     is_full = False
 
-    def reach(point: FailPoint) -> None:
+    def fault_hook(point: FailPoint) -> None:
         if is_full and point is FailPoint.AFTER_IMPORT:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with desk.room.drain(reach) as drain:
+    with desk.room.drain(fault_hook) as drain:
         for _ in range(good):
             desk.commit(drain)
         care = drain._kept[desk.project.id].desk._care

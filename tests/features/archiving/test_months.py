@@ -12,7 +12,7 @@ import pytest
 
 from mcp_agent_mail.archive.months import Thinning
 from mcp_agent_mail.core.clock import SECOND, Micros, to_datetime
-from mcp_agent_mail.core.failpoints import FailPoint, Reach, no_fault
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.projects import Project
@@ -49,8 +49,8 @@ class Years:
     def status(self) -> str:
         return git(self.path, "status", "--porcelain")
 
-    def check_out(self, month: str, reach: Reach = no_fault) -> CheckedOut:
-        with self.room.drain(reach) as drain:
+    def check_out(self, month: str, fault_hook: FaultHook = no_fault) -> CheckedOut:
+        with self.room.drain(fault_hook) as drain:
             drain.resume()
             drain.check_out(CheckOut(number=1, project=self.project.slug, month=month))
             drain.flush(Micros(self.room.clock() + 60 * SECOND))

@@ -19,7 +19,7 @@ from mcp_agent_mail.domain.events import OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving import desk as desks
 from mcp_agent_mail.features.archiving import lease_snapshots
-from mcp_agent_mail.features.archiving.desk import Desk
+from mcp_agent_mail.features.archiving.desk import ArchiveCommitter
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.index_refresh import MOST_AT_ONCE
 from mcp_agent_mail.features.archiving.protocol import CareFailed, Committed, Failed, Recovered
@@ -137,15 +137,15 @@ def test_what_nobody_foresaw_anywhere_at_a_desk_is_told_of_that_archive(
     room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bad, fine = add(room, "/code/bad"), add(room, "/code/fine")
-    look_after = Desk.look_after
+    look_after = ArchiveCommitter.look_after
 
-    def fail(desk: Desk) -> float | None:
+    def fail(desk: ArchiveCommitter) -> float | None:
         assert desk.archive.project.id != bad.id, POISON
         return look_after(desk)
 
     with room.drain() as drain:
         with monkeypatch.context() as poisoning:
-            poisoning.setattr(Desk, "look_after", fail)
+            poisoning.setattr(ArchiveCommitter, "look_after", fail)
             for _ in range(3):
                 drain.step()
                 room.clock.step(1)
@@ -188,7 +188,7 @@ def test_a_fault_that_ends_the_process_is_raised_once_all_others_are_taken_back(
     ending: list[threading.Thread] = []
     begun = threading.Event()
 
-    def work(desk: Desk) -> float | None:
+    def work(desk: ArchiveCommitter) -> float | None:
         if desk.archive.project.id == first.id:
             ending.append(threading.current_thread())
             begun.set()
@@ -197,7 +197,7 @@ def test_a_fault_that_ends_the_process_is_raised_once_all_others_are_taken_back(
         ending[0].join(LONG)
         return 7.0
 
-    monkeypatch.setattr(Desk, "commit", work)
+    monkeypatch.setattr(ArchiveCommitter, "commit", work)
     with room.drain() as drain:
         drain.begin()
         room.clock.step(1)

@@ -23,7 +23,7 @@ from mcp_agent_mail.core.failpoints import FailPoint, Kill
 from mcp_agent_mail.domain.archive_format.layout import project_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving.backpressure import Pace
+from mcp_agent_mail.features.archiving.backpressure import Backpressure
 from mcp_agent_mail.features.archiving.offline import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, ArchiverSettings, Ready, Workload
 from mcp_agent_mail.features.archiving.service import ArchivingService
@@ -50,7 +50,7 @@ def prepare(root: Path) -> tuple[ArchiverSettings, Project]:
 
 @asynccontextmanager
 async def archiving(
-    root: Path, settings: ArchiverSettings, *, pace: Pace | None = None
+    root: Path, settings: ArchiverSettings, *, pace: Backpressure | None = None
 ) -> AsyncIterator[tuple[Store, ArchivingService]]:
     async with Store(root / "mail.sqlite3") as store:
         service = ArchivingService(store, settings, pace=pace)

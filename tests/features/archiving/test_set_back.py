@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.archive.repository import Repository
+from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.projects import Project
@@ -174,11 +174,11 @@ def test_where_the_branch_stands_is_read_without_git(
 ) -> None:
     project, _, _ = add(room)
     room.archive()
-    repository = Repository(room.path(project))
+    repository = ArchiveRepository(room.path(project))
     tip = repository.tip()
     if is_packed:
         git(room.path(project), "pack-refs", "--all", "--prune")
-    monkeypatch.setattr(Repository, "tip", lambda _: None)
+    monkeypatch.setattr(ArchiveRepository, "tip", lambda _: None)
 
     assert repository.stands_at(tip)
     assert not repository.stands_at("0" * 40)

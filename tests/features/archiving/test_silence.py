@@ -18,7 +18,7 @@ import pytest
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.features.archiving.protocol import DRAIN, PING, ArchiverSettings, Drained, Pong, Ready, from_line
 from mcp_agent_mail.features.archiving.service import ArchivingService
-from mcp_agent_mail.features.archiving.silence import Patience, Silence
+from mcp_agent_mail.features.archiving.silence import Silence, SilenceLimits
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx
 from tests.archive_room import open_archive_room
@@ -45,7 +45,7 @@ def send(root: Path) -> None:
 
 
 @asynccontextmanager
-async def archiving(root: Path, patience: Patience, store: Store) -> AsyncIterator[ArchivingService]:
+async def archiving(root: Path, patience: SilenceLimits, store: Store) -> AsyncIterator[ArchivingService]:
     settings = prepare(root)
     async with store:
         service = ArchivingService(store, settings, patience=patience)
@@ -70,7 +70,7 @@ async def test_a_stopped_archiver_is_told_once_and_is_well_again_when_it_answers
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = Store(tmp_path / "mail.sqlite3")
-    patience = Patience(ask_every_s=0.05, told_after=2, killed_after=FOREVER)
+    patience = SilenceLimits(ask_every_s=0.05, told_after=2, killed_after=FOREVER)
     async with archiving(tmp_path, patience, store) as service:
         await until(lambda: is_archived(service))
         pid = service.archiver_pid
@@ -111,7 +111,7 @@ def test_an_archiver_answers_each_question(tmp_path: Path) -> None:
 
 async def test_an_archiver_that_stays_silent_is_replaced(tmp_path: Path) -> None:
     store = Store(tmp_path / "mail.sqlite3")
-    async with archiving(tmp_path, Patience(ask_every_s=0.2, told_after=2, killed_after=5), store) as service:
+    async with archiving(tmp_path, SilenceLimits(ask_every_s=0.2, told_after=2, killed_after=5), store) as service:
         await until(lambda: is_archived(service))
         first = service.archiver_pid
         assert first is not None
@@ -143,7 +143,7 @@ async def test_an_archiver_whose_commit_is_not_marked_yet_is_not_asked(
 ) -> None:
     """It may stand at a full pipe, and what it has answered is not read."""
     store = HeldStore(tmp_path / "mail.sqlite3")
-    patience = Patience(ask_every_s=0.02, told_after=FOREVER, killed_after=FOREVER)
+    patience = SilenceLimits(ask_every_s=0.02, told_after=FOREVER, killed_after=FOREVER)
     lines: list[bytes] = []
     tell = ArchivingService._tell
 
@@ -166,7 +166,7 @@ async def test_an_archiver_whose_commit_is_not_marked_yet_is_not_asked(
 
 
 def silence(*, lock_timeout_s: float = 0.0) -> Silence:
-    patience = Patience(ask_every_s=5.0, told_after=3, killed_after=12)
+    patience = SilenceLimits(ask_every_s=5.0, told_after=3, killed_after=12)
     return Silence(77, patience, lock_timeout_s=lock_timeout_s, now=NOW)
 
 

@@ -15,8 +15,8 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.contacts import ContactRules
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.identity.names import NameEnforcement
-from mcp_agent_mail.features.archiving.backpressure import Pace
-from mcp_agent_mail.features.contacts.consent import Desk
+from mcp_agent_mail.features.archiving.backpressure import Backpressure
+from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.contacts.tools import contact_tools
 from mcp_agent_mail.features.identity.admission import NewNames
@@ -113,9 +113,9 @@ async def open_house(directory: Path, rules: ContactRules | None = None) -> Asyn
             room.store,
             body_max_bytes=BODY_MAX_BYTES,
             note_activity=lambda agent: noted.append(agent.name),
-            keep_pace=Pace().keep,
+            throttle=Backpressure().keep,
             clock=room.clock,
-            desk=Desk(rules=rules),
+            desk=DeliveryPolicy(rules=rules),
         )
         tools = ToolTable(
             [

@@ -18,7 +18,7 @@ from mcp_agent_mail.domain.archive_format.commit_message import commit_text
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.renew import _queue_anew
-from mcp_agent_mail.features.contacts.links import End, Request, answer, ask
+from mcp_agent_mail.features.contacts.links import End, LinkRequest, answer, ask
 from mcp_agent_mail.store.mail.message_events import post
 from tests.archive_room import ArchiveRoom, git, open_archive_room
 
@@ -91,7 +91,7 @@ def waiting(tmp_path: Path) -> Iterator[Waiting]:
             ]
             post(room.tx, new, chosen, room.clock())
             for agent, project, is_private in ((red, app, False), (fox, lib, False), (green, app, True)):
-                request = Request(reason="because", ttl=DAY, is_private=is_private)
+                request = LinkRequest(reason="because", ttl=DAY, is_private=is_private)
                 ask(room.tx, End(agent=blue, project=app), End(agent=agent, project=project), request, room.clock())
         yield Waiting(room, app, lib, blue, red, fox, green)
 

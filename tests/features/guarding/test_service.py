@@ -151,7 +151,7 @@ async def test_more_leases_than_are_looked_at_is_refused_not_cut(
     async with _post(tmp_path) as post:
         await post.hold(post.room.red, *(f"*.{number}" for number in range(11)))
 
-        with pytest.raises(guarding.TooManyLeases):
+        with pytest.raises(guarding.TooManyLeasesNearby):
             await post.held("a")
 
 

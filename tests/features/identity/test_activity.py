@@ -35,13 +35,13 @@ async def test_what_is_noted_is_shown_at_once_and_written_later(tmp_path: Path) 
         agent = await an_agent(desk)
 
         desk.activity.note(agent)
-        shown = desk.activity.laid_over([agent])[0].last_active_ts
+        shown = desk.activity.with_activity([agent])[0].last_active_ts
 
         assert shown > agent.last_active_ts
         assert stored(desk) == agent.last_active_ts
         await desk.activity.flush()
         assert stored(desk) == shown
-        assert desk.activity.laid_over([agent]) == [agent]
+        assert desk.activity.with_activity([agent]) == [agent]
 
 
 async def test_notes_are_written_at_each_interval_by_the_activity_itself(tmp_path: Path) -> None:
@@ -128,4 +128,4 @@ async def test_a_proven_agent_is_active_by_any_call(tmp_path: Path) -> None:
         await desk.call("whois", by=with_token(token), project_key=PROJECT, agent_name="BlueLake")
 
         assert desk.activity.noted_in(agent.project_id) == [peer.id]
-        assert desk.activity.laid_over([agent])[0].last_active_ts == Micros(agent.last_active_ts)
+        assert desk.activity.with_activity([agent])[0].last_active_ts == Micros(agent.last_active_ts)

@@ -9,7 +9,8 @@ import pytest
 
 from mcp_agent_mail.core import profiles
 from mcp_agent_mail.core.tools import ToolSpec, bind
-from mcp_agent_mail.features.introspection.catalogue import CLUSTERS, PLAYBOOKS
+from mcp_agent_mail.features.introspection.catalogue import CLUSTERS
+from mcp_agent_mail.features.introspection.catalogue.workflows import PLAYBOOKS
 from mcp_agent_mail.features.introspection.schemas import show_directory
 from tests.server.reference_pages import declared
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcp_agent_mail.bootstrap import Services, build_services
+from mcp_agent_mail.bootstrap import build_services
+from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.settings.server import load_settings
 from mcp_agent_mail.core.tools import Credentials

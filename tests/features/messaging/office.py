@@ -15,8 +15,8 @@ from mcp_agent_mail.core.tools import Credentials, ToolTable, current_credential
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.contacts import ContactRules
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
-from mcp_agent_mail.features.archiving.backpressure import Pace
-from mcp_agent_mail.features.contacts.consent import Desk
+from mcp_agent_mail.features.archiving.backpressure import Backpressure
+from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.messaging.resources import messaging_resources
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.tools import messaging_tools
@@ -104,9 +104,9 @@ async def open_office(directory: Path, *, enforced: bool = False, inbox_limit: i
             room.store,
             body_max_bytes=BODY_MAX_BYTES,
             note_activity=lambda agent: noted.append(agent.name),
-            keep_pace=Pace().keep,
+            throttle=Backpressure().keep,
             clock=room.clock,
-            desk=Desk(rules=ContactRules(enforced=enforced), inbox_limit=inbox_limit),
+            desk=DeliveryPolicy(rules=ContactRules(enforced=enforced), inbox_limit=inbox_limit),
         )
         yield Office(
             room,

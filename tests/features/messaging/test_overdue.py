@@ -14,8 +14,8 @@ from mcp_agent_mail.domain.messages import Message, NewRecipient, RecipientKind
 from mcp_agent_mail.features.messaging.overdue import (
     COPIES_AT_ONCE,
     MESSAGES_AT_ONCE,
-    Claim,
     Escalation,
+    EscalationLease,
     OverdueRules,
     OverdueWorker,
     tell_overdue,
@@ -29,7 +29,7 @@ TTL_S = 1800
 
 
 def rules(escalation: Escalation | None = None, *, holder: str = "Human", exclusive: bool = False) -> OverdueRules:
-    claim = Claim(holder=holder, ttl_s=3600, exclusive=exclusive)
+    claim = EscalationLease(holder=holder, ttl_s=3600, exclusive=exclusive)
     return OverdueRules(ttl_s=TTL_S, interval_s=60, escalation=escalation, claim=claim)
 
 

@@ -19,8 +19,8 @@ from mcp_agent_mail.domain.contacts import ContactRules
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.identity.names import NameEnforcement
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving.backpressure import Pace
-from mcp_agent_mail.features.contacts.consent import Desk
+from mcp_agent_mail.features.archiving.backpressure import Backpressure
+from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.admission import NewNames
 from mcp_agent_mail.features.identity.callers import AuthRules
@@ -107,9 +107,9 @@ async def open_shop(folder: Path, *, auth: AgentAuth = AgentAuth.OPEN) -> AsyncI
             room.store,
             body_max_bytes=1_000_000,
             note_activity=identity.touch,
-            keep_pace=Pace().keep,
+            throttle=Backpressure().keep,
             clock=room.clock,
-            desk=Desk(rules=ContactRules(enforced=False)),
+            desk=DeliveryPolicy(rules=ContactRules(enforced=False)),
         )
         products = ProductService(room.store, SummaryService(room.store))
         shop = Shop(

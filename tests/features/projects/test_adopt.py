@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.bootstrap import archiver_settings
+from mcp_agent_mail.bootstrap.wiring import archiver_settings
 from mcp_agent_mail.cli.gateway.in_process import InProcessGateway
-from mcp_agent_mail.core.failpoints import FailPoint, Reach
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.features.archiving.offline import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import ArchiverSettings, Failed
@@ -67,12 +67,12 @@ def dying(at: FailPoint, nth: int) -> Draining:
     drains = count(1)
     reached = count(1)
 
-    def reach(point: FailPoint) -> None:
+    def fault_hook(point: FailPoint) -> None:
         if point is at and next(reached) == nth:
             raise Death
 
     async def drain(store: Store, settings: ArchiverSettings, *, timeout_s: float) -> list[Failed]:
-        rest: dict[str, Reach] = {"reach": reach} if next(drains) == 3 else {}
+        rest: dict[str, FaultHook] = {"reach": fault_hook} if next(drains) == 3 else {}
         return await drain_in_process(store, settings, timeout_s=timeout_s, **rest)
 
     return drain

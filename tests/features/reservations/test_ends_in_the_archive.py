@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind, NewLease
-from mcp_agent_mail.store.lease_events import end_leases, tell_archive
+from mcp_agent_mail.store.lease_events import end_leases, record_event
 from tests.archive_room import ArchiveRoom, open_archive_room
 
 EVIDENCE = {"stale": True, "stale_reasons": ["agent_inactive>1800s"], "note": "said `so`\n"}
@@ -31,7 +31,7 @@ def held(room: ArchiveRoom, kind: LeaseKind) -> Lease:
         branch="main",
     )
     lease = room.tx.leases.add(new, now)
-    tell_archive(room.tx, lease, project, now, acting=agent)
+    record_event(room.tx, lease, project, now, acting=agent)
     return lease
 
 

@@ -11,8 +11,8 @@ from mcp_agent_mail.core.errors import FileReservationConflict
 from mcp_agent_mail.core.tools import ToolTable
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.contacts import ContactRules
-from mcp_agent_mail.features.archiving.backpressure import Pace
-from mcp_agent_mail.features.contacts.consent import Desk
+from mcp_agent_mail.features.archiving.backpressure import Backpressure
+from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.tools import messaging_tools
 from tests.features.messaging.office import APP, NOBODY
@@ -37,9 +37,9 @@ async def send(claims: Claims, sender: str, *, respects_leases: bool = True, **a
         claims.room.store,
         body_max_bytes=10_000,
         note_activity=_ignore,
-        keep_pace=Pace().keep,
+        throttle=Backpressure().keep,
         clock=claims.room.clock,
-        desk=Desk(rules=ContactRules(), respects_leases=respects_leases),
+        desk=DeliveryPolicy(rules=ContactRules(), respects_leases=respects_leases),
     )
     tools = ToolTable(messaging_tools(service, claims.identities.caller))
     letter = {"project_key": APP, "sender_name": sender, "to": ["RedStone"], "subject": "s", "body_md": "b"}

@@ -15,8 +15,8 @@ from mcp_agent_mail.domain.leases import LeaseKind, NewLease
 from mcp_agent_mail.domain.patterns.keys import keys_of
 from mcp_agent_mail.domain.patterns.pattern import parse_pattern
 from mcp_agent_mail.features.reservations import conflicts
-from mcp_agent_mail.features.reservations.conflicts import Foresight
-from mcp_agent_mail.features.reservations.offload import Judge
+from mcp_agent_mail.features.reservations.conflicts import Precheck
+from mcp_agent_mail.features.reservations.offload import ConflictScanner
 from tests.features.reservations.claims import Claims, open_claims
 
 MANY = [f"dir{number}/file.py" for number in range(conflicts.MAX_WANTED + 1)]
@@ -53,22 +53,22 @@ async def fill(
     await claims.room.store.write(lambda tx: tx.leases.add_many(new, now))
 
 
-Act = Callable[[Foresight], Awaitable[object]]
+Act = Callable[[Precheck], Awaitable[object]]
 
 
-def meanwhile(monkeypatch: pytest.MonkeyPatch, *acts: Act) -> list[Foresight]:
+def meanwhile(monkeypatch: pytest.MonkeyPatch, *acts: Act) -> list[Precheck]:
     """Runs one of `acts` after each look that a large call takes; gives what was seen."""
-    looks: list[Foresight] = []
-    foresee = Judge.foresee
+    looks: list[Precheck] = []
+    precheck = ConflictScanner.precheck
 
-    async def look(self: Judge, asking: Any, wanted: Any) -> Any:
-        seen = await foresee(self, asking, wanted)
+    async def look(self: ConflictScanner, asking: Any, wanted: Any) -> Any:
+        seen = await precheck(self, asking, wanted)
         looks.append(seen[0])
         if len(looks) <= len(acts):
             await acts[len(looks) - 1](seen[0])
         return seen
 
-    monkeypatch.setattr(Judge, "foresee", look)
+    monkeypatch.setattr(ConflictScanner, "foresee", look)
     return looks
 
 
@@ -117,7 +117,7 @@ async def test_what_was_released_since_the_look_is_free(claims: Claims, monkeypa
 async def test_what_expires_after_the_look_is_free(claims: Claims, monkeypatch: pytest.MonkeyPatch) -> None:
     await claims.hold("BlueLake", "dir5/**", ttl_seconds=60)
 
-    async def pass_a_minute(_: Foresight) -> None:
+    async def pass_a_minute(_: Precheck) -> None:
         claims.room.clock.step(60)
 
     meanwhile(monkeypatch, pass_a_minute)
@@ -204,7 +204,9 @@ async def test_one_call_among_ten_thousand_leases_reads_a_handful(claims: Claims
     await fill(claims, claims.room.blue, [f"shared{n}/**" for n in range(2_500)], exclusive=False)
     await fill(claims, claims.room.blue, [f"**/*.e{n}" for n in range(2_500)], exclusive=False)
     wanted = await claims.service._reader.read(claims.room.app, ["fresh/dir/file.txt"], exclusive=True)
-    asking = conflicts.Asking(project_id=claims.room.app.id, agent_id=claims.room.red.id, now=claims.room.clock.now)
+    asking = conflicts.ConflictQuery(
+        project_id=claims.room.app.id, agent_id=claims.room.red.id, now=claims.room.clock.now
+    )
 
     found = claims.room.store.read(lambda view: conflicts._candidates(view, asking, wanted))
 

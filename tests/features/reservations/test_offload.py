@@ -13,21 +13,23 @@ from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.tools import Credentials, call_as
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.reservations import Patterns
-from mcp_agent_mail.features.reservations.conflicts import Asking
-from mcp_agent_mail.features.reservations.offload import TURNS, Judge
+from mcp_agent_mail.features.reservations.conflicts import ConflictQuery
+from mcp_agent_mail.features.reservations.offload import TURNS, ConflictScanner
 from tests.features.reservations.claims import Claims, open_claims
 
 WITHIN_S = 30.0
 
 
-class HeldJudge(Judge):
+class HeldJudge(ConflictScanner):
     """Compares nothing before it may, and then nothing."""
 
     def __init__(self, claims: Claims) -> None:
         super().__init__(claims.room.store, Patterns())
         self.may_end = threading.Event()
         self.served: list[str] = []
-        self._asking = Asking(project_id=claims.room.app.id, agent_id=claims.room.red.id, now=claims.room.clock.now)
+        self._asking = ConflictQuery(
+            project_id=claims.room.app.id, agent_id=claims.room.red.id, now=claims.room.clock.now
+        )
 
     def _compare(self, *_: object) -> tuple[list[list[Lease]], tuple[bool, ...]]:
         assert self.may_end.wait(WITHIN_S)
@@ -35,7 +37,7 @@ class HeldJudge(Judge):
 
     async def ask(self, caller: str) -> None:
         async def call() -> None:
-            await self.foresee(self._asking, ())
+            await self.precheck(self._asking, ())
             self.served.append(caller)
 
         await call_as(Credentials(via="mcp", agent_token=caller), call, {})

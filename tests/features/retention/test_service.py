@@ -35,14 +35,14 @@ class Attic:
     paced: list[int]
 
     def service(self, *ignored: str) -> RetentionService:
-        async def keep_pace() -> None:
+        async def throttle() -> None:
             self.paced.append(1)
 
         return RetentionService(
             self.room.store,
             RetentionRules(max_age_days=DAYS, ignored=ignored),
             find_project=require_project,
-            keep_pace=keep_pace,
+            throttle=throttle,
             clock=self.room.clock,
         )
 

@@ -58,7 +58,7 @@ def mail_in(path: Path) -> list[tuple[object, ...]]:
 
 
 def bring(path: Path, *migrations: Migration) -> None:
-    migrate(path, reach=no_fault, migrations=migrations)
+    migrate(path, fault_hook=no_fault, migrations=migrations)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_new_store_has_the_newest_schema_an_id_and_no_copy(path: Path) -> None:
-    migrate(path, reach=no_fault)
+    migrate(path, fault_hook=no_fault)
 
     assert version_of(path) == len(shipped_migrations())
     assert len(store_id_of(path)) == 36
@@ -78,7 +78,7 @@ def test_a_new_store_has_the_newest_schema_an_id_and_no_copy(path: Path) -> None
 def test_a_store_migrated_step_by_step_equals_a_fresh_one(path: Path) -> None:
     shipped = shipped_migrations()
     fresh = path.with_name("fresh.sqlite3")
-    migrate(fresh, reach=no_fault)
+    migrate(fresh, fault_hook=no_fault)
 
     for count in range(1, len(shipped) + 1):
         bring(path, *shipped[:count])
@@ -128,7 +128,7 @@ def test_a_migration_stopped_before_its_commit_has_not_happened(path: Path) -> N
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        migrate(path, reach=stop, migrations=[_FIRST, _SECOND])
+        migrate(path, fault_hook=stop, migrations=[_FIRST, _SECOND])
 
     assert version_of(path) == 1
     bring(path, _FIRST, _SECOND)
@@ -140,10 +140,10 @@ def test_a_store_whose_making_was_stopped_is_made_anew(path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        migrate(path, reach=stop)
+        migrate(path, fault_hook=stop)
     assert not path.exists()
 
-    migrate(path, reach=no_fault)
+    migrate(path, fault_hook=no_fault)
 
     assert version_of(path) == len(shipped_migrations())
 
@@ -197,7 +197,7 @@ def test_a_database_of_another_program_is_refused_untouched(path: Path, journal_
     before = path.read_bytes()
 
     with pytest.raises(ForeignStore, match="another program"):
-        migrate(path, reach=no_fault)
+        migrate(path, fault_hook=no_fault)
 
     assert path.read_bytes() == before
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
@@ -207,7 +207,7 @@ def test_a_file_that_is_no_database_is_refused_untouched(path: Path) -> None:
     path.write_text("Dear diary, " * 50)
 
     with pytest.raises(ForeignStore, match="no SQLite database"):
-        migrate(path, reach=no_fault)
+        migrate(path, fault_hook=no_fault)
 
     assert path.read_text() == "Dear diary, " * 50
 
@@ -215,7 +215,7 @@ def test_a_file_that_is_no_database_is_refused_untouched(path: Path) -> None:
 def test_an_empty_file_is_a_store_to_be_made(path: Path) -> None:
     path.touch()
 
-    migrate(path, reach=no_fault)
+    migrate(path, fault_hook=no_fault)
 
     assert version_of(path) == len(shipped_migrations())
 
@@ -224,7 +224,7 @@ def test_a_store_behind_a_symbolic_link_stays_behind_it(path: Path) -> None:
     real = path.with_name("real.sqlite3")
     path.symlink_to(real)
 
-    migrate(path, reach=no_fault)
+    migrate(path, fault_hook=no_fault)
 
     assert path.is_symlink()
     assert version_of(real) == len(shipped_migrations())
@@ -247,13 +247,13 @@ def test_a_script_is_taken_apart_at_its_statements_and_triggers_stay_whole() -> 
 def test_a_store_whose_schema_is_damaged_is_let_go_of_at_once(tmp_path: Path) -> None:
     """A connection that lives on in a traceback removes the log beside the store whenever it is collected."""
     path = tmp_path / "mail.sqlite3"
-    migrate(path, reach=no_fault)
+    migrate(path, fault_hook=no_fault)
     with path.open("r+b") as file:
         file.seek(100)
         file.write(b"\xff" * 1_900)
 
     with pytest.raises(sqlite3.DatabaseError) as caught:
-        migrate(path, reach=no_fault)
+        migrate(path, fault_hook=no_fault)
 
     assert caught.tb is not None, "while the traceback lives"
     assert str(path) not in open_files()

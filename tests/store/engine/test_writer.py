@@ -15,7 +15,7 @@ import pytest
 
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import Conflict
-from mcp_agent_mail.core.failpoints import FailPoint, Reach, no_fault
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.store.engine.connection import open_reading, open_writing
 from mcp_agent_mail.store.engine.faults import StoreFailed
 from mcp_agent_mail.store.engine.writer import StoreBusy, StoreClosed, Unit, Writer, WriterEnded
@@ -77,14 +77,14 @@ class Desk:
 async def open_desk(
     directory: Path,
     *,
-    reach: Reach = no_fault,
+    fault_hook: FaultHook = no_fault,
     max_pending: int = 100,
     open_connection: Callable[[Path], sqlite3.Connection] = open_writing,
 ) -> AsyncIterator[Desk]:
     path = directory / "scratch.sqlite3"
     connection = open_connection(path)
     connection.execute(_SCRATCH)
-    writer = Writer(connection, Tx(connection, system_clock), reach, max_pending=max_pending)
+    writer = Writer(connection, Tx(connection, system_clock), fault_hook, max_pending=max_pending)
     try:
         yield Desk(path, connection, writer)
     finally:
@@ -403,17 +403,17 @@ async def test_a_full_queue_is_told_at_once(tmp_path: Path) -> None:
         assert desk.stored() == ["row 0", "row 1"]
 
 
-def _failing_at(point: FailPoint, error: BaseException) -> Reach:
-    def reach(reached: FailPoint) -> None:
+def _failing_at(point: FailPoint, error: BaseException) -> FaultHook:
+    def fault_hook(reached: FailPoint) -> None:
         if reached is point:
             raise error
 
-    return reach
+    return fault_hook
 
 
 async def test_a_fault_before_the_commit_acknowledges_nobody(tmp_path: Path) -> None:
-    reach = _failing_at(FailPoint.BEFORE_COMMIT, sqlite3.OperationalError("disk I/O error"))
-    async with open_desk(tmp_path, reach=reach) as desk:
+    fault_hook = _failing_at(FailPoint.BEFORE_COMMIT, sqlite3.OperationalError("disk I/O error"))
+    async with open_desk(tmp_path, fault_hook=fault_hook) as desk:
         with pytest.raises(StoreFailed):
             await desk.writer.write(desk.add("lost"))
 
@@ -421,7 +421,7 @@ async def test_a_fault_before_the_commit_acknowledges_nobody(tmp_path: Path) -> 
 
 
 async def test_a_fault_after_the_commit_takes_no_acknowledgement_back(tmp_path: Path) -> None:
-    async with open_desk(tmp_path, reach=_failing_at(FailPoint.AFTER_COMMIT, SystemExit())) as desk:
+    async with open_desk(tmp_path, fault_hook=_failing_at(FailPoint.AFTER_COMMIT, SystemExit())) as desk:
         await desk.writer.write(desk.add("one"))
         await desk.writer.write(desk.add("two"))
 

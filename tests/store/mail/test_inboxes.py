@@ -10,7 +10,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.messages import Importance
-from mcp_agent_mail.store.mail.inboxes import InboxPage, Waiting
+from mcp_agent_mail.store.mail.inboxes import InboxPage, MailFilter
 from mcp_agent_mail.store.transaction import Tx, View
 from tests.mailroom import Mailroom, open_mailroom
 
@@ -61,13 +61,13 @@ async def test_filters_keep_what_they_name(room: Mailroom) -> None:
     page = InboxPage(limit=9)
 
     assert ids(room, room.red, page) == [low, urgent, high, plain]
-    assert ids(room, room.red, replace(page, keep=Waiting.UNREAD)) == [low, high, plain]
-    assert ids(room, room.red, replace(page, keep=Waiting.URGENT)) == [urgent, high]
-    assert ids(room, room.red, replace(page, keep=Waiting.URGENT_UNREAD)) == [high]
-    assert ids(room, room.red, replace(page, keep=Waiting.UNACKNOWLEDGED)) == [low]
+    assert ids(room, room.red, replace(page, keep=MailFilter.UNREAD)) == [low, high, plain]
+    assert ids(room, room.red, replace(page, keep=MailFilter.URGENT)) == [urgent, high]
+    assert ids(room, room.red, replace(page, keep=MailFilter.URGENT_UNREAD)) == [high]
+    assert ids(room, room.red, replace(page, keep=MailFilter.UNACKNOWLEDGED)) == [low]
     assert ids(room, room.red, replace(page, thread_id="T")) == [urgent]
     assert ids(room, room.red, replace(page, topic="bUILD")) == [urgent]
-    assert ids(room, room.red, replace(page, thread_id="T", topic="build", keep=Waiting.UNREAD)) == []
+    assert ids(room, room.red, replace(page, thread_id="T", topic="build", keep=MailFilter.UNREAD)) == []
 
 
 async def test_a_time_parts_the_inbox_exactly(room: Mailroom) -> None:
@@ -131,13 +131,13 @@ async def test_nothing_changes_for_an_agent_that_is_no_recipient(room: Mailroom)
 _PAGES = [
     (InboxPage(limit=20), "recipients_inbox"),
     (InboxPage(limit=20, after_seq=3, oldest_first=True), "recipients_inbox"),
-    (InboxPage(limit=20, keep=Waiting.UNREAD), "recipients_unread"),
-    (InboxPage(limit=20, keep=Waiting.URGENT), "recipients_urgent"),
-    (InboxPage(limit=20, keep=Waiting.URGENT_UNREAD), "recipients_urgent_unread"),
-    (InboxPage(limit=20, keep=Waiting.UNACKNOWLEDGED, to_seq=9, oldest_first=True), "recipients_unacked"),
-    (InboxPage(limit=20, thread_id="T", keep=Waiting.UNREAD), "recipients_thread"),
+    (InboxPage(limit=20, keep=MailFilter.UNREAD), "recipients_unread"),
+    (InboxPage(limit=20, keep=MailFilter.URGENT), "recipients_urgent"),
+    (InboxPage(limit=20, keep=MailFilter.URGENT_UNREAD), "recipients_urgent_unread"),
+    (InboxPage(limit=20, keep=MailFilter.UNACKNOWLEDGED, to_seq=9, oldest_first=True), "recipients_unacked"),
+    (InboxPage(limit=20, thread_id="T", keep=MailFilter.UNREAD), "recipients_thread"),
     (InboxPage(limit=20, topic="b"), "recipients_topic"),
-    (InboxPage(limit=20, topic="b", thread_id="T", keep=Waiting.UNREAD, walk_kept=True), "recipients_unread"),
+    (InboxPage(limit=20, topic="b", thread_id="T", keep=MailFilter.UNREAD, walk_kept=True), "recipients_unread"),
 ]
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import typer
 
-from mcp_agent_mail.cli.context import Surroundings
+from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.gateway.port import Gateway
 from mcp_agent_mail.cli.project_option import project_key, resource_uri
 from mcp_agent_mail.core.errors import InvalidInput
@@ -40,7 +40,7 @@ class NobodyNamed(InvalidInput):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class SlotContext:
     """What a command line and its surroundings say: keys as given, nothing looked up yet."""
 
     project_key: str
@@ -48,17 +48,17 @@ class Place:
     branch: str | None
 
 
-def look_at_place(project: str | None, agent: str | None, around: Surroundings) -> Place:
+def look_at_place(project: str | None, agent: str | None, context: CliContext) -> SlotContext:
     """Raises NobodyNamed."""
     config = _git_config()
-    name = agent or around.settings.agent_name or config.get(NAME_KEY) or os.environ.get("GIT_AUTHOR_NAME")
+    name = agent or context.settings.agent_name or config.get(NAME_KEY) or os.environ.get("GIT_AUTHOR_NAME")
     if not name:
         raise NobodyNamed(
             "Nobody is named who would hold the slot.",
             hint="Say --agent NAME, export AGENT_NAME=NAME, or: git config agent-mail.name NAME",
         )
-    given = project or around.settings.agent_mail_project or config.get(PROJECT_KEY)
-    return Place(project_key=project_key(given, around), agent=name, branch=branch(Path.cwd()))
+    given = project or context.settings.agent_mail_project or config.get(PROJECT_KEY)
+    return SlotContext(project_key=project_key(given, context), agent=name, branch=branch(Path.cwd()))
 
 
 def _git_config() -> dict[str, str]:
@@ -69,7 +69,7 @@ def _git_config() -> dict[str, str]:
         return {}
 
 
-def variables(gateway: Gateway, place: Place, slot: str | None) -> dict[str, str]:
+def variables(gateway: Gateway, place: SlotContext, slot: str | None) -> dict[str, str]:
     """For a build's environment. Names are as they are registered, whatever their letter case here."""
     project = gateway.read(resource_uri("project", place.project_key))
     agent = gateway.call("whois", {"project_key": place.project_key, "agent_name": place.agent, "commit_limit": 1})

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mcp_agent_mail.cli.build_slots.context import AgentOption, look_at_place, variables
-from mcp_agent_mail.cli.context import look_around
+from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import print_json, print_text
@@ -29,9 +29,9 @@ def env(
     Use it as: eval "$(am env)". CACHE_KEY is the same for the same project, agent and branch, and
     for no other: name build folders and caches by it. Nothing is held: see am run.
     """
-    around = look_around()
-    place = look_at_place(project, agent, around)
-    with open_gateway(around) as gateway:
+    context = load_context()
+    place = look_at_place(project, agent, context)
+    with open_gateway(context) as gateway:
         told = variables(gateway, place, slot)
     if json:
         print_json(told)

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from mcp_agent_mail.cli.build_slots.context import TOLD, AgentOption, Place, look_at_place, variables
-from mcp_agent_mail.cli.build_slots.slot_lease import Holding, SlotTaken, Wish
+from mcp_agent_mail.cli.build_slots.context import TOLD, AgentOption, SlotContext, look_at_place, variables
+from mcp_agent_mail.cli.build_slots.slot_lease import SlotLease, SlotTaken, SlotTerms
 from mcp_agent_mail.cli.build_slots.supervisor import SIGNALLED, Supervisor
-from mcp_agent_mail.cli.context import Surroundings, look_around
+from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, tell_error
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
@@ -51,13 +51,13 @@ def run(
     """
     if not _LEAST_TTL_S <= ttl <= _MOST_TTL_S:
         raise typer.BadParameter(f"--ttl takes {_LEAST_TTL_S} to {_MOST_TTL_S} seconds.")
-    around = look_around()
-    place = look_at_place(project, agent, around)
-    wish = Wish(slot=slot, ttl_s=ttl, exclusive=not shared)
+    context = load_context()
+    place = look_at_place(project, agent, context)
+    wish = SlotTerms(slot=slot, ttl_s=ttl, exclusive=not shared)
     with Supervisor() as supervisor:
         try:
-            told = _variables(around, place, slot)
-            holding = Holding(around, place, wish)
+            told = _variables(context, place, slot)
+            holding = SlotLease(context, place, wish)
             is_taken = holding.take(wait_s=max(0, wait), pause=supervisor.pause)
         except SlotTaken as taken:
             tell_error(taken)
@@ -76,12 +76,12 @@ def run(
             holding.give_back()
 
 
-def _variables(around: Surroundings, place: Place, slot: str) -> dict[str, str]:
-    with open_gateway(around) as gateway:
+def _variables(context: CliContext, place: SlotContext, slot: str) -> dict[str, str]:
+    with open_gateway(context) as gateway:
         return variables(gateway, place, slot)
 
 
-def _run(supervisor: Supervisor, command: list[str], told: dict[str, str], holding: Holding | None) -> int:
+def _run(supervisor: Supervisor, command: list[str], told: dict[str, str], holding: SlotLease | None) -> int:
     """What an outer `am run` told us is not for this command."""
     kept = {name: value for name, value in os.environ.items() if name not in TOLD}
     next_at = (lambda: holding.next_at) if holding is not None else (lambda: time.monotonic() + _FOREVER_S)

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_agent_mail.cli.build_slots.context import Place
-from mcp_agent_mail.cli.context import Surroundings
+from mcp_agent_mail.cli.build_slots.context import SlotContext
+from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.core.errors import AgentMailError, Conflict
 from mcp_agent_mail.core.escaping import visible
@@ -27,7 +27,7 @@ class SlotTaken(Conflict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class SlotTerms:
     """Which slot, for how long at a time, and whether alone."""
 
     slot: str
@@ -35,11 +35,11 @@ class Wish:
     exclusive: bool
 
 
-class Holding:
+class SlotLease:
     """`take`, then `keep` whenever `next_at` has come, then `give_back`."""
 
-    def __init__(self, around: Surroundings, place: Place, wish: Wish) -> None:
-        self._around = around
+    def __init__(self, context: CliContext, place: SlotContext, wish: SlotTerms) -> None:
+        self._context = context
         self._place = place
         self._wish = wish
         self._is_held = False
@@ -101,7 +101,7 @@ class Holding:
     # The answer is plain JSON.
     def _call(self, tool: str, **arguments: Any) -> Any:
         given = {"project_key": self._place.project_key, "agent_name": self._place.agent, "slot": self._wish.slot}
-        with open_gateway(self._around) as gateway:
+        with open_gateway(self._context) as gateway:
             return gateway.call(tool, {**given, **arguments})
 
     def _taken(self) -> SlotTaken:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mcp_agent_mail.cli.context import look_around
+from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import Column, JsonFlag, at, print_fields, print_json, print_rows
@@ -46,9 +46,9 @@ def list_agents(
     json: JsonFlag = False,
 ) -> None:
     """List a project's agents, last active first."""
-    around = look_around()
-    with open_gateway(around) as gateway:
-        answer = gateway.read(resource_uri("agents", project_key(project, around), include_retired=retired or None))
+    context = load_context()
+    with open_gateway(context) as gateway:
+        answer = gateway.read(resource_uri("agents", project_key(project, context), include_retired=retired or None))
     if json:
         print_json(answer)
     else:
@@ -58,9 +58,9 @@ def list_agents(
 @app.command("show", cls=LeanCommand)
 def show(name: NameArgument, project: ProjectOption = None, json: JsonFlag = False) -> None:
     """Show an agent and its latest commits in the archive."""
-    around = look_around()
-    with open_gateway(around) as gateway:
-        agent = gateway.call("whois", {"project_key": project_key(project, around), "agent_name": name})
+    context = load_context()
+    with open_gateway(context) as gateway:
+        agent = gateway.call("whois", {"project_key": project_key(project, context), "agent_name": name})
     if json:
         print_json(agent)
         return
@@ -76,9 +76,9 @@ def retire(name: NameArgument, project: ProjectOption = None, json: JsonFlag = F
 
     Its mail and its name stay.
     """
-    around = look_around()
-    with open_gateway(around) as gateway:
-        answer = gateway.call("deregister_agent", {"project_key": project_key(project, around), "agent_name": name})
+    context = load_context()
+    with open_gateway(context) as gateway:
+        answer = gateway.call("deregister_agent", {"project_key": project_key(project, context), "agent_name": name})
     if json:
         print_json(answer)
     else:
@@ -88,9 +88,9 @@ def retire(name: NameArgument, project: ProjectOption = None, json: JsonFlag = F
 @app.command("unretire", cls=LeanCommand)
 def unretire(name: NameArgument, project: ProjectOption = None, json: JsonFlag = False) -> None:
     """Bring a retired agent back."""
-    around = look_around()
-    with open_gateway(around) as gateway:
-        agent = gateway.call("unretire_agent", {"project_key": project_key(project, around), "agent_name": name})
+    context = load_context()
+    with open_gateway(context) as gateway:
+        agent = gateway.call("unretire_agent", {"project_key": project_key(project, context), "agent_name": name})
     if json:
         print_json(agent)
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mcp_agent_mail.cli.context import Surroundings, look_around
+from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
@@ -71,8 +71,8 @@ def log(
 
     `git log` in the archive's folder says the same and more.
     """
-    around = look_around()
-    path = _archive_path(around, project_key(project, around))
+    context = load_context()
+    path = _archive_path(context, project_key(project, context))
     from mcp_agent_mail.archive.history import read_history
 
     entries = read_history(path, agent=agent, limit=max(1, min(limit, MAX_COMMITS)))
@@ -90,8 +90,8 @@ def stats(project: ProjectOption = None, json: JsonFlag = False) -> int:
     All projects without --project. Reads every file name of an archive: a second per million.
     Exit codes: 0 all were measured, 1 one has a problem, told in its row.
     """
-    around = look_around()
-    rows = [row for slug in _slugs(around, project) if (row := _size(around, slug)) is not None]
+    context = load_context()
+    rows = [row for slug in _slugs(context, project) if (row := _size(context, slug)) is not None]
     is_troubled = any(row["problem"] for row in rows)
     if json:
         print_json(rows)
@@ -112,9 +112,9 @@ def checkout(
     Beyond ARCHIVE_MAX_TRACKED_FILES files only the current and the previous month lie there; Git has all.
     It stays until twelve others have been brought back.
     """
-    around = look_around()
-    with open_gateway(around) as gateway:
-        found = gateway.read(resource_uri("project", project_key(project, around)))
+    context = load_context()
+    with open_gateway(context) as gateway:
+        found = gateway.read(resource_uri("project", project_key(project, context)))
         answer = gateway.call("checkout_archive_month", {"project_slug": found["slug"], "month": month})
     if json:
         print_json(answer)
@@ -134,10 +134,10 @@ def renew(
     """
     from mcp_agent_mail.cli.offline.renew import renew_offline
 
-    around = look_around()
-    if not around.store_exists():
-        raise NoServer(f"There is no store in {around.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
-    renewed = renew_offline(around.settings, project)
+    context = load_context()
+    if not context.store_exists():
+        raise NoServer(f"There is no store in {context.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
+    renewed = renew_offline(context.settings, project)
     if json:
         print_json(renewed)
     else:
@@ -145,11 +145,11 @@ def renew(
     return ExitCode.REFUSED if renewed["problem"] else ExitCode.DONE
 
 
-def _slugs(around: Surroundings, project: str | None) -> list[str]:
+def _slugs(context: CliContext, project: str | None) -> list[str]:
     """Of the project that was named, or of all of them, archived ones too."""
-    with open_gateway(around) as gateway:
+    with open_gateway(context) as gateway:
         if project is not None:
-            return [_slug(gateway.read(resource_uri("project", project_key(project, around))))]
+            return [_slug(gateway.read(resource_uri("project", project_key(project, context))))]
         slugs: list[str] = []
         after = 0
         while page := gateway.read(list_uri("projects", include_archived=True, limit=_PAGE, after_id=after)):
@@ -169,11 +169,11 @@ def _slug(found: dict[str, Any]) -> str:
     return slug
 
 
-def _size(around: Surroundings, slug: str) -> dict[str, Any] | None:
+def _size(context: CliContext, slug: str) -> dict[str, Any] | None:
     from mcp_agent_mail.archive.sizes import measure
 
     try:
-        size = measure(around.storage_root / PROJECTS_FOLDER / slug)
+        size = measure(context.storage_root / PROJECTS_FOLDER / slug)
     except AgentMailError as refused:
         return _unmeasured(slug, f"{refused.message} {refused.hint}".strip())
     except (OSError, ValueError) as unreadable:
@@ -198,10 +198,10 @@ def _row(entry: HistoryEntry) -> dict[str, Any]:
     return row
 
 
-def _archive_path(around: Surroundings, key: str) -> Path:
-    with open_gateway(around) as gateway:
+def _archive_path(context: CliContext, key: str) -> Path:
+    with open_gateway(context) as gateway:
         found = gateway.read(resource_uri("project", key))
-    path = around.storage_root / PROJECTS_FOLDER / _slug(found)
+    path = context.storage_root / PROJECTS_FOLDER / _slug(found)
     if not path.is_dir():
         raise NoServer(
             f"The archive of {found['human_key']} is not on this machine: {path} does not exist.",

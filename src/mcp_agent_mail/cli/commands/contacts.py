@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mcp_agent_mail.cli.context import look_around
+from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import Column, JsonFlag, Row, at, print_json, print_rows
@@ -47,9 +47,9 @@ def requests(agent: AgentArgument = None, project: ProjectOption = None, json: J
 
 
 def _show(tool: str, agent: str | None, project: str | None, *, as_json: bool, nothing: str) -> None:
-    around = look_around()
-    with open_gateway(around) as gateway:
-        rows = _links(gateway, tool, project_key(project, around), agent)
+    context = load_context()
+    with open_gateway(context) as gateway:
+        rows = _links(gateway, tool, project_key(project, context), agent)
     if as_json:
         print_json(rows)
     else:

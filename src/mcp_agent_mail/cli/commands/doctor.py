@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mcp_agent_mail.cli.context import Surroundings, look_around
+from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import JsonFlag, is_terminal, print_fields, print_json, print_text
@@ -45,7 +45,7 @@ def check(json: JsonFlag = False) -> int:
     from mcp_agent_mail.cli.offline.check import check_around
 
     checks = []
-    for checked in check_around(look_around()):
+    for checked in check_around(load_context()):
         checks.append(asdict(checked))
         if not json:
             _print_checked(checks[-1])
@@ -77,7 +77,7 @@ def verify(json: JsonFlag = False) -> int:
     the database, its references and the search index. Changes nothing, also beside a running
     server. What Git has yet to catch up with is no finding. Exit codes: 0 clean, 1 findings.
     """
-    report = _verify(look_around())
+    report = _verify(load_context())
     if json:
         print_json({"clean": report.is_clean, **asdict(report)})
     else:
@@ -85,17 +85,17 @@ def verify(json: JsonFlag = False) -> int:
     return ExitCode.DONE if report.is_clean else ExitCode.FINDINGS
 
 
-def _verify(around: Surroundings) -> VerifyReport:
-    if not around.store_exists():
-        raise NoServer(f"There is no store in {around.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
+def _verify(context: CliContext) -> VerifyReport:
+    if not context.store_exists():
+        raise NoServer(f"There is no store in {context.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
     # The services of the archive: 0.1 s.
     from mcp_agent_mail.features.doctor.verify import verify_archives
     from mcp_agent_mail.features.doctor.verify_store import verify_store
 
-    database_path = around.settings.database_path
+    database_path = context.settings.database_path
     of_store = verify_store(database_path)
     with _progress() as (rendering, comparing):
-        report = verify_archives(around.storage_root, database_path, progress=rendering, comparing=comparing)
+        report = verify_archives(context.storage_root, database_path, progress=rendering, comparing=comparing)
     return replace(report, findings=(*of_store, *report.findings), finding_count=len(of_store) + report.finding_count)
 
 

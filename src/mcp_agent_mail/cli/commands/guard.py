@@ -25,7 +25,7 @@ from mcp_agent_mail.domain.projects import canonical_path, is_path
 from mcp_agent_mail.guard.entry import main as guard_main
 from mcp_agent_mail.guard.hooks.code_repository import find_code_repository
 from mcp_agent_mail.guard.hooks.install import default_project, install_guard, recorded_project, uninstall_guard
-from mcp_agent_mail.guard.hooks.status import GuardStanding, look_at_guard
+from mcp_agent_mail.guard.hooks.status import GuardStatus, look_at_guard
 from mcp_agent_mail.guard.server import find_server
 
 app = typer.Typer(
@@ -201,7 +201,7 @@ def _look_up(key: str, settings: ClientSettings) -> tuple[str | None, str | None
 # --- The report ---------------------------------------------------------------------------------------------------
 
 
-def _report(standing: GuardStanding, settings: ClientSettings) -> Report:
+def _report(standing: GuardStatus, settings: ClientSettings) -> Report:
     server = find_server(settings)
     found, why_not = _look_up(standing.project or _NO_PROJECT, settings)
     name, source = _name(standing, settings)
@@ -230,7 +230,7 @@ def _report(standing: GuardStanding, settings: ClientSettings) -> Report:
     }
 
 
-def _name(standing: GuardStanding, settings: ClientSettings) -> tuple[str | None, str | None]:
+def _name(standing: GuardStatus, settings: ClientSettings) -> tuple[str | None, str | None]:
     """In the order of the guard."""
     if settings.agent_name:
         return settings.agent_name, "AGENT_NAME"
@@ -240,7 +240,7 @@ def _name(standing: GuardStanding, settings: ClientSettings) -> tuple[str | None
     return (author, "GIT_AUTHOR_NAME, if that is an agent") if author else (None, None)
 
 
-def _problems(standing: GuardStanding, *, is_known: bool) -> list[dict[str, str]]:
+def _problems(standing: GuardStatus, *, is_known: bool) -> list[dict[str, str]]:
     """Each with its next step."""
     found = [
         {"problem": f"{hook.hook} is {hook.standing.value}", "next": hook.next_step or ""}

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mcp_agent_mail.cli.context import Surroundings, look_around
+from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.output import Column, Row, at, print_json, print_rows
@@ -20,11 +20,11 @@ from mcp_agent_mail.guard.spool import read_spooled
 
 
 def show_log(project: str | None, *, of_all: bool, limit: int, as_json: bool) -> None:
-    around = look_around(is_among_strangers=True)
-    key = None if of_all else _project_key(project, around)
+    context = load_context(is_among_strangers=True)
+    key = None if of_all else _project_key(project, context)
     # The spool first: what a server takes in meanwhile is then in both, and not in neither.
-    spooled = _spooled(around, key)
-    recorded = _recorded(around, key, limit)
+    spooled = _spooled(context, key)
+    recorded = _recorded(context, key, limit)
     events = _newest([*recorded, *_not_in(recorded, spooled)], limit)
     if as_json:
         print_json({"events": events})
@@ -32,33 +32,33 @@ def show_log(project: str | None, *, of_all: bool, limit: int, as_json: bool) ->
         print_rows(events, _COLUMNS, nothing="The guard has refused, warned about and let pass nothing.")
 
 
-def _project_key(project: str | None, around: Surroundings) -> str:
+def _project_key(project: str | None, context: CliContext) -> str:
     """As the guard itself: what the repository is recorded as comes before where it lies."""
-    named = project or around.settings.agent_mail_project
+    named = project or context.settings.agent_mail_project
     if named is None:
         with suppress(NoCodeRepository):
             named = recorded_project(Path.cwd())
-    return project_key(named, around)
+    return project_key(named, context)
 
 
 # The events are plain JSON.
-def _recorded(around: Surroundings, key: str | None, limit: int) -> list[dict[str, Any]]:
+def _recorded(context: CliContext, key: str | None, limit: int) -> list[dict[str, Any]]:
     arguments = {"limit": limit} if key is None else {"limit": limit, "project_key": key}
     try:
-        with open_gateway(around) as gateway:
+        with open_gateway(context) as gateway:
             events: list[dict[str, Any]] = gateway.call("list_guard_events", arguments)["events"]
     except NoServer:
-        if not read_spooled(around.storage_root):
+        if not read_spooled(context.storage_root):
             raise
         return []
     return [{**event, "is_spooled": False} for event in events]
 
 
 # As above.
-def _spooled(around: Surroundings, key: str | None) -> list[dict[str, Any]]:
+def _spooled(context: CliContext, key: str | None) -> list[dict[str, Any]]:
     """What no server has taken in yet, in the shape of what one gives. What none will take in is left out."""
     shown = []
-    for spooled in read_spooled(around.storage_root):
+    for spooled in read_spooled(context.storage_root):
         with suppress(InvalidInput):
             event = read_guard_event(spooled, system_clock())
             if key is None or event.project == key:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from mcp_agent_mail.cli.context import look_around
+from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import (
@@ -78,12 +78,12 @@ def inbox(
 
     Looking marks nothing as read.
     """
-    around = look_around()
-    with open_gateway(around) as gateway:
+    context = load_context()
+    with open_gateway(context) as gateway:
         uri = resource_uri(
             "inbox",
             agent,
-            project=project_key(project, around),
+            project=project_key(project, context),
             limit=limit,
             since_ts=since,
             urgent_only=urgent or None,
@@ -116,9 +116,9 @@ def held(
 
     `am contacts requests` shows the requests behind it.
     """
-    around = look_around()
-    with open_gateway(around) as gateway:
-        key = project_key(project, around)
+    context = load_context()
+    with open_gateway(context) as gateway:
+        key = project_key(project, context)
         direction = "outbound" if sent else "inbound"
         waiting = [
             message
@@ -140,9 +140,9 @@ def read(
     json: JsonFlag = False,
 ) -> None:
     """Show one message with its body."""
-    around = look_around()
-    with open_gateway(around) as gateway:
-        message = gateway.read(resource_uri("message", message_id, project=project and project_key(project, around)))
+    context = load_context()
+    with open_gateway(context) as gateway:
+        message = gateway.read(resource_uri("message", message_id, project=project and project_key(project, context)))
     if json:
         print_json(message)
     else:
@@ -157,9 +157,9 @@ def thread(
     json: JsonFlag = False,
 ) -> None:
     """Show a thread with its bodies, oldest first."""
-    around = look_around()
-    with open_gateway(around) as gateway:
-        uri = resource_uri("thread", thread_id, project=project_key(project, around), include_bodies=True, limit=limit)
+    context = load_context()
+    with open_gateway(context) as gateway:
+        uri = resource_uri("thread", thread_id, project=project_key(project, context), include_bodies=True, limit=limit)
         answer = gateway.read(uri)
     if json:
         print_json(answer)
@@ -184,9 +184,9 @@ def search(
     json: JsonFlag = False,
 ) -> None:
     """Search a project's mail."""
-    around = look_around()
-    arguments = {"project_key": project_key(project, around), "query": query, "limit": limit, "order": order}
-    with open_gateway(around) as gateway:
+    context = load_context()
+    arguments = {"project_key": project_key(project, context), "query": query, "limit": limit, "order": order}
+    with open_gateway(context) as gateway:
         answer = gateway.call("search_messages", arguments)
     if json:
         print_json(answer)
@@ -223,10 +223,10 @@ def send(
 
     Without --subject the first line of the text is the subject.
     """
-    around = look_around()
+    context = load_context()
     text = _body_text(body)
     arguments = {
-        "project_key": project_key(project, around),
+        "project_key": project_key(project, context),
         "sender_name": sender,
         "to": to,
         "cc": cc,
@@ -238,7 +238,7 @@ def send(
         "importance": importance,
         "ack_required": ack,
     }
-    with open_gateway(around) as gateway:
+    with open_gateway(context) as gateway:
         answer = _send(gateway, arguments)
     if json:
         print_json(answer)

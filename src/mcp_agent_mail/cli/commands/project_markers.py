@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mcp_agent_mail.cli.context import Surroundings
+from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import code_of
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
 from mcp_agent_mail.cli.project_option import resource_uri
@@ -34,23 +34,23 @@ class NoRepository(InvalidInput):
 
 
 # Plain JSON, as `--json` prints it.
-def mark_identity(around: Surroundings, directory: str | None, *, is_private: bool) -> dict[str, Any]:
+def mark_identity(context: CliContext, directory: str | None, *, is_private: bool) -> dict[str, Any]:
     """Raises NoRepository, MarkTaken."""
 
     def held(marks: Marks) -> str | None:
         return marks.private if is_private else marks.committed
 
     kind = _Kind(name=PRIVATE_MARKER if is_private else MARKER_FILE, is_private=is_private, held=held, text=_marker)
-    return _mark(around, directory, kind)
+    return _mark(context, directory, kind)
 
 
-def init_discovery(around: Surroundings, directory: str | None) -> dict[str, Any]:
+def init_discovery(context: CliContext, directory: str | None) -> dict[str, Any]:
     """Likewise."""
 
     def held(marks: Marks) -> str | None:
         return None if marks.discovery is None else marks.discovery.get("project_uid")
 
-    return _mark(around, directory, _Kind(name=DISCOVERY_FILE, is_private=False, held=held, text=_discovery))
+    return _mark(context, directory, _Kind(name=DISCOVERY_FILE, is_private=False, held=held, text=_discovery))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ def _discovery(uid: str, name: str) -> str:
 
 
 # Plain JSON.
-def _mark(around: Surroundings, directory: str | None, kind: _Kind) -> dict[str, Any]:
+def _mark(context: CliContext, directory: str | None, kind: _Kind) -> dict[str, Any]:
     folder = Path(directory or ".").expanduser().resolve()
     repository = WorkspaceIdentities().facts(str(folder)).repository
     if repository is None:
@@ -82,7 +82,7 @@ def _mark(around: Surroundings, directory: str | None, kind: _Kind) -> dict[str,
     if kind.is_private:
         # Nothing is written into a Git directory that is not this work tree's own. Raises NoCodeRepository.
         find_code_repository(folder)
-    with open_gateway(around) as gateway:
+    with open_gateway(context) as gateway:
         key = _key(gateway, folder)
         is_own = key == str(folder)
         place = folder if is_own else Path(repository.root)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mcp_agent_mail.cli.context import look_around
+from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
@@ -65,8 +65,8 @@ def list_projects(
 
     Archived ones are left out unless asked for.
     """
-    around = look_around()
-    with open_gateway(around) as gateway:
+    context = load_context()
+    with open_gateway(context) as gateway:
         projects = gateway.read(list_uri("projects", include_archived=archived or None, limit=limit))
     if json:
         print_json(projects)
@@ -77,8 +77,8 @@ def list_projects(
 @app.command("show", cls=LeanCommand)
 def show(project: KeyArgument, json: JsonFlag = False) -> None:
     """Show a project and its agents."""
-    around = look_around()
-    with open_gateway(around) as gateway:
+    context = load_context()
+    with open_gateway(context) as gateway:
         found = gateway.read(resource_uri("project", absolute_key(project)))
     if json:
         print_json(found)
@@ -115,8 +115,8 @@ def invite(
     """
     if not 1 <= hours <= _MOST_HOURS:
         raise typer.BadParameter(f"--hours takes 1 to {_MOST_HOURS}.")
-    around = look_around()
-    with open_gateway(around) as gateway:
+    context = load_context()
+    with open_gateway(context) as gateway:
         arguments = {"project_key": absolute_key(project), "lifetime_seconds": hours * 3_600}
         answer = gateway.call("create_join_code", arguments)
     if json:
@@ -128,8 +128,8 @@ def invite(
 @app.command("codes", cls=LeanCommand)
 def codes(project: KeyArgument, json: JsonFlag = False) -> None:
     """List the join codes of a project, newest first."""
-    around = look_around()
-    with open_gateway(around) as gateway:
+    context = load_context()
+    with open_gateway(context) as gateway:
         found = gateway.call("list_join_codes", {"project_key": absolute_key(project)})
     if json:
         print_json(found)
@@ -144,8 +144,8 @@ def revoke_code(
     json: JsonFlag = False,
 ) -> None:
     """Take back a join code that nobody has used."""
-    around = look_around()
-    with open_gateway(around) as gateway:
+    context = load_context()
+    with open_gateway(context) as gateway:
         answer = gateway.call("revoke_join_code", {"project_key": absolute_key(project), "join_code_id": code})
     if json:
         print_json(answer)
@@ -168,7 +168,7 @@ def mark_identity(
     """
     from mcp_agent_mail.cli.commands.project_markers import mark_identity as mark
 
-    _show_mark(mark(look_around(), path, is_private=private), json=json)
+    _show_mark(mark(load_context(), path, is_private=private), json=json)
 
 
 @app.command("discovery-init", cls=LeanCommand)
@@ -180,7 +180,7 @@ def discovery_init(path: PathArgument = None, json: JsonFlag = False) -> None:
     """
     from mcp_agent_mail.cli.commands.project_markers import init_discovery
 
-    _show_mark(init_discovery(look_around(), path), json=json)
+    _show_mark(init_discovery(load_context(), path), json=json)
 
 
 @app.command("adopt", cls=LeanCommand)
@@ -198,11 +198,11 @@ def adopt(
     """
     from mcp_agent_mail.cli.offline.adopt import adopt_offline, plan_offline
 
-    around = look_around()
-    if not around.store_exists():
-        raise NoServer(f"There is no store in {around.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
+    context = load_context()
+    if not context.store_exists():
+        raise NoServer(f"There is no store in {context.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
     work = adopt_offline if apply else plan_offline
-    answer = work(around.settings, absolute_key(source), absolute_key(target))
+    answer = work(context.settings, absolute_key(source), absolute_key(target))
     if json:
         print_json(answer)
     else:
@@ -221,8 +221,8 @@ def _show_mark(mark: dict[str, Any], *, json: bool) -> None:
 
 
 def _change(tool: str, project: str, *, json: bool) -> None:
-    around = look_around()
-    with open_gateway(around) as gateway:
+    context = load_context()
+    with open_gateway(context) as gateway:
         answer = gateway.call(tool, {"project_key": absolute_key(project)})
     if json:
         print_json(answer)

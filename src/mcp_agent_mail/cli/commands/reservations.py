@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mcp_agent_mail.cli.context import look_around
+from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import Column, JsonFlag, Row, at, print_fields, print_json, print_rows
@@ -65,9 +65,9 @@ def soon(
 
 
 def _show(project: str | None, *, as_json: bool, active_only: bool = True, until: datetime | None = None) -> None:
-    around = look_around()
-    with open_gateway(around) as gateway:
-        rows = _leases(gateway, project_key(project, around), active_only=active_only)
+    context = load_context()
+    with open_gateway(context) as gateway:
+        rows = _leases(gateway, project_key(project, context), active_only=active_only)
     if until is not None:
         rows = [row for row in rows if datetime.fromisoformat(str(row["expires_ts"])) <= until]
     if as_json:
@@ -99,9 +99,9 @@ def release(
     json: JsonFlag = False,
 ) -> None:
     """Release a reservation; its holder is told by mail."""
-    around = look_around()
-    with open_gateway(around) as gateway:
-        key = project_key(project, around)
+    context = load_context()
+    with open_gateway(context) as gateway:
+        key = project_key(project, context)
         lease = _live(gateway, key, reservation_id)
         answer = gateway.call(
             "release_file_reservations",

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from mcp_agent_mail.cli.context import Surroundings, look_around
+from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, WireError
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server
 from mcp_agent_mail.cli.gateway.port import server_at
@@ -28,21 +28,21 @@ def status(json: JsonFlag = False) -> int:
 
     Works when nothing runs. Exit codes: 0 up and well, 1 up and degraded, 69 not up.
     """
-    around = look_around()
-    report = _report(around)
+    context = load_context()
+    report = _report(context)
     if json:
         print_json(report)
     else:
-        print_fields([("server", _server(report, around)), *_lines(report)])
+        print_fields([("server", _server(report, context)), *_lines(report)])
     if not report["running"]:
         return ExitCode.UNAVAILABLE
     return ExitCode.DONE if report["status"] == "ok" else ExitCode.REFUSED
 
 
-def _report(around: Surroundings) -> Report:
+def _report(context: CliContext) -> Report:
     """`status` is the server's own (ok, degraded, error), or stopped, starting, unreachable, absent."""
-    owner = around.owner()
-    url = around.named_url() or (owner.url if owner else None)
+    owner = context.owner()
+    url = context.named_url() or (owner.url if owner else None)
     report: Report = {
         "running": False,
         "status": "stopped",
@@ -50,18 +50,18 @@ def _report(around: Surroundings) -> Report:
         "listens_on": owner.listens_on if owner else None,
         "version": None,
         "owner": {"pid": owner.pid, "url": owner.url, "started": owner.started} if owner else None,
-        "storage_root": str(around.storage_root),
-        "store": {"exists": around.store_exists(), "schema_version": None},
+        "storage_root": str(context.storage_root),
+        "store": {"exists": context.store_exists(), "schema_version": None},
         "archive": {"pending_events": None, "oldest_pending_s": None, "last_commit_at": None, "last_error": None},
     }
     if url is None and owner is None and not report["store"]["exists"]:
-        return _ask_elsewhere(report, around)
-    if url is not None and _ask(report, server_at(url, around)):
+        return _ask_elsewhere(report, context)
+    if url is not None and _ask(report, server_at(url, context)):
         return report
     if url is not None or owner is not None:
         report["status"] = "unreachable" if url else "starting"
-    if report["store"]["exists"] and around.named_url() is None:
-        _look_into_store(report, around)
+    if report["store"]["exists"] and context.named_url() is None:
+        _look_into_store(report, context)
     return report
 
 
@@ -82,10 +82,10 @@ def _ask(report: Report, server: Server) -> bool:
     return True
 
 
-def _ask_elsewhere(report: Report, around: Surroundings) -> Report:
+def _ask_elsewhere(report: Report, context: CliContext) -> Report:
     """No store here: a server may still run at the address of the settings, as another user."""
-    url = around.settings_url()
-    if _ask(report, server_at(url, around)):
+    url = context.settings_url()
+    if _ask(report, server_at(url, context)):
         report["url"] = url
     else:
         report["status"] = "absent"
@@ -93,7 +93,7 @@ def _ask_elsewhere(report: Report, around: Surroundings) -> Report:
     return report
 
 
-def _look_into_store(report: Report, around: Surroundings) -> None:
+def _look_into_store(report: Report, context: CliContext) -> None:
     """Schema and backlog straight from the file, which a sick or stopped server cannot tell."""
     from mcp_agent_mail.core.clock import iso_or_none, system_clock
     from mcp_agent_mail.core.errors import AgentMailError
@@ -101,7 +101,7 @@ def _look_into_store(report: Report, around: Surroundings) -> None:
     from mcp_agent_mail.store.engine.migrate import require_ours
     from mcp_agent_mail.store.transaction import View
 
-    path = around.settings.database_path
+    path = context.settings.database_path
     try:
         require_ours(path)
         with closing(open_reading(path)) as connection:
@@ -131,9 +131,9 @@ _IN_WORDS = {
 }
 
 
-def _server(report: Report, around: Surroundings) -> str:
+def _server(report: Report, context: CliContext) -> str:
     """In words. What a `./.env` that was not read names may run all the same: then the step is to look there."""
-    if around.has_passed_over and report["status"] in ("stopped", "absent"):
+    if context.has_passed_over and report["status"] in ("stopped", "absent"):
         return "not running for this store (for that of .env: AGENT_MAIL_ENV_FILE=.env am status)"
     return str(_IN_WORDS[report["status"]])
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mcp_agent_mail.cli.context import look_around
+from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json
@@ -36,9 +36,9 @@ def reissue(
 
     It is printed this once: the store keeps only its hash.
     """
-    around = look_around()
-    with open_gateway(around) as gateway:
-        answer = gateway.call("reissue_token", {"project_key": project_key(project, around), "agent_name": agent})
+    context = load_context()
+    with open_gateway(context) as gateway:
+        answer = gateway.call("reissue_token", {"project_key": project_key(project, context), "agent_name": agent})
     if json:
         print_json(answer)
     else:

@@ -12,7 +12,8 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from mcp_agent_mail import __version__
-from mcp_agent_mail.bootstrap import archiver_settings, build_services
+from mcp_agent_mail.bootstrap import build_services
+from mcp_agent_mail.bootstrap.wiring import archiver_settings
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX, new_token
 from mcp_agent_mail.core.settings.server import Settings

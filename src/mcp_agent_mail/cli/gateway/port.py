@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_agent_mail.cli.context import Surroundings
+from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Unreachable
 from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX
@@ -36,29 +36,29 @@ class Gateway(Protocol):
 
 
 @contextmanager
-def open_gateway(around: Surroundings) -> Iterator[Gateway]:
+def open_gateway(context: CliContext) -> Iterator[Gateway]:
     """The gateway to the data of these surroundings. Raises NoServer when there is none."""
-    server = find_server(around)
+    server = find_server(context)
     if server is not None:
         with _over_http(server) as gateway:
             yield gateway
-    elif around.store_exists():
-        with _in_process_or_http(around) as gateway:
+    elif context.store_exists():
+        with _in_process_or_http(context) as gateway:
             yield gateway
     else:
-        with _at_settings_address(around) as gateway:
+        with _at_settings_address(context) as gateway:
             yield gateway
 
 
-def find_server(around: Surroundings) -> Server | None:
+def find_server(context: CliContext) -> Server | None:
     """The server that was named, or that owns the store and answers."""
-    named_url = around.named_url()
+    named_url = context.named_url()
     if named_url is not None:
-        return server_at(named_url, around)
-    owner_url = around.owner_url()
+        return server_at(named_url, context)
+    owner_url = context.owner_url()
     if owner_url is None:
         return None
-    server = server_at(owner_url, around)
+    server = server_at(owner_url, context)
     gateway = HttpGateway(server)
     try:
         gateway.connect()
@@ -69,11 +69,11 @@ def find_server(around: Surroundings) -> Server | None:
     return server
 
 
-def server_at(url: str, around: Surroundings) -> Server:
+def server_at(url: str, context: CliContext) -> Server:
     """An agent's own token goes along only where nothing proves the operator: it would make us that agent."""
-    bearer_token = around.bearer_token_for(url)
+    bearer_token = context.bearer_token_for(url)
     is_operator = bearer_token is not None and bearer_token.startswith(OPERATOR_TOKEN_PREFIX)
-    return Server(url=url, bearer_token=bearer_token, agent_token=None if is_operator else around.agent_token())
+    return Server(url=url, bearer_token=bearer_token, agent_token=None if is_operator else context.agent_token())
 
 
 @contextmanager
@@ -87,9 +87,9 @@ def _over_http(server: Server) -> Iterator[Gateway]:
 
 
 @contextmanager
-def _in_process_or_http(around: Surroundings) -> Iterator[Gateway]:
+def _in_process_or_http(context: CliContext) -> Iterator[Gateway]:
     """Whoever has the store now: ourselves, or a server that has just started."""
-    taken = _take_store_or_find_server(around)
+    taken = _take_store_or_find_server(context)
     if isinstance(taken, Server):
         with _over_http(taken) as gateway:
             yield gateway
@@ -100,7 +100,7 @@ def _in_process_or_http(around: Surroundings) -> Iterator[Gateway]:
         taken.close()
 
 
-def _take_store_or_find_server(around: Surroundings) -> InProcessGateway | Server:
+def _take_store_or_find_server(context: CliContext) -> InProcessGateway | Server:
     """Raises StoreInUse when somebody keeps the store and does not serve it."""
     # The services are imported only where no server answers: 0.15 s.
     from mcp_agent_mail.cli.gateway.in_process import InProcessGateway
@@ -108,11 +108,11 @@ def _take_store_or_find_server(around: Surroundings) -> InProcessGateway | Serve
 
     give_up_at = time.monotonic() + _PATIENCE_S
     while True:
-        gateway = InProcessGateway(around.settings)
+        gateway = InProcessGateway(context.settings)
         try:
             gateway.open()
         except StoreInUse:
-            server = find_server(around)
+            server = find_server(context)
             if server is not None:
                 return server
             if time.monotonic() >= give_up_at:
@@ -122,13 +122,13 @@ def _take_store_or_find_server(around: Surroundings) -> InProcessGateway | Serve
 
 
 @contextmanager
-def _at_settings_address(around: Surroundings) -> Iterator[Gateway]:
-    url = around.settings_url()
+def _at_settings_address(context: CliContext) -> Iterator[Gateway]:
+    url = context.settings_url()
     try:
-        with _over_http(server_at(url, around)) as gateway:
+        with _over_http(server_at(url, context)) as gateway:
             yield gateway
     except Unreachable as nobody:
         raise NoServer(
-            f"There is no store in {around.storage_root} yet, and no server answers at {url}.",
+            f"There is no store in {context.storage_root} yet, and no server answers at {url}.",
             hint="Start one with: am serve",
         ) from nobody

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import closing
 from typing import Any
 
-from mcp_agent_mail.bootstrap import archiver_settings
+from mcp_agent_mail.bootstrap.wiring import archiver_settings
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.adoption import AdoptionPlan

@@ -4,38 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mcp_agent_mail.cli.context import Surroundings
+from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.gateway.http import HttpGateway
 from mcp_agent_mail.cli.gateway.port import server_at
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.features.doctor.check import Checked, Place, ServerAnswer, check_everything
+from mcp_agent_mail.features.doctor.check import Checked, CheckTarget, ServerAnswer, check_everything
 
 _ANSWER_TIMEOUT_S = 6.0  # longer than the server itself waits for its writer
 
 
-def check_around(around: Surroundings) -> Iterator[Checked]:
+def check_around(context: CliContext) -> Iterator[Checked]:
     """Raises NoServer where there is no store, StoreRefused for another program's file."""
-    if not around.store_exists():
-        raise NoServer(f"There is no store in {around.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
+    if not context.store_exists():
+        raise NoServer(f"There is no store in {context.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
     yield from check_everything(
-        Place(
-            storage_root=around.storage_root,
-            database_path=around.settings.database_path,
-            owner=_ask_owner(around),
+        CheckTarget(
+            storage_root=context.storage_root,
+            database_path=context.settings.database_path,
+            owner=_ask_owner(context),
             clock=system_clock,
         )
     )
 
 
-def _ask_owner(around: Surroundings) -> ServerAnswer | None:
-    owner = around.owner()
+def _ask_owner(context: CliContext) -> ServerAnswer | None:
+    owner = context.owner()
     if owner is None:
         return None
     if owner.url is None:
         return ServerAnswer(pid=owner.pid, url=None)
-    gateway = HttpGateway(server_at(owner.url, around), answer_timeout_s=_ANSWER_TIMEOUT_S)
+    gateway = HttpGateway(server_at(owner.url, context), answer_timeout_s=_ANSWER_TIMEOUT_S)
     try:
         health = gateway.call("health_check", {})
     except NoServer as silent:

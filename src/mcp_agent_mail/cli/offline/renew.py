@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from mcp_agent_mail.bootstrap import archiver_settings
+from mcp_agent_mail.bootstrap.wiring import archiver_settings
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.archiving.protocol import archive_path
 from mcp_agent_mail.features.archiving.renew import renew_archive

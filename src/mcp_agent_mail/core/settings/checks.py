@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from mcp_agent_mail.core.settings import names
-from mcp_agent_mail.core.settings.kinds import BOOL, URL, Around, BadValue, Secret, is_loopback
-from mcp_agent_mail.core.settings.sources import DEFAULT, ENVIRONMENT, Findings, Given, Sources
+from mcp_agent_mail.core.settings.kinds import BOOL, URL, BadValue, PathContext, Secret, is_loopback
+from mcp_agent_mail.core.settings.sources import DEFAULT, ENVIRONMENT, Given, SettingFindings, Sources
 
 SHORTEST_GOOD_TOKEN = 16
 
@@ -15,7 +15,7 @@ _NOT_A_TYPO = frozenset({"HTTP_PROXY"})
 _EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104  # compared with, not bound to
 
 
-def check_together(values: Mapping[str, object], givens: Mapping[str, Given], findings: Findings) -> None:
+def check_together(values: Mapping[str, object], givens: Mapping[str, Given], findings: SettingFindings) -> None:
     """Cross-checks. A check is left out when one of its settings is a mistake already."""
     _check_spans(values, givens, findings)
     at_fault = {mistake.name for mistake in findings.mistakes}
@@ -50,7 +50,7 @@ def check_together(values: Mapping[str, object], givens: Mapping[str, Given], fi
 OTEL_EXPORTER = "opentelemetry.exporter.otlp.proto.http"
 
 
-def _check_spans(values: Mapping[str, object], givens: Mapping[str, Given], findings: Findings) -> None:
+def _check_spans(values: Mapping[str, object], givens: Mapping[str, Given], findings: SettingFindings) -> None:
     """Whoever switches spans on expects to see some: a server that cannot send them does not start."""
     if not values.get("HTTP_OTEL_ENABLED"):
         return
@@ -66,7 +66,7 @@ def _check_spans(values: Mapping[str, object], givens: Mapping[str, Given], find
     if endpoint is None:
         return
     try:
-        URL.parse(str(endpoint), Around(folder=given.folder, home=given.folder))
+        URL.parse(str(endpoint), PathContext(folder=given.folder, home=given.folder))
     except BadValue as bad:
         findings.mistake(givens["OTEL_EXPORTER_OTLP_ENDPOINT"], URL.expected, str(bad))
 
@@ -80,7 +80,7 @@ def _is_installed(module: str) -> bool:
         return False
 
 
-def _check_llm(values: Mapping[str, object], givens: Mapping[str, Given], findings: Findings) -> None:
+def _check_llm(values: Mapping[str, object], givens: Mapping[str, Given], findings: SettingFindings) -> None:
     if not values.get("LLM_ENABLED"):
         return
     if values.get("LLM_DEFAULT_MODEL") is None and "LLM_DEFAULT_MODEL" not in givens:
@@ -90,7 +90,7 @@ def _check_llm(values: Mapping[str, object], givens: Mapping[str, Given], findin
         findings.mistake(givens["LLM_CACHE_BACKEND"], "memory, or LLM_CACHE_REDIS_URL set")
 
 
-def check_names(sources: Sources, findings: Findings) -> None:
+def check_names(sources: Sources, findings: SettingFindings) -> None:
     """Names that do nothing: not built yet, no longer needed, or mistyped."""
     for name in sorted(names.LATER):
         given = sources.find(name) or sources.find_former(name)
@@ -106,10 +106,10 @@ def check_names(sources: Sources, findings: Findings) -> None:
     _check_unknown(sources, findings)
 
 
-def _refuse_jwt(given: Given, findings: Findings) -> None:
+def _refuse_jwt(given: Given, findings: SettingFindings) -> None:
     """Whoever asks for JWT expects strangers to be kept out: going on without it would let them in."""
     try:
-        wanted = BOOL.parse(given.text, Around(folder=given.folder, home=given.folder))
+        wanted = BOOL.parse(given.text, PathContext(folder=given.folder, home=given.folder))
     except BadValue:
         findings.mistake(given, BOOL.expected)
         return
@@ -117,7 +117,7 @@ def _refuse_jwt(given: Given, findings: Findings) -> None:
         findings.mistake(given, "false", "JWT is not built yet; use HTTP_BEARER_TOKEN.")
 
 
-def _check_unknown(sources: Sources, findings: Findings) -> None:
+def _check_unknown(sources: Sources, findings: SettingFindings) -> None:
     if sources.file is not None:
         for name in sources.file_values:
             nearest = names.nearest_setting(name) if name not in names.KNOWN else None

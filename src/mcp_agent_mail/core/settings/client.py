@@ -14,7 +14,7 @@ from typing import Any
 
 from mcp_agent_mail.core.settings.kinds import Secret
 from mcp_agent_mail.core.settings.rows import CLIENT_ROWS
-from mcp_agent_mail.core.settings.sources import Findings, SettingsError, open_sources, parse_rows
+from mcp_agent_mail.core.settings.sources import SettingFindings, SettingsError, open_sources, parse_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class ClientSettings:
 
 def load_client_settings(environ: Mapping[str, str], *, env_file: Path | None = None) -> ClientSettings:
     """Raises SettingsError with all mistakes at once."""
-    findings = Findings()
+    findings = SettingFindings()
     sources = open_sources(environ, findings, overrides={}, env_file=env_file, cwd=None)
     values, _ = parse_rows(CLIENT_ROWS, sources, findings)
     if findings.mistakes:

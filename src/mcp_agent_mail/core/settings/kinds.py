@@ -58,7 +58,7 @@ class BadValue(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class PathContext:
     """Where relative paths start, and whose home `~` is."""
 
     folder: Path
@@ -66,12 +66,12 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class SettingKind:
     """`label` stands in the reference, `expected` in messages. `parse` raises BadValue."""
 
     label: str
     expected: str
-    parse: Callable[[str, Around], object]
+    parse: Callable[[str, PathContext], object]
     secret: bool = False
 
 
@@ -103,52 +103,52 @@ def _refuse_control_characters(text: str) -> None:
         raise BadValue("It holds a control character.")
 
 
-def _bool(text: str, _: Around) -> bool:
+def _bool(text: str, _: PathContext) -> bool:
     word = text.lower()
     if word not in _TRUE | _FALSE:
         raise BadValue("")
     return word in _TRUE
 
 
-BOOL = Kind(label="true/false", expected="true or false (also yes/no, on/off, 1/0)", parse=_bool)
+BOOL = SettingKind(label="true/false", expected="true or false (also yes/no, on/off, 1/0)", parse=_bool)
 
 
-def whole(low: int, high: int) -> Kind:
+def whole(low: int, high: int) -> SettingKind:
     """A whole number from `low` to `high`."""
 
-    def parse(text: str, _: Around) -> int:
+    def parse(text: str, _: PathContext) -> int:
         if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
             raise BadValue("Write digits only.")
         if not low <= (number := int(text)) <= high:
             raise BadValue("")
         return number
 
-    return Kind(label=f"{low}-{high}", expected=f"a whole number from {low} to {high}", parse=parse)
+    return SettingKind(label=f"{low}-{high}", expected=f"a whole number from {low} to {high}", parse=parse)
 
 
-def decimal(low: int, high: int) -> Kind:
+def decimal(low: int, high: int) -> SettingKind:
     """A number from `low` to `high`, in plain digits."""
 
-    def parse(text: str, _: Around) -> float:
+    def parse(text: str, _: PathContext) -> float:
         if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
             raise BadValue("Write digits, with a point if need be.")
         if not low <= (number := float(text)) <= high:
             raise BadValue("")
         return number
 
-    return Kind(label=f"{low}-{high}", expected=f"a number from {low} to {high}", parse=parse)
+    return SettingKind(label=f"{low}-{high}", expected=f"a number from {low} to {high}", parse=parse)
 
 
-def size(low: str, high: str) -> Kind:
+def size(low: str, high: str) -> SettingKind:
     """A number of bytes, plain or with KiB, MiB or GiB."""
     least, most = _bytes(low), _bytes(high)
 
-    def parse(text: str, _: Around) -> int:
+    def parse(text: str, _: PathContext) -> int:
         if not least <= (number := _bytes(text)) <= most:
             raise BadValue("")
         return number
 
-    return Kind(
+    return SettingKind(
         label=f"bytes, {low}-{high}", expected=f"bytes from {low} to {high}, such as 65536 or 2MiB", parse=parse
     )
 
@@ -160,23 +160,23 @@ def _bytes(text: str) -> int:
     return int(match[1]) * _SIZE_UNITS[match[2].upper()]
 
 
-def one_of(*words: str, upper: bool = False, synonyms: Mapping[str, str] | None = None) -> Kind:
+def one_of(*words: str, upper: bool = False, synonyms: Mapping[str, str] | None = None) -> SettingKind:
     """One of a few words, ignoring case. `synonyms` are other words for some of them."""
 
-    def parse(text: str, _: Around) -> str:
+    def parse(text: str, _: PathContext) -> str:
         word = text.upper() if upper else text.lower()
         word = (synonyms or {}).get(word, word)
         if word not in words:
             raise BadValue("")
         return word
 
-    return Kind(label="/".join(words), expected=f"one of {', '.join(words)}", parse=parse)
+    return SettingKind(label="/".join(words), expected=f"one of {', '.join(words)}", parse=parse)
 
 
-def several_of(what: str, known: Collection[str]) -> Kind:
+def several_of(what: str, known: Collection[str]) -> SettingKind:
     """A list of names out of `known`, ignoring case."""
 
-    def parse(text: str, _: Around) -> tuple[str, ...]:
+    def parse(text: str, _: PathContext) -> tuple[str, ...]:
         named = tuple(dict.fromkeys(item.strip().lower() for item in text.split(",") if item.strip()))
         for name in named:
             if name not in known:
@@ -187,18 +187,18 @@ def several_of(what: str, known: Collection[str]) -> Kind:
                 raise BadValue(f"{name!r:.100} is no {what}.{said}")
         return named
 
-    return Kind(label="list", expected=f"names of {what}s with commas between them", parse=parse)
+    return SettingKind(label="list", expected=f"names of {what}s with commas between them", parse=parse)
 
 
-def matching(label: str, pattern: str, expected: str) -> Kind:
+def matching(label: str, pattern: str, expected: str) -> SettingKind:
     """Text that a regular expression matches as a whole."""
 
-    def parse(text: str, _: Around) -> str:
+    def parse(text: str, _: PathContext) -> str:
         if not re.fullmatch(pattern, text):
             raise BadValue("")
         return text
 
-    return Kind(label=label, expected=expected, parse=parse)
+    return SettingKind(label=label, expected=expected, parse=parse)
 
 
 WORD = matching("word", r"[A-Za-z0-9_.-]{1,64}", "a word of letters, digits, `_`, `.` and `-`, at most 64")
@@ -210,44 +210,44 @@ LINE = matching("text", r"[^\x00-\x1f\x7f]{1,200}", "one line of text, at most 2
 UUID = matching("UUID", r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}", "a UUID, as `uuidgen` prints it")
 
 
-def _git_identity(text: str, _: Around) -> str:
+def _git_identity(text: str, _: PathContext) -> str:
     _refuse_control_characters(text)
     if "<" in text or ">" in text:
         raise BadValue("Git cannot store `<` or `>` in it.")
     return text
 
 
-GIT_IDENTITY = Kind(label="text", expected="one line of text without `<` and `>`", parse=_git_identity)
+GIT_IDENTITY = SettingKind(label="text", expected="one line of text without `<` and `>`", parse=_git_identity)
 
 
-def _path(text: str, around: Around) -> Path:
+def _path(text: str, context: PathContext) -> Path:
     _refuse_control_characters(text)
     if text == "~" or text.startswith("~/"):
-        text = f"{around.home}{text[1:]}"
+        text = f"{context.home}{text[1:]}"
     elif text.startswith("~"):
         raise BadValue("Only your own home can be written as `~`.")
-    return Path(os.path.abspath(around.folder / text))  # noqa: PTH100  # resolve() would follow symbolic links
+    return Path(os.path.abspath(context.folder / text))  # noqa: PTH100  # resolve() would follow symbolic links
 
 
-def _folder(text: str, around: Around) -> Path:
-    path = _path(text, around)
+def _folder(text: str, context: PathContext) -> Path:
+    path = _path(text, context)
     if path.exists() and not path.is_dir():
         raise BadValue("There is a file of that name.")
     return path
 
 
-def _file(text: str, around: Around) -> Path:
-    path = _path(text, around)
+def _file(text: str, context: PathContext) -> Path:
+    path = _path(text, context)
     if path.is_dir():
         raise BadValue("There is a folder of that name.")
     return path
 
 
-FOLDER = Kind(label="folder", expected="a folder, which need not exist yet", parse=_folder)
-FILE = Kind(label="file", expected="a file", parse=_file)
+FOLDER = SettingKind(label="folder", expected="a folder, which need not exist yet", parse=_folder)
+FILE = SettingKind(label="file", expected="a file", parse=_file)
 
 
-def _sqlite(text: str, around: Around) -> str:
+def _sqlite(text: str, context: PathContext) -> str:
     scheme, separator, rest = text.partition("://")
     if separator:
         if scheme.lower() not in ("sqlite", "sqlite+aiosqlite", "sqlite+pysqlite"):
@@ -260,13 +260,15 @@ def _sqlite(text: str, around: Around) -> str:
         rest = text
     if rest in ("", ":memory:") or "?" in rest:
         raise BadValue("The store is a file, and takes no options: name just the file.")
-    return f"sqlite:///{_file(rest, around)}"
+    return f"sqlite:///{_file(rest, context)}"
 
 
-SQLITE = Kind(label="SQLite path or URL", expected="the path of an SQLite file, or sqlite:///PATH", parse=_sqlite)
+SQLITE = SettingKind(
+    label="SQLite path or URL", expected="the path of an SQLite file, or sqlite:///PATH", parse=_sqlite
+)
 
 
-def _address(text: str, _: Around) -> str:
+def _address(text: str, _: PathContext) -> str:
     import ipaddress  # noqa: PLC0415  # hooks start without it
 
     if text.lower() == "localhost":
@@ -277,10 +279,10 @@ def _address(text: str, _: Around) -> str:
         raise BadValue("127.0.0.1 is this machine only, 0.0.0.0 every network it is in.") from None
 
 
-ADDRESS = Kind(label="address", expected="an IP address or localhost", parse=_address)
+ADDRESS = SettingKind(label="address", expected="an IP address or localhost", parse=_address)
 
 
-def _url_path(text: str, _: Around) -> str:
+def _url_path(text: str, _: PathContext) -> str:
     path = text.rstrip("/")
     if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", path) or ".." in path:
         raise BadValue("Begin with `/`; letters, digits, `.`, `_`, `~` and `-` may follow.")
@@ -289,10 +291,10 @@ def _url_path(text: str, _: Around) -> str:
     return path
 
 
-URL_PATH = Kind(label="path", expected="a URL path such as /mcp", parse=_url_path)
+URL_PATH = SettingKind(label="path", expected="a URL path such as /mcp", parse=_url_path)
 
 
-def _hosts(text: str, _: Around) -> tuple[str, ...]:
+def _hosts(text: str, _: PathContext) -> tuple[str, ...]:
     hosts = tuple(dict.fromkeys(item.strip().lower() for item in text.split(",") if item.strip()))
     for host in hosts:
         if not re.fullmatch(r"(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:[0-9]{1,5})?|[0-9a-f:.]+", host):
@@ -302,62 +304,62 @@ def _hosts(text: str, _: Around) -> tuple[str, ...]:
     return hosts
 
 
-HOSTS = Kind(label="list", expected="host names with commas between them", parse=_hosts)
+HOSTS = SettingKind(label="list", expected="host names with commas between them", parse=_hosts)
 
 
-def _globs(text: str, _: Around) -> tuple[str, ...]:
+def _globs(text: str, _: PathContext) -> tuple[str, ...]:
     _refuse_control_characters(text)
     return tuple(dict.fromkeys(item.strip() for item in text.split(",") if item.strip()))
 
 
-GLOBS = Kind(label="list", expected="patterns with *, ? and [] with commas between them", parse=_globs)
+GLOBS = SettingKind(label="list", expected="patterns with *, ? and [] with commas between them", parse=_globs)
 
 
-def _http_url(text: str, _: Around) -> str:
+def _http_url(text: str, _: PathContext) -> str:
     if not re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", text, re.IGNORECASE):
         raise BadValue("Leave out what follows the path.")
     return text
 
 
-def _shared_url(text: str, _: Around) -> str:
+def _shared_url(text: str, _: PathContext) -> str:
     """Other programs read the name too, and know other forms: whether it is a URL for us is asked where it is used."""
     _refuse_control_characters(text)
     return text
 
 
-SHARED_URL = Kind(label="URL", expected="a URL that begins with http:// or https://", parse=_shared_url)
-URL = Kind(label="URL", expected="a URL that begins with http:// or https://", parse=_http_url)
+SHARED_URL = SettingKind(label="URL", expected="a URL that begins with http:// or https://", parse=_shared_url)
+URL = SettingKind(label="URL", expected="a URL that begins with http:// or https://", parse=_http_url)
 
 
-def _secret(text: str, _: Around) -> Secret:
+def _secret(text: str, _: PathContext) -> Secret:
     if not re.fullmatch(r"[!-~]{1,4096}", text):
         raise BadValue("It travels in an HTTP header.")
     return Secret(text)
 
 
-SECRET = Kind(
+SECRET = SettingKind(
     label="secret", expected="visible ASCII characters without blanks, at most 4096", parse=_secret, secret=True
 )
 
 
-def parse_key(text: str, _: Around) -> Secret:
+def parse_key(text: str, _: PathContext) -> Secret:
     """A provider's key: its form is the provider's own business."""
     _refuse_control_characters(text)
     return Secret(text)
 
 
-def parse_redis_url(text: str, _: Around) -> Secret:
+def parse_redis_url(text: str, _: PathContext) -> Secret:
     if not re.fullmatch(r"rediss?://[!-~]{1,1000}", text):
         raise BadValue("")
     return Secret(text)
 
 
-def _path_or_slug(text: str, around: Around) -> str:
+def _path_or_slug(text: str, context: PathContext) -> str:
     _refuse_control_characters(text)
-    return str(_path(text, around)) if text.startswith(("/", "~", ".")) else text
+    return str(_path(text, context)) if text.startswith(("/", "~", ".")) else text
 
 
-PATH_OR_SLUG = Kind(label="path or slug", expected="a project's path or its slug", parse=_path_or_slug)
+PATH_OR_SLUG = SettingKind(label="path or slug", expected="a project's path or its slug", parse=_path_or_slug)
 
 
 Values = Mapping[str, object]
@@ -371,7 +373,7 @@ class Row:
     """
 
     name: str
-    kind: Kind
+    kind: SettingKind
     default: str
     does: str
     group: str

@@ -46,7 +46,7 @@ LEASE_ROWS = (
 )
 
 
-def _remote(text: str, _: kinds.Around) -> str:
+def _remote(text: str, _: kinds.PathContext) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}", text):
         raise kinds.BadValue("Write it as `git remote` prints it.")
     return text
@@ -63,7 +63,7 @@ PROJECT_ROWS = (
     ),
     Row(
         name="PROJECT_IDENTITY_REMOTE",
-        kind=kinds.Kind(label="name", expected="the name of a Git remote", parse=_remote),
+        kind=kinds.SettingKind(label="name", expected="the name of a Git remote", parse=_remote),
         default="origin",
         does="The remote that `git-remote` goes by.",
         group="Projects",

@@ -8,10 +8,10 @@ from mcp_agent_mail.core.settings.kinds import Row
 _MODEL = kinds.matching(
     "model", r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}", "a model as LiteLLM names it, such as openai/gpt-4o-mini"
 )
-_REDIS_URL = kinds.Kind(
+_REDIS_URL = kinds.SettingKind(
     label="secret URL", expected="redis://… or rediss://…", parse=kinds.parse_redis_url, secret=True
 )
-_KEY = kinds.Kind(label="secret", expected="one line of text", parse=kinds.parse_key, secret=True)
+_KEY = kinds.SettingKind(label="secret", expected="one line of text", parse=kinds.parse_key, secret=True)
 
 _GROUP = "Language models"
 _PROVIDERS = {

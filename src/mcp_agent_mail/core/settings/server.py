@@ -21,24 +21,12 @@ from mcp_agent_mail.core.settings.kinds import Secret, shown
 from mcp_agent_mail.core.settings.rows import ROWS
 from mcp_agent_mail.core.settings.sources import (
     DEFAULT,
-    Findings,
-    Mistake,
-    Notice,
+    SettingFindings,
+    SettingNotice,
     SettingsError,
     open_sources,
     parse_rows,
 )
-
-__all__ = [
-    "LoadedSettings",
-    "Mistake",
-    "Notice",
-    "Secret",
-    "Settings",
-    "SettingsError",
-    "Source",
-    "load_settings",
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,8 +153,8 @@ class Source:
 class LoadedSettings:
     settings: Settings
     sources: Mapping[str, Source]
-    notices: tuple[Notice, ...]
-    passed_over: Notice | None = None
+    notices: tuple[SettingNotice, ...]
+    passed_over: SettingNotice | None = None
 
 
 def load_settings(
@@ -183,7 +171,7 @@ def load_settings(
     overrides = overrides or {}
     rows_by_name = {row.name: row for row in ROWS}
     assert overrides.keys() <= rows_by_name.keys(), f"no such settings: {overrides.keys() - rows_by_name.keys()}"
-    findings = Findings()
+    findings = SettingFindings()
     sources = open_sources(
         environ, findings, overrides=overrides, env_file=env_file, cwd=cwd, read_values=_values_by_decouple
     )

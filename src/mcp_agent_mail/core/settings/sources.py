@@ -15,7 +15,7 @@ from typing import Literal
 
 from mcp_agent_mail.core.settings import kinds, names
 from mcp_agent_mail.core.settings.env_file import EnvFile, read_env_file
-from mcp_agent_mail.core.settings.kinds import MASK, Around, BadValue, Row, mask_url_password
+from mcp_agent_mail.core.settings.kinds import MASK, BadValue, PathContext, Row, mask_url_password
 
 COMMAND_LINE = "command line"
 ENVIRONMENT = "environment"
@@ -43,7 +43,7 @@ class Mistake:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class SettingNotice:
     """Something to say about a setting that stops nobody. A warning is one that should be acted on."""
 
     level: Literal["notice", "warning"]
@@ -58,7 +58,7 @@ class Notice:
 class SettingsError(Exception):
     """All the mistakes at once. A command line ends with exit code 78 (`os.EX_CONFIG`)."""
 
-    def __init__(self, mistakes: Iterable[Mistake], notices: Iterable[Notice] = ()) -> None:
+    def __init__(self, mistakes: Iterable[Mistake], notices: Iterable[SettingNotice] = ()) -> None:
         self.mistakes = tuple(mistakes)
         self.notices = tuple(notices)
         super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
@@ -75,12 +75,12 @@ class Given:
 
 
 @dataclass(slots=True)
-class Findings:
+class SettingFindings:
     """What reading the settings brings to light."""
 
     mistakes: list[Mistake] = field(default_factory=list)
-    notices: list[Notice] = field(default_factory=list)
-    passed_over: Notice | None = None
+    notices: list[SettingNotice] = field(default_factory=list)
+    passed_over: SettingNotice | None = None
     """Of the notices the one about a `./.env` that speaks to us and is not read."""
 
     def mistake(self, given: Given, expected: str, hint: str = "") -> None:
@@ -98,10 +98,10 @@ class Findings:
         )
 
     def notice(self, name: str, message: str, place: str) -> None:
-        self.notices.append(Notice(level="notice", name=name, message=message, place=place))
+        self.notices.append(SettingNotice(level="notice", name=name, message=message, place=place))
 
     def warning(self, name: str, message: str, place: str) -> None:
-        self.notices.append(Notice(level="warning", name=name, message=message, place=place))
+        self.notices.append(SettingNotice(level="warning", name=name, message=message, place=place))
 
 
 def shown_text(name: str, text: str) -> str:
@@ -145,7 +145,7 @@ class Sources:
 def _is_address(given: Given) -> bool:
     """Shells export HOST as the machine's name: only an address can have been meant for us."""
     try:
-        kinds.ADDRESS.parse(given.text, Around(folder=given.folder, home=given.folder))
+        kinds.ADDRESS.parse(given.text, PathContext(folder=given.folder, home=given.folder))
     except BadValue:
         return False
     return True
@@ -156,7 +156,7 @@ ReadValues = Callable[[Path], Mapping[str, str]]
 
 def open_sources(
     environ: Mapping[str, str],
-    findings: Findings,
+    findings: SettingFindings,
     *,
     overrides: Mapping[str, str],
     env_file: Path | None,
@@ -185,7 +185,7 @@ def open_sources(
 
 
 def _chosen_file(
-    environ: Mapping[str, str], findings: Findings, *, env_file: Path | None, start: Path, home: Path
+    environ: Mapping[str, str], findings: SettingFindings, *, env_file: Path | None, start: Path, home: Path
 ) -> EnvFile | None:
     """`--env-file`, AGENT_MAIL_ENV_FILE, the one in the home folder: the first that counts."""
     if env_file is not None:
@@ -197,11 +197,11 @@ def _chosen_file(
     return _optional_file(home / ".config" / "mcp-agent-mail" / ".env", findings)
 
 
-def _mention_passed_over(here: Path, chosen: EnvFile | None, findings: Findings) -> None:
+def _mention_passed_over(here: Path, chosen: EnvFile | None, findings: SettingFindings) -> None:
     """Say once that `./.env` speaks to us and is not read. It may be anybody's: what cannot be read is not told."""
     if chosen is not None and chosen.path.absolute() == here.absolute():
         return
-    file = _optional_file(here, Findings())
+    file = _optional_file(here, SettingFindings())
     spoken = [line.name for line in file.lines] + [fault.name for fault in file.faults] if file else []
     ours = [name for name in dict.fromkeys(spoken) if names.is_ours(name)]
     if not ours:
@@ -217,9 +217,9 @@ def _mention_passed_over(here: Path, chosen: EnvFile | None, findings: Findings)
     findings.passed_over = findings.notices[-1]
 
 
-def _required_file(given: Given, findings: Findings, home: Path) -> EnvFile | None:
+def _required_file(given: Given, findings: SettingFindings, home: Path) -> EnvFile | None:
     try:
-        path = kinds.FILE.parse(given.text, Around(folder=given.folder, home=home))
+        path = kinds.FILE.parse(given.text, PathContext(folder=given.folder, home=home))
         assert isinstance(path, Path)
         return read_env_file(path)
     except BadValue as bad:
@@ -231,7 +231,7 @@ def _required_file(given: Given, findings: Findings, home: Path) -> EnvFile | No
     return None
 
 
-def _optional_file(path: Path, findings: Findings) -> EnvFile | None:
+def _optional_file(path: Path, findings: SettingFindings) -> EnvFile | None:
     """None where there is none. One that cannot be read is passed over with a warning."""
     try:
         return read_env_file(path) if path.is_file() else None
@@ -242,7 +242,7 @@ def _optional_file(path: Path, findings: Findings) -> EnvFile | None:
     return None
 
 
-def _judge_file(file: EnvFile, findings: Findings) -> None:
+def _judge_file(file: EnvFile, findings: SettingFindings) -> None:
     """What is wrong with the file itself. Lines about names that are not ours are not our business."""
     for fault in file.faults:
         if _concerns_us(fault.name):
@@ -271,7 +271,7 @@ def _is_open_to_others(path: Path) -> bool:
     return stat.S_ISREG(mode) and bool(mode & _OTHERS_MAY_READ)
 
 
-def find_row(row: Row, sources: Sources, findings: Findings) -> Given | None:
+def find_row(row: Row, sources: Sources, findings: SettingFindings) -> Given | None:
     """The text for a row, under its name or a former one."""
     given, former = sources.find(row.name), sources.find_former(row.name)
     if former is not None:
@@ -280,7 +280,9 @@ def find_row(row: Row, sources: Sources, findings: Findings) -> Given | None:
     return given or former
 
 
-def parse_rows(rows: Iterable[Row], sources: Sources, findings: Findings) -> tuple[dict[str, object], dict[str, Given]]:
+def parse_rows(
+    rows: Iterable[Row], sources: Sources, findings: SettingFindings
+) -> tuple[dict[str, object], dict[str, Given]]:
     """The value of every row (its default where the text is a mistake) and the texts that were given."""
     values: dict[str, object] = {}
     givens: dict[str, Given] = {}
@@ -288,9 +290,9 @@ def parse_rows(rows: Iterable[Row], sources: Sources, findings: Findings) -> tup
         given = find_row(row, sources, findings)
         if given is not None:
             givens[row.name] = given
-            around = Around(folder=given.folder, home=sources.home)
+            context = PathContext(folder=given.folder, home=sources.home)
             try:
-                values[row.name] = row.kind.parse(given.text, around)
+                values[row.name] = row.kind.parse(given.text, context)
                 continue
             except BadValue as bad:
                 findings.mistake(given, row.kind.expected, str(bad))
@@ -303,4 +305,4 @@ def _default_of(row: Row, values: Mapping[str, object], sources: Sources) -> obj
         return row.computed(values)
     if not row.default:
         return None
-    return row.kind.parse(row.default, Around(folder=sources.cwd, home=sources.home))
+    return row.kind.parse(row.default, PathContext(folder=sources.cwd, home=sources.home))

@@ -13,7 +13,7 @@ from enum import StrEnum
 from mcp_agent_mail.core.clock import Micros
 
 
-class Action(StrEnum):
+class GuardOutcome(StrEnum):
     """What the guard did; all but PASSED are recorded. FAILED: it could not find out who holds what."""
 
     PASSED = "passed"
@@ -24,7 +24,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holding:
+class GuardedLease:
     """A live lease, as far as the guard must know it."""
 
     id: int
@@ -42,7 +42,7 @@ class HeldPath:
     """A path that another agent holds exclusively. `is_own_too`: the committer's own live lease covers it as well."""
 
     path: str
-    holding: Holding
+    holding: GuardedLease
     is_own_too: bool
 
 
@@ -60,16 +60,16 @@ def same_agent(one: str | None, other: str) -> bool:
     return one is not None and one.lower() == other.lower()
 
 
-def decide(held: Sequence[HeldPath], agent: str | None, rules: GuardRules) -> Action:
+def decide(held: Sequence[HeldPath], agent: str | None, rules: GuardRules) -> GuardOutcome:
     """What becomes of a commit by `agent` (None: a person) of paths of which these are held by others.
 
     A person is told, not stopped. A path that the committer holds too is a warning.
     """
     if rules.is_bypassed:
-        return Action.BYPASSED
+        return GuardOutcome.BYPASSED
     if agent is None and rules.requires_name:
-        return Action.REFUSED
+        return GuardOutcome.REFUSED
     if not held:
-        return Action.PASSED
+        return GuardOutcome.PASSED
     is_refusable = agent is not None and any(not path.is_own_too for path in held)
-    return Action.REFUSED if is_refusable and rules.is_blocking else Action.WARNED
+    return GuardOutcome.REFUSED if is_refusable and rules.is_blocking else GuardOutcome.WARNED

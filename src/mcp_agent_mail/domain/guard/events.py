@@ -12,14 +12,14 @@ from urllib.parse import unquote_to_bytes
 from mcp_agent_mail.core.clock import Micros, parse_time
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import ProjectId
-from mcp_agent_mail.domain.guard.decision import Action
+from mcp_agent_mail.domain.guard.decision import GuardOutcome
 
 HOOKS = ("pre-commit", "pre-push", "check")
 MAX_DETAIL_BYTES = 12_000
 MAX_EVENTS_AT_ONCE = 100
 MAX_PATHS_TOLD = 20
 
-_ACTIONS = tuple(action.value for action in Action if action is not Action.PASSED)
+_ACTIONS = tuple(action.value for action in GuardOutcome if action is not GuardOutcome.PASSED)
 _KEY = re.compile(r"[0-9a-f]{32}")
 _MAX_NAME = 64
 _MAX_PATH = 4_096
@@ -37,7 +37,7 @@ class NewGuardEvent:
     event_key: str
     ts: Micros
     project: str
-    action: Action
+    action: GuardOutcome
     hook: str
     agent: str | None
     repository: str
@@ -76,7 +76,7 @@ def read_guard_event(value: object, now: Micros) -> NewGuardEvent:
         event_key=key,
         ts=min(ts, now),
         project=_text(value, "project", _MAX_PATH),
-        action=Action(action),
+        action=GuardOutcome(action),
         hook=hook,
         agent=_text(value, "agent", _MAX_NAME) if value.get("agent") is not None else None,
         repository=repository,

@@ -6,15 +6,17 @@ import re
 from collections.abc import Iterable
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.domain.guard.decision import HeldPath, Holding, same_agent
+from mcp_agent_mail.domain.guard.decision import GuardedLease, HeldPath, same_agent
+from mcp_agent_mail.domain.patterns.budget import WorkBudget
 from mcp_agent_mail.domain.patterns.charsets import fold
-from mcp_agent_mail.domain.patterns.pattern import Pattern, UnreadablePattern, Work, covers, stored_pattern
+from mcp_agent_mail.domain.patterns.pattern import Pattern, covers, stored_pattern
+from mcp_agent_mail.domain.patterns.syntax import UnreadablePattern
 
 _WILDCARD = re.compile(r"[*?\[\\]")
 
 
 def held_paths(
-    paths: Iterable[str], agent: str | None, holdings: Iterable[Holding], now: Micros, work: Work
+    paths: Iterable[str], agent: str | None, holdings: Iterable[GuardedLease], now: Micros, work: WorkBudget
 ) -> list[HeldPath]:
     """The paths covered by another agent's exclusive lease that has not expired, in the order given.
 
@@ -79,33 +81,33 @@ def literal_end(pattern_text: str) -> str:
 
 _END_LENGTH = 3
 
-_Places = dict[str, dict[str, list[Holding]]]
+_Places = dict[str, dict[str, list[GuardedLease]]]
 """Leases by where their patterns begin, then by how they end."""
 
 
 class _Index:
     """Leases by where they begin and end; a pattern is read once, when a path comes near it."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: WorkBudget) -> None:
         self._work = work
         self._exact: _Places = {}
         self._folded: _Places = {}
         self._read: dict[int, Pattern | None] = {}
 
-    def add(self, holding: Holding) -> None:
+    def add(self, holding: GuardedLease) -> None:
         start, end = literal_start(holding.path_pattern), literal_end(holding.path_pattern)
         if holding.ignore_case:
             self._folded.setdefault(fold(start), {}).setdefault(fold(end), []).append(holding)
         else:
             self._exact.setdefault(start, {}).setdefault(end, []).append(holding)
 
-    def first_over(self, path: str) -> Holding | None:
+    def first_over(self, path: str) -> GuardedLease | None:
         """The oldest lease that covers `path`."""
         near = [*_near(self._exact, path), *_near(self._folded, fold(path) if self._folded else "")]
         covering = [holding for holding in near if self._covers(holding, path)]
         return min(covering, key=lambda holding: holding.id, default=None)
 
-    def _covers(self, holding: Holding, path: str) -> bool:
+    def _covers(self, holding: GuardedLease, path: str) -> bool:
         if holding.id not in self._read:
             self._work.spend(_READING_STEPS)
             self._read[holding.id] = _pattern_of(holding)
@@ -117,7 +119,7 @@ _READING_STEPS = 40
 """What reading a pattern costs, against a step of matching."""
 
 
-def _pattern_of(holding: Holding) -> Pattern | None:
+def _pattern_of(holding: GuardedLease) -> Pattern | None:
     try:
         return stored_pattern(holding.path_pattern, is_folder=holding.is_folder, ignore_case=holding.ignore_case)
     except UnreadablePattern:
@@ -125,7 +127,7 @@ def _pattern_of(holding: Holding) -> Pattern | None:
         return None
 
 
-def _near(leases: _Places, path: str) -> list[Holding]:
+def _near(leases: _Places, path: str) -> list[GuardedLease]:
     """Every lease that can cover `path`: a pattern covers what it matches, and all below."""
     if not leases:
         return []

@@ -12,7 +12,7 @@ class PatternsTooHard(InvalidInput):
     """Comparing these patterns would hold up everyone else; nothing was decided."""
 
 
-class Work:
+class WorkBudget:
     """The steps of one call: spent by every comparison, in all of a call's patterns together."""
 
     __slots__ = ("bound", "spent")

@@ -15,7 +15,7 @@ from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
-from mcp_agent_mail.domain.patterns.budget import Work
+from mcp_agent_mail.domain.patterns.budget import WorkBudget
 from mcp_agent_mail.domain.patterns.pattern import Pattern, anchor, last_names, overlap
 
 Key = TypeVar("Key", bound=Hashable)
@@ -70,7 +70,7 @@ class LeaseIndex(Generic[Key]):
         else:
             self._floating.remove(pattern, key)
 
-    def overlapping(self, pattern: Pattern, budget: Work) -> Iterator[Key]:
+    def overlapping(self, pattern: Pattern, budget: WorkBudget) -> Iterator[Key]:
         """The keys whose patterns overlap, each once, in no order; stopping early saves the rest of the work.
 
         Raises PatternsTooHard when the budget is spent.
@@ -81,7 +81,7 @@ class LeaseIndex(Generic[Key]):
             if overlap(pattern, self._patterns[key], budget):
                 yield key
 
-    def _candidates(self, pattern: Pattern, budget: Work) -> Iterator[Key]:
+    def _candidates(self, pattern: Pattern, budget: WorkBudget) -> Iterator[Key]:
         if pattern.is_virtual:
             yield from self._virtual.get(pattern.text, ())
         elif at := anchor(pattern):
@@ -118,12 +118,12 @@ class _Beginnings(Generic[Key]):
             if not self._lengths[len(word)]:
                 del self._lengths[len(word)]
 
-    def related(self, word: str, cuts: Iterable[int], budget: Work) -> Iterator[Key]:
+    def related(self, word: str, cuts: Iterable[int], budget: WorkBudget) -> Iterator[Key]:
         """The keys of the words that `word` begins with, cut at these lengths, and of those that begin with it."""
         yield from self.shorter(word, cuts, budget)
         yield from self.longer(word)
 
-    def shorter(self, word: str, cuts: Iterable[int], budget: Work) -> Iterator[Key]:
+    def shorter(self, word: str, cuts: Iterable[int], budget: WorkBudget) -> Iterator[Key]:
         for cut in cuts:
             budget.spend(1)
             if keys := self._keys.get(word[:cut]):
@@ -166,7 +166,7 @@ class _LastNames(Generic[Key]):
         for word in words:
             self._words.remove(word, key)
 
-    def related(self, pattern: Pattern, budget: Work) -> Iterator[Key]:
+    def related(self, pattern: Pattern, budget: WorkBudget) -> Iterator[Key]:
         """The keys whose last names may be the pattern's, each once."""
         budget.spend(1 + len(pattern.text) // 64)
         words = _backwards(pattern)

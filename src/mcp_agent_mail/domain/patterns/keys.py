@@ -21,7 +21,7 @@ _SPECIAL = frozenset("*?[]\\")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
+class IndexProbe:
     """Which leases a pattern can overlap: those at an anchor of `above` whose tail is one of `tails`
     (None: whatever their tail), and all those at the anchor `at` or below it.
     """
@@ -35,12 +35,12 @@ def keys_of(pattern: Pattern) -> LeaseKeys:
     return LeaseKeys(anchor=_anchor(pattern), tail=_tail(pattern))
 
 
-def probe_of(pattern: Pattern) -> Probe:
+def probe_of(pattern: Pattern) -> IndexProbe:
     at = _anchor(pattern)
     names = at.split("/") if at else []
     above = tuple("/".join(names[:count]) for count in range(len(names)))
     is_one_path = pattern.is_literal and not pattern.is_folder and pattern.plain is not None
-    return Probe(above=above, at=at, tails=frozenset(_tails(pattern.plain or "")) if is_one_path else None)
+    return IndexProbe(above=above, at=at, tails=frozenset(_tails(pattern.plain or "")) if is_one_path else None)
 
 
 def _anchor(pattern: Pattern) -> str:

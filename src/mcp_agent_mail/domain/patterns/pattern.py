@@ -10,25 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from mcp_agent_mail.domain.patterns.budget import WORK_STEPS, PatternsTooHard, Work
+from mcp_agent_mail.domain.patterns.budget import WorkBudget
 from mcp_agent_mail.domain.patterns.charsets import fold
 from mcp_agent_mail.domain.patterns.segments import EVERY_NAME, Glob, Name, has_special, names_meet, read_name
 from mcp_agent_mail.domain.patterns.sequences import Piece, meet
-from mcp_agent_mail.domain.patterns.syntax import PatternText, UnreadablePattern, normalise, read_normal
-
-__all__ = [
-    "WORK_STEPS",
-    "Pattern",
-    "PatternsTooHard",
-    "UnreadablePattern",
-    "Work",
-    "anchor",
-    "covers",
-    "last_names",
-    "overlap",
-    "parse_pattern",
-    "stored_pattern",
-]
+from mcp_agent_mail.domain.patterns.syntax import PatternText, normalise, read_normal
 
 
 class Reading:
@@ -42,7 +28,7 @@ class Reading:
         """The same, and all below."""
         self._is_void: bool | None = None
 
-    def is_void(self, budget: Work) -> bool:
+    def is_void(self, budget: WorkBudget) -> bool:
         """No path at all fits, because no name fits one of the names."""
         if self._is_void is None:
             globs = [name for piece in self.pieces for name in piece if isinstance(name, Glob)]
@@ -95,7 +81,7 @@ def stored_pattern(text: str, *, is_folder: bool = False, ignore_case: bool = Fa
     return _build(read_normal(text), is_folder=is_folder, ignore_case=ignore_case)
 
 
-def overlap(a: Pattern, b: Pattern, budget: Work) -> bool:
+def overlap(a: Pattern, b: Pattern, budget: WorkBudget) -> bool:
     """Whether some path is covered by both: exact, symmetric. Spends `budget`; PatternsTooHard beyond it."""
     budget.spend(1)
     if a.is_virtual or b.is_virtual:
@@ -111,7 +97,7 @@ def overlap(a: Pattern, b: Pattern, budget: Work) -> bool:
     )
 
 
-def covers(pattern: Pattern, path: str, budget: Work) -> bool:
+def covers(pattern: Pattern, path: str, budget: WorkBudget) -> bool:
     """Whether `pattern` covers this path from the root, taken letter by letter, or a folder that it lies in."""
     budget.spend(1)
     if pattern.is_virtual:
@@ -157,12 +143,12 @@ def last_names(pattern: Pattern) -> dict[str, bool] | None:
     return names
 
 
-def _readings_meet(a: Reading, b: Reading, budget: Work) -> bool:
+def _readings_meet(a: Reading, b: Reading, budget: WorkBudget) -> bool:
     budget.spend(4)
     return not a.is_void(budget) and not b.is_void(budget) and meet(a.pieces, b.pieces, names_meet, budget)
 
 
-def _covers_some(pattern: Pattern, names: tuple[str, ...], budget: Work) -> bool:
+def _covers_some(pattern: Pattern, names: tuple[str, ...], budget: WorkBudget) -> bool:
     """Whether the pattern matches the path of these names or a folder above: something may follow the match."""
     if not names:
         return False

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from mcp_agent_mail.domain.patterns.budget import Work
+from mcp_agent_mail.domain.patterns.budget import WorkBudget
 from mcp_agent_mail.domain.patterns.charsets import ANY, BRACKET, Atom, atoms_meet, fold, less_dot, read_bracket
 from mcp_agent_mail.domain.patterns.sequences import Piece, meet
 
@@ -36,7 +36,7 @@ class Glob:
         self._pieces: tuple[Piece, ...] | None = None
         self._is_void: bool | None = None
 
-    def pieces(self, work: Work) -> tuple[Piece, ...]:
+    def pieces(self, work: WorkBudget) -> tuple[Piece, ...]:
         """What stands between the stars; plain pieces are strings."""
         if self._pieces is None:
             work.spend(4 + len(self.text) // 2)
@@ -53,7 +53,7 @@ class Glob:
                 )
         return self._pieces
 
-    def is_void(self, work: Work) -> bool:
+    def is_void(self, work: WorkBudget) -> bool:
         """No name at all fits: `[z-a]`, or nothing but the dots that are no names."""
         if self._is_void is None:
             self._is_void = ("[" in self.text or "\\" in self.text) and _fit_nothing(self.pieces(work))
@@ -122,7 +122,7 @@ def _read_pieces(text: str, *, ignore_case: bool) -> tuple[Piece, ...]:
     )
 
 
-def names_meet(a: Name, b: Name, work: Work) -> bool:
+def names_meet(a: Name, b: Name, work: WorkBudget) -> bool:
     """Whether some name of a file or folder fits both, where neither is void."""
     if isinstance(a, str):
         if isinstance(b, str):
@@ -142,7 +142,7 @@ def names_meet(a: Name, b: Name, work: Work) -> bool:
     return any(meet((piece,), other, _atoms_meet, work) for piece in _less_dots(one[0]))
 
 
-def _glob_holds(glob: Glob, name: str, work: Work) -> bool:
+def _glob_holds(glob: Glob, name: str, work: WorkBudget) -> bool:
     work.spend(2)
     if not (name.startswith(glob.prefix) and name.endswith(glob.suffix)):
         return False
@@ -165,7 +165,7 @@ def _less_dots(piece: Piece) -> list[Piece]:
     ]
 
 
-def _atoms_meet(a: Atom, b: Atom, work: Work) -> bool:
+def _atoms_meet(a: Atom, b: Atom, work: WorkBudget) -> bool:
     if isinstance(a, str):
         work.spend(1 if isinstance(b, str) else 2 + len(b) // 4)
     else:

@@ -16,15 +16,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mcp_agent_mail.domain.patterns.budget import Work
+from mcp_agent_mail.domain.patterns.budget import WorkBudget
 
 # Elements are of one kind in a call (characters or names), which only `fits` looks at; a piece of plain
 # characters is a `str`, and then the string's own search is used.
 Piece = Sequence[Any]
-Fits = Callable[[Any, Any, Work], bool]
+Fits = Callable[[Any, Any, WorkBudget], bool]
 
 
-def meet(a: Sequence[Piece], b: Sequence[Piece], fits: Fits, work: Work) -> bool:
+def meet(a: Sequence[Piece], b: Sequence[Piece], fits: Fits, work: WorkBudget) -> bool:
     """Whether some sequence fits both. Every element must be able to fit something: a gap takes it in unseen."""
     if len(a) == 1:
         return _fixed_meets(a[0], b, fits, work)
@@ -37,7 +37,7 @@ def meet(a: Sequence[Piece], b: Sequence[Piece], fits: Fits, work: Work) -> bool
     )
 
 
-def _fixed_meets(fixed: Piece, pieces: Sequence[Piece], fits: Fits, work: Work) -> bool:
+def _fixed_meets(fixed: Piece, pieces: Sequence[Piece], fits: Fits, work: WorkBudget) -> bool:
     head = pieces[0]
     if len(pieces) == 1:
         return len(fixed) == len(head) and _fit_at(head, fixed, 0, fits, work)
@@ -54,7 +54,7 @@ def _fixed_meets(fixed: Piece, pieces: Sequence[Piece], fits: Fits, work: Work) 
     return True
 
 
-def _first_fit(piece: Piece, fixed: Piece, start: int, end: int, fits: Fits, work: Work) -> int:
+def _first_fit(piece: Piece, fixed: Piece, start: int, end: int, fits: Fits, work: WorkBudget) -> int:
     """Where `piece` first fits within `fixed[start:end]`, or -1."""
     if isinstance(piece, str) and isinstance(fixed, str):
         work.spend(2 + (end - start) // 64)
@@ -65,7 +65,7 @@ def _first_fit(piece: Piece, fixed: Piece, start: int, end: int, fits: Fits, wor
     return -1
 
 
-def _fit_at(piece: Piece, fixed: Piece, at: int, fits: Fits, work: Work) -> bool:
+def _fit_at(piece: Piece, fixed: Piece, at: int, fits: Fits, work: WorkBudget) -> bool:
     """Whether `piece` fits element by element at that place of `fixed`, which is long enough."""
     if isinstance(piece, str) and isinstance(fixed, str):
         work.spend(1)

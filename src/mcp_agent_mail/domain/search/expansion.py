@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from mcp_agent_mail.domain.search.identifiers import part_of_name
-from mcp_agent_mail.domain.search.query import Phrase, Query, is_unspaced, written_phrase
+from mcp_agent_mail.domain.search.query import Phrase, SearchQuery, is_unspaced, written_phrase
 from mcp_agent_mail.domain.search.stemming import STOP_WORDS, forms_of, stem_of
 
 ENOUGH = 10
@@ -34,7 +34,7 @@ class Term:
     names: tuple[str, ...] = ()
 
 
-def terms_of(query: Query, names: Mapping[str, Sequence[str]] = MappingProxyType({})) -> list[Term]:
+def terms_of(query: SearchQuery, names: Mapping[str, Sequence[str]] = MappingProxyType({})) -> list[Term]:
     """What to look for besides the whole query; nothing when it is not to be widened.
 
     `names` are those that hold a word, by the word's text. Words that say nothing by themselves are left out.
@@ -45,13 +45,13 @@ def terms_of(query: Query, names: Mapping[str, Sequence[str]] = MappingProxyType
     return terms
 
 
-def parts_of_names(query: Query) -> dict[str, str]:
+def parts_of_names(query: SearchQuery) -> dict[str, str]:
     """The bare words that may stand inside of names, by their text: as names are compared."""
     parts = {word.text: part_of_name(word.text) for word in _telling(query)[:MAX_TERMS]}
     return {text: part for text, part in parts.items() if part is not None}
 
 
-def _telling(query: Query) -> Sequence[Phrase]:
+def _telling(query: SearchQuery) -> Sequence[Phrase]:
     return [word for word in query.bare_words if word.text.lower() not in STOP_WORDS] or query.bare_words
 
 

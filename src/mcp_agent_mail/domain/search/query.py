@@ -109,7 +109,7 @@ Columns = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class SearchQuery:
     """A query that can find something.
 
     `expression` finds its hits in the index, `in_subject` those with one of its words in the subject;
@@ -129,7 +129,7 @@ class Order(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
+class SearchScope:
     """For whom is searched. `agent_id` is None for who is no agent; `whole_project`: may read all of its mail.
 
     `more_projects` are searched along with `project_id`, as a whole: mail of any of them.
@@ -176,7 +176,7 @@ class _NotUnderstood(Exception):
     """The text is no query in the syntax above."""
 
 
-def read_query(text: str) -> Query | None:
+def read_query(text: str) -> SearchQuery | None:
     """None when there is nothing to look for: a blank query, `*`, or signs without a word."""
     try:
         tokens = _tokens(text)
@@ -187,7 +187,7 @@ def read_query(text: str) -> Query | None:
         return None
     expression, phrases = _written(node), tuple(dict.fromkeys(_ranked_by(node)))[:MAX_RANKED]
     in_subject = " OR ".join(f"{SUBJECT} : {_quoted(phrase)}" for phrase in phrases)
-    return Query(
+    return SearchQuery(
         expression=expression,
         in_subject=f"({expression}) AND ({in_subject})",
         phrases=phrases,

@@ -49,7 +49,7 @@ _IN_ASCII_WORD = "[a-z0-9]"
 
 
 # A tuple: these are made by the hundred for a search, and a frozen dataclass costs three times as much.
-class Text(NamedTuple):
+class RankedText(NamedTuple):
     """What is ranked: a message's subject and the beginning of its body. `is_exact`: found by the query as written."""
 
     subject: str
@@ -136,7 +136,7 @@ class _Finder:
         return re.compile(rf"{begin}(?<!{word}{begin})(?:{'|'.join(self._forms)})(?!{word})")
 
 
-def ranked(texts: Sequence[Text], terms: Sequence[Term]) -> list[int]:
+def ranked(texts: Sequence[RankedText], terms: Sequence[Term]) -> list[int]:
     """The positions of `texts`, most relevant first, exact ones before others; among equals the given order stays."""
     newest = max((text.created_ts for text in texts), default=0)
     scores = [score * _standing(text, newest) for score, text in zip(_scores(texts, terms), texts, strict=True)]
@@ -144,7 +144,7 @@ def ranked(texts: Sequence[Text], terms: Sequence[Term]) -> list[int]:
     return sorted(range(len(texts)), key=lambda position: (not texts[position].is_exact, -final[position]))
 
 
-def _scores(texts: Sequence[Text], terms: Sequence[Term]) -> list[float]:
+def _scores(texts: Sequence[RankedText], terms: Sequence[Term]) -> list[float]:
     """BM25, times the square root of the share of the terms, by rarity, that a text holds."""
     lengths = [len(text.subject) + len(text.body) for text in texts]
     mean_length = sum(lengths) / len(lengths) if any(lengths) else 1.0
@@ -184,13 +184,13 @@ def _rarity(found_in: int, total: int) -> float:
     return 1 + math.log(1 + (total - found_in + 0.5) / (found_in + 0.5))
 
 
-def _standing(text: Text, newest: int) -> float:
+def _standing(text: RankedText, newest: int) -> float:
     """What a message's age and importance make of its score."""
     age = (newest - text.created_ts) / (HALF_LIFE_DAYS * _DAY)
     return (1 + RECENCY * math.exp2(-age)) * (1 + IMPORTANCE[text.importance])
 
 
-def _with_threads(texts: Sequence[Text], scores: Sequence[float]) -> list[float]:
+def _with_threads(texts: Sequence[RankedText], scores: Sequence[float]) -> list[float]:
     """A message shares in the best score of its thread, where the thread has others."""
     best: dict[str, float] = {}
     sizes: dict[str, int] = {}

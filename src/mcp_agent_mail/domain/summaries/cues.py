@@ -24,7 +24,7 @@ from mcp_agent_mail.domain.summaries.cue_patterns import (
 from mcp_agent_mail.domain.summaries.markdown import Piece, Section
 
 
-class Kind(StrEnum):
+class CueKind(StrEnum):
     DECISION = "decision"
     QUESTION = "question"
     ACTION = "action"
@@ -40,19 +40,19 @@ class Cue:
     `is_mine`: the sender speaks of itself.
     """
 
-    kind: Kind
+    kind: CueKind
     text: str
     owner: str | None = None
     is_mine: bool = False
 
 
 _LABELS = {
-    Kind.DECISION: "decision decided agreed resolution resolved outcome settled verdict conclusion",
-    Kind.QUESTION: "q question open-question",
-    Kind.ACTION: "todo action ai action-item task next next-step next-steps follow-up followup fixme request ask",
-    Kind.DONE: "done completed finished fixed shipped",
-    Kind.POINT: "note important fyi finding result status update summary root-cause cause blocker blocked risk warning "
-    "caveat heads-up reason context problem issue background deadline measured impact constraint tl;dr key",
+    CueKind.DECISION: "decision decided agreed resolution resolved outcome settled verdict conclusion",
+    CueKind.QUESTION: "q question open-question",
+    CueKind.ACTION: "todo action ai action-item task next next-step next-steps follow-up followup fixme request ask",
+    CueKind.DONE: "done completed finished fixed shipped",
+    CueKind.POINT: "note important fyi finding result status update summary root-cause cause blocker blocked risk "
+    "warning caveat heads-up reason context problem issue background deadline measured impact constraint tl;dr key",
 }
 _KIND_OF_LABEL = {label: kind for kind, labels in _LABELS.items() for label in labels.split()}
 _LABEL = re.compile(
@@ -79,7 +79,7 @@ _YOU = frozenset(
 def read_piece(piece: Piece, names: Collection[str]) -> Cue:
     """What the piece is. `names` are the agents known to the thread, in lower case."""
     if piece.box is not None:
-        return _owned(Kind.DONE if piece.box else Kind.ACTION, piece.text, names)
+        return _owned(CueKind.DONE if piece.box else CueKind.ACTION, piece.text, names)
     labelled = _labelled(piece.text, names)
     if labelled is not None:
         return labelled
@@ -89,17 +89,17 @@ def read_piece(piece: Piece, names: Collection[str]) -> Cue:
 
 
 _OF_SECTION = {
-    Section.DECISIONS: Kind.DECISION,
-    Section.QUESTIONS: Kind.QUESTION,
-    Section.POINTS: Kind.POINT,
-    Section.ACTIONS: Kind.ACTION,
-    Section.DONE: Kind.DONE,
+    Section.DECISIONS: CueKind.DECISION,
+    Section.QUESTIONS: CueKind.QUESTION,
+    Section.POINTS: CueKind.POINT,
+    Section.ACTIONS: CueKind.ACTION,
+    Section.DONE: CueKind.DONE,
 }
 
 
 def _of_section(piece: Piece, names: Collection[str]) -> Cue:
     kind = _OF_SECTION[piece.section]
-    if kind in (Kind.ACTION, Kind.DONE):
+    if kind in (CueKind.ACTION, CueKind.DONE):
         return _owned(kind, piece.text, names)
     return Cue(kind=kind, text=piece.text)
 
@@ -112,13 +112,13 @@ def _labelled(text: str, names: Collection[str]) -> Cue | None:
     if kind is None:
         return None
     rest = text[match.end() :]
-    if kind in (Kind.ACTION, Kind.DONE):
+    if kind in (CueKind.ACTION, CueKind.DONE):
         owner = match[2]
         return Cue(kind=kind, text=rest, owner=owner) if owner else _owned(kind, rest, names)
-    return Cue(kind=kind, text=text if kind is Kind.POINT else rest)
+    return Cue(kind=kind, text=text if kind is CueKind.POINT else rest)
 
 
-def _owned(kind: Kind, text: str, names: Collection[str]) -> Cue:
+def _owned(kind: CueKind, text: str, names: Collection[str]) -> Cue:
     """An action whose owner, if its text names one, is taken out of the text where that leaves a sentence."""
     if (end := _OWNER_AT_END.search(text)) and _is_name(owner := end[1] or end[2], text[end.start() :], names):
         return Cue(kind=kind, text=text[: end.start()].rstrip(), owner=owner)
@@ -141,14 +141,14 @@ def _sentence(text: str, names: Collection[str]) -> Cue:
     if task is not None:
         return task
     kind = _kind_of(text)
-    if kind is Kind.ACTION:
+    if kind is CueKind.ACTION:
         text = _PROMISE.sub("", text)
-    return Cue(kind=kind, text=text, is_mine=kind in (Kind.ACTION, Kind.DONE))
+    return Cue(kind=kind, text=text, is_mine=kind in (CueKind.ACTION, CueKind.DONE))
 
 
-def _kind_of(text: str) -> Kind:
+def _kind_of(text: str) -> CueKind:
     """The first that fits: what a sentence asks weighs more than what it says."""
-    return next((kind for kind, fits in _FITTING.items() if fits(text)), Kind.PLAIN)
+    return next((kind for kind, fits in _FITTING.items() if fits(text)), CueKind.PLAIN)
 
 
 def _is_done_work(text: str) -> bool:
@@ -157,13 +157,13 @@ def _is_done_work(text: str) -> bool:
 
 
 _QUESTION_ENDS = ("\uff1f", *(f"?{after}" for after in ("", '"', "'", ")", "*", "_", "`", '")')))
-_FITTING: dict[Kind, Callable[[str], bool]] = {
-    Kind.PLAIN: lambda text: PLEASANT_QUESTION.match(text) is not None,
-    Kind.QUESTION: lambda text: text.endswith(_QUESTION_ENDS) or OPEN_MATTER.search(text) is not None,
-    Kind.DECISION: lambda text: DECIDED.search(text) is not None and UNDECIDED.search(text) is None,
-    Kind.DONE: _is_done_work,
-    Kind.ACTION: lambda text: ("I" in text or "et me" in text) and MINE.search(text) is not None,
-    Kind.POINT: lambda text: POINT.search(text) is not None and SMALL_TALK.match(text) is None,
+_FITTING: dict[CueKind, Callable[[str], bool]] = {
+    CueKind.PLAIN: lambda text: PLEASANT_QUESTION.match(text) is not None,
+    CueKind.QUESTION: lambda text: text.endswith(_QUESTION_ENDS) or OPEN_MATTER.search(text) is not None,
+    CueKind.DECISION: lambda text: DECIDED.search(text) is not None and UNDECIDED.search(text) is None,
+    CueKind.DONE: _is_done_work,
+    CueKind.ACTION: lambda text: ("I" in text or "et me" in text) and MINE.search(text) is not None,
+    CueKind.POINT: lambda text: POINT.search(text) is not None and SMALL_TALK.match(text) is None,
 }
 
 
@@ -178,9 +178,9 @@ def _task(text: str, names: Collection[str]) -> Cue | None:
     if REQUEST.search(rest):
         if COURTESY.search(rest):
             return None
-        return Cue(kind=Kind.ACTION, text=rest, owner=owner)
+        return Cue(kind=CueKind.ACTION, text=rest, owner=owner)
     if (verb := _OWNER_VERB.match(rest)) and _is_name(verb[1], verb[0], names) and not rest.endswith("?"):
-        return Cue(kind=Kind.ACTION, text=rest[verb.end() :].lstrip(), owner=verb[1])
+        return Cue(kind=CueKind.ACTION, text=rest[verb.end() :].lstrip(), owner=verb[1])
     return None
 
 

@@ -14,8 +14,8 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.summaries.cue_patterns import POINT
-from mcp_agent_mail.domain.summaries.cues import Cue, Kind, is_small_talk, read_piece
-from mcp_agent_mail.domain.summaries.ledger import Action, Ledger
+from mcp_agent_mail.domain.summaries.cues import Cue, CueKind, is_small_talk, read_piece
+from mcp_agent_mail.domain.summaries.ledger import ActionItem, Ledger
 from mcp_agent_mail.domain.summaries.markdown import Piece, Section, pieces_of, quoted_lines
 from mcp_agent_mail.domain.threads import parse_thread_id
 
@@ -47,7 +47,7 @@ class UnfitThreads(InvalidInput):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Letter:
+class ThreadMessage:
     """A message as a summary reads it. `sender` is the name as the reader is shown it; the body may be cut.
 
     `is_system`: not an agent's own words (the server's, or a tombstone); it is counted and not read.
@@ -67,7 +67,7 @@ class ThreadMail:
     """The newest messages of a thread, oldest first; `total` counts all of them."""
 
     thread_id: str
-    letters: Sequence[Letter]
+    messages: Sequence[ThreadMessage]
     total: int
 
 
@@ -108,12 +108,12 @@ def parse_thread_ids(text: str) -> str:
     return ",".join(ids)
 
 
-def summarize(letters: Sequence[Letter], *, total: int | None = None) -> ThreadSummary:
+def summarize(messages: Sequence[ThreadMessage], *, total: int | None = None) -> ThreadSummary:
     """The summary of `letters`, oldest first. `total` when there are more than these."""
-    spoken = [letter for letter in letters if not letter.is_system]
+    spoken = [message for message in messages if not message.is_system]
     reading = _Reading(names=frozenset(_known_names(spoken)))
-    for position, letter in enumerate(spoken):
-        reading.take(letter, position)
+    for position, message in enumerate(spoken):
+        reading.take(message, position)
     actions = reading.ledger.actions
     return ThreadSummary(
         participants=tuple(_most_active(spoken)),
@@ -121,7 +121,7 @@ def summarize(letters: Sequence[Letter], *, total: int | None = None) -> ThreadS
         action_items=tuple(_shown_action(one) for one in _chosen_actions(actions)),
         open_questions=tuple(cut(one.text) for one in reading.ledger.questions if not one.is_answered)[-MAX_ENTRIES:],
         decisions=tuple(reading.decisions)[-MAX_ENTRIES:],
-        total_messages=len(letters) if total is None else total,
+        total_messages=len(messages) if total is None else total,
         open_actions=sum(not one.is_done for one in actions),
         done_actions=sum(one.is_done for one in actions),
         mentions=tuple(_most(reading.mentions)),
@@ -141,9 +141,9 @@ def aggregate(summaries: Sequence[ThreadSummary]) -> Aggregate:
     )
 
 
-def examples_of(letters: Sequence[Letter]) -> list[Letter]:
+def examples_of(messages: Sequence[ThreadMessage]) -> list[ThreadMessage]:
     """The message that began it and the two newest."""
-    return list(letters) if len(letters) <= MAX_EXAMPLES else [letters[0], *letters[1 - MAX_EXAMPLES :]]
+    return list(messages) if len(messages) <= MAX_EXAMPLES else [messages[0], *messages[1 - MAX_EXAMPLES :]]
 
 
 def cut(text: str) -> str:
@@ -159,27 +159,27 @@ def _most(counted: Counter[str]) -> list[tuple[str, int]]:
     return counted.most_common(MAX_ENTRIES)
 
 
-def _known_names(letters: Sequence[Letter]) -> Iterable[str]:
-    for letter in letters:
-        yield letter.sender.partition("@")[0].lower()
-        yield from (name.lower() for name in _MENTION.findall(letter.body_md))
+def _known_names(messages: Sequence[ThreadMessage]) -> Iterable[str]:
+    for message in messages:
+        yield message.sender.partition("@")[0].lower()
+        yield from (name.lower() for name in _MENTION.findall(message.body_md))
 
 
-def _most_active(letters: Sequence[Letter]) -> list[str]:
+def _most_active(messages: Sequence[ThreadMessage]) -> list[str]:
     """Who wrote, in the order of their first message; of more than fit, those who wrote most."""
-    counted = Counter(letter.sender for letter in letters)
+    counted = Counter(message.sender for message in messages)
     kept = {name for name, _ in _most(counted)}
     return [name for name in counted if name in kept]
 
 
-def _chosen_actions(actions: Sequence[Action]) -> list[Action]:
+def _chosen_actions(actions: Sequence[ActionItem]) -> list[ActionItem]:
     """Open ones first, the newest of each where there are too many."""
     waiting = [one for one in actions if not one.is_done][-MAX_ENTRIES:]
     done = [one for one in actions if one.is_done]
     return [*waiting, *done[len(done) - min(len(done), MAX_ENTRIES - len(waiting)) :]]
 
 
-def _shown_action(action: Action) -> str:
+def _shown_action(action: ActionItem) -> str:
     owner = f"{action.owner}: " if action.owner else ""
     return cut(f"[{'x' if action.is_done else ' '}] {owner}{action.text}")
 
@@ -206,23 +206,25 @@ class _Reading:
     _points: list[tuple[int, str]] = field(default_factory=list)
     """(weight, text), in the order met."""
 
-    def take(self, letter: Letter, position: int) -> None:
+    def take(self, message: ThreadMessage, position: int) -> None:
         prose = (
-            _FENCED.sub("\n", letter.body_md) if "```" in letter.body_md or "~~~" in letter.body_md else letter.body_md
+            _FENCED.sub("\n", message.body_md)
+            if "```" in message.body_md or "~~~" in message.body_md
+            else message.body_md
         )
         self._count(prose)
-        pieces = list(pieces_of(letter.body_md))
+        pieces = list(pieces_of(message.body_md))
         if not pieces:
             return
-        quotes = quoted_lines(letter.body_md) if ">" in letter.body_md else ()
-        self.ledger.accept(pieces[0].text, letter.sender, position)
-        self.ledger.hear_reply(pieces[0].text, letter.sender, quotes=quotes, letter=position, body_md=letter.body_md)
+        quotes = quoted_lines(message.body_md) if ">" in message.body_md else ()
+        self.ledger.accept(pieces[0].text, message.sender, position)
+        self.ledger.hear_reply(pieces[0].text, message.sender, quotes=quotes, message=position, body_md=message.body_md)
         is_first = True
         for piece in pieces:
             cue = read_piece(piece, self.names)
-            self._enter(cue, piece, letter.sender, position)
+            self._enter(cue, piece, message.sender, position)
             if (
-                cue.kind is Kind.PLAIN
+                cue.kind is CueKind.PLAIN
                 and is_first
                 and len(piece.text) >= _WORTH_SAYING
                 and not is_small_talk(piece.text)
@@ -231,18 +233,18 @@ class _Reading:
             is_first = is_first and is_small_talk(piece.text)
 
     def _enter(self, cue: Cue, piece: Piece, sender: str, position: int) -> None:
-        if cue.kind is Kind.QUESTION:
+        if cue.kind is CueKind.QUESTION:
             self.ledger.ask(cue.text, sender, position)
             return
-        if cue.kind is Kind.ACTION:
+        if cue.kind is CueKind.ACTION:
             self.ledger.add_action(cue, sender, position, is_box=piece.box is not None)
             return
         self.ledger.hear(piece.text, sender)
-        if cue.kind is Kind.DECISION:
+        if cue.kind is CueKind.DECISION:
             self.decisions[cut(cue.text)] = None
-        elif cue.kind is Kind.DONE:
+        elif cue.kind is CueKind.DONE:
             self._enter_done(cue, piece, sender, position)
-        elif cue.kind is Kind.POINT:
+        elif cue.kind is CueKind.POINT:
             self._add_point(cue.text, piece)
 
     def _add_point(self, text: str, piece: Piece) -> None:

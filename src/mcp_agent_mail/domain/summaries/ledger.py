@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from mcp_agent_mail.domain.summaries.cue_patterns import ACCEPTANCE, ANSWER, BARE_DONE, CHOICE, UNKNOWING
-from mcp_agent_mail.domain.summaries.cues import Cue, Kind
+from mcp_agent_mail.domain.summaries.cues import Cue, CueKind
 
 MAX_WATCHED = 200
 """Of actions and of questions: beyond, the oldest settled ones are no longer looked at."""
@@ -37,21 +37,21 @@ def stems_of(text: str) -> frozenset[str]:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Action:
+class ActionItem:
     text: str
     owner: str | None
     asker: str
     is_done: bool
-    letter: int
+    message: int
     stems: frozenset[str]
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Question:
+class OpenQuestion:
     text: str
     key: str
     asker: str
-    letter: int
+    message: int
     stems: frozenset[str]
     is_answered: bool = False
 
@@ -60,17 +60,17 @@ class Question:
 class Ledger:
     """The actions and questions of a thread, fed message by message, oldest first."""
 
-    actions: list[Action] = field(default_factory=list)
-    questions: list[Question] = field(default_factory=list)
-    _asked_by_stem: dict[str, list[Question]] = field(default_factory=lambda: defaultdict(list))
-    _action_of: dict[str, Action] = field(default_factory=dict)
+    actions: list[ActionItem] = field(default_factory=list)
+    questions: list[OpenQuestion] = field(default_factory=list)
+    _asked_by_stem: dict[str, list[OpenQuestion]] = field(default_factory=lambda: defaultdict(list))
+    _action_of: dict[str, ActionItem] = field(default_factory=dict)
     _asked: set[str] = field(default_factory=set)
 
-    def add_action(self, cue: Cue, sender: str, letter: int, *, is_box: bool = False) -> None:
+    def add_action(self, cue: Cue, sender: str, message: int, *, is_box: bool = False) -> None:
         """The same text again is the same action: its newest state counts. So is, except of checkboxes, nearly the
         same text of the same owner.
         """
-        text, is_done = cue.text, cue.kind is Kind.DONE
+        text, is_done = cue.text, cue.kind is CueKind.DONE
         owner = sender if cue.is_mine else cue.owner
         key, stems = _key(text), stems_of(text)
         known = self._action_of.get(key)
@@ -82,7 +82,7 @@ class Ledger:
             known.is_done = is_done
             known.owner = known.owner or owner
             return
-        action = Action(text=text, owner=owner, asker=sender, is_done=is_done, letter=letter, stems=stems)
+        action = ActionItem(text=text, owner=owner, asker=sender, is_done=is_done, message=message, stems=stems)
         self._action_of[key] = action
         self.actions.append(action)
 
@@ -100,12 +100,12 @@ class Ledger:
         action.owner = action.owner or sender
         return True
 
-    def ask(self, text: str, asker: str, letter: int) -> None:
+    def ask(self, text: str, asker: str, message: int) -> None:
         key = _key(text)
         if key in self._asked:
             return
         self._asked.add(key)
-        question = Question(text=text, key=key, asker=asker, letter=letter, stems=stems_of(text))
+        question = OpenQuestion(text=text, key=key, asker=asker, message=message, stems=stems_of(text))
         self.questions.append(question)
         for stem in question.stems:
             self._asked_by_stem[stem].append(question)
@@ -115,7 +115,7 @@ class Ledger:
         if not self.questions:
             return
         shared: Counter[int] = Counter()
-        found: dict[int, Question] = {}
+        found: dict[int, OpenQuestion] = {}
         for stem in stems_of(text):
             for question in self._asked_by_stem.get(stem, ())[-MAX_WATCHED:]:
                 if not question.is_answered and not _same(question.asker, sender):
@@ -125,13 +125,13 @@ class Ledger:
             if count >= _TWO and count >= _ENOUGH * len(found[key].stems):
                 self._answer(found[key])
 
-    def accept(self, first: str, sender: str, letter: int) -> None:
+    def accept(self, first: str, sender: str, message: int) -> None:
         """Who says yes to the one request of the message before that named nobody takes it."""
-        asked = [one for one in self.actions[-MAX_WATCHED:] if one.letter == letter - 1 and one.owner is None]
+        asked = [one for one in self.actions[-MAX_WATCHED:] if one.message == message - 1 and one.owner is None]
         if len(asked) == 1 and not asked[0].is_done and not _same(asked[0].asker, sender) and ACCEPTANCE.match(first):
             asked[0].owner = sender
 
-    def hear_reply(self, first: str, sender: str, *, quotes: Iterable[str], letter: int, body_md: str) -> None:
+    def hear_reply(self, first: str, sender: str, *, quotes: Iterable[str], message: int, body_md: str) -> None:
         """A message answers what it quotes, and a lone question of the message before unless it says not to know."""
         open_ones = [one for one in self.questions[-MAX_WATCHED:] if not one.is_answered]
         others = [one for one in open_ones if not _same(one.asker, sender)]
@@ -142,18 +142,18 @@ class Ledger:
         for question in others:
             if question.key in quoted or (len(question.key) > _LONG_ENOUGH and question.key in quoted_text):
                 self._answer(question)
-        lately = [one for one in others if one.letter == letter - 1]
+        lately = [one for one in others if one.message == message - 1]
         if len(lately) == 1 and _replies_to(lately[0], first, sender) and not UNKNOWING.search(body_md):
             self._answer(lately[0])
 
-    def _answer(self, question: Question) -> None:
+    def _answer(self, question: OpenQuestion) -> None:
         if question.is_answered:
             return
         question.is_answered = True
         for stem in question.stems:
             self._asked_by_stem[stem].remove(question)
 
-    def _open_action(self, stems: frozenset[str], owner: str | None) -> Action | None:
+    def _open_action(self, stems: frozenset[str], owner: str | None) -> ActionItem | None:
         """The open action most of whose words are in `stems`, of this owner or nobody's."""
         best, best_share = None, 0.0
         for action in self.actions[-MAX_WATCHED:]:
@@ -168,7 +168,7 @@ class Ledger:
 _LONG_ENOUGH = 12
 
 
-def _replies_to(question: Question, first: str, sender: str) -> bool:
+def _replies_to(question: OpenQuestion, first: str, sender: str) -> bool:
     """Whether a message that begins so is an answer: a yes or no, one of the ways offered, or the one who was asked."""
     if ANSWER.match(first):
         return True

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.domain.summaries.extract import MAX_ENTRIES, Letter, ThreadSummary, cut
+from mcp_agent_mail.domain.summaries.extract import MAX_ENTRIES, ThreadMessage, ThreadSummary, cut
 
 MAX_PROMPT = 24_000
 """Characters of mail that a model is shown: the newest messages."""
@@ -59,16 +59,16 @@ class Prompt:
     data: str
 
 
-def prompt_for(summary: ThreadSummary, letters: Sequence[Letter]) -> Prompt:
+def prompt_for(summary: ThreadSummary, messages: Sequence[ThreadMessage]) -> Prompt:
     """The newest letters that fit, oldest first."""
     room = MAX_PROMPT
     mail: list[dict[str, str]] = []
-    for letter in reversed(letters):
-        body = letter.body_md[:MAX_BODY]
-        room -= len(body) + len(letter.subject) + len(letter.sender)
+    for message in reversed(messages):
+        body = message.body_md[:MAX_BODY]
+        room -= len(body) + len(message.subject) + len(message.sender)
         if room < 0 and mail:
             break
-        mail.append({"from": letter.sender, "subject": letter.subject, "text": body})
+        mail.append({"from": message.sender, "subject": message.subject, "text": body})
     draft = {field: list(getattr(summary, field)) for field in _FIELDS}
     data = json.dumps({"draft": draft, "mail": mail[::-1]}, ensure_ascii=False)
     return Prompt(instruction=_INSTRUCTION, data=data)

@@ -8,7 +8,7 @@ from pathlib import Path
 from mcp_agent_mail.archive.fast_import import Put
 from mcp_agent_mail.archive.git_folder import ArchiveRefused, make_ours, real_work_tree_of
 from mcp_agent_mail.archive.moving import finish_move, move_into_store
-from mcp_agent_mail.archive.repository import Repository, SealedCommit, sync
+from mcp_agent_mail.archive.repository import ArchiveRepository, SealedCommit, sync
 from mcp_agent_mail.archive.workspace import lead_people
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import Micros
@@ -70,7 +70,7 @@ def _set_aside(projects_path: Path, slug: str, store_id: str) -> Path:
         sync(aside.parent)
         sync(projects_path)
     (projects_path / snapshot_name(slug)).unlink(missing_ok=True)
-    if not Repository(aside).exists():
+    if not ArchiveRepository(aside).exists():
         raise AdoptedGone(
             f"The archive of the adopted project {slug} is neither at {place} nor at {aside}.",
             hint=f"Put it back to {aside}: it is then gone on with by itself.",

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from mcp_agent_mail.archive.lock_holders import Holder, named
+from mcp_agent_mail.archive.lock_holders import LockHolder, named
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.errors import AgentMailError
@@ -83,7 +83,7 @@ class Archive:
         return "index" if retry is self.index else "work tree" if retry is self.work_tree else ""
 
 
-class Troubles:
+class FailureReporter:
     """Reports what fails, every time, and what works again, once."""
 
     def __init__(self, report: Callable[[Report], None], clock: Clock) -> None:
@@ -119,7 +119,7 @@ def log_unforeseen(slug: str, error: Exception) -> None:
         logger.error("a fault of the program in the archive of %s", slug, exc_info=error)
 
 
-def hanging(project: Project, seconds: float, at_work: list[Holder]) -> Failed:
+def hanging(project: Project, seconds: float, at_work: list[LockHolder]) -> Failed:
     """`at_work`: the Git processes that hold its lock."""
     kill = f"`kill -9 {' '.join(str(one.pid) for one in at_work)}` ends what hangs, and it is tried again. "
     return Failed(

@@ -12,7 +12,7 @@ FAR_BEHIND_EVENTS = 5_000
 WAIT_AT_MOST_S = 0.25
 
 
-class Pace:
+class Backpressure:
     """While more than `far_behind` events wait for Git, each send first waits until fewer do, or `wait_at_most_s`.
 
     So a burst is let in at full speed, and what goes on beyond it comes in at no more than four sends a

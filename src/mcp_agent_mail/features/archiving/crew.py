@@ -33,7 +33,7 @@ class NoThread(Busy):
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Job(Generic[T]):
+class ArchiveJob(Generic[T]):
     """Work on one archive. `failure` is what it ended of, if it was not meant to.
 
     After `patience_s` it is set aside, after `hangs_after_s` it counts as hanging.
@@ -68,8 +68,8 @@ class Crew(Generic[T]):
     """`begin` and `collect` are one thread's; `wake` is anybody's."""
 
     def __init__(self) -> None:
-        self._at_work: dict[ProjectId, Job[T]] = {}
-        self._ended: list[Job[T]] = []
+        self._at_work: dict[ProjectId, ArchiveJob[T]] = {}
+        self._ended: list[ArchiveJob[T]] = []
         self._lock = threading.Lock()
         self._woken, waker = os.pipe()
         os.set_blocking(self._woken, False)
@@ -83,7 +83,7 @@ class Crew(Generic[T]):
     def is_at_work(self, project_id: ProjectId) -> bool:
         return project_id in self._at_work
 
-    def jobs(self) -> list[Job[T]]:
+    def jobs(self) -> list[ArchiveJob[T]]:
         return list(self._at_work.values())
 
     def has_room(self) -> bool:
@@ -100,7 +100,7 @@ class Crew(Generic[T]):
     ) -> None:
         """In a thread of its own, that an end of the process does not wait for. Raises NoThread."""
         assert project_id not in self._at_work, project_id
-        job: Job[T] = Job(project_id=project_id, patience_s=patience_s, hangs_after_s=hangs_after_s)
+        job: ArchiveJob[T] = ArchiveJob(project_id=project_id, patience_s=patience_s, hangs_after_s=hangs_after_s)
         try:
             threading.Thread(target=self._run, args=(job, work), name="archive", daemon=True).start()
         except RuntimeError as refused:
@@ -108,7 +108,7 @@ class Crew(Generic[T]):
         # Booked when it works: what has never begun would never end. `collect` is called by the same thread as this.
         self._at_work[project_id] = job
 
-    def _run(self, job: Job[T], work: Callable[[], T]) -> None:
+    def _run(self, job: ArchiveJob[T], work: Callable[[], T]) -> None:
         try:
             job.result = work()
         except BaseException as failure:  # noqa: BLE001  # whoever collects it raises it
@@ -129,7 +129,7 @@ class Crew(Generic[T]):
             if self._waker is not None:
                 os.write(self._waker, b".")
 
-    def collect(self) -> list[Job[T]]:
+    def collect(self) -> list[ArchiveJob[T]]:
         """What has ended since the last time, in that order."""
         with suppress(BlockingIOError):
             os.read(self._woken, 65_536)

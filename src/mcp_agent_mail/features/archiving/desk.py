@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mcp_agent_mail.archive.locks import ArchiveLock
-from mcp_agent_mail.archive.ownership import Claim, Written
+from mcp_agent_mail.archive.ownership import OutboxPosition, Written
 from mcp_agent_mail.archive.repository import PLAIN_RUN, GitRun, SealedCommit
 from mcp_agent_mail.archive.writer import ArchiveOwner, ArchiveWriter, is_unfinished
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.errors import AgentMailError, NotFound
-from mcp_agent_mail.core.failpoints import FailPoint, Reach
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.domain.archive_format.blobs import blob_id
 from mcp_agent_mail.domain.archive_format.commit_message import commit_text
 from mcp_agent_mail.domain.archive_format.layout import (
@@ -32,10 +32,10 @@ from mcp_agent_mail.domain.archive_format.leases import is_stand_in
 from mcp_agent_mail.domain.events import ArchiveCommit, EventKind, OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.adopt import up_to_adoption, write_adoption
-from mcp_agent_mail.features.archiving.archives import Archive, Troubles
+from mcp_agent_mail.features.archiving.archives import Archive, FailureReporter
 from mcp_agent_mail.features.archiving.crew import HANGS_AFTER_S, PATIENCE_S, Permits
-from mcp_agent_mail.features.archiving.index_refresh import MOST_AT_ONCE, Tidier
-from mcp_agent_mail.features.archiving.maintenance import Caretaker
+from mcp_agent_mail.features.archiving.index_refresh import MOST_AT_ONCE, IndexRefresher
+from mcp_agent_mail.features.archiving.maintenance import Maintenance
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.archiving.protocol import (
     LOCKS_FOLDER,
@@ -109,7 +109,7 @@ def what_was_written(batch: Sequence[OutboxEvent], store_id: str) -> Written:
     return Written(blobs=blobs, is_vague=len(clear) < len(batch) or bool(later))
 
 
-class Shared:
+class CommitterContext:
     """What all desks share: `outbox` is read by one of them at a time. Any of their threads calls `report`, `note`."""
 
     def __init__(
@@ -120,13 +120,13 @@ class Shared:
         report: Callable[[Report], None],
         note: Callable[[Project, Sequence[OutboxEvent]], None],
         clock: Clock,
-        reach: Reach,
+        fault_hook: FaultHook,
     ) -> None:
         self.plan = plan
         self.report = report
         self.note = note
         self.clock = clock
-        self.reach = reach
+        self.fault_hook = fault_hook
         self.refreshes = Permits(MOST_AT_ONCE)
         self.care = Permits(1)
         self._outbox = outbox
@@ -141,28 +141,28 @@ class Shared:
         with self._reading:
             return self._outbox.pending(archive.project.id, after=archive.reported)
 
-    def claim(self, archive: Archive) -> Claim:
+    def claim(self, archive: Archive) -> OutboxPosition:
         with self._reading:
-            return Claim(highest_seq=self._outbox.highest_seq(), archived_seq=archive.reported)
+            return OutboxPosition(highest_seq=self._outbox.highest_seq(), archived_seq=archive.reported)
 
 
-class Desk:
+class ArchiveCommitter:
     """Opened at the first need. Closing it ends what runs; a new one mends what that left."""
 
-    def __init__(self, shared: Shared, archive: Archive) -> None:
+    def __init__(self, shared: CommitterContext, archive: Archive) -> None:
         self.archive = archive
         self._shared = shared
         self._lock: ArchiveLock | None = None
         self._is_torn = False
-        self._troubles = Troubles(shared.report, shared.clock)
-        self._care = Caretaker(
+        self._troubles = FailureReporter(shared.report, shared.clock)
+        self._care = Maintenance(
             archive.project.slug,
             max_tracked_files=shared.plan.max_tracked_files,
             report=shared.report,
             permits=shared.care,
             clock=shared.clock,
         )
-        self._tidy = Tidier(archive, self._care, self._troubles, shared.refreshes, shared.clock)
+        self._tidy = IndexRefresher(archive, self._care, self._troubles, shared.refreshes, shared.clock)
 
     @property
     def is_at_rest(self) -> bool:
@@ -295,7 +295,7 @@ class Desk:
                 plan.places.prepare(archive.project, plan.owner.store_id),
                 plan.owner,
                 self._shared.claim(archive),
-                reach=self._shared.reach,
+                fault_hook=self._shared.fault_hook,
                 git_run=self._take(plan),
             )
             for sealed in writer.sealed_after(archive.reported):
@@ -340,7 +340,7 @@ class Desk:
             sealed = self._adopt(writer, events[0])
         else:
             sealed = self._commit_files(writer, events)
-        self._shared.reach(FailPoint.BEFORE_MARK)
+        self._shared.fault_hook(FailPoint.BEFORE_MARK)
         self._report_commit(sealed, events)
         self._care.note_commit(writer)
         self._shared.note(self.archive.project, events)

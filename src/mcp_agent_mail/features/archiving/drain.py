@@ -22,13 +22,13 @@ from queue import Empty, SimpleQueue
 
 from mcp_agent_mail.archive.lock_holders import holders
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
-from mcp_agent_mail.core.failpoints import FailPoint, Reach
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.events import OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.archives import Archive, hanging
-from mcp_agent_mail.features.archiving.crew import Crew, Job
-from mcp_agent_mail.features.archiving.desk import Desk, DrainPlan, DrainReaders, Shared
+from mcp_agent_mail.features.archiving.crew import ArchiveJob, Crew
+from mcp_agent_mail.features.archiving.desk import ArchiveCommitter, CommitterContext, DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots
 from mcp_agent_mail.features.archiving.protocol import CheckOut, Committed, Recovered, Report, Workload
 
@@ -49,7 +49,7 @@ Work = Callable[[], float | None]
 class _Kept:
     """A desk that is remembered. `wait`: seconds from `since` until something is due there beside commits."""
 
-    desk: Desk
+    desk: ArchiveCommitter
     wait: float | None = None
     since: Micros = field(default=Micros(0))
     since_s: float = 0.0
@@ -79,23 +79,23 @@ class Drain:
         *,
         report: Callable[[Report], None],
         clock: Clock,
-        reach: Reach,
+        fault_hook: FaultHook,
     ) -> None:
         self._plan = plan
         self._outbox = readers.outbox
         self._projects = readers.projects
         self._report = report
         self._clock = clock
-        self._reach = reach
+        self._fault_hook = fault_hook
         self._crew: Crew[float | None] = Crew()
         self._told: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._shared = Shared(
+        self._shared = CommitterContext(
             plan,
             readers.events,
             report=lambda told: self._tell(partial(self._pass_on, told)),
             note=lambda project, events: self._tell(partial(self._note, project, events)),
             clock=clock,
-            reach=reach,
+            fault_hook=fault_hook,
         )
         self._kept: dict[ProjectId, _Kept] = {}
         self._unfinished: dict[ProjectId, None] = {}
@@ -114,11 +114,11 @@ class Drain:
 
     def resume(self) -> None:
         """At start: note whose archives an earlier process may have left in the middle of something."""
-        self._reach(FailPoint.RESUME)
+        self._fault_hook(FailPoint.RESUME)
         self._unfinished = dict.fromkeys(self._outbox.projects_by_last_commit())
         if self._snapshots is not None:
             self._snapshots.resume(self._projects)
-        self._reach(FailPoint.RESUME)
+        self._fault_hook(FailPoint.RESUME)
 
     @property
     def unfinished(self) -> int:
@@ -155,12 +155,12 @@ class Drain:
         Returns how many events are still not in Git: of projects that fail or hang, or for want of time.
         What is not mended yet is left to the next start.
         """
-        self._reach(FailPoint.DRAIN)
+        self._fault_hook(FailPoint.DRAIN)
         self._unfinished.clear()
         self._each(self._outbox.pending_projects(), lambda kept: partial(kept.desk.commit_all, until), until)
         if self._snapshots is not None:
             self._snapshots.finish()
-        self._reach(FailPoint.DRAIN)
+        self._fault_hook(FailPoint.DRAIN)
         tidied = Micros(min(until, self._clock() + int(tidy_s * SECOND)))
         asked = [project_id for project_id, kept in self._kept.items() for _ in kept.asked]
         self._each(asked, lambda kept: partial(_check_out, kept), until)
@@ -251,7 +251,7 @@ class Drain:
             except Empty:
                 return
 
-    def _take_back(self, job: Job[float | None]) -> None:
+    def _take_back(self, job: ArchiveJob[float | None]) -> None:
         kept = self._kept[job.project_id]
         kept.note_wait(job.result, self._clock())
         if not kept.desk.archive.is_mending:
@@ -277,7 +277,7 @@ class Drain:
             return None
         return min((wait for wait in (commit_s, beside_s) if wait is not None), default=None)
 
-    def _is_turn_of(self, desk: Desk) -> bool:
+    def _is_turn_of(self, desk: ArchiveCommitter) -> bool:
         slug = desk.archive.project.slug
         return self._shared.refreshes.is_turn_of(slug) or self._shared.care.is_turn_of(slug)
 
@@ -333,7 +333,7 @@ class Drain:
             project = self._projects.find(project_id)
             assert project is not None, project_id
             archive = Archive(project=project, reported=self._reported(project_id))
-            self._kept[project_id] = _Kept(desk=Desk(self._shared, archive))
+            self._kept[project_id] = _Kept(desk=ArchiveCommitter(self._shared, archive))
         return self._kept[project_id]
 
     def _reported(self, project_id: ProjectId) -> OutboxSeq:

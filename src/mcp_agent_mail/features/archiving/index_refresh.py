@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from mcp_agent_mail.archive.steps import InSteps
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
-from mcp_agent_mail.features.archiving.archives import LAST, Archive, Retry, Troubles
+from mcp_agent_mail.features.archiving.archives import LAST, Archive, FailureReporter, Retry
 from mcp_agent_mail.features.archiving.crew import Permits
-from mcp_agent_mail.features.archiving.maintenance import Caretaker
+from mcp_agent_mail.features.archiving.maintenance import Maintenance
 
 IDLE = 2 * SECOND
 MOST_AT_ONCE = 2
@@ -22,10 +22,12 @@ _PERMIT_LASTS = 30 * SECOND
 """What takes longer goes on without its permit: it may hang, and its time limit is minutes."""
 
 
-class Tidier:
+class IndexRefresher:
     """Of one archive. Commits go on, whatever fails here. `step` never waits for Git; `finish` does."""
 
-    def __init__(self, archive: Archive, care: Caretaker, troubles: Troubles, permits: Permits, clock: Clock) -> None:
+    def __init__(
+        self, archive: Archive, care: Maintenance, troubles: FailureReporter, permits: Permits, clock: Clock
+    ) -> None:
         self._archive = archive
         self._care = care
         self._troubles = troubles

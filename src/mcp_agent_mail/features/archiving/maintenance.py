@@ -30,7 +30,7 @@ _WORTH_A_BEGIN_S = 5.0
 Ended = Callable[[Exception | None], None]
 
 
-class Job(Protocol):
+class MaintenanceJob(Protocol):
     """A Git process beside the commits; `what` completes "cannot …". `finish` raises GitFailed."""
 
     what: str
@@ -42,11 +42,11 @@ class Job(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Running:
-    job: Job
+    job: MaintenanceJob
     began: Micros
 
 
-class Caretaker:
+class Maintenance:
     """Of one archive. `step` begins and ends what is due and never waits; `finish` does.
 
     `_wanted`: the months its work tree is to show, `_waiting`: who wants to know when it does. `_is_fresh`: its index
@@ -201,7 +201,7 @@ class Caretaker:
         self._running = _Running(job=job, began=self._clock())
         return True
 
-    def _next_job(self, writer: ArchiveWriter) -> Job | None:
+    def _next_job(self, writer: ArchiveWriter) -> MaintenanceJob | None:
         if self._wanted is not None and self._can_change_months(writer):
             self._is_fresh = False
             return writer.start_thinning(self._wanted)

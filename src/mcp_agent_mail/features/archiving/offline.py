@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
-from mcp_agent_mail.core.failpoints import Reach, no_fault
+from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.domain.events import ArchiveCommit
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.open_drain import open_drain
@@ -21,13 +21,13 @@ _PATIENT_S = 3_600.0
 
 
 async def drain_in_process(
-    store: Store, settings: ArchiverSettings, *, timeout_s: float, reach: Reach = no_fault
+    store: Store, settings: ArchiverSettings, *, timeout_s: float, fault_hook: FaultHook = no_fault
 ) -> list[Failed]:
     """Bring everything pending into Git, in a worker thread; what could not be, and why.
 
     The caller holds the store lock; the lock of the archiver is taken here, after it.
     """
-    reports = await _run(store, settings, lambda drain: _flush(drain, timeout_s), reach)
+    reports = await _run(store, settings, lambda drain: _flush(drain, timeout_s), fault_hook)
     return [report for report in reports if isinstance(report, Failed)]
 
 
@@ -43,7 +43,7 @@ async def check_out_in_process(store: Store, settings: ArchiverSettings, request
 
 
 async def _run(
-    store: Store, settings: ArchiverSettings, work: Callable[[Drain], None], reach: Reach = no_fault
+    store: Store, settings: ArchiverSettings, work: Callable[[Drain], None], fault_hook: FaultHook = no_fault
 ) -> list[Report]:
     """All that the drain reports while it does `work`; commits are marked at once."""
     loop = asyncio.get_running_loop()
@@ -60,7 +60,7 @@ async def _run(
             reports.append(report)
 
     def run() -> None:
-        with open_drain(settings, report=report, reach=reach, hangs_after_s=_PATIENT_S) as opened:
+        with open_drain(settings, report=report, fault_hook=fault_hook, hangs_after_s=_PATIENT_S) as opened:
             opened.resume()
             work(opened)
 

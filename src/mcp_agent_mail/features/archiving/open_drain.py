@@ -10,7 +10,7 @@ from mcp_agent_mail.archive.locks import ArchiveLock
 from mcp_agent_mail.archive.repository import GitRun
 from mcp_agent_mail.archive.writer import ArchiveOwner
 from mcp_agent_mail.core.clock import Micros, system_clock
-from mcp_agent_mail.core.failpoints import Reach
+from mcp_agent_mail.core.failpoints import FaultHook
 from mcp_agent_mail.features.archiving.crew import HANGS_AFTER_S
 from mcp_agent_mail.features.archiving.desk import DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.drain import Drain
@@ -29,7 +29,7 @@ def open_drain(
     settings: ArchiverSettings,
     *,
     report: Callable[[Report], None],
-    reach: Reach,
+    fault_hook: FaultHook,
     hangs_after_s: float = HANGS_AFTER_S,
 ) -> Iterator[Drain]:
     """The drain over its own read-only connections, holding the lock of the archiver; waits for a dying holder."""
@@ -71,7 +71,7 @@ def open_drain(
             DrainReaders(outbox=Outbox(connection), projects=Projects(connection), events=Outbox(for_desks)),
             report=report,
             clock=system_clock,
-            reach=reach,
+            fault_hook=fault_hook,
         )
         drain.keep(snapshots)
         with closing(drain):

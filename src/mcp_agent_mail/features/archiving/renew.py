@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.archive.ownership import ArchiveBehind, Claim, require_fit
-from mcp_agent_mail.archive.repository import Repository
+from mcp_agent_mail.archive.ownership import ArchiveBehind, OutboxPosition, require_fit
+from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.agents import Agent
@@ -46,16 +46,16 @@ class NothingToRenew(Conflict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Renewed:
+class RenewedArchive:
     """`failed`: why some of the `events` could not be written even now; they stay queued."""
 
     events: int
     failed: list[Failed]
 
 
-async def renew_archive(store: Store, settings: ArchiverSettings, project: Project) -> Renewed:
+async def renew_archive(store: Store, settings: ArchiverSettings, project: Project) -> RenewedArchive:
     """The caller holds the store lock. Raises NothingToRenew, and ArchiveRefused for a repository that is not ours."""
-    repository = Repository(archive_path(Path(settings.storage_root), project.slug), only_git=True)
+    repository = ArchiveRepository(archive_path(Path(settings.storage_root), project.slug), only_git=True)
     store_id, claim = store.read(lambda view: (view.meta.store_id(), claim_of(view.outbox, project.id)))
     is_behind = False
     try:
@@ -69,11 +69,11 @@ async def renew_archive(store: Store, settings: ArchiverSettings, project: Proje
             hint="`am doctor verify` compares the two byte for byte.",
         )
     events = await store.write(lambda tx: _queue_anew(tx, project, newest))
-    return Renewed(events=events, failed=await drain_in_process(store, settings, timeout_s=TIMEOUT_S))
+    return RenewedArchive(events=events, failed=await drain_in_process(store, settings, timeout_s=TIMEOUT_S))
 
 
 def _newest_above_a_gap(
-    repository: Repository, seen: Sequence[ArchiveCommit], project: Project
+    repository: ArchiveRepository, seen: Sequence[ArchiveCommit], project: Project
 ) -> ArchiveCommit | None:
     """The branch's newest commit of ours, when one that was below it is not there any more; None when all are."""
     if not repository.exists() or repository.tip() is None:
@@ -91,11 +91,15 @@ def _newest_above_a_gap(
     )
 
 
-def claim_of(outbox: Outbox, project_id: ProjectId) -> Claim:
+def claim_of(outbox: Outbox, project_id: ProjectId) -> OutboxPosition:
     """What the database says of the project's archive."""
     last = outbox.last_commit(project_id)
     highest = outbox.highest_seq()
-    return Claim(highest_seq=highest) if last is None else Claim(highest_seq=highest, archived_seq=last.last_seq)
+    return (
+        OutboxPosition(highest_seq=highest)
+        if last is None
+        else OutboxPosition(highest_seq=highest, archived_seq=last.last_seq)
+    )
 
 
 def _queue_anew(tx: Tx, project: Project, newest: ArchiveCommit | None = None) -> int:

@@ -16,7 +16,7 @@ from mcp_agent_mail.core.errors import AgentMailError, Busy, Unavailable
 from mcp_agent_mail.domain.events import ArchiveCommit, Backlog
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.projects import UnknownProject
-from mcp_agent_mail.features.archiving.backpressure import LagSamples, Pace
+from mcp_agent_mail.features.archiving.backpressure import Backpressure, LagSamples
 from mcp_agent_mail.features.archiving.pending_requests import Requests
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.archiving.problems import ARCHIVER, PROBLEMS_KEPT, Problems
@@ -41,7 +41,7 @@ from mcp_agent_mail.features.archiving.protocol import (
     Workload,
     from_line,
 )
-from mcp_agent_mail.features.archiving.silence import PATIENCE, Patience, Silence
+from mcp_agent_mail.features.archiving.silence import PATIENCE, Silence, SilenceLimits
 from mcp_agent_mail.store.database import Store
 
 logger = logging.getLogger("mcp_agent_mail.archiving")
@@ -106,8 +106,8 @@ class ArchivingService:
         settings: ArchiverSettings,
         *,
         clock: Clock = system_clock,
-        pace: Pace | None = None,
-        patience: Patience = PATIENCE,
+        pace: Backpressure | None = None,
+        patience: SilenceLimits = PATIENCE,
     ) -> None:
         self._store = store
         self._settings = settings
@@ -115,7 +115,7 @@ class ArchivingService:
         self._wake = asyncio.Event()
         self._health = Problems()
         self._lags = LagSamples()
-        self.pace = pace or Pace()
+        self.pace = pace or Backpressure()
         self._care: dict[str, CareTaken] = {}
         self._care_error: dict[str, str] = {}
         self._workload: Workload | None = None

@@ -15,7 +15,7 @@ class ArchiverSilent(Unavailable):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class SilenceLimits:
     """After `ask_every_s` without a report the archiver is asked, and again after as long: so many questions without
     an answer are told, so many more end it.
 
@@ -27,7 +27,7 @@ class Patience:
     killed_after: int = 12
 
 
-PATIENCE = Patience()
+PATIENCE = SilenceLimits()
 
 
 class Silence:
@@ -36,7 +36,7 @@ class Silence:
     Until it says that it is ready it waits for its lock and answers nothing: it has `lock_timeout_s` more for that.
     """
 
-    def __init__(self, pid: int, patience: Patience, *, lock_timeout_s: float, now: Micros) -> None:
+    def __init__(self, pid: int, patience: SilenceLimits, *, lock_timeout_s: float, now: Micros) -> None:
         self._pid = pid
         self._patience = patience
         self._allowance = math.ceil(lock_timeout_s / patience.ask_every_s)

@@ -18,7 +18,7 @@ class SlotRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Acquired:
+class AcquiredSlot:
     """`granted` is None when others hold the slot: `conflicts`, longest first, a bounded number of them.
 
     `before` is how the agent held it before this call, which only prolonged it.
@@ -34,14 +34,14 @@ class Acquired:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Renewed:
+class RenewedSlot:
     """None: the agent does not hold the slot."""
 
     expires_ts: Micros | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Released:
+class ReleasedSlot:
     """None: the agent does not hold the slot."""
 
     released_ts: Micros | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcp_agent_mail.core.clock import iso, iso_or_none
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.leases import Lease
-from mcp_agent_mail.features.build_slots.results import Acquired, Released, Renewed
+from mcp_agent_mail.features.build_slots.results import AcquiredSlot, ReleasedSlot, RenewedSlot
 
 
 def show_slot(lease: Lease) -> Json:
@@ -20,7 +20,7 @@ def show_slot(lease: Lease) -> Json:
     }
 
 
-def show_acquired(acquired: Acquired) -> Json:
+def show_acquired(acquired: AcquiredSlot) -> Json:
     answer = {
         "granted": None if acquired.granted is None else show_slot(acquired.granted),
         "conflicts": [show_slot(lease) for lease in acquired.conflicts],
@@ -28,9 +28,9 @@ def show_acquired(acquired: Acquired) -> Json:
     return {**answer, "already_held": True} if acquired.already_held else answer
 
 
-def show_renewed(renewed: Renewed) -> Json:
+def show_renewed(renewed: RenewedSlot) -> Json:
     return {"renewed": renewed.expires_ts is not None, "expires_ts": iso_or_none(renewed.expires_ts)}
 
 
-def show_released(released: Released) -> Json:
+def show_released(released: ReleasedSlot) -> Json:
     return {"released": released.released_ts is not None, "released_at": iso_or_none(released.released_ts)}

@@ -15,13 +15,13 @@ from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind, NewLease
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES, HolderRetired, TooManyLeases
-from mcp_agent_mail.features.build_slots.results import Acquired, Released, Renewed, SlotRequest
+from mcp_agent_mail.features.build_slots.results import AcquiredSlot, ReleasedSlot, RenewedSlot, SlotRequest
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
-from mcp_agent_mail.features.reservations.taking_back import Told, take_back
+from mcp_agent_mail.features.reservations.taking_back import AnsweredLease, take_back
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.lease_events import end_leases, tell_archive
-from mcp_agent_mail.store.leases import Standing
+from mcp_agent_mail.store.lease_events import end_leases, record_event
+from mcp_agent_mail.store.leases import ConflictFilter
 from mcp_agent_mail.store.transaction import Tx, View
 from mcp_agent_mail.workspace.facts import Workspaces
 
@@ -47,27 +47,27 @@ class BuildSlotService:
         self._workspaces = workspaces
         self._note_activity = note_activity
 
-    async def acquire(self, caller: Caller, request: SlotRequest, *, ttl_s: int, exclusive: bool) -> Acquired:
+    async def acquire(self, caller: Caller, request: SlotRequest, *, ttl_s: int, exclusive: bool) -> AcquiredSlot:
         """Take the slot, or learn who has it. One's own is prolonged, never shortened."""
         project = self._store.read(lambda view: require_project(view, request.project_key))
         # Before the unit of work: it asks Git, and is remembered for some seconds.
         branch = await self._branch(project)
 
-        def take(tx: Tx, asking: _Asking) -> Acquired:
-            standing = Standing(
+        def take(tx: Tx, asking: _Asking) -> AcquiredSlot:
+            standing = ConflictFilter(
                 project_id=asking.project.id, kind=LeaseKind.SLOT, agent_id=asking.agent.id, with_shared=exclusive
             )
             held = tx.leases.at_anchors(standing, [request.slot], _HELD_AT_MOST)
             others = in_the_way(held, asking.agent.id, exclusive=exclusive, now=asking.now)
             if others:
-                return Acquired(granted=None, conflicts=others[:CONFLICTS_SHOWN])
+                return AcquiredSlot(granted=None, conflicts=others[:CONFLICTS_SHOWN])
             expires_ts = Micros(asking.now + ttl_s * SECOND)
             if asking.own is None:
                 granted = _grant(tx, asking, request.slot, expires_ts, exclusive=exclusive, branch=branch)
             else:
                 granted = _prolong(tx, asking.own, Micros(max(asking.own.expires_ts, expires_ts)), exclusive=exclusive)
-            tell_archive(tx, granted, asking.project, asking.now, acting=asking.agent)
-            return Acquired(granted=granted, before=asking.own, conflicts=[])
+            record_event(tx, granted, asking.project, asking.now, acting=asking.agent)
+            return AcquiredSlot(granted=granted, before=asking.own, conflicts=[])
 
         return await self._act(caller, request, take, unheard=_take_back)
 
@@ -80,25 +80,25 @@ class BuildSlotService:
         except Unavailable:
             return None
 
-    async def renew(self, caller: Caller, request: SlotRequest, *, extend_s: int) -> Renewed:
+    async def renew(self, caller: Caller, request: SlotRequest, *, extend_s: int) -> RenewedSlot:
         """Hold it for so long from now. One that has expired is held no more: acquire it again."""
 
-        def prolong(tx: Tx, asking: _Asking) -> Renewed:
+        def prolong(tx: Tx, asking: _Asking) -> RenewedSlot:
             if asking.own is None:
-                return Renewed(expires_ts=None)
+                return RenewedSlot(expires_ts=None)
             renewed = tx.leases.prolong(asking.own, Micros(asking.now + extend_s * SECOND))
-            tell_archive(tx, renewed, asking.project, asking.now, acting=asking.agent)
-            return Renewed(expires_ts=renewed.expires_ts)
+            record_event(tx, renewed, asking.project, asking.now, acting=asking.agent)
+            return RenewedSlot(expires_ts=renewed.expires_ts)
 
         return await self._act(caller, request, prolong)
 
-    async def release(self, caller: Caller, request: SlotRequest) -> Released:
+    async def release(self, caller: Caller, request: SlotRequest) -> ReleasedSlot:
         """Give it back. Safe to repeat."""
 
-        def end(tx: Tx, asking: _Asking) -> Released:
+        def end(tx: Tx, asking: _Asking) -> ReleasedSlot:
             held = [] if asking.own is None else [asking.own]
             ended = end_leases(tx, held, EndedBy.RELEASE, asking.now, acting=asking.agent)
-            return Released(released_ts=ended[0].released_ts if ended else None)
+            return ReleasedSlot(released_ts=ended[0].released_ts if ended else None)
 
         return await self._act(caller, request, end)
 
@@ -121,11 +121,11 @@ class BuildSlotService:
         return outcome
 
 
-def _take_back(tx: Tx, done: tuple[Agent, Acquired]) -> None:
+def _take_back(tx: Tx, done: tuple[Agent, AcquiredSlot]) -> None:
     """Nobody heard that the slot was granted."""
     agent, acquired = done
     if acquired.granted is not None:
-        take_back(tx, [Told(lease=acquired.granted, before=acquired.before)], agent)
+        take_back(tx, [AnsweredLease(lease=acquired.granted, before=acquired.before)], agent)
 
 
 def _require_asking(view: View, caller: Caller, request: SlotRequest, now: Micros) -> _Asking:

@@ -22,7 +22,7 @@ LOOKED_AT = 1_000
 """Projects, or agents of one, that a beginning is compared with: the newest, or those active last."""
 
 
-class Asked(StrEnum):
+class CompletionKind(StrEnum):
     PROJECT = "project"
     SLUG = "slug"
     AGENT = "agent"
@@ -44,7 +44,7 @@ class SuggestionService:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def suggest(self, caller: Caller, asked: Asked, beginning: str, project_key: str | None) -> Suggested:
+    def suggest(self, caller: Caller, asked: CompletionKind, beginning: str, project_key: str | None) -> Suggested:
         """Letter case does not matter. Agents and threads are those of the project, or of the caller's own."""
         begins = beginning.strip().lower()
         try:
@@ -95,9 +95,9 @@ def _some(found: Iterable[str]) -> Suggested:
     return Suggested(values=tuple(values[:MAX_SUGGESTIONS]), has_more=len(values) > MAX_SUGGESTIONS)
 
 
-_LOOKS: dict[Asked, Callable[[View, Caller, str, str | None], Suggested]] = {
-    Asked.PROJECT: _projects,
-    Asked.SLUG: _slugs,
-    Asked.AGENT: _agents,
-    Asked.THREAD: _threads,
+_LOOKS: dict[CompletionKind, Callable[[View, Caller, str, str | None], Suggested]] = {
+    CompletionKind.PROJECT: _projects,
+    CompletionKind.SLUG: _slugs,
+    CompletionKind.AGENT: _agents,
+    CompletionKind.THREAD: _threads,
 }

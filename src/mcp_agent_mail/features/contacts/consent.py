@@ -14,8 +14,8 @@ from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.contacts import (
     AutoScope,
+    ContactFacts,
     ContactRules,
-    Facts,
     Relation,
     SharedThread,
     Verdict,
@@ -24,15 +24,15 @@ from mcp_agent_mail.domain.contacts import (
 )
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.messages import NewRecipient
-from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, Work
+from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
 from mcp_agent_mail.domain.patterns.pattern import Pattern, overlap, stored_pattern
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.store.contacts import Concerns
+from mcp_agent_mail.store.contacts import ContactFlags
 from mcp_agent_mail.store.transaction import Tx, View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class DeliveryPolicy:
     """By which rules mail is let through here."""
 
     rules: ContactRules
@@ -43,12 +43,12 @@ class Desk:
 
 
 _DEFAULT_RULES = ContactRules()
-DEFAULT_DESK = Desk(rules=_DEFAULT_RULES)
+DEFAULT_DESK = DeliveryPolicy(rules=_DEFAULT_RULES)
 """The rules as they are when nothing is set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Circumstances:
+class ConsentContext:
     """What of the message bears on consent. `now` is the time of the unit."""
 
     sender: Agent
@@ -56,11 +56,11 @@ class Circumstances:
     thread_id: str | None
     reply_to: MessageId | None
     now: Micros
-    concerns: Concerns
+    concerns: ContactFlags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weighed:
+class ConsentResult:
     """One recipient whose copy is held or refused, and why."""
 
     recipient: NewRecipient
@@ -69,39 +69,43 @@ class Weighed:
     relation: Relation
 
 
-def look_into(tx: Tx, sender: Agent, project: Project, *, now: Micros) -> Circumstances:
+def consent_context(tx: Tx, sender: Agent, project: Project, *, now: Micros) -> ConsentContext:
     """Of a message without thread and answer; `replace` adds them."""
     concerns = tx.contacts.concerns(sender.id)
-    return Circumstances(sender=sender, project=project, thread_id=None, reply_to=None, now=now, concerns=concerns)
+    return ConsentContext(sender=sender, project=project, thread_id=None, reply_to=None, now=now, concerns=concerns)
 
 
-def weigh(tx: Tx, desk: Desk, about: Circumstances, chosen: Sequence[NewRecipient]) -> dict[AgentId, Weighed]:
+def check_consent(
+    tx: Tx, desk: DeliveryPolicy, about: ConsentContext, chosen: Sequence[NewRecipient]
+) -> dict[AgentId, ConsentResult]:
     """Those whose copy is not simply delivered, in their order."""
     closed = _without_cost(tx, desk, about, chosen)
     asked = [one for one, facts in closed if decide(facts) is Verdict.CONTACT_REQUIRED]
-    opened: dict[AgentId, Facts] = {}
+    opened: dict[AgentId, ContactFacts] = {}
     if asked:
         known = [facts for _, facts in closed if decide(facts) is Verdict.CONTACT_REQUIRED]
         opened = _add_costly(tx, desk, about, [one.agent for one in asked], known)
-    weighed: dict[AgentId, Weighed] = {}
+    weighed: dict[AgentId, ConsentResult] = {}
     for one, cheap in closed:
         facts = opened.get(one.agent.id, cheap)
         verdict = decide(facts)
         if verdict is not Verdict.DELIVER:
             reason = reason_of(verdict, facts, one.agent.name)
-            weighed[one.agent.id] = Weighed(recipient=one, verdict=verdict, reason=reason, relation=facts.relation)
+            weighed[one.agent.id] = ConsentResult(
+                recipient=one, verdict=verdict, reason=reason, relation=facts.relation
+            )
     return weighed
 
 
 def _without_cost(
-    tx: Tx, desk: Desk, about: Circumstances, chosen: Sequence[NewRecipient]
-) -> list[tuple[NewRecipient, Facts]]:
+    tx: Tx, desk: DeliveryPolicy, about: ConsentContext, chosen: Sequence[NewRecipient]
+) -> list[tuple[NewRecipient, ContactFacts]]:
     """Those whom the cheap facts do not let in. Most recipients of a message are alike: each kind is judged once."""
     sender, relations = about.sender, {}
     if about.concerns.has_links:
         relations = tx.contacts.relations(sender.id, [one.agent.id for one in chosen], about.now)
-    judged: dict[tuple[object, ...], Facts | None] = {}
-    closed: list[tuple[NewRecipient, Facts]] = []
+    judged: dict[tuple[object, ...], ContactFacts | None] = {}
+    closed: list[tuple[NewRecipient, ContactFacts]] = []
     for one in chosen:
         agent = one.agent
         relation = relations.get(agent.id, Relation.NONE)
@@ -115,8 +119,8 @@ def _without_cost(
     return closed
 
 
-def _facts(rules: ContactRules, sender: Agent, recipient: Agent, relation: Relation) -> Facts:
-    return Facts(
+def _facts(rules: ContactRules, sender: Agent, recipient: Agent, relation: Relation) -> ContactFacts:
+    return ContactFacts(
         policy=recipient.contact_policy,
         relation=relation,
         is_retired=recipient.is_retired,
@@ -134,8 +138,8 @@ def may_write(rules: ContactRules, sender: Agent, recipient: Agent, relation: Re
 
 
 def _add_costly(
-    tx: Tx, desk: Desk, about: Circumstances, agents: Sequence[Agent], facts: Sequence[Facts]
-) -> dict[AgentId, Facts]:
+    tx: Tx, desk: DeliveryPolicy, about: ConsentContext, agents: Sequence[Agent], facts: Sequence[ContactFacts]
+) -> dict[AgentId, ContactFacts]:
     answered = tx.acquaintance.answers(about.sender.id, about.reply_to)
     known = {agent.id: replace(one, answers=agent.id == answered) for one, agent in zip(facts, agents, strict=True)}
     if desk.rules.scope is AutoScope.PROJECT:
@@ -174,7 +178,7 @@ def overlapping_holders(view: View, agent_id: AgentId, others: Sequence[AgentId]
     found: set[AgentId] = set()
     if not mine:
         return found
-    work, room = Work(MAX_STEPS), MAX_OTHERS
+    work, room = WorkBudget(MAX_STEPS), MAX_OTHERS
     try:
         for other in others:
             theirs = _live(view, other, now, room)

@@ -26,8 +26,8 @@ from mcp_agent_mail.domain.contacts import (
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.identity.system_mail import Notice, post_system_mail
-from mcp_agent_mail.store.mail.message_events import post, tell_archives
+from mcp_agent_mail.features.identity.system_mail import SystemNotice, post_system_mail
+from mcp_agent_mail.store.mail.message_events import post, record_events
 from mcp_agent_mail.store.transaction import Tx
 
 
@@ -40,7 +40,7 @@ class End:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class LinkRequest:
     """`is_private`: the intro is for the target's eyes alone, because what it asks for is a blind copy."""
 
     reason: str
@@ -49,7 +49,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class LinkAnswer:
     """`contact` is None when there was nothing to deny; `changed` counts links, the rest is the mail of the pair."""
 
     contact: Contact | None
@@ -58,7 +58,7 @@ class Answered:
     returned: Sequence[MessageId] = ()
 
 
-def ask(tx: Tx, source: End, target: End, request: Request, now: Micros) -> Contact:
+def ask(tx: Tx, source: End, target: End, request: LinkRequest, now: Micros) -> Contact:
     """Ask `target` to take mail from `source`. A repeat refreshes; an approval stays one and never ends sooner.
 
     The intro goes out once for each request: not again while one stands or after it was approved.
@@ -119,7 +119,7 @@ def _require_room(tx: Tx, source: End, target: End, *, is_new: bool, now: Micros
         )
 
 
-def answer(tx: Tx, source: End, target: End, expires_ts: Micros | None, now: Micros) -> Answered:
+def answer(tx: Tx, source: End, target: End, expires_ts: Micros | None, now: Micros) -> LinkAnswer:
     """The target's word: approved until `expires_ts`, or denied when that is None.
 
     Approving needs no request. It delivers what the pair has waiting, in the order in which it was held; denying
@@ -130,19 +130,19 @@ def answer(tx: Tx, source: End, target: End, expires_ts: Micros | None, now: Mic
     if expires_ts is not None:
         contact = _put(tx, source, target, (LinkStatus.APPROVED, reason, expires_ts), now, by=target)
         delivered = tx.held.deliver(source.agent.id, target.agent.id, now)
-        tell_archives(tx, delivered, target.agent.id, now)
-        return Answered(contact=contact, changed=1, delivered=delivered)
+        record_events(tx, delivered, target.agent.id, now)
+        return LinkAnswer(contact=contact, changed=1, delivered=delivered)
     if link is None or link.relation(now) is Relation.BLOCKED:
-        return Answered(contact=link, changed=0)
+        return LinkAnswer(contact=link, changed=0)
     contact = _put(tx, source, target, (LinkStatus.BLOCKED, reason, None), now, by=target)
     returned = tx.held.refuse(source.agent.id, target.agent.id, now)
-    tell_archives(tx, returned, target.agent.id, now)
+    record_events(tx, returned, target.agent.id, now)
     if not source.agent.is_retired and not source.project.is_archived:
         called = shown_name(target.agent.name, target.project.id, target.project.slug, source.project.id)
         subjects = [(one, tx.messages.find_head(one)) for one in returned]
         notice = returned_notice(called, [(one, head.subject) for one, head in subjects if head is not None])
         post_system_mail(tx, source.project, [source.agent], notice, now)
-    return Answered(contact=contact, changed=1, returned=returned)
+    return LinkAnswer(contact=contact, changed=1, returned=returned)
 
 
 def lift_denials(tx: Tx, writer: End, others: Collection[AgentId], now: Micros) -> None:
@@ -181,7 +181,7 @@ def _tell(tx: Tx, contact: Contact, by: End, now: Micros) -> None:
         tx.outbox.add(event, now)
 
 
-def _post_intro(tx: Tx, source: End, target: End, request: Request, now: Micros) -> None:
+def _post_intro(tx: Tx, source: End, target: End, request: LinkRequest, now: Micros) -> None:
     """Past every policy: it is how the target learns that it is asked."""
     called = shown_name(source.agent.name, source.project.id, source.project.slug, target.project.id)
     arguments = {"project_key": target.project.human_key, "to_agent": target.agent.name}
@@ -221,13 +221,15 @@ def intro_body(sender: str, reason: str, call: Mapping[str, Any]) -> str:
     )
 
 
-def returned_notice(recipient: str, returned: Sequence[tuple[int, str]]) -> Notice:
+def returned_notice(recipient: str, returned: Sequence[tuple[int, str]]) -> SystemNotice:
     """To the sender alone: what it wrote to `recipient` and what became of that is nobody else's."""
     lines = [f"{recipient} has declined your contact. That stands until it writes to you or approves you."]
     if returned:
         lines += ["", "Not delivered, returned to you:", ""]
         lines += [f"- message {number}: {subject}" for number, subject in returned[:_RETURNED_SHOWN]]
-    return Notice(subject=f"{recipient} has declined your contact", body_md="\n".join(lines) + "\n", is_private=True)
+    return SystemNotice(
+        subject=f"{recipient} has declined your contact", body_md="\n".join(lines) + "\n", is_private=True
+    )
 
 
 def quoted(text: str) -> str:

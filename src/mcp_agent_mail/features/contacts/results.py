@@ -9,7 +9,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.contacts import Contact, HeldMail
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.contacts.links import Answered, End
+from mcp_agent_mail.features.contacts.links import End, LinkAnswer
 
 
 class Direction(StrEnum):
@@ -20,7 +20,7 @@ class Direction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ContactRequested:
     """What a request left. `source` acted, proven or not."""
 
     source: End
@@ -34,7 +34,7 @@ class Asked:
 class Responded:
     source: End
     target: End
-    answered: Answered
+    answered: LinkAnswer
     is_verified: bool
     now: Micros
 

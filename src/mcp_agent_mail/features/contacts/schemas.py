@@ -9,8 +9,8 @@ from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.contacts import Contact, HeldMail, LinkStatus
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller
 from mcp_agent_mail.features.contacts.results import (
-    Asked,
     ContactList,
+    ContactRequested,
     Direction,
     HeldList,
     Listed,
@@ -25,7 +25,7 @@ NO_LINK = "none"
 """The status of a denial that found nothing to deny."""
 
 
-def asked_object(asked: Asked, caller: Caller) -> Wire:
+def asked_object(asked: ContactRequested, caller: Caller) -> Wire:
     contact = asked.contact
     wire: Wire = {
         "from": contact.source.name,

@@ -11,21 +11,21 @@ from mcp_agent_mail.domain.contacts import AnswererRetired, Contact, ContactRule
 from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.contacts.consent import Desk, look_into, may_write, weigh
-from mcp_agent_mail.features.contacts.links import End, Request, answer, ask
+from mcp_agent_mail.features.contacts.consent import DeliveryPolicy, check_consent, consent_context, may_write
+from mcp_agent_mail.features.contacts.links import End, LinkRequest, answer, ask
 from mcp_agent_mail.features.contacts.results import (
-    Asked,
     ContactList,
+    ContactRequested,
     Direction,
     HeldList,
     Listed,
     PolicySet,
     Responded,
 )
-from mcp_agent_mail.features.contacts.targets import Wanted, require_source_of, require_target
+from mcp_agent_mail.features.contacts.targets import ContactTarget, require_source_of, require_target
 from mcp_agent_mail.features.identity.admission import NewNames
 from mcp_agent_mail.features.identity.lookup import require_agent
-from mcp_agent_mail.features.identity.register import tell_archive
+from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.features.identity.service import require_changeable
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store
@@ -50,13 +50,15 @@ class ContactService:
         self._note_activity = note_activity
         self._clock = clock
 
-    async def request(self, caller: Caller, wanted: Wanted, *, reason: str, ttl_s: int) -> Asked:
+    async def request(self, caller: Caller, wanted: ContactTarget, *, reason: str, ttl_s: int) -> ContactRequested:
         """Ask an agent to take one's mail. A repeat refreshes the request and never weakens an approval."""
         asked = await self._store.write(lambda tx: self.request_within(tx, caller, wanted, reason=reason, ttl_s=ttl_s))
         self._acted(caller, asked.source.agent)
         return asked
 
-    def request_within(self, tx: Tx, caller: Caller, wanted: Wanted, *, reason: str, ttl_s: int) -> Asked:
+    def request_within(
+        self, tx: Tx, caller: Caller, wanted: ContactTarget, *, reason: str, ttl_s: int
+    ) -> ContactRequested:
         """`request`, as a part of a larger unit of work."""
         project = require_writable(require_project(tx, wanted.project_key))
         agent = require_agent(tx, project, wanted.from_agent)
@@ -65,10 +67,10 @@ class ContactService:
         source = End(agent=agent, project=project)
         now = tx.now()
         target = require_target(tx, caller, source, wanted, self._new_names)
-        contact = ask(tx, source, target, Request(reason=reason, ttl=Micros(ttl_s * SECOND)), now)
-        return Asked(source=source, target=target, contact=contact, is_verified=is_verified, now=now)
+        contact = ask(tx, source, target, LinkRequest(reason=reason, ttl=Micros(ttl_s * SECOND)), now)
+        return ContactRequested(source=source, target=target, contact=contact, is_verified=is_verified, now=now)
 
-    def accept_within(self, tx: Tx, asked: Asked, ttl_s: int) -> Responded | None:
+    def accept_within(self, tx: Tx, asked: ContactRequested, ttl_s: int) -> Responded | None:
         """Approve for the target what its policy lets through anyway; None where the word is its own to give."""
         return accept_unasked(tx, self._rules, asked, Micros(ttl_s * SECOND))
 
@@ -142,7 +144,7 @@ class ContactService:
             if agent.contact_policy is not policy:
                 now = tx.now()
                 agent = tx.agents.set_contact_policy(agent.id, policy, now)
-                tell_archive(tx, agent, None if caller.is_operator else agent.id, now)
+                record_event(tx, agent, None if caller.is_operator else agent.id, now)
             return PolicySet(agent=agent, is_verified=is_verified)
 
         done = await self._store.write(unit)
@@ -187,7 +189,7 @@ def _require_active(agent: Agent) -> None:
         )
 
 
-def accept_unasked(tx: Tx, rules: ContactRules, asked: Asked, ttl: Micros) -> Responded | None:
+def accept_unasked(tx: Tx, rules: ContactRules, asked: ContactRequested, ttl: Micros) -> Responded | None:
     """An approval never ends sooner for it. None: the request waits for the target itself."""
     if not _is_let_in(tx, rules, asked):
         return None
@@ -198,7 +200,7 @@ def accept_unasked(tx: Tx, rules: ContactRules, asked: Asked, ttl: Micros) -> Re
     return Responded(source=asked.source, target=asked.target, answered=answered, is_verified=False, now=asked.now)
 
 
-def _is_let_in(tx: Tx, rules: ContactRules, asked: Asked) -> bool:
+def _is_let_in(tx: Tx, rules: ContactRules, asked: ContactRequested) -> bool:
     """By the target's policy alone: neither an approval that it gave for a time nor a server that asks nobody lets the
     source approve itself. Nobody speaks for a person.
     """
@@ -208,6 +210,6 @@ def _is_let_in(tx: Tx, rules: ContactRules, asked: Asked) -> bool:
     own_word = replace(rules, enforced=True)
     if asked.contact.relation(asked.now) is Relation.APPROVED:
         return may_write(own_word, source.agent, target.agent, Relation.NONE)
-    about = look_into(tx, source.agent, source.project, now=asked.now)
+    about = consent_context(tx, source.agent, source.project, now=asked.now)
     mail = NewRecipient(agent=target.agent, project=target.project, kind=RecipientKind.TO)
-    return not weigh(tx, Desk(rules=own_word), about, [mail])
+    return not check_consent(tx, DeliveryPolicy(rules=own_word), about, [mail])

@@ -21,7 +21,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.contacts.links import End
 from mcp_agent_mail.features.identity.admission import Door, NewNames, add_agent
 from mcp_agent_mail.features.identity.lookup import require_agent
-from mcp_agent_mail.features.identity.register import tell_archive
+from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.transaction import Tx
 
@@ -38,7 +38,7 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ContactTarget:
     """`to_agent` may be an address. `register` holds the profile of a target that is not there; None: it must be."""
 
     project_key: str
@@ -48,7 +48,7 @@ class Wanted:
     register: Profile | None
 
 
-def require_target(tx: Tx, caller: Caller, source: End, wanted: Wanted, rules: NewNames) -> End:
+def require_target(tx: Tx, caller: Caller, source: End, wanted: ContactTarget, rules: NewNames) -> End:
     """The agent that is asked. Its project exists; the agent itself is made when it may be."""
     name, project = _addressed(tx, source.project, wanted.to_agent, wanted.to_project)
     require_writable(project)
@@ -119,7 +119,7 @@ def _make(tx: Tx, door: Door, name: str, profile: Profile, enforcement: NameEnfo
         ),
         now,
     )
-    tell_archive(tx, agent, None, now)
+    record_event(tx, agent, None, now)
     return End(agent=agent, project=project)
 
 

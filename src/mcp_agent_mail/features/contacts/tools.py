@@ -25,7 +25,7 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.contacts import schemas
 from mcp_agent_mail.features.contacts.results import Direction
 from mcp_agent_mail.features.contacts.service import ContactService
-from mcp_agent_mail.features.contacts.targets import Profile, Wanted
+from mcp_agent_mail.features.contacts.targets import ContactTarget, Profile
 
 REASON = Text(max_length=1_000, may_be_blank=True)
 TTL = Duration(MAX_TTL_S, floor=MIN_TTL_S)
@@ -53,7 +53,7 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Caller]
     ) -> Json:
         """Ask an agent, here or in to_project, to take your mail. Only it can approve; repeat to refresh."""
         profile = Profile(program=program, model=model, task_description=task_description)
-        wanted = Wanted(
+        wanted = ContactTarget(
             project_key=project_key,
             from_agent=from_agent,
             to_agent=to_agent,

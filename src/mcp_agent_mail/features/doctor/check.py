@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection, git_version
-from mcp_agent_mail.archive.lock_holders import Holder, holders, named
+from mcp_agent_mail.archive.lock_holders import LockHolder, holders, named
 from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.store_owner import is_held
@@ -57,7 +57,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class CheckTarget:
     """What is looked at, and how the owner of the store answered."""
 
     storage_root: Path
@@ -67,7 +67,7 @@ class Place:
     low_space_bytes: int = LOW_SPACE_BYTES
 
 
-def check_everything(place: Place) -> Iterator[Checked]:
+def check_everything(place: CheckTarget) -> Iterator[Checked]:
     """One after the other, as they come: the last ones take seconds on large stores. Raises StoreRefused."""
     yield _owner(place)
     yield _permissions(place)
@@ -97,7 +97,7 @@ def _finding(check: str, problem: str, evidence: str, next_step: str, **where: s
     )
 
 
-def _owner(place: Place) -> Checked:
+def _owner(place: CheckTarget) -> Checked:
     owner = place.owner
     if owner is None:
         return Checked(check="owner", evidence="nobody holds the lock of the store: no server runs")
@@ -135,7 +135,7 @@ def _said_by_server(health: dict[str, object]) -> Iterator[Finding]:
         yield _finding("server", "degraded", str(error), "do what the evidence says; mail is safe meanwhile")
 
 
-def _permissions(place: Place) -> Checked:
+def _permissions(place: CheckTarget) -> Checked:
     root = place.storage_root
     names = (*_STORE_FILES, *(f"{place.database_path.name}{ending}" for ending in ("", "-wal", "-shm")))
     findings = [*_open_to_others(root)]
@@ -182,7 +182,7 @@ def _not_writable(folder: Path) -> Iterator[Finding]:
                 )
 
 
-def _space(place: Place) -> Checked:
+def _space(place: CheckTarget) -> Checked:
     findings, seen = [], []
     for folder in dict.fromkeys((place.database_path.parent, place.storage_root)):
         free = shutil.disk_usage(folder).free
@@ -200,7 +200,7 @@ def _space(place: Place) -> Checked:
     return Checked(check="disk", evidence="; ".join(seen), findings=tuple(findings))
 
 
-def _locks(place: Place) -> Checked:
+def _locks(place: CheckTarget) -> Checked:
     """Nobody owns the store, so nobody may hold these: what does keeps the next server from its archives."""
     root = place.storage_root
     folder = root / LOCKS_FOLDER
@@ -219,11 +219,11 @@ def _locks(place: Place) -> Checked:
     return Checked(check="locks", evidence="whether the locks of archives are free", findings=tuple(findings))
 
 
-def _kill(found: list[Holder], path: Path) -> str:
+def _kill(found: list[LockHolder], path: Path) -> str:
     return f"kill -9 {' '.join(str(one.pid) for one in found)}" if found else f"fuser {path} names it: end it"
 
 
-def _store(place: Place) -> Checked:
+def _store(place: CheckTarget) -> Checked:
     findings = verify_store(place.database_path)
     evidence = f"pages, schema, references, counters and search index of {place.database_path}, compared in a copy"
     return Checked(check="database", evidence=evidence, findings=tuple(findings))
@@ -237,7 +237,7 @@ def _git() -> Checked:
         return Checked(check="git", evidence="git cannot be run", findings=(finding,))
 
 
-def _outbox(place: Place, artifacts: Artifacts) -> Checked:
+def _outbox(place: CheckTarget, artifacts: Artifacts) -> Checked:
     backlog = artifacts.outbox.backlog(place.clock())
     evidence = f"{backlog.pending_events} events wait for Git"
     if backlog.pending_events:
@@ -251,7 +251,7 @@ def _outbox(place: Place, artifacts: Artifacts) -> Checked:
     return Checked(check="outbox", evidence=evidence, findings=(finding,))
 
 
-def _archive(place: Place, artifacts: Artifacts, project: Project) -> Checked:
+def _archive(place: CheckTarget, artifacts: Artifacts, project: Project) -> Checked:
     """Whose it is, whether it holds what the database has seen in it, and whether Git finds it whole."""
     archive = Inspection(archive_path(place.storage_root, project.slug))
     claim = claim_of(artifacts.outbox, project.id)
@@ -276,7 +276,7 @@ def _archive(place: Place, artifacts: Artifacts, project: Project) -> Checked:
     return Checked(check=name, evidence=problem, findings=(finding,))
 
 
-def _strangers(place: Place, artifacts: Artifacts) -> Checked:
+def _strangers(place: CheckTarget, artifacts: Artifacts) -> Checked:
     known = {project.slug for project in artifacts.projects()}
     findings = tuple(find_strange_archives(place.storage_root, known))
     return Checked(check="archives", evidence=f"{len(known)} projects; no folder of anybody else", findings=findings)

@@ -55,7 +55,7 @@ class VerifyReport:
 
 
 @dataclass(slots=True)
-class Findings:
+class VerifyFindings:
     """Counts all, keeps the first ones."""
 
     kept: list[Finding] = field(default_factory=list)
@@ -79,7 +79,7 @@ def verify_archives(
 
     `progress` counts messages while they are rendered, then `comparing` counts files.
     """
-    findings = Findings()
+    findings = VerifyFindings()
     with open_artifacts(database_path) as artifacts, TemporaryDirectory(prefix="am-verify-") as folder:
         projects = {project.slug: project for project in artifacts.projects()}
         seen = set()
@@ -120,7 +120,7 @@ class _Watched:
 
 
 class _ProjectCheck:
-    def __init__(self, storage_root: Path, project: Project, artifacts: Artifacts, findings: Findings) -> None:
+    def __init__(self, storage_root: Path, project: Project, artifacts: Artifacts, findings: VerifyFindings) -> None:
         self._slug = project.slug
         self._findings = findings
         self._archive = Inspection(archive_path(storage_root, project.slug))

@@ -14,19 +14,19 @@ from mcp_agent_mail.core.errors import AgentMailError, NotFound, Unavailable
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.core.tools import Json, current_turn
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.guard.decision import Holding
+from mcp_agent_mail.domain.guard.decision import GuardedLease
 from mcp_agent_mail.domain.guard.events import GuardEvent, NewGuardEvent, read_guard_event
 from mcp_agent_mail.domain.guard.matching import held_paths, places_of
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_operator, require_proof
 from mcp_agent_mail.domain.identity.reading import require_reader, require_to_read
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
+from mcp_agent_mail.domain.patterns.budget import WorkBudget
 from mcp_agent_mail.domain.patterns.charsets import fold
-from mcp_agent_mail.domain.patterns.pattern import Work
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.guarding.schemas import CheckAnswer, CheckRequest
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.leases import Standing
+from mcp_agent_mail.store.leases import ConflictFilter
 from mcp_agent_mail.store.transaction import Tx
 
 MAX_LEASES = 20_000
@@ -43,7 +43,7 @@ WORK_STEPS = 400_000
 _ASKING = "Asking who holds files"
 
 
-class TooManyLeases(Unavailable):
+class TooManyLeasesNearby(Unavailable):
     """More leases lie near these paths than one check looks at."""
 
 
@@ -75,7 +75,7 @@ class GuardingService:
             return await computed(lambda: self._answer(near, agent, leases))
 
     def _answer(self, near: _Near, agent: str | None, leases: Sequence[Lease]) -> CheckAnswer:
-        held = held_paths(near.paths.values(), agent, map(_holding, leases), self._clock(), Work(WORK_STEPS))
+        held = held_paths(near.paths.values(), agent, map(_holding, leases), self._clock(), WorkBudget(WORK_STEPS))
         over = {held_path.path for held_path in held}
         sent = {path: text for text, path in near.paths.items() if path in over}
         return CheckAnswer(agent=agent, held=held, sent=sent)
@@ -86,7 +86,7 @@ class GuardingService:
         known = self._store.read(lambda view: view.agents.find_by_name(project_id, name)) if name else None
         return (known, known.name) if known is not None else (None, request.agent)
 
-    async def _leases_near(self, standing: Standing, anchors: Iterable[str]) -> list[Lease]:
+    async def _leases_near(self, standing: ConflictFilter, anchors: Iterable[str]) -> list[Lease]:
         """What can stand against the paths: by the folder that its pattern begins at. And the agent's own."""
         leases: dict[int, Lease] = {}
         rest = iter(anchors)
@@ -94,7 +94,9 @@ class GuardingService:
             found = self._store.read(lambda view: view.leases.at_anchors(standing, lot, MAX_LEASES + 1))  # read at once
             leases |= {lease.id: lease for lease in found}
             if len(leases) > MAX_LEASES:
-                raise TooManyLeases(f"More than {MAX_LEASES:,} leases lie near these paths.", hint="Check fewer paths.")
+                raise TooManyLeasesNearby(
+                    f"More than {MAX_LEASES:,} leases lie near these paths.", hint="Check fewer paths."
+                )
             await asyncio.sleep(0)
         own = self._store.read(lambda view: view.leases.of_agent(standing.agent_id, limit=_MAX_OWN)) if leases else ()
         return [*leases.values(), *(lease for lease in own if lease.kind is LeaseKind.FILE)]
@@ -166,17 +168,17 @@ def _anchors(path: str) -> Iterable[str]:
 _NOBODY = AgentId(0)
 
 
-def _standing_against(project_id: ProjectId, agent: Agent | None) -> Standing:
+def _standing_against(project_id: ProjectId, agent: Agent | None) -> ConflictFilter:
     agent_id = agent.id if agent is not None else _NOBODY
-    return Standing(project_id=project_id, kind=LeaseKind.FILE, agent_id=agent_id, with_shared=False)
+    return ConflictFilter(project_id=project_id, kind=LeaseKind.FILE, agent_id=agent_id, with_shared=False)
 
 
 _MAX_OWN = 2_000
 """At most 1,000 are live; the others have expired and nobody has written that down yet."""
 
 
-def _holding(lease: Lease) -> Holding:
-    return Holding(
+def _holding(lease: Lease) -> GuardedLease:
+    return GuardedLease(
         id=lease.id,
         agent=lease.agent,
         path_pattern=lease.path_pattern,

@@ -25,7 +25,7 @@ ARCHIVE_LATE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Figures:
+class _HealthFigures:
     backlog: Backlog
     last_commit_at: Micros | None
     schema_version: int
@@ -89,16 +89,16 @@ class HealthService:
             store_id=figures.store_id if figures else None,
         )
 
-    async def _figures(self) -> _Figures | None:
+    async def _figures(self) -> _HealthFigures | None:
         """What the store says after a write that is on disk; None when it cannot be written or read."""
         now = self._clock()
 
         def note(tx: Tx) -> None:
             tx.meta.note_check(now)
 
-        def look(view: View) -> _Figures:
+        def look(view: View) -> _HealthFigures:
             assert view.meta.checked_at() is not None, "the write above is committed"
-            return _Figures(
+            return _HealthFigures(
                 backlog=view.outbox.backlog(now),
                 last_commit_at=view.outbox.last_commit_at(),
                 schema_version=view.meta.schema_version(),

@@ -91,11 +91,11 @@ class Activity:
         if not self.keeper.is_running:
             self.keeper.start()
 
-    def laid_over(self, agents: Iterable[Agent]) -> list[Agent]:
+    def with_activity(self, agents: Iterable[Agent]) -> list[Agent]:
         """The agents with what is not written yet, in the order given."""
         return [self._newest(agent) for agent in agents]
 
-    def windows_laid_over(self, windows: Iterable[Window]) -> list[Window]:
+    def windows_with_activity(self, windows: Iterable[Window]) -> list[Window]:
         """Likewise. What has ended stays ended."""
         return [self._newest_of_window(window) for window in windows]
 

@@ -128,7 +128,7 @@ def _in_window(tx: Tx, caller: Caller, registered: Registered, supplies: Supplie
     return replace(registered, window=keep_window(tx, agent, supplies.window, was_named=was_named))
 
 
-def tell_archive(tx: Tx, agent: Agent, by: AgentId | None, now: Micros) -> None:
+def record_event(tx: Tx, agent: Agent, by: AgentId | None, now: Micros) -> None:
     """The profile as it is now, for the project's archive."""
     tx.outbox.add(
         NewEvent(
@@ -159,7 +159,7 @@ def _come_back(tx: Tx, known: Agent, wanted: Registration) -> Agent:
     )
     if known.is_retired:
         agent = tx.agents.set_retired(known.id, None, now)
-    tell_archive(tx, agent, agent.id, now)
+    record_event(tx, agent, agent.id, now)
     return agent
 
 
@@ -189,7 +189,7 @@ def _create(tx: Tx, door: Door, name: str | None, wanted: Registration, supplies
         ),
         now,
     )
-    tell_archive(tx, agent, agent.id, now)
+    record_event(tx, agent, agent.id, now)
     return Registered(
         agent=agent,
         is_verified=False,

@@ -26,8 +26,8 @@ from mcp_agent_mail.features.identity.register import (
     Registration,
     Supplies,
     create_identity,
+    record_event,
     register,
-    tell_archive,
 )
 from mcp_agent_mail.features.identity.results import Acted, Known, Listing
 from mcp_agent_mail.features.identity.windows import WindowUse
@@ -151,7 +151,7 @@ class IdentityService:
             total = view.agents.count(project.id, include_retired=include_retired, active_since=since)
             unseen = self._noted_since(view, project, {agent.id for agent in stored}, include_retired=include_retired)
             total += sum(agent.last_active_ts < since for agent in unseen)
-            agents = self._activity.laid_over([*stored, *unseen])
+            agents = self._activity.with_activity([*stored, *unseen])
             agents.sort(key=lambda agent: (agent.last_active_ts, agent.id), reverse=True)
             unread = {agent.id: _unread(caller, project, agent) for agent in agents[:limit]}
             return Listing(project=project, agents=agents[:limit], total=total, unread=unread)
@@ -166,7 +166,7 @@ class IdentityService:
             retired = agent
             if not agent.is_retired:
                 retired = tx.agents.set_retired(agent.id, now, now)
-                tell_archive(tx, retired, _author(caller, agent), now)
+                record_event(tx, retired, _author(caller, agent), now)
             ended.extend(_end_some(tx, caller, retired))
             return retired
 
@@ -186,7 +186,7 @@ class IdentityService:
             if not agent.is_retired:
                 return agent
             back = tx.agents.set_retired(agent.id, None, now)
-            tell_archive(tx, back, _author(caller, agent), now)
+            record_event(tx, back, _author(caller, agent), now)
             return back
 
         return await self._act(caller, project_key, agent_name, change)
@@ -233,7 +233,7 @@ class IdentityService:
         return replace(acted, agent=self._newest(acted.agent))
 
     def _newest(self, agent: Agent) -> Agent:
-        return self._activity.laid_over([agent])[0]
+        return self._activity.with_activity([agent])[0]
 
     def _noted_since(self, view: View, project: Project, seen: set[int], *, include_retired: bool) -> list[Agent]:
         """Agents whose activity the store does not know yet, and whom its own order may therefore have left out."""

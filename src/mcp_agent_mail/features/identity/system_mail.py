@@ -15,7 +15,7 @@ from mcp_agent_mail.store.transaction import Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class SystemNotice:
     """`thread_id` joins the thread that the notice is about. A private one is for its recipients' eyes alone."""
 
     subject: str
@@ -25,7 +25,7 @@ class Notice:
     is_private: bool = False
 
 
-def post_system_mail(tx: Tx, project: Project, to: Sequence[Agent], notice: Notice, now: Micros) -> Message:
+def post_system_mail(tx: Tx, project: Project, to: Sequence[Agent], notice: SystemNotice, now: Micros) -> Message:
     """Deliver `notice` to agents of `project`, past every policy. `to` is not empty and holds no retired agent."""
     sender = tx.agents.find_by_name(project.id, SYSTEM)
     assert sender is not None, f"{project.slug} has no {SYSTEM}"

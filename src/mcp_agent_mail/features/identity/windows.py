@@ -96,7 +96,7 @@ class WindowService:
             require_to_read(caller, project, "Listing windows")
             return view.windows.list_live(project.id, since=self._since(now), limit=MAX_WINDOWS)
 
-        windows = self._activity.windows_laid_over(self._store.read(look))
+        windows = self._activity.windows_with_activity(self._store.read(look))
         windows.sort(key=lambda window: (window.last_active_ts, window.id), reverse=True)
         shown = find_window_uuid(current_credentials().window_id)
         own = {window.uuid for window in windows if caller.is_operator or window.uuid == shown}
@@ -124,7 +124,7 @@ class WindowService:
             return Renamed(window=tx.windows.rename(window.id, wanted), old_name=window.display_name)
 
         renamed = await self._store.write(unit)
-        (window,) = self._activity.windows_laid_over([renamed.window])
+        (window,) = self._activity.windows_with_activity([renamed.window])
         return Renamed(window=window, old_name=renamed.old_name)
 
     async def expire(self, caller: Caller, project_key: str, uuid: str) -> Expired:

@@ -10,7 +10,8 @@ from mcp_agent_mail.core.clock import Micros, iso
 from mcp_agent_mail.core.tools import TOKEN_ARGUMENTS, Json, ToolSpec
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.introspection.catalogue import CLUSTERS, PLAYBOOKS
+from mcp_agent_mail.features.introspection.catalogue import CLUSTERS
+from mcp_agent_mail.features.introspection.catalogue.workflows import PLAYBOOKS
 from mcp_agent_mail.features.introspection.guidance import capability
 from mcp_agent_mail.features.introspection.locks import LockState
 from mcp_agent_mail.features.introspection.recording import Recording

@@ -13,18 +13,20 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.register import Registration
 from mcp_agent_mail.features.macros.requests import JoinRequest, Newcomer
-from mcp_agent_mail.features.projects.ensure import Wish
+from mcp_agent_mail.features.projects.ensure import ProjectRequest
 from mcp_agent_mail.features.projects.lookup import find_tied, require_project, require_writable
 from mcp_agent_mail.store.transaction import View
 
 
-def find_foreseen(view: View, wish: Wish) -> Project | None:
+def find_foreseen(view: View, wish: ProjectRequest) -> Project | None:
     """What `ensure` would find; None where it would make a project."""
     tie = wish.identity.tie
     return wish.find(view) or (None if tie is None else find_tied(view, tie))
 
 
-def who_begins(view: View, caller: Caller, wish: Wish, newcomer: Newcomer) -> tuple[ProjectId | None, AgentId | None]:
+def who_begins(
+    view: View, caller: Caller, wish: ProjectRequest, newcomer: Newcomer
+) -> tuple[ProjectId | None, AgentId | None]:
     """As far as they exist."""
     project = find_foreseen(view, wish)
     if project is None:

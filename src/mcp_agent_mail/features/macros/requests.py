@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mcp_agent_mail.features.contacts.targets import Profile
-from mcp_agent_mail.features.summaries.service import Wishes
+from mcp_agent_mail.features.summaries.service import DigestOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class JoinRequest:
     thread_id: str
     newcomer: Newcomer
     register: bool
-    wishes: Wishes
+    wishes: DigestOptions
     inbox_limit: int
     include_inbox_bodies: bool
 

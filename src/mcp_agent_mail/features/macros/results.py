@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.contacts.results import Asked, Responded
+from mcp_agent_mail.features.contacts.results import ContactRequested, Responded
 from mcp_agent_mail.features.identity.register import Registered
 from mcp_agent_mail.features.messaging.read import InboxListing
-from mcp_agent_mail.features.messaging.send import Replayed, Sent
-from mcp_agent_mail.features.reservations.grant import Decided
-from mcp_agent_mail.features.reservations.release import Released
+from mcp_agent_mail.features.messaging.send import ReplayedSend, Sent
+from mcp_agent_mail.features.reservations.grant import GrantResult
+from mcp_agent_mail.features.reservations.release import ReleasedLeases
 from mcp_agent_mail.features.summaries.results import SummarizedThread
 
 
@@ -21,7 +21,7 @@ from mcp_agent_mail.features.summaries.results import SummarizedThread
 class Reserved:
     """What was granted and what was not, and which of the leases in the way look abandoned. Nothing when not asked."""
 
-    decided: Decided | None
+    decided: GrantResult | None
     stale: Collection[LeaseId]
 
 
@@ -49,13 +49,13 @@ class Cycled:
     """`released` is None when nothing was to be given back."""
 
     reserved: Reserved
-    released: Released | None
+    released: ReleasedLeases | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handshake:
     """`response` is None while the target has to answer itself; `welcome` when there was none to send."""
 
-    asked: Asked
+    asked: ContactRequested
     response: Responded | None
-    welcome: Sent | Replayed | None
+    welcome: Sent | ReplayedSend | None

@@ -13,9 +13,9 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.leases import EndedBy
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.contacts.results import Asked
+from mcp_agent_mail.features.contacts.results import ContactRequested
 from mcp_agent_mail.features.contacts.service import ContactService
-from mcp_agent_mail.features.contacts.targets import Wanted
+from mcp_agent_mail.features.contacts.targets import ContactTarget
 from mcp_agent_mail.features.identity.register import Registered, register
 from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.features.macros.participants import (
@@ -29,13 +29,13 @@ from mcp_agent_mail.features.macros.participants import (
 from mcp_agent_mail.features.macros.requests import HandshakeRequest, JoinRequest, StartRequest, Welcome
 from mcp_agent_mail.features.macros.results import Cycled, Handshake, Joined, Reserved, Started
 from mcp_agent_mail.features.messaging.read import InboxListing
-from mcp_agent_mail.features.messaging.requests import InboxRequest, Named, SendRequest
+from mcp_agent_mail.features.messaging.requests import InboxRequest, RecipientList, SendRequest
 from mcp_agent_mail.features.messaging.service import MessagingService
-from mcp_agent_mail.features.projects.ensure import Wish, ensure
+from mcp_agent_mail.features.projects.ensure import ProjectRequest, ensure
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.features.projects.service import ProjectService
-from mcp_agent_mail.features.reservations.grant import Decided, Holder, require_holder
-from mcp_agent_mail.features.reservations.release import Released
+from mcp_agent_mail.features.reservations.grant import GrantResult, Holder, require_holder
+from mcp_agent_mail.features.reservations.release import ReleasedLeases
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.features.reservations.reserve import Reserve
 from mcp_agent_mail.features.reservations.service import ReservationService
@@ -69,7 +69,7 @@ class _OtherDirectory(Exception):  # Not an error of the caller's: the paths are
 class _Begun:
     project: Project
     registered: Registered
-    decided: Decided | None = None
+    decided: GrantResult | None = None
 
 
 class MacroService:
@@ -95,7 +95,7 @@ class MacroService:
             peers=[peer for peer in peers if peer.id != agent.id][:MAX_PEERS],
         )
 
-    async def _begin(self, caller: Caller, request: StartRequest, wish: Wish) -> _Begun:
+    async def _begin(self, caller: Caller, request: StartRequest, wish: ProjectRequest) -> _Begun:
         supplies = self._parts.identity.supplies()
         foreseen = self._store.read(lambda view: find_foreseen(view, wish))
         root = wish.path if foreseen is None else foreseen.human_key
@@ -161,7 +161,7 @@ class MacroService:
         holder = self._store.read(lambda view: require_holder(view, caller, request.project_key, request.agent_name))
         claim = await self._parts.reservations.claim(holder.project.human_key, request)
 
-        def unit(tx: Tx, reserve: Reserve) -> tuple[Decided, Released | None]:
+        def unit(tx: Tx, reserve: Reserve) -> tuple[GrantResult, ReleasedLeases | None]:
             asking = require_holder(tx, caller, request.project_key, request.agent_name)
             decided = reserve(tx, asking)
             return decided, give_back(tx, decided) if auto_release else None
@@ -184,7 +184,7 @@ class MacroService:
         contacts = self._parts.contacts
         project = require_writable(require_project(tx, request.project_key))
         pair = require_pair(tx, caller, project, (request.requester, request.target, request.to_project))
-        wanted = Wanted(
+        wanted = ContactTarget(
             project_key=project.human_key,
             from_agent=pair.requester,
             to_agent=pair.target,
@@ -206,7 +206,7 @@ class MacroService:
         known = self._parts.identity.whois(caller, project.human_key, registered.agent.name, commit_limit=0)
         return replace(registered, agent=known.agent)
 
-    def _with_stale(self, decided: Decided | None) -> Reserved:
+    def _with_stale(self, decided: GrantResult | None) -> Reserved:
         stale = set() if decided is None else self._parts.reservations.stale_among(decided.conflicts)
         return Reserved(decided=decided, stale=stale)
 
@@ -234,14 +234,14 @@ def _reservation(root: str, request: StartRequest) -> ReserveRequest:
     )
 
 
-def _letter(asked: Asked, welcome: Welcome) -> SendRequest:
+def _letter(asked: ContactRequested, welcome: Welcome) -> SendRequest:
     """Held where the target has to approve the requester first."""
     source, target = asked.source, asked.target
     address = shown_name(target.agent.name, target.project.id, target.project.slug, source.project.id)
     return SendRequest(
         project_key=source.project.human_key,
         sender_name=source.agent.name,
-        recipients=Named(to=(address,)),
+        recipients=RecipientList(to=(address,)),
         subject=welcome.subject or f"Hello from {source.agent.name}",
         body_md=welcome.body_md or "",
         thread_id=welcome.thread_id,
@@ -249,8 +249,8 @@ def _letter(asked: Asked, welcome: Welcome) -> SendRequest:
     )
 
 
-def give_back(tx: Tx, decided: Decided) -> Released:
+def give_back(tx: Tx, decided: GrantResult) -> ReleasedLeases:
     """What the decision granted newly: what it only prolonged was held before."""
     fresh = [lease for lease in decided.granted if lease.id not in decided.before]
     ended = end_leases(tx, fresh, EndedBy.RELEASE, decided.now, acting=decided.holder.agent)
-    return Released(holder=decided.holder, leases=ended, refused=[], at=decided.now if ended else None)
+    return ReleasedLeases(holder=decided.holder, leases=ended, refused=[], at=decided.now if ended else None)

@@ -18,7 +18,7 @@ from mcp_agent_mail.features.macros.service import MacroService
 from mcp_agent_mail.features.messaging.parameters import BODY, THREAD
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.features.reservations.tools import PATHS, SECONDS, WANTED_PATHS
-from mcp_agent_mail.features.summaries.service import Wishes
+from mcp_agent_mail.features.summaries.service import DigestOptions
 
 CLUSTER = "workflow_macros"
 INBOX = Count(0, 1_000)
@@ -78,7 +78,7 @@ def _entering_tools(service: MacroService, current_caller: Callable[[], Caller])
             thread_id=thread_id,
             newcomer=Newcomer(name=agent_name, program=program, model=model, task_description=task_description),
             register=register_if_missing,
-            wishes=Wishes(include_examples=include_examples, llm_mode=llm_mode, llm_model=llm_model),
+            wishes=DigestOptions(include_examples=include_examples, llm_mode=llm_mode, llm_model=llm_model),
             inbox_limit=inbox_limit,
             include_inbox_bodies=include_inbox_bodies,
         )

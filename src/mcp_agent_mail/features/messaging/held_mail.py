@@ -23,8 +23,8 @@ from mcp_agent_mail.domain.contacts import (
     Verdict,
 )
 from mcp_agent_mail.domain.messages import RecipientKind
-from mcp_agent_mail.features.contacts.consent import Circumstances, Weighed
-from mcp_agent_mail.features.contacts.links import End, Request, ask
+from mcp_agent_mail.features.contacts.consent import ConsentContext, ConsentResult
+from mcp_agent_mail.features.contacts.links import End, LinkRequest, ask
 from mcp_agent_mail.features.messaging.recipients import Sender, Skipped
 from mcp_agent_mail.store.transaction import Tx
 
@@ -32,11 +32,13 @@ _CALLS_SUGGESTED = 10
 _REASON = "It has sent you mail that waits for your approval."
 
 
-def left_out(one: Weighed) -> Skipped:
+def left_out(one: ConsentResult) -> Skipped:
     return Skipped(agent=one.recipient.agent.name, code=one.verdict.value, reason=one.reason)
 
 
-def require_consent(tx: Tx, about: Circumstances, weighed: Mapping[AgentId, Weighed], *, hold: bool) -> list[Weighed]:
+def require_consent(
+    tx: Tx, about: ConsentContext, weighed: Mapping[AgentId, ConsentResult], *, hold: bool
+) -> list[ConsentResult]:
     """Those whose copies are to be held. Raises for the whole message when one can neither be reached nor be asked."""
     everyone = list(weighed.values())
     for verdict in (Verdict.RECIPIENT_RETIRED, Verdict.CONTACT_BLOCKED):
@@ -56,7 +58,7 @@ def require_consent(tx: Tx, about: Circumstances, weighed: Mapping[AgentId, Weig
     return everyone
 
 
-def _refusal(verdict: Verdict, about: Circumstances, refused: Sequence[Weighed]) -> AgentMailError:
+def _refusal(verdict: Verdict, about: ConsentContext, refused: Sequence[ConsentResult]) -> AgentMailError:
     these = [one for one in refused if one.verdict is verdict]
     names = [one.recipient.agent.name for one in these]
     told = [left_out(one) for one in refused]
@@ -85,7 +87,7 @@ def _refusal(verdict: Verdict, about: Circumstances, refused: Sequence[Weighed])
     )
 
 
-def _request_arguments(about: Circumstances, one: Weighed) -> dict[str, str]:
+def _request_arguments(about: ConsentContext, one: ConsentResult) -> dict[str, str]:
     arguments = {
         "project_key": about.project.human_key,
         "from_agent": about.sender.name,
@@ -96,7 +98,7 @@ def _request_arguments(about: Circumstances, one: Weighed) -> dict[str, str]:
     return arguments
 
 
-def _require_room(tx: Tx, about: Circumstances, one: Weighed) -> None:
+def _require_room(tx: Tx, about: ConsentContext, one: ConsentResult) -> None:
     """Both queues are bounded; full, the message is refused with the reason, and nothing of it is stored."""
     target = one.recipient
     waiting = tx.held.waiting(about.sender.id, target.agent.id)
@@ -120,11 +122,11 @@ def _require_room(tx: Tx, about: Circumstances, one: Weighed) -> None:
         )
 
 
-def ask_for_held(tx: Tx, sender: Sender, held: Sequence[Weighed], now: Micros) -> None:
+def ask_for_held(tx: Tx, sender: Sender, held: Sequence[ConsentResult], now: Micros) -> None:
     """The contact request that stands behind held mail. For a blind copy it is told to nobody else."""
     source = End(agent=sender.agent, project=sender.project)
     for one in held:
-        request = Request(
+        request = LinkRequest(
             # A request that stands already keeps its own reason.
             reason="" if one.relation is Relation.PENDING else _REASON,
             ttl=Micros(REQUEST_TTL_S * SECOND),

@@ -19,11 +19,11 @@ from mcp_agent_mail.domain.identity.names import HUMAN
 from mcp_agent_mail.domain.messages import Message
 from mcp_agent_mail.domain.patterns.pattern import parse_pattern
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.reservations import Patterns, Wanted
+from mcp_agent_mail.domain.reservations import Patterns, RequestedPath
 from mcp_agent_mail.features.identity.system_mail import post_system_mail
 from mcp_agent_mail.features.messaging.overdue_notices import NAMES_SHOWN, Late, overseer_notice, sender_notice
-from mcp_agent_mail.features.reservations.conflicts import TooMuchHere
-from mcp_agent_mail.features.reservations.grant import Decision, Holder, decide
+from mcp_agent_mail.features.reservations.conflicts import NeedsPrecheck
+from mcp_agent_mail.features.reservations.grant import GrantRequest, Holder, decide
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx
@@ -43,7 +43,7 @@ class Escalation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class EscalationLease:
     """The lease that stands for an overdue message: `resource://ack-overdue/<id>`, held by an agent of this name."""
 
     holder: str
@@ -58,7 +58,7 @@ class OverdueRules:
     ttl_s: int
     interval_s: int
     escalation: Escalation | None
-    claim: Claim
+    claim: EscalationLease
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class OverdueFigures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class OverdueNotice:
     """A message that was told of. `escalation` is what was really done; `problem` why it was not what was asked for."""
 
     message_id: MessageId
@@ -83,10 +83,10 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class ScanResult:
     """`more`: there was more than one unit of work looks at."""
 
-    told: list[Told]
+    told: list[OverdueNotice]
     more: bool
 
 
@@ -122,7 +122,7 @@ class OverdueWorker:
                 break
         self._looked_at = self._clock()
 
-    def _count(self, told: Told) -> None:
+    def _count(self, told: OverdueNotice) -> None:
         self._told += 1
         if told.escalation is None:
             return
@@ -133,22 +133,22 @@ class OverdueWorker:
         logger.warning("an acknowledgement is overdue", extra={"facts": facts})
 
 
-def tell_overdue(tx: Tx, rules: OverdueRules) -> Looked:
+def tell_overdue(tx: Tx, rules: OverdueRules) -> ScanResult:
     """Tell of the next few messages, and move the mark past every copy that was looked at."""
     now = tx.now()
     until = Micros(now - rules.ttl_s * SECOND)
     due = tx.overdue.due(until, COPIES_AT_ONCE)
-    told: list[Told] = []
+    told: list[OverdueNotice] = []
     for seq, message_id in due:
         if not tx.overdue.is_noted(message_id):
             if len(told) == MESSAGES_AT_ONCE:
-                return Looked(told=told, more=True)
+                return ScanResult(told=told, more=True)
             told.append(_tell(tx, message_id, rules, until, now))
         tx.overdue.advance(seq)
-    return Looked(told=told, more=len(due) == COPIES_AT_ONCE)
+    return ScanResult(told=told, more=len(due) == COPIES_AT_ONCE)
 
 
-def _tell(tx: Tx, message_id: MessageId, rules: OverdueRules, until: Micros, now: Micros) -> Told:
+def _tell(tx: Tx, message_id: MessageId, rules: OverdueRules, until: Micros, now: Micros) -> OverdueNotice:
     message = tx.messages.find(message_id)
     assert message is not None, message_id
     project = tx.projects.find(message.project_id)
@@ -162,7 +162,9 @@ def _tell(tx: Tx, message_id: MessageId, rules: OverdueRules, until: Micros, now
         post_system_mail(tx, project, [sender], sender_notice(late, now), now)
     escalation, problem = _escalate(tx, project, sender, late, rules)
     tx.overdue.note(message_id, now, escalation)
-    return Told(message_id=message_id, project=project.slug, count=count, escalation=escalation, problem=problem)
+    return OverdueNotice(
+        message_id=message_id, project=project.slug, count=count, escalation=escalation, problem=problem
+    )
 
 
 def _can_be_told(project: Project, agent: Agent) -> bool:
@@ -188,7 +190,7 @@ def _escalate(
     return rules.escalation, None
 
 
-def _claim(tx: Tx, project: Project, message: Message, claim: Claim) -> str | None:
+def _claim(tx: Tx, project: Project, message: Message, claim: EscalationLease) -> str | None:
     """Why there is no lease; None when there is. What the message is about is not for everyone to read."""
     agent = tx.agents.find_by_name(project.id, claim.holder)
     if agent is None:
@@ -202,12 +204,12 @@ def _claim(tx: Tx, project: Project, message: Message, claim: Claim) -> str | No
         exclusive=claim.exclusive,
         reason=f"message {message.id} is not acknowledged",
     )
-    wanted = [Wanted.of(path, parse_pattern(path), exclusive=claim.exclusive)]
+    wanted = [RequestedPath.of(path, parse_pattern(path), exclusive=claim.exclusive)]
     holder = Holder(project=project, agent=agent, verified=True)
     try:
-        decided = decide(tx, holder, Decision(request=request, wanted=wanted), Patterns())
+        decided = decide(tx, holder, GrantRequest(request=request, wanted=wanted), Patterns())
     except AgentMailError as refused:
         return refused.message
-    except TooMuchHere:
+    except NeedsPrecheck:
         return "too many leases are in the way"
     return None if decided.granted else f"{path} is held by another agent"

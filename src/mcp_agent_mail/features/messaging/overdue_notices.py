@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.clock import SECOND, Micros, iso
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.messages import MAX_SUBJECT, Importance, Message, RecipientKind
-from mcp_agent_mail.features.identity.system_mail import Notice
+from mcp_agent_mail.features.identity.system_mail import SystemNotice
 from mcp_agent_mail.store.mail.overdue import Silent
 
 NAMES_SHOWN = 20
@@ -26,7 +26,7 @@ class Late:
     blind: int
 
 
-def sender_notice(late: Late, now: Micros) -> Notice:
+def sender_notice(late: Late, now: Micros) -> SystemNotice:
     fact = (
         f"Your message {late.message.id}, {_code(late.message.subject)}, asks for an acknowledgement. "
         f"It was sent {_age(late, now)} ago, and these have not acknowledged it:"
@@ -35,7 +35,7 @@ def sender_notice(late: Late, now: Micros) -> Notice:
     return _notice(late, [fact, "", *_names(late), "", next_step])
 
 
-def overseer_notice(late: Late, now: Micros) -> Notice:
+def overseer_notice(late: Late, now: Micros) -> SystemNotice:
     message = late.message
     fact = (
         f"{message.sender_name} asked for an acknowledgement of message {message.id}, {_code(message.subject)}, "
@@ -44,10 +44,10 @@ def overseer_notice(late: Late, now: Micros) -> Notice:
     return _notice(late, [fact, "", *_names(late)], importance=Importance.HIGH)
 
 
-def _notice(late: Late, body: list[str], importance: Importance = Importance.NORMAL) -> Notice:
+def _notice(late: Late, body: list[str], importance: Importance = Importance.NORMAL) -> SystemNotice:
     """Blind recipients are named to no one else: a notice that names one is for its recipient's eyes alone."""
     message = late.message
-    return Notice(
+    return SystemNotice(
         subject=f"Not acknowledged: {message.subject}"[:MAX_SUBJECT],
         body_md="\n".join(body),
         importance=importance,

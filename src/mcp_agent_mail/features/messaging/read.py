@@ -33,8 +33,8 @@ from mcp_agent_mail.features.messaging.visibility import (
     unknown_message,
 )
 from mcp_agent_mail.features.projects.lookup import require_project
-from mcp_agent_mail.store.mail.inboxes import InboxPage, Waiting
-from mcp_agent_mail.store.mail.messages import BEGINNING, Place
+from mcp_agent_mail.store.mail.inboxes import InboxPage, MailFilter
+from mcp_agent_mail.store.mail.messages import BEGINNING, DeliveryPosition
 from mcp_agent_mail.store.transaction import View
 
 Bodies = dict[MessageId, str]
@@ -118,10 +118,10 @@ _FEW_UNREAD = 2_000
 """Up to so much unread mail, looking through it beats looking through a thread or topic that may be larger."""
 
 _KEEP = {
-    (False, False): Waiting.ANY,
-    (True, False): Waiting.URGENT,
-    (False, True): Waiting.UNREAD,
-    (True, True): Waiting.URGENT_UNREAD,
+    (False, False): MailFilter.ANY,
+    (True, False): MailFilter.URGENT,
+    (False, True): MailFilter.UNREAD,
+    (True, True): MailFilter.URGENT_UNREAD,
 }
 
 
@@ -149,7 +149,7 @@ def read_overdue(
     """Mail that waits for an acknowledgement since `until` or longer, oldest first."""
     mailbox = open_inbox(view, caller, *mailbox_of)
     to_seq = view.inboxes.seq_until(mailbox.agent.id, until)
-    page = InboxPage(limit=limit, keep=Waiting.UNACKNOWLEDGED, to_seq=to_seq, oldest_first=True)
+    page = InboxPage(limit=limit, keep=MailFilter.UNACKNOWLEDGED, to_seq=to_seq, oldest_first=True)
     return InboxListing(mailbox=mailbox, entries=view.inboxes.page(mailbox.agent.id, page))
 
 
@@ -206,7 +206,7 @@ def read_thread(view: View, caller: Caller, request: ThreadRequest) -> ThreadPag
     )
 
 
-def _place(view: View, project: Project, after_id: int) -> Place:
+def _place(view: View, project: Project, after_id: int) -> DeliveryPosition:
     if after_id == 0:
         return BEGINNING
     place = view.messages.place(project.id, MessageId(after_id))
@@ -220,11 +220,11 @@ def _place(view: View, project: Project, after_id: int) -> Place:
 
 
 def _with_root(
-    view: View, project: Project, root: MessageHead, heads: Sequence[MessageHead], after: Place
+    view: View, project: Project, root: MessageHead, heads: Sequence[MessageHead], after: DeliveryPosition
 ) -> list[MessageHead]:
     """The root at its own place, which is not the first where it was held longer than an answer to it."""
 
-    def place_of(head: MessageHead) -> Place:
+    def place_of(head: MessageHead) -> DeliveryPosition:
         return view.messages.place(project.id, head.id) or BEGINNING
 
     place = place_of(root)

@@ -12,7 +12,7 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.names import SYSTEM, did_you_mean, name_key, nearest, recipient_name
 from mcp_agent_mail.domain.messages import MAX_BROADCAST_RECIPIENTS, MAX_NAMED_RECIPIENTS, NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.messaging.requests import Named
+from mcp_agent_mail.features.messaging.requests import RecipientList
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.transaction import View
 
@@ -63,7 +63,7 @@ class _Written:
     is_bare: bool
 
 
-def choose_named(view: View, sender: Sender, named: Named, now: Micros) -> list[NewRecipient]:
+def choose_named(view: View, sender: Sender, named: RecipientList, now: Micros) -> list[NewRecipient]:
     """The agents named, `to` before `cc` before `bcc`, each once. Raises when one is unknown: nothing is guessed.
 
     A bare name that no agent here has is the one elsewhere that the sender has an approved link to.
@@ -108,7 +108,7 @@ def _by_link(view: View, sender: Sender, one: _Written, now: Micros) -> tuple[Ag
     return agents[0], replace(one, project=projects[0])
 
 
-def _understand(view: View, home: Project, named: Named) -> list[_Written]:
+def _understand(view: View, home: Project, named: RecipientList) -> list[_Written]:
     _require_few(len(named.to) + len(named.cc) + len(named.bcc))
     projects: dict[str | None, Project] = {None: home}
     written = []

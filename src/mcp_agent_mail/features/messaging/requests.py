@@ -10,7 +10,7 @@ from mcp_agent_mail.domain.messages import Importance, ReceiptStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class RecipientList:
     """Recipients as written. One named twice counts once, as `to` before `cc` before `bcc`."""
 
     to: tuple[str, ...] = ()
@@ -22,7 +22,7 @@ class Named:
 class SendRequest:
     project_key: str
     sender_name: str
-    recipients: Named
+    recipients: RecipientList
     subject: str
     body_md: str
     importance: Importance = Importance.NORMAL
@@ -42,7 +42,7 @@ class ReplyRequest:
     project_key: str
     sender_name: str
     message_id: MessageId
-    recipients: Named
+    recipients: RecipientList
     body_md: str
     subject_prefix: str = "Re:"
     importance: Importance | None = None

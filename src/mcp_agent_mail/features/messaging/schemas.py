@@ -19,7 +19,7 @@ from mcp_agent_mail.features.messaging.read import (
     ThreadPage,
 )
 from mcp_agent_mail.features.messaging.receipts import Marked
-from mcp_agent_mail.features.messaging.send import Replayed, Sent
+from mcp_agent_mail.features.messaging.send import ReplayedSend, Sent
 
 Wire = dict[str, Any]
 """A JSON object."""
@@ -206,12 +206,12 @@ def replied_object(sent: Sent) -> Wire:
     return {**first, "reply_to": sent.message.reply_to, **wire}
 
 
-def send_result(outcome: Sent | Replayed) -> Wire:
-    return outcome.answer if isinstance(outcome, Replayed) else sent_object(outcome)
+def send_result(outcome: Sent | ReplayedSend) -> Wire:
+    return outcome.answer if isinstance(outcome, ReplayedSend) else sent_object(outcome)
 
 
-def reply_result(outcome: Sent | Replayed) -> Wire:
-    return outcome.answer if isinstance(outcome, Replayed) else replied_object(outcome)
+def reply_result(outcome: Sent | ReplayedSend) -> Wire:
+    return outcome.answer if isinstance(outcome, ReplayedSend) else replied_object(outcome)
 
 
 def read_result(marked: Marked, caller: Caller) -> Wire:

@@ -32,7 +32,7 @@ from mcp_agent_mail.domain.threads import (
     root_of_thread,
     thread_of_reply,
 )
-from mcp_agent_mail.features.contacts.consent import Circumstances, Desk, Weighed, weigh
+from mcp_agent_mail.features.contacts.consent import ConsentContext, ConsentResult, DeliveryPolicy, check_consent
 from mcp_agent_mail.features.contacts.links import End, lift_denials
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.messaging.held_mail import ask_for_held, left_out, require_consent
@@ -49,10 +49,10 @@ from mcp_agent_mail.features.messaging.recipients import (
     choose_everyone,
     choose_named,
 )
-from mcp_agent_mail.features.messaging.requests import Named, ReplyRequest, SendRequest
+from mcp_agent_mail.features.messaging.requests import RecipientList, ReplyRequest, SendRequest
 from mcp_agent_mail.features.messaging.visibility import is_visible_to, require_message
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
-from mcp_agent_mail.store.contacts import Concerns
+from mcp_agent_mail.store.contacts import ContactFlags
 from mcp_agent_mail.store.idempotency import RememberedAnswer
 from mcp_agent_mail.store.mail.message_events import post as store_letter
 from mcp_agent_mail.store.transaction import Tx
@@ -80,7 +80,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replayed:
+class ReplayedSend:
     """The first answer to the same call, as it was given."""
 
     sender: Sender
@@ -88,16 +88,16 @@ class Replayed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Letter:
+class Draft:
     """A message that is ready to be stored. `named` are those that the sender wrote to by name; `held` is why."""
 
     sender: Sender
     new: NewMessage
     chosen: list[NewRecipient]
     skipped: list[Skipped]
-    held: list[Weighed]
+    held: list[ConsentResult]
     named: list[NewRecipient]
-    concerns: Concerns
+    concerns: ContactFlags
     eligible: int | None = None
 
 
@@ -117,7 +117,7 @@ def require_able_to_send(sender: Sender) -> None:
         )
 
 
-def compose_new(tx: Tx, desk: Desk, sender: Sender, request: SendRequest, now: Micros) -> Letter:
+def compose_new(tx: Tx, desk: DeliveryPolicy, sender: Sender, request: SendRequest, now: Micros) -> Draft:
     """Raises when the message must not be sent as asked."""
     new = NewMessage(
         sender=sender.agent,
@@ -142,12 +142,12 @@ def compose_new(tx: Tx, desk: Desk, sender: Sender, request: SendRequest, now: M
     return _with_consent(tx, replace_hold(desk, request.auto_contact_if_blocked), (sender, new), chosen, now)
 
 
-def replace_hold(desk: Desk, hold: bool | None) -> Desk:  # None: as the server is set
+def replace_hold(desk: DeliveryPolicy, hold: bool | None) -> DeliveryPolicy:  # None: as the server is set
     return desk if hold is None else replace(desk, rules=replace(desk.rules, hold=hold))
 
 
-def _about(tx: Tx, sender: Sender, new: NewMessage, now: Micros) -> Circumstances:
-    return Circumstances(
+def _about(tx: Tx, sender: Sender, new: NewMessage, now: Micros) -> ConsentContext:
+    return ConsentContext(
         sender=sender.agent,
         project=sender.project,
         thread_id=new.thread_id,
@@ -157,24 +157,26 @@ def _about(tx: Tx, sender: Sender, new: NewMessage, now: Micros) -> Circumstance
     )
 
 
-def _with_consent(tx: Tx, desk: Desk, of: tuple[Sender, NewMessage], chosen: list[NewRecipient], now: Micros) -> Letter:
+def _with_consent(
+    tx: Tx, desk: DeliveryPolicy, of: tuple[Sender, NewMessage], chosen: list[NewRecipient], now: Micros
+) -> Draft:
     """All or nothing: one recipient who neither takes the mail nor may be asked refuses the message."""
     sender, new = of
     if desk.respects_leases:
         require_open_inboxes(tx, sender.agent, chosen, now)
     about = _about(tx, sender, new, now)
-    weighed = weigh(tx, desk, about, chosen)
-    held: list[Weighed] = []
+    weighed = check_consent(tx, desk, about, chosen)
+    held: list[ConsentResult] = []
     named = chosen
     if weighed:
         held = require_consent(tx, about, weighed, hold=desk.rules.hold)
         codes = {one.recipient.agent.id: one.verdict.value for one in held}
         chosen = [replace(one, held_code=codes.get(one.agent.id)) for one in chosen]
     require_inbox_room(tx, sender, chosen, desk.inbox_limit)
-    return Letter(sender=sender, new=new, chosen=chosen, skipped=[], held=held, named=named, concerns=about.concerns)
+    return Draft(sender=sender, new=new, chosen=chosen, skipped=[], held=held, named=named, concerns=about.concerns)
 
 
-def _broadcast(tx: Tx, desk: Desk, of: tuple[Sender, NewMessage], named: Named, now: Micros) -> Letter:
+def _broadcast(tx: Tx, desk: DeliveryPolicy, of: tuple[Sender, NewMessage], named: RecipientList, now: Micros) -> Draft:
     """To whom it can; nobody is asked for a contact because of a broadcast."""
     sender, new = of
     if named.to:
@@ -191,9 +193,9 @@ def _broadcast(tx: Tx, desk: Desk, of: tuple[Sender, NewMessage], named: Named, 
     leased = skip_leased(tx, sender.agent, chosen, now) if desk.respects_leases else []
     full = skip_full(tx, sender, chosen, desk.inbox_limit)
     about = _about(tx, sender, new, now)
-    weighed = weigh(tx, desk, about, list(chosen.values()))
+    weighed = check_consent(tx, desk, about, list(chosen.values()))
     refused = [*leased, *full, *(left_out(one) for one in weighed.values())]
-    return Letter(
+    return Draft(
         sender=sender,
         new=new,
         chosen=[one for one in chosen.values() if one.agent.id not in weighed],
@@ -221,7 +223,7 @@ def _thread_of(tx: Tx, sender: Sender, request: SendRequest) -> str | None:
     return request.thread_id
 
 
-def compose_reply(tx: Tx, desk: Desk, sender: Sender, request: ReplyRequest, now: Micros) -> Letter:
+def compose_reply(tx: Tx, desk: DeliveryPolicy, sender: Sender, request: ReplyRequest, now: Micros) -> Draft:
     original = require_message(tx, request.message_id, sender.agent)
     named = request.recipients
     if not named.to:
@@ -256,32 +258,32 @@ def _default_recipients(tx: Tx, original: Message, sender: Sender) -> tuple[str,
     return tuple(shown_name(r.name, r.project_id, r.project_slug, here) for r in to)
 
 
-def post(tx: Tx, letter: Letter, now: Micros) -> Sent:
+def post(tx: Tx, draft: Draft, now: Micros) -> Sent:
     """Store the letter and everything that belongs to it; nothing when a broadcast found nobody."""
-    projects = {letter.sender.project.id: letter.sender.project}
-    projects.update((one.project.id, one.project) for one in letter.chosen)
-    if not letter.chosen or letter.eligible == 0:
-        return _sent(letter, None, [], projects)
-    message, recipients = store_letter(tx, letter.new, letter.chosen, now)
-    if letter.concerns.has_denied and letter.named:
-        sender = End(agent=letter.sender.agent, project=letter.sender.project)
-        lift_denials(tx, sender, [one.agent.id for one in letter.named], now)
-    if letter.held:
-        ask_for_held(tx, letter.sender, letter.held, now)
-    return _sent(letter, message, recipients, projects)
+    projects = {draft.sender.project.id: draft.sender.project}
+    projects.update((one.project.id, one.project) for one in draft.chosen)
+    if not draft.chosen or draft.eligible == 0:
+        return _sent(draft, None, [], projects)
+    message, recipients = store_letter(tx, draft.new, draft.chosen, now)
+    if draft.concerns.has_denied and draft.named:
+        sender = End(agent=draft.sender.agent, project=draft.sender.project)
+        lift_denials(tx, sender, [one.agent.id for one in draft.named], now)
+    if draft.held:
+        ask_for_held(tx, draft.sender, draft.held, now)
+    return _sent(draft, message, recipients, projects)
 
 
 def _sent(
-    letter: Letter, message: Message | None, recipients: list[Recipient], projects: dict[ProjectId, Project]
+    draft: Draft, message: Message | None, recipients: list[Recipient], projects: dict[ProjectId, Project]
 ) -> Sent:
     return Sent(
-        sender=letter.sender,
+        sender=draft.sender,
         message=message,
         recipients=recipients,
         projects=projects,
-        skipped=letter.skipped,
-        held=[left_out(one) for one in letter.held],
-        eligible=letter.eligible,
+        skipped=draft.skipped,
+        held=[left_out(one) for one in draft.held],
+        eligible=draft.eligible,
     )
 
 
@@ -297,7 +299,7 @@ def once(
     request: SendRequest | ReplyRequest,
     send: Callable[[], Sent],
     shape: Callable[[Sent], dict[str, Any]],
-) -> Sent | Replayed:
+) -> Sent | ReplayedSend:
     """Run `send`, unless this agent's call with this key was answered already: then that answer again."""
     key = request.idempotency_key
     if key is None:
@@ -316,4 +318,4 @@ def once(
             hint="Use a new key for a new message; repeat a call only with the very same arguments.",
             data={"idempotency_key": key},
         )
-    return Replayed(sender=sender, answer={**json.loads(remembered.result), "idempotent_replay": True})
+    return ReplayedSend(sender=sender, answer={**json.loads(remembered.result), "idempotent_replay": True})

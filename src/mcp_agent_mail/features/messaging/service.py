@@ -9,7 +9,7 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import require_body_fits
-from mcp_agent_mail.features.contacts.consent import DEFAULT_DESK, Desk
+from mcp_agent_mail.features.contacts.consent import DEFAULT_DESK, DeliveryPolicy
 from mcp_agent_mail.features.messaging import read, receipts
 from mcp_agent_mail.features.messaging.requests import (
     InboxRequest,
@@ -22,7 +22,7 @@ from mcp_agent_mail.features.messaging.requests import (
 )
 from mcp_agent_mail.features.messaging.schemas import replied_object, sent_object
 from mcp_agent_mail.features.messaging.send import (
-    Replayed,
+    ReplayedSend,
     Sent,
     compose_new,
     compose_reply,
@@ -32,7 +32,7 @@ from mcp_agent_mail.features.messaging.send import (
     require_sender,
 )
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.mail.inboxes import InboxPage, Waiting
+from mcp_agent_mail.store.mail.inboxes import InboxPage, MailFilter
 from mcp_agent_mail.store.transaction import Tx
 
 
@@ -49,18 +49,18 @@ class MessagingService:
         *,
         body_max_bytes: int,
         note_activity: Callable[[Agent], None],
-        keep_pace: Callable[[], Awaitable[None]],
+        throttle: Callable[[], Awaitable[None]],
         clock: Clock,
-        desk: Desk = DEFAULT_DESK,
+        desk: DeliveryPolicy = DEFAULT_DESK,
     ) -> None:
         self._store = store
         self._body_max_bytes = body_max_bytes
         self._note_activity = note_activity
-        self._keep_pace = keep_pace
+        self._keep_pace = throttle
         self._clock = clock
         self._desk = desk
 
-    async def send(self, caller: Caller, request: SendRequest) -> Sent | Replayed:
+    async def send(self, caller: Caller, request: SendRequest) -> Sent | ReplayedSend:
         """Store and deliver one message. All or nothing, except that a broadcast skips whom it cannot reach.
 
         A repeat with the same idempotency key and arguments gives the first answer again.
@@ -75,7 +75,7 @@ class MessagingService:
         require_body_fits(body_md, self._body_max_bytes)
         await self._keep_pace()
 
-    def send_within(self, tx: Tx, caller: Caller, request: SendRequest) -> Sent | Replayed:
+    def send_within(self, tx: Tx, caller: Caller, request: SendRequest) -> Sent | ReplayedSend:
         """`send`, as a part of a larger unit of work."""
         sender = require_sender(tx, caller, request.project_key, request.sender_name)
 
@@ -86,11 +86,11 @@ class MessagingService:
 
         return once(tx, sender, request, send, sent_object)
 
-    async def reply(self, caller: Caller, request: ReplyRequest) -> Sent | Replayed:
+    async def reply(self, caller: Caller, request: ReplyRequest) -> Sent | ReplayedSend:
         """Answer a message that the sender may see; safe to repeat as `send` is."""
         require_body_fits(request.body_md, self._body_max_bytes)
 
-        def unit(tx: Tx) -> Sent | Replayed:
+        def unit(tx: Tx) -> Sent | ReplayedSend:
             sender = require_sender(tx, caller, request.project_key, request.sender_name)
 
             def send() -> Sent:
@@ -129,12 +129,12 @@ class MessagingService:
 
     def urgent_unread(self, caller: Caller, agent_name: str, project_key: str | None, limit: int) -> read.InboxListing:
         """High and urgent mail not read yet, newest first."""
-        page = InboxPage(limit=limit, keep=Waiting.URGENT_UNREAD)
+        page = InboxPage(limit=limit, keep=MailFilter.URGENT_UNREAD)
         return self._view(caller, agent_name, project_key, page)
 
     def unacknowledged(self, caller: Caller, agent_name: str, project_key: str | None, limit: int) -> read.InboxListing:
         """Mail that asks for an acknowledgement and has none, newest first."""
-        page = InboxPage(limit=limit, keep=Waiting.UNACKNOWLEDGED)
+        page = InboxPage(limit=limit, keep=MailFilter.UNACKNOWLEDGED)
         return self._view(caller, agent_name, project_key, page)
 
     def _view(self, caller: Caller, agent_name: str, project_key: str | None, page: InboxPage) -> read.InboxListing:

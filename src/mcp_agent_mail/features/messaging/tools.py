@@ -26,8 +26,8 @@ from mcp_agent_mail.features.messaging import schemas
 from mcp_agent_mail.features.messaging.parameters import BODY, IMPORTANCE, THREAD, TOPIC
 from mcp_agent_mail.features.messaging.requests import (
     InboxRequest,
-    Named,
     ReceiptRequest,
+    RecipientList,
     ReplyRequest,
     SendRequest,
     TopicRequest,
@@ -35,8 +35,8 @@ from mcp_agent_mail.features.messaging.requests import (
 from mcp_agent_mail.features.messaging.service import MessagingService
 
 
-def _named(to: list[str] | None, cc: list[str] | None, bcc: list[str] | None) -> Named:
-    return Named(to=tuple(to or ()), cc=tuple(cc or ()), bcc=tuple(bcc or ()))
+def _named(to: list[str] | None, cc: list[str] | None, bcc: list[str] | None) -> RecipientList:
+    return RecipientList(to=tuple(to or ()), cc=tuple(cc or ()), bcc=tuple(bcc or ()))
 
 
 def messaging_tools(service: MessagingService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:

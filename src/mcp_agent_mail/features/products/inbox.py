@@ -17,7 +17,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.messaging.read import load_bodies
 from mcp_agent_mail.features.products.lookup import open_product
 from mcp_agent_mail.features.products.results import ProductInbox
-from mcp_agent_mail.store.mail.inboxes import InboxPage, Waiting
+from mcp_agent_mail.store.mail.inboxes import InboxPage, MailFilter
 from mcp_agent_mail.store.transaction import View
 
 _AT_ONCE = 20
@@ -43,7 +43,7 @@ def read_product_inbox(view: View, caller: Caller, request: ProductInboxRequest)
     product, projects = open_product(view, caller, request.product_key)
     namesakes = _namesakes(view, product, projects, request.agent_name)
     _require_to_act_as_one(caller, [agent for agent, _ in namesakes])
-    page = InboxPage(limit=_AT_ONCE, keep=Waiting.URGENT if request.urgent_only else Waiting.ANY)
+    page = InboxPage(limit=_AT_ONCE, keep=MailFilter.URGENT if request.urgent_only else MailFilter.ANY)
     inboxes = [
         _newest_first(view, caller, agent, project, _since(view, agent, request, page)) for agent, project in namesakes
     ]

@@ -22,14 +22,14 @@ from mcp_agent_mail.domain.products import (
     uid_of,
 )
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.search.query import Filters, Order, Reader, read_query
+from mcp_agent_mail.domain.search.query import Filters, Order, SearchScope, read_query
 from mcp_agent_mail.domain.threads import UnknownThread
 from mcp_agent_mail.features.products.inbox import ProductInboxRequest, read_product_inbox
 from mcp_agent_mail.features.products.lookup import find_product, open_product, projects_of, require_product
 from mcp_agent_mail.features.products.results import Linked, ProductHits, ProductInbox, SeenProduct
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.features.summaries.results import SummarizedThread
-from mcp_agent_mail.features.summaries.service import SummaryService, Wishes
+from mcp_agent_mail.features.summaries.service import DigestOptions, SummaryService
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.search import search
 from mcp_agent_mail.store.mail.summaries import read_thread_of_projects
@@ -87,7 +87,7 @@ class ProductService:
         if parsed is None or not projects:
             return ProductHits(hits=[])
         first, *more = projects
-        reader = Reader(
+        reader = SearchScope(
             project_id=first.id,
             agent_id=None,
             whole_project=True,
@@ -98,13 +98,13 @@ class ProductService:
         return ProductHits(hits=[(hit, by_id[hit.project_id]) for hit in hits if hit.project_id is not None])
 
     async def summarize_thread(
-        self, caller: Caller, product_key: str, thread_id: str, wishes: Wishes, *, limit: int
+        self, caller: Caller, product_key: str, thread_id: str, wishes: DigestOptions, *, limit: int
     ) -> SummarizedThread:
         """The thread's newest `limit` messages in all projects of the product; mail of several of them counts once."""
         product, projects = self._store.read(lambda view: open_product(view, caller, product_key))
         ids = [project.id for project in projects]
         thread = await read_thread_of_projects(self._store, ids, thread_id, limit=limit)
-        if not thread.letters:
+        if not thread.messages:
             raise UnknownThread(
                 f"No project of the product {product.name} has mail in thread {thread_id}.",
                 hint="search_messages_product finds mail with its thread ids; letter case counts.",

@@ -19,7 +19,7 @@ from mcp_agent_mail.domain.projects import AliasKind, Project
 from mcp_agent_mail.features.archiving.adopt import adoption_snapshot
 from mcp_agent_mail.features.archiving.offline import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import ArchiverSettings, Failed
-from mcp_agent_mail.features.projects.ensure import tell_archive
+from mcp_agent_mail.features.projects.ensure import record_event
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
@@ -84,7 +84,7 @@ def _adopted_before(view: View, source_key: str, target_key: str) -> Project | N
 
 def _prepare(tx: Tx, source_key: str, target_key: str) -> None:
     planned = plan_adoption(tx, source_key, target_key, tx.now())
-    tell_archive(tx, planned.target, None, tx.now())
+    record_event(tx, planned.target, None, tx.now())
 
 
 def _adopt(tx: Tx, source_key: str, target_key: str) -> Planned:

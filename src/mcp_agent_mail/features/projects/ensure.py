@@ -18,7 +18,7 @@ from mcp_agent_mail.store.transaction import Tx, View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class ProjectRequest:
     """A directory, by its path as written and as the disk resolves it, and what it is the project of."""
 
     written: str
@@ -41,7 +41,7 @@ class Wish:
         return own if find_tied(view, self.identity.tie) is not None else None
 
 
-def ensure(tx: Tx, wish: Wish) -> Project:
+def ensure(tx: Tx, wish: ProjectRequest) -> Project:
     """A directory that is known already stays where it is; else what ties it decides; else it is a new project's."""
     own = wish.find(tx)
     tie = wish.identity.tie
@@ -50,7 +50,7 @@ def ensure(tx: Tx, wish: Wish) -> Project:
     now = tx.now()
     if tie is not None and tied is None:
         tx.aliases.add(project.id, tie, AliasKind.TIE, now)
-        tell_archive(tx, project, None, now)
+        record_event(tx, project, None, now)
     elif own is None and tied is not None:
         tx.aliases.add(project.id, wish.path, AliasKind.PATH, now)
     return project
@@ -60,7 +60,7 @@ def _create(tx: Tx, human_key: str) -> Project:
     now = tx.now()
     free = (slug for slug in slugs_of(human_key) if _is_free(tx, slug))
     project = tx.projects.add(slug=next(free), human_key=human_key, plain_slug=plain_slug(human_key), now=now)
-    tell_archive(tx, project, None, now)
+    record_event(tx, project, None, now)
     _add_resident(tx, project.id, AgentKind.HUMAN, HUMAN, now)
     _add_resident(tx, project.id, AgentKind.SYSTEM, SYSTEM, now)
     return project
@@ -103,7 +103,7 @@ def _add_resident(tx: Tx, project_id: ProjectId, kind: AgentKind, name: str, now
     )
 
 
-def tell_archive(tx: Tx, project: Project, caller: Caller | None, now: Micros) -> None:
+def record_event(tx: Tx, project: Project, caller: Caller | None, now: Micros) -> None:
     """The project's own file is to be written again."""
     is_own_agent = caller is not None and caller.project_id == project.id
     tx.outbox.add(

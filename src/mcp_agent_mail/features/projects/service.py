@@ -9,7 +9,7 @@ from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_pro
 from mcp_agent_mail.domain.project_identity import IdentityMode, derived_uid, identify
 from mcp_agent_mail.domain.projects import Project, canonical_path, is_path
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
-from mcp_agent_mail.features.projects.ensure import Wish, ensure, tell_archive
+from mcp_agent_mail.features.projects.ensure import ProjectRequest, ensure, record_event
 from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.features.projects.lookup import find_known_path, find_tied, require_project
 from mcp_agent_mail.features.projects.results import KnownIdentity
@@ -32,13 +32,13 @@ class ProjectService:
             return self._places.find(project)
         return await self._identities.looks.look(project.human_key, partial(self._places.find, project))
 
-    async def wish(self, human_key: str, mode: IdentityMode | None = None) -> Wish:
+    async def wish(self, human_key: str, mode: IdentityMode | None = None) -> ProjectRequest:
         """What `ensure` in a unit of work needs to know of this absolute path. Runs Git only where a mode asks it."""
         written = canonical_path(human_key)
         wanted = mode or self._identities.mode
         is_plain = mode is None and wanted is IdentityMode.DIR
         facts = await (self._identities.marked(human_key) if is_plain else self._identities.look(human_key))
-        return Wish(written=written, facts=facts, identity=identify(facts, wanted))
+        return ProjectRequest(written=written, facts=facts, identity=identify(facts, wanted))
 
     async def ensure(self, human_key: str) -> Project:
         """The project of this absolute path, created if it is new. Safe to repeat and to race.
@@ -70,10 +70,10 @@ class ProjectService:
         project = self._store.read(lambda view: require_project(view, project_key))
         path = project_key if is_path(project_key) else project.human_key
         facts = await self._identities.look(path)
-        wish = Wish(written=path, facts=facts, identity=identify(facts, self._identities.mode))
+        wish = ProjectRequest(written=path, facts=facts, identity=identify(facts, self._identities.mode))
         return self._store.read(lambda view: _known(view, project, wish, aliases=ALIASES_SHOWN))
 
-    async def _ensure(self, wish: Wish) -> Project:
+    async def _ensure(self, wish: ProjectRequest) -> Project:
         settled: Project | None = self._store.read(wish.settled)
         return await self._store.write(lambda tx: ensure(tx, wish)) if settled is None else settled
 
@@ -87,7 +87,7 @@ class ProjectService:
                 return project
             now = tx.now()
             changed = tx.projects.set_archived(project.id, now if archived else None)
-            tell_archive(tx, changed, caller, now)
+            record_event(tx, changed, caller, now)
             return changed
 
         return await self._store.write(unit)
@@ -99,7 +99,7 @@ class ProjectService:
         )
 
 
-def _known(view: View, project: Project, wish: Wish, *, aliases: int = 0) -> KnownIdentity:
+def _known(view: View, project: Project, wish: ProjectRequest, *, aliases: int = 0) -> KnownIdentity:
     tied = None if wish.identity.tie is None else find_tied(view, wish.identity.tie)
     return KnownIdentity(
         project=project,

@@ -15,10 +15,17 @@ from itertools import islice
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
-from mcp_agent_mail.domain.patterns.keys import Probe
-from mcp_agent_mail.domain.patterns.pattern import PatternsTooHard, Work
-from mcp_agent_mail.domain.reservations import HOLDERS_SHOWN, PathConflict, Patterns, Waiting, Wanted, holders_of
-from mcp_agent_mail.store.leases import Standing
+from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
+from mcp_agent_mail.domain.patterns.keys import IndexProbe
+from mcp_agent_mail.domain.reservations import (
+    HOLDERS_SHOWN,
+    PathConflict,
+    Patterns,
+    RequestedPath,
+    WaitingCall,
+    holders_of,
+)
+from mcp_agent_mail.store.leases import ConflictFilter
 from mcp_agent_mail.store.transaction import View
 
 MAX_STEPS = 10_000
@@ -30,26 +37,26 @@ MAX_HOLDERS = 1_000
 """Shown of one call, all its paths together."""
 
 
-class TooMuchHere(Exception):  # Not an error of the caller's: the call takes the other way.
+class NeedsPrecheck(Exception):  # Not an error of the caller's: the call takes the other way.
     """Comparing all this would hold up everyone else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class ConflictQuery:
     """For whom, where and when."""
 
     project_id: ProjectId
     agent_id: AgentId
     now: Micros
 
-    def standing(self, *, with_shared: bool) -> Standing:
-        return Standing(
+    def standing(self, *, with_shared: bool) -> ConflictFilter:
+        return ConflictFilter(
             project_id=self.project_id, kind=LeaseKind.FILE, agent_id=self.agent_id, with_shared=with_shared
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foresight:
+class Precheck:
     """Who stood against each wanted path among the leases up to this fencing number; `is_cut` where there were more."""
 
     fencing: int
@@ -58,7 +65,7 @@ class Foresight:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundHolders:
     """Live holders of each wanted path, longest first; `expired` are leases met that nobody has ended yet."""
 
     holders: list[list[Lease]]
@@ -71,45 +78,51 @@ def shown_per_path(count: int) -> int:
 
 
 def find_holders(
-    view: View, asking: Asking, wanted: Sequence[Wanted], patterns: Patterns, foresight: Foresight | None = None
-) -> Found:
-    """Raises TooMuchHere when it cannot be known within the bounds of a unit of work."""
+    view: View,
+    asking: ConflictQuery,
+    wanted: Sequence[RequestedPath],
+    patterns: Patterns,
+    precheck: Precheck | None = None,
+) -> FoundHolders:
+    """Raises NeedsPrecheck when it cannot be known within the bounds of a unit of work."""
     if not wanted:
-        return Found(holders=[], expired=[])
+        return FoundHolders(holders=[], expired=[])
     try:
-        if foresight is not None:
-            return _confirm(view, asking, wanted, patterns, foresight)
+        if precheck is not None:
+            return _confirm(view, asking, wanted, patterns, precheck)
         return _sort_out(asking, wanted, _candidates(view, asking, wanted), patterns)
     except PatternsTooHard as too_hard:
-        raise TooMuchHere from too_hard
+        raise NeedsPrecheck from too_hard
 
 
-def _sort_out(asking: Asking, wanted: Sequence[Wanted], candidates: Iterable[Lease], patterns: Patterns) -> Found:
+def _sort_out(
+    asking: ConflictQuery, wanted: Sequence[RequestedPath], candidates: Iterable[Lease], patterns: Patterns
+) -> FoundHolders:
     live: list[Lease] = []
     expired: list[Lease] = []
     for lease in candidates:
         (live if lease.is_live(asking.now) else expired).append(lease)
-    work = Work(MAX_STEPS)
+    work = WorkBudget(MAX_STEPS)
     shown = shown_per_path(len(wanted))
     holders = [list(islice(holders_of(one, asking.agent_id, live, patterns, work), shown)) for one in wanted]
-    return Found(holders=holders, expired=expired)
+    return FoundHolders(holders=holders, expired=expired)
 
 
-def _candidates(view: View, asking: Asking, wanted: Sequence[Wanted]) -> list[Lease]:
+def _candidates(view: View, asking: ConflictQuery, wanted: Sequence[RequestedPath]) -> list[Lease]:
     """By id; of all the wanted paths together."""
     if len(wanted) > MAX_WANTED:
-        raise TooMuchHere
+        raise NeedsPrecheck
     standing = asking.standing(with_shared=wanted[0].exclusive)
     limit = MAX_CANDIDATES + 1
     found: dict[LeaseId, Lease] = {}
     for leases in _lists(view, standing, [one.probe for one in wanted], limit):
         found.update((lease.id, lease) for lease in leases)
         if len(found) > MAX_CANDIDATES:
-            raise TooMuchHere
+            raise NeedsPrecheck
     return [found[lease_id] for lease_id in sorted(found)]
 
 
-def _lists(view: View, standing: Standing, probes: Sequence[Probe], limit: int) -> Iterator[list[Lease]]:
+def _lists(view: View, standing: ConflictFilter, probes: Sequence[IndexProbe], limit: int) -> Iterator[list[Lease]]:
     """One path is probed with its folders and how its names end; a pattern that stands for many, with folders alone."""
     anchors = {probe.at for probe in probes}
     above: set[str] = set()
@@ -122,7 +135,7 @@ def _lists(view: View, standing: Standing, probes: Sequence[Probe], limit: int) 
             tails |= probe.tails
     above -= anchors
     if len(above) * len(tails) > MAX_PROBES:
-        raise TooMuchHere
+        raise NeedsPrecheck
     yield view.leases.at_anchors(standing, anchors, limit)
     if above:
         yield view.leases.at_keys(standing, above, tails, limit)
@@ -130,36 +143,40 @@ def _lists(view: View, standing: Standing, probes: Sequence[Probe], limit: int) 
         yield view.leases.below(standing, folder, limit)
 
 
-def _confirm(view: View, asking: Asking, wanted: Sequence[Wanted], patterns: Patterns, foresight: Foresight) -> Found:
+def _confirm(
+    view: View, asking: ConflictQuery, wanted: Sequence[RequestedPath], patterns: Patterns, precheck: Precheck
+) -> FoundHolders:
     """What was foreseen, less what has ended since, and what was granted since."""
-    newer = view.leases.granted_after(asking.project_id, LeaseKind.FILE, foresight.fencing, MAX_CANDIDATES + 1)
+    newer = view.leases.granted_after(asking.project_id, LeaseKind.FILE, precheck.fencing, MAX_CANDIDATES + 1)
     if len(newer) > MAX_CANDIDATES:
-        raise TooMuchHere
+        raise NeedsPrecheck
     fresh = _sort_out(asking, wanted, newer, patterns)
-    ids = {lease_id for against in foresight.against for lease_id in against}
-    known = [lease for lease in view.leases.find_many(ids) if lease.fencing <= foresight.fencing]
+    ids = {lease_id for against in precheck.against for lease_id in against}
+    known = [lease for lease in view.leases.find_many(ids) if lease.fencing <= precheck.fencing]
     live = {lease.id: lease for lease in known if lease.is_live(asking.now)}
     holders = []
-    for against, is_cut, newly in zip(foresight.against, foresight.is_cut, fresh.holders, strict=True):
+    for against, is_cut, newly in zip(precheck.against, precheck.is_cut, fresh.holders, strict=True):
         standing = [live[lease_id] for lease_id in against if lease_id in live]
         if is_cut and not standing:
-            raise TooMuchHere
+            raise NeedsPrecheck
         holders.append([*standing, *newly][: shown_per_path(len(wanted))])
     expired = [lease for lease in known if lease.released_ts is None and lease.id not in live]
-    return Found(holders=holders, expired=[*fresh.expired, *expired])
+    return FoundHolders(holders=holders, expired=[*fresh.expired, *expired])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookAhead:
+class ConflictPreview:
     """What an exclusive claim would meet right now."""
 
     conflicts: tuple[PathConflict, ...]
     free: tuple[str, ...]
 
 
-def look_ahead(
-    wanted: Sequence[Wanted], holders: Sequence[Sequence[Lease]], waited_for: Mapping[int, tuple[Waiting, ...]]
-) -> LookAhead:
+def preview_conflicts(
+    wanted: Sequence[RequestedPath],
+    holders: Sequence[Sequence[Lease]],
+    waited_for: Mapping[int, tuple[WaitingCall, ...]],
+) -> ConflictPreview:
     conflicts: list[PathConflict] = []
     free: list[str] = []
     for number, (one, held) in enumerate(zip(wanted, holders, strict=True)):
@@ -168,7 +185,7 @@ def look_ahead(
             conflicts.append(PathConflict(path=one.given, holders=tuple(held), waiting=waiting))
         else:
             free.append(one.given)
-    return LookAhead(conflicts=tuple(conflicts), free=tuple(free))
+    return ConflictPreview(conflicts=tuple(conflicts), free=tuple(free))
 
 
 def list_leases(

@@ -17,15 +17,15 @@ from mcp_agent_mail.domain.reservations import (
     HolderRetired,
     PathConflict,
     Patterns,
+    RequestedPath,
     TooManyLeases,
-    Waiting,
-    Wanted,
+    WaitingCall,
 )
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
-from mcp_agent_mail.features.reservations.conflicts import Asking, Foresight, find_holders
+from mcp_agent_mail.features.reservations.conflicts import ConflictQuery, Precheck, find_holders
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
-from mcp_agent_mail.store.lease_events import end_leases, tell_archive
+from mcp_agent_mail.store.lease_events import end_leases, record_event
 from mcp_agent_mail.store.transaction import Tx, View
 
 MAX_ENDED = 50
@@ -42,7 +42,7 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class GrantResult:
     """What a call got, in the order it asked, and what it did not get. `before` are those of its leases that its
     agent held already, as they were.
     """
@@ -71,31 +71,31 @@ def require_able_to_hold(holder: Holder) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class GrantRequest:
     """Everything that was known before the unit began. With `all_or_nothing` one conflict leaves all ungranted.
 
     `waited_for` are, by number, the wanted paths that others wait for and were first.
     """
 
     request: ReserveRequest
-    wanted: Sequence[Wanted]
+    wanted: Sequence[RequestedPath]
     all_or_nothing: bool = False
-    waited_for: Mapping[int, tuple[Waiting, ...]] = field(default_factory=dict)
-    foresight: Foresight | None = None
+    waited_for: Mapping[int, tuple[WaitingCall, ...]] = field(default_factory=dict)
+    precheck: Precheck | None = None
 
 
-def decide(tx: Tx, holder: Holder, decision: Decision, patterns: Patterns) -> Decided:
-    """Raises TooMuchHere when the call must be looked at before a unit of work."""
+def decide(tx: Tx, holder: Holder, decision: GrantRequest, patterns: Patterns) -> GrantResult:
+    """Raises NeedsPrecheck when the call must be looked at before a unit of work."""
     require_able_to_hold(holder)
     now = tx.now()
-    asking = Asking(project_id=holder.project.id, agent_id=holder.agent.id, now=now)
+    asking = ConflictQuery(project_id=holder.project.id, agent_id=holder.agent.id, now=now)
     names = [one.pattern.text for one in decision.wanted]
     own = tx.leases.own(holder.agent.id, LeaseKind.FILE, names, now)
-    found = find_holders(tx, asking, decision.wanted, patterns, decision.foresight)
+    found = find_holders(tx, asking, decision.wanted, patterns, decision.precheck)
     if found.expired:
         end_leases(tx, found.expired[:MAX_ENDED], EndedBy.EXPIRY, now)
     conflicts: list[PathConflict] = []
-    free: list[Wanted] = []
+    free: list[RequestedPath] = []
     for number, (one, holders) in enumerate(zip(decision.wanted, found.holders, strict=True)):
         # One's own lease is prolonged all the same: whoever waits for it waits for its end.
         waiting = decision.waited_for.get(number, ()) if one.pattern.text not in own else ()
@@ -107,11 +107,11 @@ def decide(tx: Tx, holder: Holder, decision: Decision, patterns: Patterns) -> De
         free = []
     granted = _grant(tx, holder, decision.request, free, own, now)
     before = {lease.id: lease for lease in own.values()}
-    return Decided(holder=holder, granted=granted, conflicts=tuple(conflicts), now=now, before=before)
+    return GrantResult(holder=holder, granted=granted, conflicts=tuple(conflicts), now=now, before=before)
 
 
 def _grant(
-    tx: Tx, holder: Holder, request: ReserveRequest, free: Sequence[Wanted], own: dict[str, Lease], now: Micros
+    tx: Tx, holder: Holder, request: ReserveRequest, free: Sequence[RequestedPath], own: dict[str, Lease], now: Micros
 ) -> tuple[Lease, ...]:
     fresh = [one for one in free if one.pattern.text not in own]
     require_room(tx, holder.agent, len(fresh), now)
@@ -123,7 +123,7 @@ def _grant(
             by_text[one.pattern.text] = _hold_on(tx, lease, one, max(until, lease.expires_ts), request.reason)
     granted = tuple(by_text[one.pattern.text] for one in free)
     for lease in granted:
-        tell_archive(tx, lease, holder.project, now, acting=holder.agent)
+        record_event(tx, lease, holder.project, now, acting=holder.agent)
     return granted
 
 
@@ -136,7 +136,7 @@ def require_room(tx: Tx, agent: Agent, more: int, now: Micros) -> None:
         )
 
 
-def _new_lease(holder: Holder, request: ReserveRequest, wanted: Wanted, until: Micros) -> NewLease:
+def _new_lease(holder: Holder, request: ReserveRequest, wanted: RequestedPath, until: Micros) -> NewLease:
     return NewLease(
         project_id=holder.project.id,
         agent_id=holder.agent.id,
@@ -152,7 +152,7 @@ def _new_lease(holder: Holder, request: ReserveRequest, wanted: Wanted, until: M
     )
 
 
-def _hold_on(tx: Tx, lease: Lease, wanted: Wanted, until: Micros, reason: str) -> Lease:
+def _hold_on(tx: Tx, lease: Lease, wanted: RequestedPath, until: Micros, reason: str) -> Lease:
     """The agent's own lease of this very pattern, longer. What it now reaches beyond is a grant of its own."""
     said = reason or lease.reason
     pattern = wanted.pattern

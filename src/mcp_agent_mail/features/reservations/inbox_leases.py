@@ -9,7 +9,8 @@ from mcp_agent_mail.core.errors import FileReservationConflict
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.leases import Lease
-from mcp_agent_mail.domain.patterns.pattern import PatternsTooHard, Work, covers, stored_pattern
+from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
+from mcp_agent_mail.domain.patterns.pattern import covers, stored_pattern
 from mcp_agent_mail.store.transaction import View
 
 MAIL_FOLDER = ".mcp-mail/"
@@ -53,7 +54,7 @@ def _of_mail(view: View, project_id: ProjectId, sender: Agent, now: Micros) -> l
 
 def _covered(agents: Iterable[Agent], leases: Sequence[Lease]) -> Iterable[tuple[AgentId, Lease]]:
     """Patterns too hard to compare within the bound stop no mail."""
-    work = Work(_MAX_STEPS)
+    work = WorkBudget(_MAX_STEPS)
     patterns = [stored_pattern(lease.path_pattern, ignore_case=lease.ignore_case) for lease in leases]
     try:
         for agent in agents:

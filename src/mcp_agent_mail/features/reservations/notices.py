@@ -7,24 +7,24 @@ from collections.abc import Sequence
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.features.identity.system_mail import Notice
+from mcp_agent_mail.features.identity.system_mail import SystemNotice
 from mcp_agent_mail.features.reservations.staleness import Assessment
 
 _GO_ON = "Before you go on there, reserve again with file_reservation_paths: somebody else may hold it by then."
 
 
-def idle_notice(lost: Sequence[Assessment]) -> Notice:
+def idle_notice(lost: Sequence[Assessment]) -> SystemNotice:
     """For one holder, of what the sweeper released."""
     what = _subject(lost)
     body = ["You seemed idle, so what you held was released; others may take it.", "", *map(_line, lost), "", _GO_ON]
-    return Notice(subject=f"{what} released: you seemed idle", body_md="\n".join(body))
+    return SystemNotice(subject=f"{what} released: you seemed idle", body_md="\n".join(body))
 
 
-def forced_notice(lost: Assessment, by: Agent, note: str) -> Notice:
+def forced_notice(lost: Assessment, by: Agent, note: str) -> SystemNotice:
     body = [f"{by.name} released what you held, because you seemed idle.", "", _line(lost), ""]
     if note.strip():
         body += ["The note:", "", *(f"> {line}" for line in note.strip().splitlines()), ""]
-    return Notice(subject=f"{_subject([lost])} released by {by.name}", body_md="\n".join([*body, _GO_ON]))
+    return SystemNotice(subject=f"{_subject([lost])} released by {by.name}", body_md="\n".join([*body, _GO_ON]))
 
 
 def _subject(lost: Sequence[Assessment]) -> str:

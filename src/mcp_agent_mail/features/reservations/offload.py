@@ -13,11 +13,12 @@ from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.core.tools import current_turn
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
+from mcp_agent_mail.domain.patterns.budget import WorkBudget
 from mcp_agent_mail.domain.patterns.index import LeaseIndex
-from mcp_agent_mail.domain.patterns.pattern import Pattern, Work, overlap, parse_pattern
+from mcp_agent_mail.domain.patterns.pattern import Pattern, overlap, parse_pattern
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.reservations import Patterns, Wanted, stands_against
-from mcp_agent_mail.features.reservations.conflicts import Asking, Foresight, shown_per_path
+from mcp_agent_mail.domain.reservations import Patterns, RequestedPath, conflicts_with
+from mcp_agent_mail.features.reservations.conflicts import ConflictQuery, Precheck, shown_per_path
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.workspace.facts import Workspaces
 
@@ -29,7 +30,7 @@ _PAGE = 100
 _LEASES_BETWEEN_RESTS = 25
 
 
-class Judge:
+class ConflictScanner:
     """Compares what large calls want with all live leases of a project."""
 
     def __init__(self, store: Store, patterns: Patterns, *, max_steps: int = MAX_STEPS) -> None:
@@ -38,7 +39,9 @@ class Judge:
         self._max_steps = max_steps
         self._turns = Turns("calls with many paths or hard patterns", TURNS)
 
-    async def foresee(self, asking: Asking, wanted: Sequence[Wanted]) -> tuple[Foresight, list[list[Lease]]]:
+    async def precheck(
+        self, asking: ConflictQuery, wanted: Sequence[RequestedPath]
+    ) -> tuple[Precheck, list[list[Lease]]]:
         """What a unit of work can confirm, and the leases behind it.
 
         Raises PatternsTooHard beyond the bound, and TooMuchAtOnce.
@@ -49,9 +52,9 @@ class Judge:
             leases = await self._read_live(asking)
             found, is_cut = await computed(partial(self._compare, asking, wanted, leases))
         against = tuple(tuple(lease.id for lease in holders) for holders in found)
-        return Foresight(fencing=fencing, against=against, is_cut=is_cut), found
+        return Precheck(fencing=fencing, against=against, is_cut=is_cut), found
 
-    async def _read_live(self, asking: Asking) -> list[Lease]:
+    async def _read_live(self, asking: ConflictQuery) -> list[Lease]:
         """In small pages, with everyone else's turns between them."""
         leases: list[Lease] = []
         after = 0
@@ -66,9 +69,9 @@ class Judge:
         return leases
 
     def _compare(
-        self, asking: Asking, wanted: Sequence[Wanted], leases: Sequence[Lease]
+        self, asking: ConflictQuery, wanted: Sequence[RequestedPath], leases: Sequence[Lease]
     ) -> tuple[list[list[Lease]], tuple[bool, ...]]:
-        work = RestingWork(self._max_steps)
+        work = YieldingBudget(self._max_steps)
         others = _against(asking, wanted, leases)
         cases = {lease.ignore_case for lease in others.values()} | {one.pattern.ignore_case for one in wanted}
         index = self._index(others, ignore_case=True in cases)
@@ -92,10 +95,10 @@ class Judge:
         return index
 
 
-def _against(asking: Asking, wanted: Sequence[Wanted], leases: Sequence[Lease]) -> dict[LeaseId, Lease]:
+def _against(asking: ConflictQuery, wanted: Sequence[RequestedPath], leases: Sequence[Lease]) -> dict[LeaseId, Lease]:
     """Those that stand against the caller wherever they overlap. All paths of a call are exclusive, or none."""
     exclusive = wanted[0].exclusive
-    return {one.id: one for one in leases if stands_against(one, asking.agent_id, exclusive=exclusive)}
+    return {one.id: one for one in leases if conflicts_with(one, asking.agent_id, exclusive=exclusive)}
 
 
 STEPS_BETWEEN_RESTS = 2_000
@@ -107,7 +110,7 @@ def rest() -> None:
     time.sleep(_REST_S)
 
 
-class RestingWork(Work):
+class YieldingBudget(WorkBudget):
     """Comparisons that rest every now and then."""
 
     __slots__ = ("_next_rest",)
@@ -126,7 +129,7 @@ class RestingWork(Work):
 _CHARS_BETWEEN_RESTS = 4_000
 
 
-class Reader:
+class PatternReader:
     """Reads patterns off the event loop: hard ones take a while, and the workspace may lie on a slow disk.
 
     Where the directory does not answer nothing is granted on a guess: what a path covers depends on what lies there.
@@ -135,17 +138,17 @@ class Reader:
     def __init__(self, workspaces: Workspaces) -> None:
         self._workspaces = workspaces
 
-    async def read(self, project: Project, paths: Sequence[str], *, exclusive: bool) -> list[Wanted]:
+    async def read(self, project: Project, paths: Sequence[str], *, exclusive: bool) -> list[RequestedPath]:
         """One per pattern, in the order given. Raises InvalidInput for a path that cannot be read, DirectorySilent."""
         return await self.read_at(project.human_key, paths, exclusive=exclusive)
 
-    async def read_at(self, root: str, paths: Sequence[str], *, exclusive: bool) -> list[Wanted]:
+    async def read_at(self, root: str, paths: Sequence[str], *, exclusive: bool) -> list[RequestedPath]:
         """The same of a project that is not there yet."""
         return await self._workspaces.looks.look(root, partial(self._read, root, paths, exclusive=exclusive))
 
-    def _read(self, root: str, paths: Sequence[str], *, exclusive: bool) -> list[Wanted]:
+    def _read(self, root: str, paths: Sequence[str], *, exclusive: bool) -> list[RequestedPath]:
         ignore_case = self._workspaces.ignore_case(root)
-        wanted: dict[str, Wanted] = {}
+        wanted: dict[str, RequestedPath] = {}
         chars = 0
         for path in paths:
             chars += len(path)
@@ -155,7 +158,7 @@ class Reader:
             pattern = parse_pattern(path, project_root=root, ignore_case=ignore_case)
             if pattern.text not in wanted:
                 looked = pattern.with_folder(self._is_folder(root, pattern))
-                wanted[pattern.text] = Wanted.of(path.strip(), looked, exclusive=exclusive)
+                wanted[pattern.text] = RequestedPath.of(path.strip(), looked, exclusive=exclusive)
         return list(wanted.values())
 
     def _is_folder(self, root: str, pattern: Pattern) -> bool:

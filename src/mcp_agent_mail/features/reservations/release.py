@@ -11,12 +11,12 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
 from mcp_agent_mail.domain.patterns.keys import keys_of
 from mcp_agent_mail.domain.patterns.pattern import parse_pattern, stored_pattern
-from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES, Patterns, Refusal, Wanted
+from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES, LeaseRefusal, Patterns, RequestedPath
 from mcp_agent_mail.features.projects.lookup import require_writable
-from mcp_agent_mail.features.reservations.conflicts import Asking, TooMuchHere, find_holders
+from mcp_agent_mail.features.reservations.conflicts import ConflictQuery, NeedsPrecheck, find_holders
 from mcp_agent_mail.features.reservations.grant import Holder, require_able_to_hold, require_holder, require_room
-from mcp_agent_mail.features.reservations.requests import Named
-from mcp_agent_mail.store.lease_events import end_leases, tell_archive
+from mcp_agent_mail.features.reservations.requests import LeaseSelector
+from mcp_agent_mail.store.lease_events import end_leases, record_event
 from mcp_agent_mail.store.transaction import Tx
 
 RENEWABLE_S = 3_600
@@ -27,25 +27,25 @@ MAX_AHEAD_S = 366 * 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Released:
+class ReleasedLeases:
     """`at` is when; None when nothing was released."""
 
     holder: Holder
     leases: list[Lease]
-    refused: list[Refusal]
+    refused: list[LeaseRefusal]
     at: Micros | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Renewed:
+class RenewedLeases:
     """Each with its expiry before."""
 
     holder: Holder
     leases: list[tuple[Lease, Micros]]
-    refused: list[Refusal]
+    refused: list[LeaseRefusal]
 
 
-def release(tx: Tx, caller: Caller, named: Named) -> Released:
+def release(tx: Tx, caller: Caller, named: LeaseSelector) -> ReleasedLeases:
     holder = require_holder(tx, caller, named.project_key, named.agent_name)
     require_writable(holder.project)
     now = tx.now()
@@ -57,10 +57,10 @@ def release(tx: Tx, caller: Caller, named: Named) -> Released:
         if lease.ended_by is not EndedBy.RELEASE:
             meant.refuse(f"it expired at {iso(lease.expires_ts)}", lease)
     at = now if released else None
-    return Released(holder=holder, leases=released, refused=meant.refused, at=at)
+    return ReleasedLeases(holder=holder, leases=released, refused=meant.refused, at=at)
 
 
-def renew(tx: Tx, caller: Caller, named: Named, extend_s: int, patterns: Patterns) -> Renewed:
+def renew(tx: Tx, caller: Caller, named: LeaseSelector, extend_s: int, patterns: Patterns) -> RenewedLeases:
     holder = require_holder(tx, caller, named.project_key, named.agent_name)
     require_able_to_hold(holder)
     now = tx.now()
@@ -74,13 +74,13 @@ def renew(tx: Tx, caller: Caller, named: Named, extend_s: int, patterns: Pattern
         until = max(lease.expires_ts, min(max(now, lease.expires_ts) + extend_s * SECOND, now + MAX_AHEAD_S * SECOND))
         if lease.is_live(now):
             longer = tx.leases.prolong(lease, Micros(until))
-            tell_archive(tx, longer, holder.project, now, acting=holder.agent)
+            record_event(tx, longer, holder.project, now, acting=holder.agent)
             renewed.append((longer, lease.expires_ts))
-        elif (reason := _stands_against(tx, holder, lease, patterns, now)) is not None:
+        elif (reason := _conflict_of(tx, holder, lease, patterns, now)) is not None:
             meant.refuse(reason, lease)
         else:
             renewed.append((_revive(tx, holder, lease, Micros(until), now), lease.expires_ts))
-    return Renewed(holder=holder, leases=renewed, refused=meant.refused)
+    return RenewedLeases(holder=holder, leases=renewed, refused=meant.refused)
 
 
 def _lapsed(tx: Tx, holder: Holder, own: Sequence[Lease], now: Micros) -> list[Lease]:
@@ -94,13 +94,13 @@ def _lapsed(tx: Tx, holder: Holder, own: Sequence[Lease], now: Micros) -> list[L
     return list(latest.values())
 
 
-def _stands_against(tx: Tx, holder: Holder, lease: Lease, patterns: Patterns, now: Micros) -> str | None:
-    wanted = Wanted.of(lease.path_pattern, patterns.of(lease), exclusive=lease.exclusive)
-    asking = Asking(project_id=holder.project.id, agent_id=holder.agent.id, now=now)
+def _conflict_of(tx: Tx, holder: Holder, lease: Lease, patterns: Patterns, now: Micros) -> str | None:
+    wanted = RequestedPath.of(lease.path_pattern, patterns.of(lease), exclusive=lease.exclusive)
+    asking = ConflictQuery(project_id=holder.project.id, agent_id=holder.agent.id, now=now)
     expired = f"it expired at {iso(lease.expires_ts)}"
     try:
         found = find_holders(tx, asking, [wanted], patterns)
-    except TooMuchHere:
+    except NeedsPrecheck:
         return f"{expired}, and too many reservations would have to be compared: reserve it again"
     if not found.holders[0]:
         return None
@@ -116,20 +116,20 @@ def _revive(tx: Tx, holder: Holder, lease: Lease, until: Micros, now: Micros) ->
     back = tx.leases.regrant(
         lease, until, exclusive=lease.exclusive, is_folder=lease.is_folder, keys=keys, reason=lease.reason
     )
-    tell_archive(tx, back, holder.project, now, acting=holder.agent, lapsed_ts=lease.released_ts)
+    record_event(tx, back, holder.project, now, acting=holder.agent, lapsed_ts=lease.released_ts)
     return back
 
 
 @dataclass(slots=True, kw_only=True)
 class _Meant:
     leases: list[Lease] = field(default_factory=list)
-    refused: list[Refusal] = field(default_factory=list)
+    refused: list[LeaseRefusal] = field(default_factory=list)
 
     def refuse(self, reason: str, lease: Lease) -> None:
-        self.refused.append(Refusal(reason=reason, lease_id=lease.id, path=lease.path_pattern))
+        self.refused.append(LeaseRefusal(reason=reason, lease_id=lease.id, path=lease.path_pattern))
 
 
-def _choose(tx: Tx, holder: Holder, named: Named, own: Sequence[Lease]) -> _Meant:
+def _choose(tx: Tx, holder: Holder, named: LeaseSelector, own: Sequence[Lease]) -> _Meant:
     """Of the agent's `own` those that are named; both given, both must fit."""
     meant = _Meant()
     texts = None if not named.paths else _normal(holder, named.paths)
@@ -138,7 +138,7 @@ def _choose(tx: Tx, holder: Holder, named: Named, own: Sequence[Lease]) -> _Mean
         for lease_id in dict.fromkeys(named.ids):
             lease = by_id.get(lease_id)
             if lease is None:
-                meant.refused.append(Refusal(reason=_why_not(tx, holder, lease_id), lease_id=lease_id))
+                meant.refused.append(LeaseRefusal(reason=_why_not(tx, holder, lease_id), lease_id=lease_id))
             elif texts is not None and lease.path_pattern not in texts:
                 meant.refuse(f"it is of {lease.path_pattern}, which is none of the paths named", lease)
             else:
@@ -158,10 +158,10 @@ def _normal(holder: Holder, paths: Iterable[str]) -> dict[str, str]:
     return {parse_pattern(path, project_root=root).text: path.strip() for path in paths}
 
 
-def _unheld(texts: dict[str, str], own: Sequence[Lease]) -> list[Refusal]:
+def _unheld(texts: dict[str, str], own: Sequence[Lease]) -> list[LeaseRefusal]:
     held = {lease.path_pattern for lease in own}
     reason = "you hold no live reservation of exactly this pattern"
-    return [Refusal(reason=reason, path=path) for text, path in texts.items() if text not in held]
+    return [LeaseRefusal(reason=reason, path=path) for text, path in texts.items() if text not in held]
 
 
 def _why_not(tx: Tx, holder: Holder, lease_id: LeaseId) -> str:

@@ -20,7 +20,7 @@ class ReserveRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class LeaseSelector:
     """Which of an agent's own leases are meant: what both name when both are given, all of them when neither is."""
 
     project_key: str

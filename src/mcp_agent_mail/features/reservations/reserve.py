@@ -14,7 +14,7 @@ from mcp_agent_mail.core.errors import Busy
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
-from mcp_agent_mail.domain.reservations import PathConflict, Patterns, Waiting, Wanted
+from mcp_agent_mail.domain.reservations import PathConflict, Patterns, RequestedPath, WaitingCall
 from mcp_agent_mail.features.reservations.answers import (
     Replayed,
     Wire,
@@ -23,29 +23,29 @@ from mcp_agent_mail.features.reservations.answers import (
     keep_answer,
     repeat_answer,
 )
-from mcp_agent_mail.features.reservations.conflicts import Asking, Foresight, TooMuchHere
+from mcp_agent_mail.features.reservations.conflicts import ConflictQuery, NeedsPrecheck, Precheck
 from mcp_agent_mail.features.reservations.grant import (
-    Decided,
-    Decision,
+    GrantRequest,
+    GrantResult,
     Holder,
     decide,
     require_able_to_hold,
     require_holder,
 )
-from mcp_agent_mail.features.reservations.offload import Judge
+from mcp_agent_mail.features.reservations.offload import ConflictScanner
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
-from mcp_agent_mail.features.reservations.taking_back import Told, take_back
-from mcp_agent_mail.features.reservations.wait_queue import Line, Place, PlaceLost, gave_up
+from mcp_agent_mail.features.reservations.taking_back import AnsweredLease, take_back
+from mcp_agent_mail.features.reservations.wait_queue import TurnLost, Waiter, WaitQueue, gave_up
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
 
 TRIES = 3
 """How often a large call is compared anew when too much was granted meanwhile."""
 
-Outcome = Decided | Replayed
+Outcome = GrantResult | Replayed
 T = TypeVar("T")
 
-Reserve = Callable[[Tx, Holder], Decided]
+Reserve = Callable[[Tx, Holder], GrantResult]
 """Reserves, inside a unit of work that does more than that."""
 
 Who = Callable[[View], tuple[ProjectId | None, AgentId | None]]
@@ -63,15 +63,15 @@ class Call:
     caller: Caller
     request: ReserveRequest
     holder: Holder
-    wanted: Sequence[Wanted]
+    wanted: Sequence[RequestedPath]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class ReservationPlan:
     """A reservation that is part of a larger unit of work: as it is known before that."""
 
     request: ReserveRequest
-    wanted: Sequence[Wanted]
+    wanted: Sequence[RequestedPath]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class _Done(Generic[T]):
     """A larger unit of work with what it has reserved."""
 
     result: T
-    reserved: Sequence[Decided]
+    reserved: Sequence[GrantResult]
 
 
 class Reserver:
@@ -94,15 +94,15 @@ class Reserver:
         *,
         clock: Clock,
         stale_among: Callable[[View, Sequence[PathConflict], Micros], set[LeaseId]],
-        show: Callable[[Decided, Collection[LeaseId]], Wire],
+        show: Callable[[GrantResult, Collection[LeaseId]], Wire],
     ) -> None:
         self._store = store
         self._patterns = patterns
         self._clock = clock
         self._stale_among = stale_among
         self._show = show
-        self._judge = Judge(store, patterns)
-        self._line = Line(store, clock=clock)
+        self._judge = ConflictScanner(store, patterns)
+        self._line = WaitQueue(store, clock=clock)
 
     async def take(self, call: Call) -> Outcome:
         """What is free now and nobody has been waiting for."""
@@ -133,19 +133,21 @@ class Reserver:
                         place.watch(max((lease for one in outcome.conflicts for lease in one.holders), key=_expiry))
                     await self._line.wait(place, left)
                 return await self._decide(call, all_or_nothing=True, at_last=place)
-        except PlaceLost:
+        except TurnLost:
             # Why, as a call that comes now is told.
             self._store.read(partial(_require_able, call))
             raise
         finally:
             self._line.leave(place)
 
-    async def within(self, claim: Claim, who: Who, unit: Callable[[Tx, Reserve], T]) -> T:
+    async def within(self, claim: ReservationPlan, who: Who, unit: Callable[[Tx, Reserve], T]) -> T:
         """What is free now and nobody has been waiting for, in one unit of work with whatever else `unit` does."""
-        decision = Decision(request=claim.request, wanted=claim.wanted)
+        decision = GrantRequest(request=claim.request, wanted=claim.wanted)
         for _ in range(TRIES):
             project_id, agent_id = self._store.read(who)
-            asking = Asking(project_id=project_id or ProjectId(0), agent_id=agent_id or AgentId(0), now=self._clock())
+            asking = ConflictQuery(
+                project_id=project_id or ProjectId(0), agent_id=agent_id or AgentId(0), now=self._clock()
+            )
             # In the same step as the unit is queued: nobody can come between.
             decision = replace(decision, waited_for=self.waited_for(asking, claim.wanted))
             try:
@@ -153,36 +155,38 @@ class Reserver:
                     partial(self._with_reserving, unit, asking, decision),
                     unheard=partial(_take_back_part, claim.request),
                 )
-            except TooMuchHere:
-                foresight, _ = await self._judge.foresee(asking, claim.wanted)
-                decision = replace(decision, foresight=foresight)
+            except NeedsPrecheck:
+                precheck, _ = await self._judge.precheck(asking, claim.wanted)
+                decision = replace(decision, precheck=precheck)
             else:
                 for decided in done.reserved:
                     self._unless_heard(claim.request, decided)
                 return done.result
         raise _busy()
 
-    def _with_reserving(self, unit: Callable[[Tx, Reserve], T], asking: Asking, decision: Decision, tx: Tx) -> _Done[T]:
-        reserved: list[Decided] = []
+    def _with_reserving(
+        self, unit: Callable[[Tx, Reserve], T], asking: ConflictQuery, decision: GrantRequest, tx: Tx
+    ) -> _Done[T]:
+        reserved: list[GrantResult] = []
 
-        def reserve(tx: Tx, holder: Holder) -> Decided:
+        def reserve(tx: Tx, holder: Holder) -> GrantResult:
             reserved.append(self._reserve_as(asking, decision, tx, holder))
             return reserved[-1]
 
         return _Done(result=unit(tx, reserve), reserved=reserved)
 
-    def _reserve_as(self, asking: Asking, decision: Decision, tx: Tx, holder: Holder) -> Decided:
+    def _reserve_as(self, asking: ConflictQuery, decision: GrantRequest, tx: Tx, holder: Holder) -> GrantResult:
         if holder.agent.id != asking.agent_id and tx.leases.count_of_agent(holder.agent.id, LeaseKind.FILE, tx.now()):
             # It has come since the look, and holds something already: its own must not stand against it.
-            raise TooMuchHere
+            raise NeedsPrecheck
         return decide(tx, holder, decision, self._patterns)
 
-    async def look(self, asking: Asking, wanted: Sequence[Wanted]) -> list[list[Lease]]:
+    async def look(self, asking: ConflictQuery, wanted: Sequence[RequestedPath]) -> list[list[Lease]]:
         """For calls too large for a look on the event loop."""
-        _, found = await self._judge.foresee(asking, wanted)
+        _, found = await self._judge.precheck(asking, wanted)
         return found
 
-    def waited_for(self, asking: Asking, wanted: Sequence[Wanted]) -> dict[int, tuple[Waiting, ...]]:
+    def waited_for(self, asking: ConflictQuery, wanted: Sequence[RequestedPath]) -> dict[int, tuple[WaitingCall, ...]]:
         """By the number of the wanted path, who waits for what it overlaps."""
         return self._line.waited_for(asking.project_id, asking.agent_id, wanted)
 
@@ -190,18 +194,18 @@ class Reserver:
         """The server stops: whoever waits is told."""
         self._line.close()
 
-    def _place(self, call: Call) -> Place:
+    def _place(self, call: Call) -> Waiter:
         request = call.request
         first = call.wanted[0].pattern.text
         more = f" and {len(call.wanted) - 1} more" if len(call.wanted) > 1 else ""
-        shown = Waiting(
+        shown = WaitingCall(
             agent=call.holder.agent.name,
             path_pattern=f"{first}{more}",
             exclusive=request.exclusive,
             reason=request.reason,
             until_ts=self._clock() + request.wait_seconds * SECOND,
         )
-        return Place(project_id=call.holder.project.id, agent_id=call.holder.agent.id, shown=shown, wanted=call.wanted)
+        return Waiter(project_id=call.holder.project.id, agent_id=call.holder.agent.id, shown=shown, wanted=call.wanted)
 
     def _unless_heard(self, request: ReserveRequest, outcome: Outcome) -> Outcome:
         """The same outcome: what it promises is taken back if it cannot be written."""
@@ -209,10 +213,10 @@ class Reserver:
         return outcome
 
     async def _decide(
-        self, call: Call, *, all_or_nothing: bool, in_turn: Place | None = None, at_last: Place | None = None
+        self, call: Call, *, all_or_nothing: bool, in_turn: Waiter | None = None, at_last: Waiter | None = None
     ) -> Outcome:
         """`in_turn` is behind nobody and takes only the whole; `at_last` takes whatever answer there is."""
-        decision = Decision(request=call.request, wanted=call.wanted, all_or_nothing=all_or_nothing)
+        decision = GrantRequest(request=call.request, wanted=call.wanted, all_or_nothing=all_or_nothing)
         for _ in range(TRIES):
             # In the same step as the unit is queued: nobody can come between.
             decision = replace(decision, waited_for=self._waited_for(call, in_turn, at_last))
@@ -221,23 +225,27 @@ class Reserver:
                     partial(self._unit, call, decision, in_turn or at_last, only_if_granted=in_turn is not None),
                     unheard=partial(_take_back, call.request),
                 )
-            except TooMuchHere:
-                decision = replace(decision, foresight=await self._foresee(call))
+            except NeedsPrecheck:
+                decision = replace(decision, precheck=await self._foresee(call))
         raise _busy()
 
-    def _waited_for(self, call: Call, in_turn: Place | None, at_last: Place | None) -> dict[int, tuple[Waiting, ...]]:
+    def _waited_for(
+        self, call: Call, in_turn: Waiter | None, at_last: Waiter | None
+    ) -> dict[int, tuple[WaitingCall, ...]]:
         if in_turn is not None:
             return {}
         before = None if at_last is None else at_last.ahead
         return self._line.waited_for(call.holder.project.id, call.holder.agent.id, call.wanted, among=before)
 
-    async def _foresee(self, call: Call) -> Foresight:
+    async def _foresee(self, call: Call) -> Precheck:
         holder = call.holder
-        asking = Asking(project_id=holder.project.id, agent_id=holder.agent.id, now=self._clock())
-        foresight, _ = await self._judge.foresee(asking, call.wanted)
-        return foresight
+        asking = ConflictQuery(project_id=holder.project.id, agent_id=holder.agent.id, now=self._clock())
+        precheck, _ = await self._judge.precheck(asking, call.wanted)
+        return precheck
 
-    def _unit(self, call: Call, decision: Decision, place: Place | None, tx: Tx, *, only_if_granted: bool) -> Outcome:
+    def _unit(
+        self, call: Call, decision: GrantRequest, place: Waiter | None, tx: Tx, *, only_if_granted: bool
+    ) -> Outcome:
         request = call.request
         if place is not None and place.is_given_up:
             raise gave_up()
@@ -264,10 +272,10 @@ def _require_able(call: Call, view: View) -> None:
 def _take_back(request: ReserveRequest, tx: Tx, outcome: Outcome | None) -> None:
     """Nobody heard it: what was promised under a key goes in the same unit as the key."""
     if isinstance(outcome, Replayed):
-        told = [Told(lease=lease) for lease in outcome.live]
+        told = [AnsweredLease(lease=lease) for lease in outcome.live]
         is_undone = not take_back(tx, told, outcome.holder.agent)
     elif outcome is not None:
-        told = [Told(lease=lease, before=outcome.before.get(lease.id)) for lease in outcome.granted]
+        told = [AnsweredLease(lease=lease, before=outcome.before.get(lease.id)) for lease in outcome.granted]
         is_undone = not take_back(tx, told, outcome.holder.agent) or not told
     else:
         return

@@ -10,12 +10,12 @@ from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller
 from mcp_agent_mail.domain.leases import Lease
-from mcp_agent_mail.domain.reservations import PathConflict, Refusal, Waiting
+from mcp_agent_mail.domain.reservations import LeaseRefusal, PathConflict, WaitingCall
 from mcp_agent_mail.features.reservations.answers import Replayed
-from mcp_agent_mail.features.reservations.conflicts import LookAhead
+from mcp_agent_mail.features.reservations.conflicts import ConflictPreview
 from mcp_agent_mail.features.reservations.force_release import Forced
-from mcp_agent_mail.features.reservations.grant import Decided
-from mcp_agent_mail.features.reservations.release import Released, Renewed
+from mcp_agent_mail.features.reservations.grant import GrantResult
+from mcp_agent_mail.features.reservations.release import ReleasedLeases, RenewedLeases
 from mcp_agent_mail.features.reservations.staleness import Assessment, show_evidence
 
 Wire = dict[str, Any]
@@ -52,7 +52,7 @@ def _show_holder(lease: Lease, stale: Collection[LeaseId]) -> Wire:
     }
 
 
-def _show_waiting(waiting: Waiting) -> Wire:
+def _show_waiting(waiting: WaitingCall) -> Wire:
     """Nobody holds the path, but someone waits for it and was first: until then at most."""
     return {
         "agent": waiting.agent,
@@ -66,19 +66,19 @@ def _show_waiting(waiting: Waiting) -> Wire:
     }
 
 
-def show_decided(decided: Decided, stale: Collection[LeaseId]) -> Wire:
+def show_decided(decided: GrantResult, stale: Collection[LeaseId]) -> Wire:
     return {
         "granted": [show_grant(lease) for lease in decided.granted],
         "conflicts": [show_conflict(conflict, stale) for conflict in decided.conflicts],
     }
 
 
-def reserve_result(outcome: Decided | Replayed, stale: Collection[LeaseId], caller: Caller) -> Wire:
+def reserve_result(outcome: GrantResult | Replayed, stale: Collection[LeaseId], caller: Caller) -> Wire:
     wire = outcome.answer if isinstance(outcome, Replayed) else show_decided(outcome, stale)
     return _with_proof(wire, caller, is_verified=outcome.holder.verified)
 
 
-def release_result(released: Released, caller: Caller) -> Wire:
+def release_result(released: ReleasedLeases, caller: Caller) -> Wire:
     wire = {
         "released": len(released.leases),
         "released_at": iso_or_none(released.at),
@@ -88,7 +88,7 @@ def release_result(released: Released, caller: Caller) -> Wire:
     return _with_proof(wire, caller, is_verified=released.holder.verified)
 
 
-def renew_result(renewed: Renewed, caller: Caller) -> Wire:
+def renew_result(renewed: RenewedLeases, caller: Caller) -> Wire:
     wire = {
         "renewed": len(renewed.leases),
         "file_reservations": [
@@ -106,7 +106,7 @@ def renew_result(renewed: Renewed, caller: Caller) -> Wire:
     return _with_proof(wire, caller, is_verified=renewed.holder.verified)
 
 
-def _show_refusal(refusal: Refusal) -> Wire:
+def _show_refusal(refusal: LeaseRefusal) -> Wire:
     wire: Wire = {"reason": refusal.reason}
     if refusal.lease_id is not None:
         wire["id"] = refusal.lease_id
@@ -115,7 +115,7 @@ def _show_refusal(refusal: Refusal) -> Wire:
     return wire
 
 
-def look_ahead_result(look: LookAhead, stale: Collection[LeaseId]) -> Wire:
+def look_ahead_result(look: ConflictPreview, stale: Collection[LeaseId]) -> Wire:
     return {"conflicts": [show_conflict(conflict, stale) for conflict in look.conflicts], "free": list(look.free)}
 
 

@@ -13,18 +13,18 @@ from mcp_agent_mail.domain.identity.reading import require_to_read
 from mcp_agent_mail.domain.reservations import PathConflict, Patterns
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.features.reservations.conflicts import (
-    Asking,
-    LookAhead,
-    TooMuchHere,
+    ConflictPreview,
+    ConflictQuery,
+    NeedsPrecheck,
     find_holders,
     list_leases,
-    look_ahead,
+    preview_conflicts,
 )
 from mcp_agent_mail.features.reservations.grant import require_holder
-from mcp_agent_mail.features.reservations.offload import Reader
-from mcp_agent_mail.features.reservations.release import Released, Renewed, release, renew
-from mcp_agent_mail.features.reservations.requests import Named, ReserveRequest
-from mcp_agent_mail.features.reservations.reserve import Call, Claim, Outcome, Reserve, Reserver, Who
+from mcp_agent_mail.features.reservations.offload import PatternReader
+from mcp_agent_mail.features.reservations.release import ReleasedLeases, RenewedLeases, release, renew
+from mcp_agent_mail.features.reservations.requests import LeaseSelector, ReserveRequest
+from mcp_agent_mail.features.reservations.reserve import Call, Outcome, ReservationPlan, Reserve, Reserver, Who
 from mcp_agent_mail.features.reservations.schemas import show_decided
 from mcp_agent_mail.features.reservations.staleness import Assessment, Staleness
 from mcp_agent_mail.store.database import Store
@@ -51,7 +51,7 @@ class ReservationService:
         self._note_activity = note_activity
         self._clock = clock
         self._patterns = Patterns()
-        self._reader = Reader(workspaces)
+        self._reader = PatternReader(workspaces)
         self._reserver = Reserver(store, self._patterns, clock=clock, stale_among=self._stale_among, show=show_decided)
 
     async def reserve(self, caller: Caller, request: ReserveRequest) -> Outcome:
@@ -65,43 +65,45 @@ class ReservationService:
         self._note_activity(holder.agent)
         return await (self._reserver.wait(call) if request.wait_seconds else self._reserver.take(call))
 
-    async def claim(self, root: str, request: ReserveRequest) -> Claim:
+    async def claim(self, root: str, request: ReserveRequest) -> ReservationPlan:
         """What `within` needs to know of a request; `root` is the directory of the project, which may be a new one."""
-        return Claim(
+        return ReservationPlan(
             request=request, wanted=await self._reader.read_at(root, request.paths, exclusive=request.exclusive)
         )
 
-    async def within(self, claim: Claim, who: Who, unit: Callable[[Tx, Reserve], T]) -> T:
+    async def within(self, claim: ReservationPlan, who: Who, unit: Callable[[Tx, Reserve], T]) -> T:
         """Run `unit` as one unit of work; it reserves what is claimed by calling the function it is given.
 
         It may run several times, each time as if it had not run before.
         """
         return await self._reserver.within(claim, who, unit)
 
-    async def release(self, caller: Caller, named: Named) -> Released:
+    async def release(self, caller: Caller, named: LeaseSelector) -> ReleasedLeases:
         """Whatever is named and was not released is told, with the reason."""
         released = await self._store.write(lambda tx: release(tx, caller, named))
         self._note_activity(released.holder.agent)
         return released
 
-    async def renew(self, caller: Caller, named: Named, extend_s: int) -> Renewed:
+    async def renew(self, caller: Caller, named: LeaseSelector, extend_s: int) -> RenewedLeases:
         """From the later of now and the old expiry. What has expired comes back only if nobody else holds it."""
         renewed = await self._store.write(lambda tx: renew(tx, caller, named, extend_s, self._patterns))
         self._note_activity(renewed.holder.agent)
         return renewed
 
-    async def look_ahead(self, caller: Caller, project_key: str, agent_name: str, paths: Sequence[str]) -> LookAhead:
+    async def preview_conflicts(
+        self, caller: Caller, project_key: str, agent_name: str, paths: Sequence[str]
+    ) -> ConflictPreview:
         """What an exclusive claim would meet; changes nothing."""
         holder = self._store.read(lambda view: require_holder(view, caller, project_key, agent_name))
         wanted = await self._reader.read(holder.project, paths, exclusive=True)
-        asking = Asking(project_id=holder.project.id, agent_id=holder.agent.id, now=self._clock())
+        asking = ConflictQuery(project_id=holder.project.id, agent_id=holder.agent.id, now=self._clock())
         try:
             found = self._store.read(lambda view: find_holders(view, asking, wanted, self._patterns).holders)
-        except TooMuchHere:
+        except NeedsPrecheck:
             found = await self._reserver.look(asking, wanted)
         self._note_activity(holder.agent)
         waited_for = self._reserver.waited_for(asking, wanted)
-        return look_ahead(wanted, found, waited_for)
+        return preview_conflicts(wanted, found, waited_for)
 
     def list_(
         self, caller: Caller, project_key: str, *, active_only: bool, limit: int, after_id: int

@@ -107,9 +107,9 @@ class Staleness:
         What a clock that was ahead has written does not hide a call that came since.
         """
         if is_to_come(agent.last_active_ts, now):
-            (heard,) = self._activity.laid_over([replace(agent, last_active_ts=_NEVER_HEARD)])
+            (heard,) = self._activity.with_activity([replace(agent, last_active_ts=_NEVER_HEARD)])
             return agent if heard.last_active_ts == _NEVER_HEARD else heard
-        return self._activity.laid_over([agent])[0]
+        return self._activity.with_activity([agent])[0]
 
     def seen_at(self, lease: Lease) -> Micros:
         """When `look` last looked; 0 is never."""

@@ -14,19 +14,19 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind
 from mcp_agent_mail.domain.patterns.keys import keys_of
 from mcp_agent_mail.domain.patterns.pattern import stored_pattern
-from mcp_agent_mail.store.lease_events import end_leases, tell_archive
+from mcp_agent_mail.store.lease_events import end_leases, record_event
 from mcp_agent_mail.store.transaction import Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class AnsweredLease:
     """One lease as a call told of it. `before` is how its holder had it before; None where the call granted it."""
 
     lease: Lease
     before: Lease | None = None
 
 
-def take_back(tx: Tx, told: Iterable[Told], acting: Agent) -> bool:
+def take_back(tx: Tx, told: Iterable[AnsweredLease], acting: Agent) -> bool:
     """Nobody heard of these. Whether all of them stand as they were told of all the same: others were told too."""
     now = tx.now()
     stands = True
@@ -68,7 +68,7 @@ def _restore(tx: Tx, lease: Lease, before: Lease, acting: Agent) -> None:
         back = tx.leases.count_off(lease.id)
     project = tx.projects.find(lease.project_id)
     assert project is not None, lease
-    tell_archive(tx, back, project, now, acting=acting)
+    record_event(tx, back, project, now, acting=acting)
 
 
 def _keys_of(lease: Lease) -> LeaseKeys:

@@ -23,7 +23,7 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.reservations import schemas
 from mcp_agent_mail.features.reservations.answers import Replayed
 from mcp_agent_mail.features.reservations.force_release import ForceRequest, ForceService
-from mcp_agent_mail.features.reservations.requests import Named, ReserveRequest
+from mcp_agent_mail.features.reservations.requests import LeaseSelector, ReserveRequest
 from mcp_agent_mail.features.reservations.schemas import show_forced
 from mcp_agent_mail.features.reservations.service import ReservationService
 
@@ -75,7 +75,7 @@ def _claiming_tools(service: ReservationService, current_caller: Callable[[], Ca
         paths: Annotated[list[str], WANTED_PATHS],
     ) -> Json:
         """Look whether paths could be reserved exclusively, without reserving them."""
-        look = await service.look_ahead(current_caller(), project_key, agent_name, paths)
+        look = await service.preview_conflicts(current_caller(), project_key, agent_name, paths)
         return schemas.look_ahead_result(look, service.stale_among(look.conflicts))
 
     return [
@@ -124,8 +124,8 @@ def _keeping_tools(service: ReservationService, current_caller: Callable[[], Cal
     ]
 
 
-def _named(project_key: str, agent_name: str, paths: list[str] | None, ids: list[int] | None) -> Named:
-    return Named(
+def _named(project_key: str, agent_name: str, paths: list[str] | None, ids: list[int] | None) -> LeaseSelector:
+    return LeaseSelector(
         project_key=project_key,
         agent_name=agent_name,
         paths=None if paths is None else tuple(paths),

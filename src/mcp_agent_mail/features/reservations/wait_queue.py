@@ -20,8 +20,9 @@ from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.errors import Busy, Unavailable
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
 from mcp_agent_mail.domain.leases import Lease
-from mcp_agent_mail.domain.patterns.pattern import PatternsTooHard, Work, overlap
-from mcp_agent_mail.domain.reservations import Waiting, Wanted
+from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
+from mcp_agent_mail.domain.patterns.pattern import overlap
+from mcp_agent_mail.domain.reservations import RequestedPath, WaitingCall
 from mcp_agent_mail.store.database import Store
 
 MAX_WAITING = 1_000
@@ -32,11 +33,11 @@ LOOK_AGAIN_S = 2.0
 _SHORTEST_S = 0.001
 
 
-class LineFull(Busy):
+class QueueFull(Busy):
     """As many calls wait as may."""
 
 
-class LineClosed(Unavailable):
+class QueueClosed(Unavailable):
     """The server stops; nobody waits any more."""
 
 
@@ -44,7 +45,7 @@ class CallerLeft(Unavailable):
     """Nobody hears this: the caller was gone before its turn came."""
 
 
-class PlaceLost(Unavailable):
+class TurnLost(Unavailable):
     """What the call waited in is not what it was."""
 
 
@@ -53,16 +54,16 @@ def gave_up() -> CallerLeft:
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
-class Place:
+class Waiter:
     """One waiting call. `ahead` are the calls it is behind; it may be granted once there is none left. The writer's
     thread reads `is_given_up` too.
     """
 
     project_id: ProjectId
     agent_id: AgentId
-    shown: Waiting
-    wanted: Sequence[Wanted]
-    ahead: set[Place] = field(default_factory=set)
+    shown: WaitingCall
+    wanted: Sequence[RequestedPath]
+    ahead: set[Waiter] = field(default_factory=set)
     turn: asyncio.Event = field(default_factory=asyncio.Event)
     watched: tuple[LeaseId, int, Micros] | None = None
     is_given_up: bool = False
@@ -78,13 +79,13 @@ class Place:
         self.turn.set()
 
 
-class Line:
+class WaitQueue:
     """All who wait, of all projects. `close` wakes them, and each is told that the server stops."""
 
     def __init__(self, store: Store, *, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._places: dict[ProjectId, list[Place]] = {}
+        self._places: dict[ProjectId, list[Waiter]] = {}
         self._count = 0
         self._ends = -1
         self._is_closed = False
@@ -94,16 +95,20 @@ class Line:
         return self._count
 
     def _ahead_of(
-        self, project_id: ProjectId, agent_id: AgentId, wanted: Sequence[Wanted], among: Collection[Place] | None
-    ) -> dict[int, list[Place]]:
+        self,
+        project_id: ProjectId,
+        agent_id: AgentId,
+        wanted: Sequence[RequestedPath],
+        among: Collection[Waiter] | None,
+    ) -> dict[int, list[Waiter]]:
         """By the number of the wanted path, whose waiting it would overtake. An agent is not behind itself."""
         places = [
             place
             for place in self._places.get(project_id, ())
             if place.agent_id != agent_id and (among is None or place in among)
         ]
-        work = Work(MAX_STEPS)
-        found: dict[int, list[Place]] = {}
+        work = WorkBudget(MAX_STEPS)
+        found: dict[int, list[Waiter]] = {}
         for number, one in enumerate(wanted if places else ()):
             if ahead := [place for place in places if _meets(one, place, work)]:
                 found[number] = ahead
@@ -113,27 +118,29 @@ class Line:
         self,
         project_id: ProjectId,
         agent_id: AgentId,
-        wanted: Sequence[Wanted],
+        wanted: Sequence[RequestedPath],
         *,
-        among: Collection[Place] | None = None,
-    ) -> dict[int, tuple[Waiting, ...]]:
+        among: Collection[Waiter] | None = None,
+    ) -> dict[int, tuple[WaitingCall, ...]]:
         """By the number of the wanted path, who waits for what it overlaps: all, or those `among` them."""
         if not self._count:
             return {}
         ahead = self._ahead_of(project_id, agent_id, wanted, among)
         return {number: tuple(place.shown for place in places[:SHOWN]) for number, places in ahead.items()}
 
-    def join(self, place: Place) -> None:
-        """At the end. Raises LineFull, or LineClosed."""
+    def join(self, place: Waiter) -> None:
+        """At the end. Raises QueueFull, or LineClosed."""
         self._require_open()
         if self._count >= MAX_WAITING:
-            raise LineFull(f"{MAX_WAITING} calls wait for reservations already.", otherwise=", or without wait_seconds")
+            raise QueueFull(
+                f"{MAX_WAITING} calls wait for reservations already.", otherwise=", or without wait_seconds"
+            )
         for ahead in self._ahead_of(place.project_id, place.agent_id, place.wanted, None).values():
             place.ahead.update(ahead)
         self._places.setdefault(place.project_id, []).append(place)
         self._count += 1
 
-    def leave(self, place: Place) -> None:
+    def leave(self, place: Waiter) -> None:
         """Granted or not: those behind it may look. Safe to repeat."""
         places = self._places.get(place.project_id, [])
         if place not in places:
@@ -148,8 +155,8 @@ class Line:
         if not places:
             del self._places[place.project_id]
 
-    async def wait(self, place: Place, seconds: float) -> None:
-        """Until `place` should look again, at most so long. Raises LineClosed, CallerLeft, PlaceLost."""
+    async def wait(self, place: Waiter, seconds: float) -> None:
+        """Until `place` should look again, at most so long. Raises QueueClosed, CallerLeft, PlaceLost."""
         until = asyncio.get_running_loop().time() + seconds
         # Before it joined nobody looked whether it may hold anything.
         self._dismiss([place])
@@ -159,7 +166,7 @@ class Line:
             if place.watched is not None:
                 # It may have ended between the last look at it and now.
                 watched, now = place.watched, self._clock()
-                if self._store.read(lambda view: view.leases.given_way([watched], now)):  # noqa: B023  # run at once
+                if self._store.read(lambda view: view.leases.ended_among([watched], now)):  # noqa: B023  # run at once
                     return
                 left = min(left, LOOK_AGAIN_S, max(_SHORTEST_S, (watched[2] - now) / SECOND))
             if await _turn_came(place, left):
@@ -175,7 +182,7 @@ class Line:
 
     def _require_open(self) -> None:
         if self._is_closed:
-            raise LineClosed("The server is stopping.", hint="Call again when it is back.")
+            raise QueueClosed("The server is stopping.", hint="Call again when it is back.")
 
     def _look(self) -> None:
         """After a commit: who can be granted nothing any more, and whose watched lease no longer stands? Two short
@@ -190,12 +197,12 @@ class Line:
         self._ends = ends
         watching = [place for places in self._places.values() for place in places if place.watched is not None]
         watched = {place.watched for place in watching if place.watched is not None}
-        gone = self._store.read(lambda view: view.leases.given_way(watched, self._clock()))
+        gone = self._store.read(lambda view: view.leases.ended_among(watched, self._clock()))
         for place in watching:
             if place.watched is not None and place.watched[0] in gone:
                 place.turn.set()
 
-    def _dismiss(self, places: Sequence[Place]) -> None:
+    def _dismiss(self, places: Sequence[Waiter]) -> None:
         """Those of them that are no longer active agents of an active project: they block nobody from now on."""
         active = self._store.read(lambda view: view.agents.active({(one.project_id, one.agent_id) for one in places}))
         for place in places:
@@ -205,7 +212,7 @@ class Line:
                 self.leave(place)
 
 
-async def _turn_came(place: Place, seconds: float) -> bool:
+async def _turn_came(place: Waiter, seconds: float) -> bool:
     try:
         # Not wait_for: cancelled in the moment its turn comes, it would swallow that.
         async with asyncio.timeout(seconds):
@@ -217,18 +224,18 @@ async def _turn_came(place: Place, seconds: float) -> bool:
     return True
 
 
-def _require_caller(place: Place) -> None:
+def _require_caller(place: Waiter) -> None:
     if place.is_given_up:
         raise gave_up()
     if place.is_lost:
-        raise PlaceLost(
+        raise TurnLost(
             f"{place.shown.agent} was retired, or its project archived, while this call waited.",
             hint="Call again if it is back.",
             data={"retry_after_s": 1},
         )
 
 
-def _meets(wanted: Wanted, place: Place, work: Work) -> bool:
+def _meets(wanted: RequestedPath, place: Waiter, work: WorkBudget) -> bool:
     """Whether both want some path and one of them alone; what is too hard to compare counts as met."""
     try:
         return any(

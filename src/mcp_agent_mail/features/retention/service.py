@@ -16,7 +16,7 @@ from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.retention import OldMessage, cutoff_of, is_ignored
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.mail.message_events import tell_archives
+from mcp_agent_mail.store.mail.message_events import record_events
 from mcp_agent_mail.store.retention import Cutoff, list_old
 from mcp_agent_mail.store.transaction import Tx, View
 
@@ -72,13 +72,13 @@ class RetentionService:
         rules: RetentionRules,
         *,
         find_project: Callable[[View, str], Project],
-        keep_pace: Callable[[], Awaitable[None]],
+        throttle: Callable[[], Awaitable[None]],
         clock: Clock,
     ) -> None:
         self._store = store
         self._rules = rules
         self._find_project = find_project
-        self._keep_pace = keep_pace
+        self._keep_pace = throttle
         self._clock = clock
 
     async def purge(self, caller: Caller, request: PurgeRequest) -> Purge:
@@ -168,5 +168,5 @@ def _purge(lot: Sequence[OldMessage], cutoff: Cutoff, tx: Tx) -> int:
     """Those that may still go; their archives get tombstones too."""
     now = tx.now()
     gone = [one.id for one in lot if tx.retention.purge(one.id, cutoff, now)]
-    tell_archives(tx, gone, None, now)
+    record_events(tx, gone, None, now)
     return len(gone)

@@ -9,7 +9,7 @@ from mcp_agent_mail.domain.search.query import Hit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SearchResult:
     """What was found, seen from `project`."""
 
     project: Project

@@ -7,10 +7,10 @@ from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.search.query import Hit
-from mcp_agent_mail.features.search.results import Found
+from mcp_agent_mail.features.search.results import SearchResult
 
 
-def found_object(found: Found) -> Json:
+def found_object(found: SearchResult) -> Json:
     """The contract's object: the same in text and structured content, under the key `result`."""
     return {"result": [show_hit(hit, found.project.id) for hit in found.hits]}
 

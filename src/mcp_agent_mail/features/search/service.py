@@ -11,10 +11,10 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.reading import READING_MAIL, Record, may_read, require_reader
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.search.query import Filters, Order, Reader, read_query
+from mcp_agent_mail.domain.search.query import Filters, Order, SearchScope, read_query
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.projects.lookup import require_project
-from mcp_agent_mail.features.search.results import Found
+from mcp_agent_mail.features.search.results import SearchResult
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.search import search
 from mcp_agent_mail.store.transaction import View
@@ -39,7 +39,7 @@ class SearchService:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def search(self, caller: Caller, request: SearchRequest) -> Found:
+    async def search(self, caller: Caller, request: SearchRequest) -> SearchResult:
         """Mail of the project that holds the words, and mail of other projects that the caller itself got or sent.
 
         Who is proven to belong to another project, linked by no product, finds only what it takes part in.
@@ -48,14 +48,14 @@ class SearchService:
         project, filters = self._store.read(lambda view: _resolve(view, caller, request))
         query = read_query(request.query)
         if query is None:
-            return Found(project=project, hits=[])
-        reader = Reader(
+            return SearchResult(project=project, hits=[])
+        reader = SearchScope(
             project_id=project.id,
             agent_id=caller.agent_id,
             whole_project=may_read(caller, project, Record.WORK),
         )
         hits = await search(self._store, query, reader, filters, order=request.order, limit=request.limit)
-        return Found(project=project, hits=hits)
+        return SearchResult(project=project, hits=hits)
 
 
 def _resolve(view: View, caller: Caller, request: SearchRequest) -> tuple[Project, Filters]:

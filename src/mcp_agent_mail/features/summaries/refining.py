@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mcp_agent_mail.core.clock import SECOND, Clock
-from mcp_agent_mail.domain.summaries.extract import Letter, ThreadSummary
+from mcp_agent_mail.domain.summaries.extract import ThreadMessage, ThreadSummary
 from mcp_agent_mail.domain.summaries.refinement import Prompt, UnfitAnswer, prompt_for, refined
 from mcp_agent_mail.llm.answers import ModelAnswer, ModelFailed
 from mcp_agent_mail.store.database import Store
@@ -47,16 +47,16 @@ class Refiner:
         """The model that a summary would be refined by; None when none would."""
         return None if self._model is None or not llm_mode else wanted or self._model.default
 
-    async def refine(self, summary: ThreadSummary, letters: Sequence[Letter], wanted: str | None) -> Refined:
+    async def refine(self, summary: ThreadSummary, messages: Sequence[ThreadMessage], wanted: str | None) -> Refined:
         """`wanted` is what `model_for` gave. What goes wrong with the model leaves the summary as it is."""
-        if self._model is None or wanted is None or not letters:
+        if self._model is None or wanted is None or not messages:
             return Refined(summary=summary)
         day = self._clock() // _DAY
         spent = self._store.read(lambda view: view.llm_spending.of_day(day))
         if spent >= self._daily_budget_usd:
             return Refined(summary=summary, error="The budget of today is used up: LLM_DAILY_BUDGET_USD.")
         try:
-            answer = await self._model.ask(prompt_for(summary, letters), model=wanted)
+            answer = await self._model.ask(prompt_for(summary, messages), model=wanted)
         except ModelFailed as failed:
             return Refined(summary=summary, error=str(failed))
         await self._store.write(lambda tx: tx.llm_spending.add(day, answer.cost_usd))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.domain.summaries.digests import Digest
-from mcp_agent_mail.domain.summaries.extract import Letter, ThreadSummary
+from mcp_agent_mail.domain.summaries.extract import ThreadMessage, ThreadSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,7 @@ class SummarizedThread:
 
     thread_id: str
     summary: ThreadSummary
-    examples: Sequence[Letter] = ()
+    examples: Sequence[ThreadMessage] = ()
     llm_error: str | None = None
 
 

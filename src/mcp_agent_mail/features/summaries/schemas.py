@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from mcp_agent_mail.core.clock import iso, iso_or_none
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.summaries.digests import Digest
-from mcp_agent_mail.domain.summaries.extract import Letter, ThreadSummary, aggregate
+from mcp_agent_mail.domain.summaries.extract import ThreadMessage, ThreadSummary, aggregate
 from mcp_agent_mail.features.summaries.results import SummarizedMail, SummarizedThread
 
 
@@ -16,7 +16,7 @@ def thread_object(thread: SummarizedThread) -> Json:
     return {
         "thread_id": thread.thread_id,
         "summary": summary_object(thread.summary),
-        "examples": [example_object(letter) for letter in thread.examples],
+        "examples": [example_object(message) for message in thread.examples],
         **_error([thread]),
     }
 
@@ -53,8 +53,8 @@ def summary_object(summary: ThreadSummary) -> Json:
     }
 
 
-def example_object(letter: Letter) -> Json:
-    return {"id": letter.id, "subject": letter.subject, "from": letter.sender, "created_ts": iso(letter.created_ts)}
+def example_object(message: ThreadMessage) -> Json:
+    return {"id": message.id, "subject": message.subject, "from": message.sender, "created_ts": iso(message.created_ts)}
 
 
 def _mentions(mentions: Iterable[tuple[str, int]]) -> Json:
@@ -62,7 +62,7 @@ def _mentions(mentions: Iterable[tuple[str, int]]) -> Json:
 
 
 def _examples(thread: SummarizedThread) -> Json:
-    return {"examples": [example_object(letter) for letter in thread.examples]} if thread.examples else {}
+    return {"examples": [example_object(message) for message in thread.examples]} if thread.examples else {}
 
 
 def _error(threads: Iterable[SummarizedThread]) -> Json:

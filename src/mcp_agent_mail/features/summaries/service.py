@@ -16,7 +16,7 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.reading import READING_MAIL, require_to_read
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.summaries.digests import Digest, NewDigest, span_of
-from mcp_agent_mail.domain.summaries.extract import Letter, ThreadMail, ThreadSummary, examples_of, summarize
+from mcp_agent_mail.domain.summaries.extract import ThreadMail, ThreadMessage, ThreadSummary, examples_of, summarize
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.features.summaries.refining import Refiner
 from mcp_agent_mail.features.summaries.results import SummarizedMail, SummarizedThread
@@ -33,7 +33,7 @@ TURNS = TurnBounds(places=2, places_each=1, waiting_each=16, waiting=128, within
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class DigestOptions:
     """How to summarize: with examples, and with a model's help where the server has one."""
 
     include_examples: bool = False
@@ -46,7 +46,7 @@ class RecentRequest:
     project_key: str
     since_hours: float
     max_messages: int
-    wishes: Wishes
+    wishes: DigestOptions
 
 
 class SummaryService:
@@ -57,27 +57,33 @@ class SummaryService:
         self._turns = Turns("summaries of much text", TURNS)
 
     async def summarize_threads(
-        self, caller: Caller, project_key: str, thread_ids: Sequence[str], wishes: Wishes, *, per_thread_limit: int
+        self,
+        caller: Caller,
+        project_key: str,
+        thread_ids: Sequence[str],
+        wishes: DigestOptions,
+        *,
+        per_thread_limit: int,
     ) -> list[SummarizedThread]:
         """Each thread's newest `per_thread_limit` messages, of the mail that every agent of the project may read."""
         project = self._store.read(lambda view: _readable(view, caller, project_key))
         threads = await read_threads(self._store, project.id, thread_ids, limit=per_thread_limit)
         # One after the other: a call computes on one thread. A model is asked for all of them at once.
-        summaries = [await self._summarized(thread.letters, thread.total) for thread in threads]
+        summaries = [await self._summarized(thread.messages, thread.total) for thread in threads]
         refining = (self._refined(thread, summary, wishes) for thread, summary in zip(threads, summaries, strict=True))
         return list(await asyncio.gather(*refining))
 
-    async def summarize_mail(self, thread: ThreadMail, wishes: Wishes) -> SummarizedThread:
+    async def summarize_mail(self, thread: ThreadMail, wishes: DigestOptions) -> SummarizedThread:
         """The same of mail that was read elsewhere: who may see it is the caller's to decide."""
-        return await self._refined(thread, await self._summarized(thread.letters, thread.total), wishes)
+        return await self._refined(thread, await self._summarized(thread.messages, thread.total), wishes)
 
-    async def _refined(self, thread: ThreadMail, summary: ThreadSummary, wishes: Wishes) -> SummarizedThread:
+    async def _refined(self, thread: ThreadMail, summary: ThreadSummary, wishes: DigestOptions) -> SummarizedThread:
         model = self._refiner.model_for(wishes.llm_model, llm_mode=wishes.llm_mode)
-        result = await self._refiner.refine(summary, thread.letters, model)
+        result = await self._refiner.refine(summary, thread.messages, model)
         return SummarizedThread(
             thread_id=thread.thread_id,
             summary=result.summary,
-            examples=examples_of(thread.letters) if wishes.include_examples else (),
+            examples=examples_of(thread.messages) if wishes.include_examples else (),
             llm_error=result.error,
         )
 
@@ -99,7 +105,7 @@ class SummaryService:
             summary_text="",
             start_ts=since,
             end_ts=now,
-            source_message_count=len(recent.letters),
+            source_message_count=len(recent.messages),
             source_thread_ids=_threads_of(recent),
             llm_model=model,
             cost_usd=0.0,
@@ -110,8 +116,8 @@ class SummaryService:
         return await self._store_digest(wanted, recent)
 
     async def _store_digest(self, wanted: NewDigest, recent: RecentMail) -> SummarizedMail:
-        summary = await self._summarized(recent.letters, None)
-        result = await self._refiner.refine(summary, recent.letters, wanted.llm_model)
+        summary = await self._summarized(recent.messages, None)
+        result = await self._refiner.refine(summary, recent.messages, wanted.llm_model)
         text = json.dumps(summary_object(result.summary), ensure_ascii=False, separators=(",", ":"))
         new = _with(wanted, text, None if result.model is None else wanted.llm_model, result.cost_usd)
 
@@ -133,12 +139,12 @@ class SummaryService:
 
         return self._store.read(stored)
 
-    async def _summarized(self, letters: Sequence[Letter], total: int | None) -> ThreadSummary:
+    async def _summarized(self, messages: Sequence[ThreadMessage], total: int | None) -> ThreadSummary:
         """Much text is read beside the event loop, in turn."""
-        if sum(len(letter.body_md) for letter in letters) <= LONG_CHARACTERS:
-            return summarize(letters, total=total)
+        if sum(len(message.body_md) for message in messages) <= LONG_CHARACTERS:
+            return summarize(messages, total=total)
         async with self._turns.turn(current_turn()):
-            return await computed(partial(summarize, letters, total=total))
+            return await computed(partial(summarize, messages, total=total))
 
 
 def _readable(view: View, caller: Caller, project_key: str) -> Project:
@@ -149,7 +155,7 @@ def _readable(view: View, caller: Caller, project_key: str) -> Project:
 
 def _threads_of(recent: RecentMail) -> list[str]:
     """In the order of their first message, at most `MAX_NAMED_THREADS`."""
-    named = (letter.thread_id for letter in recent.letters if letter.thread_id is not None)
+    named = (message.thread_id for message in recent.messages if message.thread_id is not None)
     return list(dict.fromkeys(named))[:MAX_NAMED_THREADS]
 
 

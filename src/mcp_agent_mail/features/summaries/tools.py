@@ -12,7 +12,7 @@ from mcp_agent_mail.domain.summaries.digests import MAX_HOURS
 from mcp_agent_mail.domain.summaries.extract import parse_thread_ids
 from mcp_agent_mail.domain.summaries.refinement import parse_model
 from mcp_agent_mail.features.summaries.schemas import digest_object, recent_object, thread_object, threads_object
-from mcp_agent_mail.features.summaries.service import RecentRequest, SummaryService, Wishes
+from mcp_agent_mail.features.summaries.service import DigestOptions, RecentRequest, SummaryService
 
 _MODEL = Matching(parse_model)
 
@@ -30,7 +30,7 @@ def summary_tools(service: SummaryService, current_caller: Callable[[], Caller])
         """What a thread says: decisions, open questions, actions with owner and state, key points, code. Several
         thread ids with commas between them give {threads, aggregate}. Works without an LLM; one refines it if set up.
         """
-        wishes = Wishes(include_examples=include_examples, llm_mode=llm_mode, llm_model=llm_model)
+        wishes = DigestOptions(include_examples=include_examples, llm_mode=llm_mode, llm_model=llm_model)
         ids = thread_id.split(",")
         threads = await service.summarize_threads(
             current_caller(), project_key, ids, wishes, per_thread_limit=per_thread_limit
@@ -48,7 +48,7 @@ def summary_tools(service: SummaryService, current_caller: Callable[[], Caller])
         """Digest of a project's newest mail, all threads together; summary_text is JSON like summarize_thread's
         summary. Stored; while nothing newer came, the stored one (cached).
         """
-        wishes = Wishes(llm_mode=llm_mode, llm_model=llm_model)
+        wishes = DigestOptions(llm_mode=llm_mode, llm_model=llm_model)
         request = RecentRequest(
             project_key=project_key, since_hours=since_hours, max_messages=max_messages, wishes=wishes
         )

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from mcp_agent_mail.core.errors import Conflict
 from mcp_agent_mail.guard.hooks.folder import HookFile, not_plain
-from mcp_agent_mail.guard.hooks.shim import Kind, kind_of, supersedes, write_shim
+from mcp_agent_mail.guard.hooks.shim import HookFileKind, kind_of, supersedes, write_shim
 
 FORMER_SUFFIX = ".before-agent-mail"
 MOVED_SUFFIXES = (".legacy", ".old")
@@ -44,14 +44,14 @@ def require_ordinary(hook: HookFile) -> None:
 def require_room(hook: HookFile) -> None:
     """Raises HookInTheWay where `chain` could not go on without harm; changes nothing."""
     kind, former = kind_of(hook), former_of(hook)
-    if kind is Kind.CHANGED:
+    if kind is HookFileKind.CHANGED:
         raise HookInTheWay(
             f"{hook.path} was written by `am guard install` and changed by somebody since.",
             hint=f"Move {hook.path} away, then install again; what was added to it can stand in a hook of its own.",
             data={"path": str(hook.path)},
         )
-    is_moved = any(kind_of(slot) is Kind.OURS for slot in _slots(hook))
-    if kind is Kind.FOREIGN and former.lies_here() and not is_moved and not supersedes(hook, former):
+    is_moved = any(kind_of(slot) is HookFileKind.OURS for slot in _slots(hook))
+    if kind is HookFileKind.FOREIGN and former.lies_here() and not is_moved and not supersedes(hook, former):
         raise HookInTheWay(
             f"Somebody has put another hook at {hook.path} since the guard was installed, and the hook from before "
             f"the guard is still kept as {former.name}.",
@@ -64,7 +64,7 @@ def chain(hook: HookFile, shim: bytes) -> Change:
     """Put `shim` there, in front of the hook that is there. Safe to repeat. Raises HookInTheWay."""
     require_room(hook)
     _set_right(hook)
-    if kind_of(hook) is Kind.FOREIGN:
+    if kind_of(hook) is HookFileKind.FOREIGN:
         _put_aside(hook)
     if not write_shim(hook, shim):
         return Change.UNCHANGED
@@ -76,13 +76,13 @@ def unchain(hook: HookFile) -> tuple[bool, str | None]:
     had_moved = _set_right(hook)
     former = former_of(hook)
     kind = kind_of(hook)
-    if kind in (Kind.OURS, Kind.NOTHING):
+    if kind in (HookFileKind.OURS, HookFileKind.NOTHING):
         if former.lies_here():
             former.move_to(hook)
             return True, None
         hook.unlink()
-        return kind is Kind.OURS or had_moved, None
-    if kind is Kind.CHANGED:
+        return kind is HookFileKind.OURS or had_moved, None
+    if kind is HookFileKind.CHANGED:
         left = f"{hook.path} was changed after `am guard install` wrote it, and is left alone"
         return had_moved, left + (f"; the hook from before is {former.path}" if former.lies_here() else "")
     if not former.lies_here():
@@ -99,14 +99,14 @@ def _set_right(hook: HookFile) -> bool:
     former = former_of(hook)
     found = False
     for slot in _slots(hook):
-        if kind_of(slot) is not Kind.OURS:
+        if kind_of(slot) is not HookFileKind.OURS:
             continue
         found = True
-        if former.lies_here() and kind_of(hook) is Kind.FOREIGN and not supersedes(hook, former):
+        if former.lies_here() and kind_of(hook) is HookFileKind.FOREIGN and not supersedes(hook, former):
             former.move_to(slot)
             continue
         slot.unlink()
-        if former.lies_here() and kind_of(hook) is Kind.FOREIGN:
+        if former.lies_here() and kind_of(hook) is HookFileKind.FOREIGN:
             former.unlink()
     return found
 

@@ -17,7 +17,7 @@ from mcp_agent_mail.core.git.config import quoted
 from mcp_agent_mail.guard.hooks.chain import Change, HookInTheWay, former_of
 from mcp_agent_mail.guard.hooks.code_repository import GUARDED, INCLUDED, OUR_CONFIG, OUR_FOLDER, CodeRepository
 from mcp_agent_mail.guard.hooks.folder import GitDirectory, HookFile, HookFolder, open_folder_of_others
-from mcp_agent_mail.guard.hooks.shim import Kind, Program, forwarder, guard_shim, kind_of, write_shim
+from mcp_agent_mail.guard.hooks.shim import HookFileKind, Program, forwarder, guard_shim, kind_of, write_shim
 from mcp_agent_mail.guard.repository_config import Edit, edit_config
 
 _READABLE = 0o644
@@ -52,7 +52,7 @@ def place_in_front(repository: CodeRepository, git_dir: GitDirectory, program: P
     """Safe to repeat. Raises HookInTheWay."""
     wanted = _files(repository, git_dir.folder(OUR_FOLDER, "hooks"), program)
     for hook in wanted:
-        if kind_of(hook) not in (Kind.NOTHING, Kind.OURS):
+        if kind_of(hook) not in (HookFileKind.NOTHING, HookFileKind.OURS):
             raise HookInTheWay(
                 f"Somebody has put a hook of their own at {hook.path}, into the guard's folder, or changed ours there.",
                 hint=f"Move {hook.path} to where your other hooks are, then install again.",
@@ -75,7 +75,7 @@ def leave_front(repository: CodeRepository, git_dir: GitDirectory) -> tuple[bool
     folder = git_dir.folder(OUR_FOLDER, "hooks")
     left = []
     for hook in map(folder.file, folder.names()):
-        if kind_of(hook) is Kind.OURS:
+        if kind_of(hook) is HookFileKind.OURS:
             hook.unlink()
             was_there = True
         else:

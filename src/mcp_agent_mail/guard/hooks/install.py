@@ -14,7 +14,7 @@ from mcp_agent_mail.guard.hooks.chain import Change, chain, former_of, require_o
 from mcp_agent_mail.guard.hooks.code_repository import GUARDED, CodeRepository, find_code_repository, only_one
 from mcp_agent_mail.guard.hooks.folder import GitDirectory, HookFolder
 from mcp_agent_mail.guard.hooks.hooks_path import hooks_path_of_others, leave_front, place_in_front
-from mcp_agent_mail.guard.hooks.shim import Kind, Program, asks_its_name, guard_shim, kind_of
+from mcp_agent_mail.guard.hooks.shim import HookFileKind, Program, asks_its_name, guard_shim, kind_of
 from mcp_agent_mail.guard.repository import PROJECT_KEY
 from mcp_agent_mail.guard.repository_config import edit_config
 
@@ -101,7 +101,7 @@ def _must_stand_in_front(repository: CodeRepository, git_dir: GitDirectory) -> b
         return True
     plain = git_dir.folder(_HOOKS)
     there = [each for hook in GUARDED for each in (plain.file(hook), former_of(plain.file(hook)))]
-    return any(kind_of(hook) is Kind.FOREIGN and asks_its_name(hook) for hook in there)
+    return any(kind_of(hook) is HookFileKind.FOREIGN and asks_its_name(hook) for hook in there)
 
 
 def _plain_hooks(git_dir: GitDirectory) -> HookFolder:

@@ -23,7 +23,7 @@ _OURS = re.compile(rb"(?m)^# `?am guard install`? wrote this file")
 _PACKAGE = Path(__file__).parents[1]
 
 
-class Kind(StrEnum):
+class HookFileKind(StrEnum):
     """What lies where a hook is expected."""
 
     NOTHING = "nothing"
@@ -84,16 +84,16 @@ def _templates() -> Path:
     return packaged if packaged.is_dir() else _PACKAGE.parents[1] / "hooks"
 
 
-def kind_of(hook: HookFile) -> Kind:
+def kind_of(hook: HookFile) -> HookFileKind:
     if not hook.lies_here():
-        return Kind.NOTHING
+        return HookFileKind.NOTHING
     content = hook.content(follow=False)
     if content is None:
-        return Kind.FOREIGN
+        return HookFileKind.FOREIGN
     sealed = _SEALED.fullmatch(content)
     if sealed is not None and hashlib.sha256(sealed["text"]).hexdigest().encode() == sealed["digest"]:
-        return Kind.OURS
-    return Kind.CHANGED if _OURS.search(content) else Kind.FOREIGN
+        return HookFileKind.OURS
+    return HookFileKind.CHANGED if _OURS.search(content) else HookFileKind.FOREIGN
 
 
 def tool_of(hook: HookFile) -> Tool | None:
@@ -123,7 +123,7 @@ def asks_its_name(hook: HookFile) -> bool:
 
 def write_shim(hook: HookFile, content: bytes) -> bool:
     """Put a file of ours there in one step, over what lies there. False when it is there already."""
-    if kind_of(hook) is Kind.OURS and hook.is_runnable() and hook.content(follow=False) == content:
+    if kind_of(hook) is HookFileKind.OURS and hook.is_runnable() and hook.content(follow=False) == content:
         return False
     hook.write(content)
     return True

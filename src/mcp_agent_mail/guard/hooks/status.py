@@ -14,13 +14,13 @@ from mcp_agent_mail.guard.hooks.chain import former_of
 from mcp_agent_mail.guard.hooks.code_repository import GUARDED, CodeRepository, find_code_repository
 from mcp_agent_mail.guard.hooks.folder import HookFile, HookFolder, open_folder_of_others
 from mcp_agent_mail.guard.hooks.hooks_path import hooks_path_of_others, is_in_front
-from mcp_agent_mail.guard.hooks.shim import Kind, Program, Tool, kind_of, tool_of
+from mcp_agent_mail.guard.hooks.shim import HookFileKind, Program, Tool, kind_of, tool_of
 from mcp_agent_mail.guard.repository import PROJECT_KEY
 
 _ENTRY = "mcp_agent_mail/__main__.py"
 
 
-class Standing(StrEnum):
+class HookState(StrEnum):
     """What Git will run for a hook."""
 
     INSTALLED = "installed"
@@ -34,24 +34,24 @@ class Standing(StrEnum):
     NOT_LOOKED_AT = "not looked at"
 
 
-_GUARDING = {Standing.INSTALLED, Standing.CHAINED, Standing.CALLED}
+_GUARDING = {HookState.INSTALLED, HookState.CHAINED, HookState.CALLED}
 
 _NEXT = {
-    Standing.MISSING: "am guard install",
-    Standing.CHANGED: "somebody edited it: move it away, then am guard install",
-    Standing.REPLACED: "another program put its hook in our place: am guard install takes it along",
-    Standing.FOREIGN: "am guard install runs the guard, then this hook",
-    Standing.NOT_LOOKED_AT: "core.hooksPath was set since: am guard install",
+    HookState.MISSING: "am guard install",
+    HookState.CHANGED: "somebody edited it: move it away, then am guard install",
+    HookState.REPLACED: "another program put its hook in our place: am guard install takes it along",
+    HookState.FOREIGN: "am guard install runs the guard, then this hook",
+    HookState.NOT_LOOKED_AT: "core.hooksPath was set since: am guard install",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HookStanding:
+class HookStatus:
     """One hook. `former` is the one that runs after ours."""
 
     hook: str
     path: Path
-    standing: Standing
+    standing: HookState
     former: Path | None
 
     @property
@@ -64,7 +64,7 @@ class HookStanding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GuardStanding:
+class GuardStatus:
     """`hooks_path` is core.hooksPath as others set it; `python` what the installed hook starts, and whether it can."""
 
     top: Path
@@ -72,14 +72,14 @@ class GuardStanding:
     folder: Path
     in_front: bool
     hooks_path: str | None
-    hooks: Sequence[HookStanding]
+    hooks: Sequence[HookStatus]
     project: str | None
     name: str | None
     python: str | None
     is_runnable: bool
 
 
-def look_at_guard(path: Path) -> GuardStanding:
+def look_at_guard(path: Path) -> GuardStatus:
     """Changes nothing. Raises NoCodeRepository."""
     repository = find_code_repository(path)
     in_front = is_in_front(repository)
@@ -88,7 +88,7 @@ def look_at_guard(path: Path) -> GuardStanding:
     with open_folder_of_others(folder) as opened:
         hooks = [_standing(repository, opened, hook) for hook in GUARDED]
         python, packages = _recorded_program([opened.file(hook) for hook in GUARDED])
-    return GuardStanding(
+    return GuardStatus(
         top=repository.top,
         common_dir=repository.common_dir,
         folder=folder,
@@ -109,23 +109,23 @@ def _folder(repository: CodeRepository, hooks_path: str | None, *, in_front: boo
     return repository.top / hooks_path if hooks_path is not None else repository.plain_hooks
 
 
-def _standing(repository: CodeRepository, folder: HookFolder, name: str) -> HookStanding:
+def _standing(repository: CodeRepository, folder: HookFolder, name: str) -> HookStatus:
     hook = folder.file(name)
     former = _former(repository, hook)
     kind = kind_of(hook)
-    if kind is Kind.OURS and hook.is_runnable():
-        standing = Standing.CHAINED if former else Standing.INSTALLED
-    elif kind is Kind.CHANGED:
-        standing = Standing.CHANGED
-    elif kind is Kind.FOREIGN and _is_called_by(hook):
-        standing = Standing.CALLED
+    if kind is HookFileKind.OURS and hook.is_runnable():
+        standing = HookState.CHAINED if former else HookState.INSTALLED
+    elif kind is HookFileKind.CHANGED:
+        standing = HookState.CHANGED
+    elif kind is HookFileKind.FOREIGN and _is_called_by(hook):
+        standing = HookState.CALLED
     elif _is_elsewhere(repository, folder.path, name):
-        standing = Standing.NOT_LOOKED_AT
-    elif kind is Kind.FOREIGN:
-        standing = Standing.REPLACED if former or _was_moved(hook) else Standing.FOREIGN
+        standing = HookState.NOT_LOOKED_AT
+    elif kind is HookFileKind.FOREIGN:
+        standing = HookState.REPLACED if former or _was_moved(hook) else HookState.FOREIGN
     else:
-        standing = Standing.MISSING
-    return HookStanding(hook=name, path=hook.path, standing=standing, former=former)
+        standing = HookState.MISSING
+    return HookStatus(hook=name, path=hook.path, standing=standing, former=former)
 
 
 def _former(repository: CodeRepository, hook: HookFile) -> Path | None:
@@ -138,18 +138,18 @@ def _former(repository: CodeRepository, hook: HookFile) -> Path | None:
 
 
 def _is_called_by(hook: HookFile) -> bool:
-    return tool_of(hook) is Tool.PRE_COMMIT and kind_of(hook.beside(".legacy")) is Kind.OURS
+    return tool_of(hook) is Tool.PRE_COMMIT and kind_of(hook.beside(".legacy")) is HookFileKind.OURS
 
 
 def _was_moved(hook: HookFile) -> bool:
-    return kind_of(hook.beside(".old")) is Kind.OURS
+    return kind_of(hook.beside(".old")) is HookFileKind.OURS
 
 
 def _is_elsewhere(repository: CodeRepository, folder: Path, name: str) -> bool:
     """Ours lies where Git looked before."""
     for other in {repository.plain_hooks, repository.front_hooks} - {folder}:
         with open_folder_of_others(other) as opened:
-            if kind_of(opened.file(name)) is Kind.OURS:
+            if kind_of(opened.file(name)) is HookFileKind.OURS:
                 return True
     return False
 
@@ -157,7 +157,7 @@ def _is_elsewhere(repository: CodeRepository, folder: Path, name: str) -> bool:
 def _recorded_program(hooks: Sequence[HookFile]) -> tuple[str | None, str | None]:
     """The interpreter and the package folder that an installed hook names."""
     for hook in hooks:
-        if kind_of(hook) is Kind.OURS:
+        if kind_of(hook) is HookFileKind.OURS:
             text = os.fsdecode(hook.content(follow=False) or b"")
             words = dict(re.findall(r"(?m)^(python|packages)=(.*)$", text))
             try:

@@ -19,7 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.logging import request_scope
 from mcp_agent_mail.core.profiles import Profiles
-from mcp_agent_mail.server.auth import Gate, Refusal
+from mcp_agent_mail.server.auth import Gate, HttpRefusal
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.identity import Headers, read_credentials
 from mcp_agent_mail.server.mcp import FACTS
@@ -136,7 +136,7 @@ class HttpApp:
         admitted = self._gate.check_source(scope["headers"], headers) or self._gate.check_token(
             headers, _peer(scope), operator_may=is_rpc
         )
-        if isinstance(admitted, Refusal):
+        if isinstance(admitted, HttpRefusal):
             await send_detail(send, admitted.status, admitted.detail)
             return
         if declared_too_large(headers):

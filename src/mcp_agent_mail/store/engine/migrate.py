@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from mcp_agent_mail.core.errors import Unavailable
-from mcp_agent_mail.core.failpoints import FailPoint, Reach
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.ids import new_store_id
 from mcp_agent_mail.store.engine.connection import add_functions
 
@@ -67,7 +67,7 @@ def shipped_migrations() -> list[Migration]:
     return migrations
 
 
-def migrate(path: Path, *, reach: Reach, migrations: Sequence[Migration] | None = None) -> None:
+def migrate(path: Path, *, fault_hook: FaultHook, migrations: Sequence[Migration] | None = None) -> None:
     """Make or bring the store at `path` to the newest schema. The caller holds the store's lock.
 
     Raises StoreRefused. Stopped anywhere, it leaves the store before or after a migration, never between.
@@ -75,7 +75,7 @@ def migrate(path: Path, *, reach: Reach, migrations: Sequence[Migration] | None 
     path = path.resolve()
     wanted = shipped_migrations() if migrations is None else migrations
     if not path.exists() or path.stat().st_size == 0:
-        _create(path, wanted, reach)
+        _create(path, wanted, fault_hook)
         return
     require_ours(path)
     with closing(_connect(path)) as connection:
@@ -92,7 +92,7 @@ def migrate(path: Path, *, reach: Reach, migrations: Sequence[Migration] | None 
         if missing:
             keep_copy(connection, path, before=missing[0].version)
         for migration in missing:
-            apply_migration(connection, migration, reach)
+            apply_migration(connection, migration, fault_hook)
 
 
 def require_ours(path: Path) -> None:
@@ -125,7 +125,7 @@ def keep_copy(connection: sqlite3.Connection, path: Path, *, before: int) -> Pat
     return copy
 
 
-def _create(path: Path, migrations: Sequence[Migration], reach: Reach) -> None:
+def _create(path: Path, migrations: Sequence[Migration], fault_hook: FaultHook) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     building = path.with_name(path.name + ".new")
     _remove(building)
@@ -134,7 +134,7 @@ def _create(path: Path, migrations: Sequence[Migration], reach: Reach) -> None:
         connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         for migration in migrations:
-            apply_migration(connection, migration, reach)
+            apply_migration(connection, migration, fault_hook)
         connection.execute("INSERT INTO meta (key, value) VALUES ('store_id', ?)", (new_store_id(),))
     _move_into_place(building, path)
     for folder in path.parent.parents:
@@ -159,7 +159,7 @@ def _version(connection: sqlite3.Connection) -> int:
     return int(version)
 
 
-def apply_migration(connection: sqlite3.Connection, migration: Migration, reach: Reach) -> None:
+def apply_migration(connection: sqlite3.Connection, migration: Migration, fault_hook: FaultHook) -> None:
     """One migration in one transaction. Foreign keys are off meanwhile (tables are rebuilt), and checked at its end."""
     connection.execute("PRAGMA foreign_keys=OFF")
     connection.execute("BEGIN IMMEDIATE")
@@ -173,7 +173,7 @@ def apply_migration(connection: sqlite3.Connection, migration: Migration, reach:
                 hint="Nothing was changed. `am doctor verify` lists what is wrong with the store.",
                 data={"schema_version": migration.version},
             )
-        reach(FailPoint.MIGRATION)
+        fault_hook(FailPoint.MIGRATION)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

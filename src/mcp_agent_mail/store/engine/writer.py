@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from mcp_agent_mail.core.concurrency.thread_names import name_this_thread
 from mcp_agent_mail.core.errors import AgentMailError, Busy, Unavailable
-from mcp_agent_mail.core.failpoints import FailPoint, Reach
+from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.store.engine.faults import StoreFailed, is_outside_fault
 from mcp_agent_mail.store.engine.mail_changes import NONE, MailChanges
@@ -88,14 +88,14 @@ class Writer:
         self,
         connection: sqlite3.Connection,
         tx: Tx,
-        reach: Reach,
+        fault_hook: FaultHook,
         *,
         max_pending: int = MAX_PENDING,
         max_group: int = MAX_GROUP,
     ) -> None:
         self._connection = connection
         self._tx = tx
-        self._reach = reach
+        self._fault_hook = fault_hook
         self._max_pending = max_pending
         self._max_group = max_group
         self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -260,7 +260,7 @@ class Writer:
                 job.result, job.error = None, StoreFailed.because(cause)
             return False
         try:
-            self._reach(FailPoint.AFTER_COMMIT)
+            self._fault_hook(FailPoint.AFTER_COMMIT)
         except BaseException:  # noqa: BLE001  # Likewise.
             _log.exception("After a commit; what was committed is answered as such.")
         return True
@@ -275,7 +275,7 @@ class Writer:
             if not job.future.cancelled():
                 self._run_unit(job)
         self._changed = self._mail_changes.take()
-        self._reach(FailPoint.BEFORE_COMMIT)
+        self._fault_hook(FailPoint.BEFORE_COMMIT)
         self._connection.execute("COMMIT")
 
     def _run_unit(self, job: _Job) -> None:
@@ -284,7 +284,7 @@ class Writer:
         connection.execute("SAVEPOINT unit")
         try:
             job.result = job.context.run(job.unit, self._tx)
-            self._reach(FailPoint.IN_UNIT)
+            self._fault_hook(FailPoint.IN_UNIT)
             job.has_run = True
         except BaseException as error:
             if not connection.in_transaction:

@@ -60,7 +60,7 @@ WHERE c.source_id = :source AND r.message_id > :after ORDER BY r.message_id, r.a
 """
 
 
-class Waiting(NamedTuple):
+class HeldAmount(NamedTuple):
     """How much of one sender waits for one recipient; `copies` are all of those messages, whoever gets them."""
 
     messages: int
@@ -88,9 +88,9 @@ class Held:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def waiting(self, source_id: AgentId, target_id: AgentId) -> Waiting:
+    def waiting(self, source_id: AgentId, target_id: AgentId) -> HeldAmount:
         row = self._connection.execute(_SIZE_OF_PAIR, {"source": source_id, "target": target_id}).fetchone()
-        return Waiting._make(row)
+        return HeldAmount._make(row)
 
     def count_for(self, target_id: AgentId) -> int:
         (count,) = self._connection.execute(_COUNT_FOR, (target_id,)).fetchone()

@@ -48,7 +48,7 @@ WHERE id = :agent
 """
 
 
-class Waiting(Enum):
+class MailFilter(Enum):
     """Which mail a page keeps: the condition, and the partial index that repeats it word for word."""
 
     ANY = ("", "recipients_inbox")
@@ -67,7 +67,7 @@ class InboxPage:
     """
 
     limit: int
-    keep: Waiting = Waiting.ANY
+    keep: MailFilter = MailFilter.ANY
     thread_id: str | None = None
     topic: str | None = None
     after_seq: int = 0

@@ -19,7 +19,7 @@ def post(tx: Tx, new: NewMessage, chosen: Sequence[NewRecipient], now: Micros) -
     return message, recipients
 
 
-def tell_archives(tx: Tx, message_ids: Iterable[MessageId], by: AgentId | None, now: Micros) -> None:
+def record_events(tx: Tx, message_ids: Iterable[MessageId], by: AgentId | None, now: Micros) -> None:
     """These have changed: a held copy is delivered or returned by an agent's word, or the server has purged them."""
     for message_id in message_ids:
         message = tx.messages.find(message_id)

@@ -117,14 +117,14 @@ _SENT_OR_HELD = _SENT % "LEFT"
 _MAX_PROJECTS_OF_THREAD = 20
 
 
-class Place(NamedTuple):
+class DeliveryPosition(NamedTuple):
     """Where a message stands in the order in which a project's mail could first be read: newer mail comes behind."""
 
     delivery_seq: int
     message_id: int
 
 
-BEGINNING = Place(-1, 0)
+BEGINNING = DeliveryPosition(-1, 0)
 
 MAX_ADDRESSEES = 20_000
 """Of one list of messages. A message has 5,500 at most (a broadcast and 500 named), so three always fit."""
@@ -349,15 +349,15 @@ class Messages:
         return {message_id: (hexsha, summary) for message_id, hexsha, summary in rows}
 
     def list_thread(
-        self, project_id: ProjectId, thread_id: str, *, after: Place = BEGINNING, limit: int
+        self, project_id: ProjectId, thread_id: str, *, after: DeliveryPosition = BEGINNING, limit: int
     ) -> list[MessageHead]:
         """The project's messages that carry this thread id, in the order in which they became its mail."""
         return [to_head(row) for row in self._connection.execute(_THREAD, (thread_id, project_id, *after, limit))]
 
-    def place(self, project_id: ProjectId, message_id: MessageId) -> Place | None:
+    def place(self, project_id: ProjectId, message_id: MessageId) -> DeliveryPosition | None:
         """Where in the order of the project's mail a message stands; None when it is not its mail."""
         row = self._connection.execute(_PLACE, (project_id, message_id)).fetchone()
-        return None if row is None else Place._make(row)
+        return None if row is None else DeliveryPosition._make(row)
 
     def recent_threads(self, project_id: ProjectId, messages: int = 2_000) -> list[str]:
         """The threads among the newest `messages` that every agent of the project may read, newest first."""

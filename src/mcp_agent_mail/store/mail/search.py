@@ -29,8 +29,8 @@ from mcp_agent_mail.domain.search.expansion import (
     shown_phrases,
     terms_of,
 )
-from mcp_agent_mail.domain.search.query import Filters, Hit, Order, Phrase, Query, Reader, written_phrase
-from mcp_agent_mail.domain.search.ranking import Text, excerpt, first_match, ranked, words_of
+from mcp_agent_mail.domain.search.query import Filters, Hit, Order, Phrase, SearchQuery, SearchScope, written_phrase
+from mcp_agent_mail.domain.search.ranking import RankedText, excerpt, first_match, ranked, words_of
 from mcp_agent_mail.domain.threads import root_of_thread
 
 CANDIDATES = 100
@@ -162,7 +162,7 @@ class _Row(NamedTuple):
 
 
 async def search(
-    store: LongReader, query: Query, reader: Reader, filters: Filters, *, order: Order, limit: int
+    store: LongReader, query: SearchQuery, reader: SearchScope, filters: Filters, *, order: Order, limit: int
 ) -> list[Hit]:
     """At most `limit` messages that `reader` may see. Ties of relevance: newest first.
 
@@ -212,8 +212,8 @@ async def _in_order(rows: list[_Row], others: list[_Row], terms: Sequence[Term],
     return [candidates[position] for position in positions]
 
 
-def _text(row: _Row, length: int, *, is_exact: bool) -> Text:
-    return Text(
+def _text(row: _Row, length: int, *, is_exact: bool) -> RankedText:
+    return RankedText(
         subject=row.subject,
         body=row.beginning[:length],
         created_ts=row.created_ts,
@@ -223,7 +223,7 @@ def _text(row: _Row, length: int, *, is_exact: bool) -> Text:
     )
 
 
-async def _names(connection: aiosqlite.Connection, parts: dict[str, str], reader: Reader) -> dict[str, list[str]]:
+async def _names(connection: aiosqlite.Connection, parts: dict[str, str], reader: SearchScope) -> dict[str, list[str]]:
     """For each text the names, of those that mail spoke of first lately, with the text's part inside.
 
     Of mail that the reader may read, and no other: which names are tried shows in what is found. Who may not read the
@@ -246,7 +246,7 @@ async def _known_forms(connection: aiosqlite.Connection, terms: Sequence[Term]) 
 
 
 async def _others(
-    connection: aiosqlite.Connection, terms: Sequence[Term], reader: Reader, parameters: dict[str, object]
+    connection: aiosqlite.Connection, terms: Sequence[Term], reader: SearchScope, parameters: dict[str, object]
 ) -> list[_Row]:
     """The newest hits of at least two of the terms, as far back as OTHER_REACH, and of each term: of rare words all, of
     common ones some.
@@ -285,8 +285,8 @@ async def _few(connection: aiosqlite.Connection, filters: Filters, parameters: d
 
 async def _candidates(
     connection: aiosqlite.Connection,
-    query: Query,
-    reader: Reader,
+    query: SearchQuery,
+    reader: SearchScope,
     parameters: dict[str, object],
     limit: int,
 ) -> list[_Row]:
@@ -298,12 +298,12 @@ async def _candidates(
         return newest
     low = parameters["low"]
     assert isinstance(low, int)
-    reach = {"high": newest[-1].id - 1, "low": max(low, newest[0].id - SUBJECT_REACH)}
+    span = {"high": newest[-1].id - 1, "low": max(low, newest[0].id - SUBJECT_REACH)}
     match = _within(reader, query.in_subject)
-    return newest + await _rows(connection, sql, match, parameters | reach, limit=SUBJECT_CANDIDATES)
+    return newest + await _rows(connection, sql, match, parameters | span, limit=SUBJECT_CANDIDATES)
 
 
-def _within(reader: Reader, expression: str) -> str:
+def _within(reader: SearchScope, expression: str) -> str:
     """The expression, asked within what the reader may see. Only here is the index's scope spoken of."""
     scopes = [f'"p{project_id:d}"' for project_id in (reader.project_id, *reader.more_projects)]
     if reader.whole_project and reader.agent_id is not None:
@@ -311,7 +311,7 @@ def _within(reader: Reader, expression: str) -> str:
     return f"({expression}) AND (scope : ({' OR '.join(scopes)}))"
 
 
-def _parameters(reader: Reader, filters: Filters) -> dict[str, object]:
+def _parameters(reader: SearchScope, filters: Filters) -> dict[str, object]:
     return {
         "project": reader.project_id,
         "projects": json.dumps([reader.project_id, *reader.more_projects]),

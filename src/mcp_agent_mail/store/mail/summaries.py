@@ -13,7 +13,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.summaries.digests import Newest
-from mcp_agent_mail.domain.summaries.extract import Letter, ThreadMail
+from mcp_agent_mail.domain.summaries.extract import ThreadMail, ThreadMessage
 from mcp_agent_mail.domain.threads import root_of_thread
 from mcp_agent_mail.store.mail.search import LongReader
 
@@ -57,13 +57,13 @@ async def _thread(connection: aiosqlite.Connection, project_id: ProjectId, threa
         started_by = list(await connection.execute_fetchall(_ROOT, key))
         rows = [*rows[: limit - len(started_by)], *started_by]
         total += len(started_by)
-    letters = [_letter(row, project_id) for row in reversed(rows)]
-    return ThreadMail(thread_id=thread_id, letters=letters, total=total)
+    messages = [_letter(row, project_id) for row in reversed(rows)]
+    return ThreadMail(thread_id=thread_id, messages=messages, total=total)
 
 
-def _letter(row: Sequence[Any], seen_from: ProjectId) -> Letter:
+def _letter(row: Sequence[Any], seen_from: ProjectId) -> ThreadMessage:
     """From a row of `_COLUMNS`. (Any: SQLite's rows are untyped.)"""
-    return Letter(
+    return ThreadMessage(
         id=row[0],
         sender=shown_name(row[3], row[1], row[2], seen_from),
         subject=row[4],
@@ -105,8 +105,8 @@ async def read_thread_of_projects(
     for row in rows:
         homes.setdefault(row[3], set()).add(row[1])
     elsewhere = ProjectId(0)
-    letters = [_letter(row, elsewhere if len(homes[row[3]]) > 1 else row[1]) for row in reversed(rows)]
-    return ThreadMail(thread_id=thread_id, letters=letters, total=total)
+    messages = [_letter(row, elsewhere if len(homes[row[3]]) > 1 else row[1]) for row in reversed(rows)]
+    return ThreadMail(thread_id=thread_id, messages=messages, total=total)
 
 
 _RECENT = """
@@ -129,7 +129,7 @@ class RecentMail:
     """The newest mail of a project, oldest first."""
 
     newest: Newest
-    letters: Sequence[Letter]
+    messages: Sequence[ThreadMessage]
 
 
 async def read_recent(store: LongReader, project_id: ProjectId, since: Micros, *, limit: int) -> RecentMail | None:
@@ -141,6 +141,6 @@ async def read_recent(store: LongReader, project_id: ProjectId, since: Micros, *
         if not came:
             return None
         key["ids"] = json.dumps([message_id for _, message_id, _ in came])
-        letters = [_letter(row, project_id) for row in await connection.execute_fetchall(_CHOSEN, key)]
+        messages = [_letter(row, project_id) for row in await connection.execute_fetchall(_CHOSEN, key)]
     newest = Newest(message_id=MessageId(came[-1][1]), delivered_ts=Micros(came[-1][2]))
-    return RecentMail(newest=newest, letters=letters)
+    return RecentMail(newest=newest, messages=messages)

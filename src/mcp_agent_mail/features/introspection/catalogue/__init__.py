@@ -8,10 +8,8 @@ from mcp_agent_mail.features.introspection.catalogue.coordination import BUILD_S
 from mcp_agent_mail.features.introspection.catalogue.finding import PRODUCT_BUS, SEARCH
 from mcp_agent_mail.features.introspection.catalogue.foundation import IDENTITY, INFRASTRUCTURE
 from mcp_agent_mail.features.introspection.catalogue.mail import DELIVERY, MESSAGING
-from mcp_agent_mail.features.introspection.catalogue.workflows import PLAYBOOKS, WORKFLOW_MACROS
+from mcp_agent_mail.features.introspection.catalogue.workflows import WORKFLOW_MACROS
 from mcp_agent_mail.features.introspection.guidance import Cluster
-
-__all__ = ["CLUSTERS", "PLAYBOOKS"]
 
 CLUSTERS: Mapping[str, Cluster] = {
     "infrastructure": INFRASTRUCTURE,
