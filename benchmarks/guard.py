@@ -81,7 +81,7 @@ async def fill(root: Path, project: str, count: int) -> None:
         ]
         for start in range(0, count, LOT):
             lot = leases[start : start + LOT]
-            await store.write(lambda tx: tx.leases.add_many(lot, tx.now()))  # noqa: B023  # waited for
+            await store.write(lambda tx: tx.leases.add_many(lot, tx.now))  # noqa: B023  # waited for
 
 
 def has_leases(root: Path, count: int) -> bool:

@@ -36,7 +36,7 @@ def token_of(name: str, project: Project) -> str:
 
 def add_project(tx: Tx, path: str) -> Project:
     slug = path.strip("/").replace("/", "-")
-    project = tx.projects.add(slug=slug, human_key=path, plain_slug=slug, now=tx.now())
+    project = tx.projects.add(slug=slug, human_key=path, plain_slug=slug, now=tx.now)
     add_agent(tx, project, "Human", AgentKind.HUMAN)
     add_agent(tx, project, "System", AgentKind.SYSTEM)
     return project
@@ -53,7 +53,7 @@ def add_agent(tx: Tx, project: Project, name: str, kind: AgentKind = AgentKind.A
         attachments_policy=AttachmentsPolicy.AUTO,
         token_hash=token_hash(token_of(name, project)) if kind is AgentKind.AGENT else None,
     )
-    return tx.agents.add(new, tx.now())
+    return tx.agents.add(new, tx.now)
 
 
 @dataclass
@@ -100,7 +100,7 @@ class Mailroom:
 
     async def post(self, new: NewMessage, *recipients: NewRecipient) -> tuple[Message, list[Recipient]]:
         """Store a message as the store alone does it, without any of the checks of a send."""
-        return await self.store.write(lambda tx: tx.messages.add(new, recipients, tx.now()))
+        return await self.store.write(lambda tx: tx.messages.add(new, recipients, tx.now))
 
 
 @asynccontextmanager

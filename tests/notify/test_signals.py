@@ -60,7 +60,7 @@ class Watch:
         return await self.send(*self.room.addressed(agents, kind))
 
     async def read(self, agent: Agent, message_id: MessageId) -> None:
-        await self.room.store.write(lambda tx: tx.inboxes.mark_read(agent.id, message_id, tx.now()))
+        await self.room.store.write(lambda tx: tx.inboxes.mark_read(agent.id, message_id, tx.now))
 
     async def look(self) -> None:
         await asyncio.sleep(0)  # what the commit told is on its way
@@ -127,7 +127,7 @@ async def test_held_mail_signals_nothing_until_it_is_approved(watch: Watch) -> N
     await watch.look()
     assert watch.names() == []
 
-    await watch.room.store.write(lambda tx: tx.held.deliver(blue.id, red.id, tx.now()))
+    await watch.room.store.write(lambda tx: tx.held.deliver(blue.id, red.id, tx.now))
     await watch.look()
 
     assert watch.names() == ["RedStone.signal"]

@@ -126,7 +126,7 @@ async def ours(directory: Path, corpus: Sequence[Letter], queries: Sequence[str]
                 reply_to=None,
             )
             to = NewRecipient(agent=agents[(letter.sender + 1) % len(agents)], project=project, kind=RecipientKind.TO)
-            message, _ = tx.messages.add(new, [to], tx.now())
+            message, _ = tx.messages.add(new, [to], tx.now)
             ids[message.id] = position
 
         def post_all(tx: Tx) -> None:

@@ -21,7 +21,7 @@ async def room(tmp_path: Path) -> AsyncIterator[Mailroom]:
 async def put(room: Mailroom, status: LinkStatus, expires_ts: Micros | None = None, reason: str = "") -> int:
     contact = await room.store.write(
         lambda tx: tx.contacts.put(
-            room.blue.id, room.fox.id, status=status, reason=reason, expires_ts=expires_ts, now=tx.now()
+            room.blue.id, room.fox.id, status=status, reason=reason, expires_ts=expires_ts, now=tx.now
         )
     )
     return contact.id
@@ -52,7 +52,7 @@ async def test_what_a_send_must_look_into_is_told_of_each_side(room: Mailroom) -
     await put(room, LinkStatus.BLOCKED)
     assert concerns() == [(True, False), (False, True)]
 
-    lifted = await room.store.write(lambda tx: tx.contacts.lift(room.fox.id, [room.blue.id, room.red.id], tx.now()))
+    lifted = await room.store.write(lambda tx: tx.contacts.lift(room.fox.id, [room.blue.id, room.red.id], tx.now))
 
     assert [one.relation(room.clock.now) for one in lifted] == [Relation.EXPIRED]
     assert concerns() == [(True, False), (False, False)]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import sqlite3
@@ -53,7 +54,7 @@ async def test_reads_still_answer_after_the_writer_has_stopped(store: Store) -> 
     await store.stop_writing()
 
     with pytest.raises(StoreClosed):
-        await store.write(lambda tx: tx.now())
+        await store.write(lambda tx: tx.now)
     assert store.read(lambda view: view.projects.find(project.id)) == project
     async with store.long_read() as connection:
         assert list(await connection.execute_fetchall("SELECT count(*) FROM projects")) == [(1,)]
@@ -106,3 +107,17 @@ def test_a_reading_connection_makes_no_file(tmp_path: Path) -> None:
         open_reading(tmp_path / "missing.sqlite3")
 
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_time_stands_still_within_a_unit_of_work_and_within_a_read(tmp_path: Path) -> None:
+    ticks = itertools.count(1_000)
+    async with Store(tmp_path / "mail.sqlite3", clock=lambda: Micros(next(ticks))) as store:
+
+        def twice(view: View) -> tuple[Micros, Micros]:
+            return view.now, view.now
+
+        first, second = await store.write(twice), await store.write(twice)
+        third, fourth = store.read(twice), store.read(twice)
+
+    assert all(one == other for one, other in (first, second, third, fourth))
+    assert first < second < third < fourth

@@ -43,7 +43,7 @@ async def test_expired_keys_are_dropped_in_bounded_lots_by_later_ones(room: Mail
 
     counts = []
     for name in ("new1", "new2"):
-        await room.store.write(lambda tx, name=name: tx.idempotency_keys.add(room.blue.id, name, ANSWER, tx.now()))  # type: ignore[misc]
+        await room.store.write(lambda tx, name=name: tx.idempotency_keys.add(room.blue.id, name, ANSWER, tx.now))  # type: ignore[misc]
         (count,) = room.store._reading.execute("SELECT count(*) FROM idempotency_keys").fetchone()
         counts.append(count)
 

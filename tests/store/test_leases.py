@@ -45,7 +45,7 @@ def new(room: Mailroom, agent: Agent, text: str = "src/**", *, exclusive: bool =
 async def grant(room: Mailroom, agent: Agent, *texts: str, exclusive: bool = True, ttl_s: int = TTL_S) -> list[Lease]:
     return await room.store.write(
         lambda tx: tx.leases.add_many(
-            [new(room, agent, text, exclusive=exclusive, ttl_s=ttl_s) for text in texts], tx.now()
+            [new(room, agent, text, exclusive=exclusive, ttl_s=ttl_s) for text in texts], tx.now
         )
     )
 
@@ -66,7 +66,7 @@ async def test_what_was_granted_is_read_back_as_it_was(room: Mailroom) -> None:
 
 async def test_the_number_never_falls_when_leases_end(room: Mailroom) -> None:
     first = await grant(room, room.blue, "a")
-    await room.store.write(lambda tx: end_leases(tx, first, EndedBy.RELEASE, tx.now()))
+    await room.store.write(lambda tx: end_leases(tx, first, EndedBy.RELEASE))
 
     (second,) = await grant(room, room.red, "a")
 
@@ -140,10 +140,10 @@ async def test_shared_leases_stand_only_against_exclusive_claims(room: Mailroom)
 
 async def test_a_lease_ends_once_and_its_end_is_counted(room: Mailroom) -> None:
     leases = await grant(room, room.blue, "a", "b")
-    ended = await room.store.write(lambda tx: end_leases(tx, leases[:1], EndedBy.RELEASE, tx.now()))
+    ended = await room.store.write(lambda tx: end_leases(tx, leases[:1], EndedBy.RELEASE))
     room.clock.step(1)
 
-    again = await room.store.write(lambda tx: end_leases(tx, leases, EndedBy.FORCE, tx.now()))
+    again = await room.store.write(lambda tx: end_leases(tx, leases, EndedBy.FORCE))
 
     assert [(one.id, one.ended_by) for one in (*ended, *again)] == [(1, EndedBy.RELEASE), (2, EndedBy.FORCE)]
     assert room.store.read(lambda view: view.leases.ends()) == 2
@@ -153,7 +153,7 @@ async def test_whatever_ends_an_expired_lease_it_ended_by_its_expiry(room: Mailr
     leases = await grant(room, room.blue, "a")
     room.clock.step(TTL_S + 5)
 
-    (ended,) = await room.store.write(lambda tx: end_leases(tx, leases, EndedBy.FORCE, tx.now(), acting=room.red))
+    (ended,) = await room.store.write(lambda tx: end_leases(tx, leases, EndedBy.FORCE, acting=room.red))
 
     assert (ended.ended_by, ended.released_ts) == (EndedBy.EXPIRY, leases[0].expires_ts)
 
@@ -164,15 +164,15 @@ async def test_a_sweep_takes_the_longest_expired_first_and_only_so_many(room: Ma
     await grant(room, room.blue, "live")
     room.clock.step(100)
 
-    first = await room.store.write(lambda tx: sweep_expired(tx, tx.now(), 1))
-    rest = await room.store.write(lambda tx: sweep_expired(tx, tx.now(), 10))
+    first = await room.store.write(lambda tx: sweep_expired(tx, 1))
+    rest = await room.store.write(lambda tx: sweep_expired(tx, 10))
 
     assert (texts_of(first), texts_of(rest)) == (["early"], ["late"])
 
 
 async def test_a_regrant_keeps_the_id_and_has_a_new_number(room: Mailroom) -> None:
     (lease,) = await grant(room, room.blue, "a", exclusive=False)
-    await room.store.write(lambda tx: end_leases(tx, [lease], EndedBy.RELEASE, tx.now()))
+    await room.store.write(lambda tx: end_leases(tx, [lease], EndedBy.RELEASE))
     until = Micros(room.clock.now + SECOND)
 
     back = await room.store.write(
@@ -190,8 +190,8 @@ async def test_it_is_seen_which_watched_leases_gave_way(room: Mailroom) -> None:
     watched = [(lease.id, lease.fencing, lease.expires_ts) for lease in (ended, expired, changed, shortened, standing)]
     sooner = replace(shortened, expires_ts=Micros(shortened.expires_ts - 1))
     await room.store.write(lambda tx: tx.leases.shorten(shortened, sooner))
-    await room.store.write(lambda tx: end_leases(tx, [ended], EndedBy.RELEASE, tx.now()))
-    await room.store.write(lambda tx: tx.leases.prolong(expired, tx.now()))
+    await room.store.write(lambda tx: end_leases(tx, [ended], EndedBy.RELEASE))
+    await room.store.write(lambda tx: tx.leases.prolong(expired, tx.now))
     await room.store.write(
         lambda tx: tx.leases.regrant(
             changed, changed.expires_ts, exclusive=False, is_folder=False, keys=LeaseKeys(anchor="c"), reason=""

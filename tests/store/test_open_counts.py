@@ -28,9 +28,9 @@ async def fill(room: Mailroom) -> None:
     blind = room.addressed([room.red, room.fox], RecipientKind.BCC)
     await room.post(room.letter(room.blue), *room.addressed([room.green]), *blind)
     read, _ = await room.post(room.letter(room.green), *blind)
-    await room.store.write(lambda tx: tx.inboxes.mark_read(room.red.id, read.id, tx.now()))
+    await room.store.write(lambda tx: tx.inboxes.mark_read(room.red.id, read.id, tx.now))
     seen, _ = await room.post(room.letter(room.fox), *room.addressed([room.red, room.fox]))
-    await room.store.write(lambda tx: tx.inboxes.acknowledge(room.red.id, seen.id, tx.now()))
+    await room.store.write(lambda tx: tx.inboxes.acknowledge(room.red.id, seen.id, tx.now))
 
 
 async def test_an_older_store_gets_the_numbers_that_this_one_writes(tmp_path: Path) -> None:

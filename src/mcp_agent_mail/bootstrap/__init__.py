@@ -78,7 +78,7 @@ def build_services(
         guard_installation=GuardInstallation(store),
         guarding=guarding,
         guard_spool=SpoolDrain(guarding, settings.storage_root, clock=clock),
-        contacts=contact_service(settings, store, identity, clock),
+        contacts=contact_service(settings, store, identity),
         messaging=messaging,
         search=search,
         summaries=summaries,

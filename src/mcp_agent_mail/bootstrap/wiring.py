@@ -147,13 +147,12 @@ def messaging_service(
     )
 
 
-def contact_service(settings: Settings, store: Store, identity: IdentityService, clock: Clock) -> ContactService:
+def contact_service(settings: Settings, store: Store, identity: IdentityService) -> ContactService:
     return ContactService(
         store,
         rules=contact_rules(settings),
         new_names=new_names(settings),
         note_activity=identity.touch,
-        clock=clock,
     )
 
 

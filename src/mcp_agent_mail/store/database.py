@@ -54,7 +54,7 @@ class Store:
             opened.push_async_callback(self._writer.close)
             self._reading = open_reading(self._path, echo=self._echo, counts=counts)
             opened.callback(self._reading.close)
-            self._view = View(self._reading)
+            self._view = View(self._reading, self._clock)
             self._long_reads = LongReads(self._path, echo=self._echo, counts=counts)
             opened.push_async_callback(self._long_reads.close)
             self._closing = opened.pop_all()
@@ -109,6 +109,7 @@ class Store:
             if reading.in_transaction:
                 return query(self._view)
             reading.execute("BEGIN")
+            self._view.begin()
             try:
                 return query(self._view)
             finally:

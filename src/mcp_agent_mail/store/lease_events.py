@@ -19,7 +19,6 @@ def end_leases(
     tx: Tx,
     leases: Sequence[Lease],
     ended_by: EndedBy,
-    now: Micros,
     *,
     acting: Agent | None = None,
     evidence: Mapping[LeaseId, Mapping[str, Any]] | None = None,
@@ -31,8 +30,8 @@ def end_leases(
     """
     projects: dict[ProjectId, Project] = {}
     ended = [
-        *tx.leases.end([(one.id, one.expires_ts) for one in leases if one.expires_ts <= now], EndedBy.EXPIRY),
-        *tx.leases.end([(one.id, now) for one in leases if one.expires_ts > now], ended_by, evidence),
+        *tx.leases.end([(one.id, one.expires_ts) for one in leases if one.expires_ts <= tx.now], EndedBy.EXPIRY),
+        *tx.leases.end([(one.id, tx.now) for one in leases if one.expires_ts > tx.now], ended_by, evidence),
     ]
     for lease in ended:
         if lease.project_id not in projects:
@@ -40,7 +39,7 @@ def end_leases(
             assert project is not None, lease
             projects[lease.project_id] = project
         is_act = lease.ended_by is not EndedBy.EXPIRY
-        record_event(tx, lease, projects[lease.project_id], now, acting=acting if is_act else None)
+        record_event(tx, lease, projects[lease.project_id], acting=acting if is_act else None)
     return ended
 
 
@@ -48,7 +47,6 @@ def record_event(
     tx: Tx,
     lease: Lease,
     project: Project,
-    now: Micros,
     *,
     acting: Agent | None,
     lapsed_ts: Micros | None = None,
@@ -63,10 +61,10 @@ def record_event(
             message_id=None,
             snapshot=snapshot | {"acting": None if acting is None else acting.name},
         ),
-        now,
+        tx.now,
     )
 
 
-def sweep_expired(tx: Tx, now: Micros, limit: int) -> list[Lease]:
+def sweep_expired(tx: Tx, limit: int) -> list[Lease]:
     """End at most `limit` leases that have expired, the longest expired first, in every project."""
-    return end_leases(tx, tx.leases.expired_unswept(now, limit), EndedBy.EXPIRY, now)
+    return end_leases(tx, tx.leases.expired_unswept(tx.now, limit), EndedBy.EXPIRY)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from mcp_agent_mail.core.clock import Clock
+from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.store.adoption import Adoption
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.contacts import ContactHistory, Contacts
@@ -28,7 +28,12 @@ from mcp_agent_mail.store.windows import Windows
 class View:
     """The nouns, for reading. Over a read-only connection SQLite refuses every write."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    now: Micros
+    """When this read, or this unit of work, began: one time for all that it says and writes."""
+
+    def __init__(self, connection: sqlite3.Connection, clock: Clock) -> None:
+        self._clock = clock
+        self.begin()
         self.projects = Projects(connection)
         self.aliases = Aliases(connection)
         self.adoption = Adoption(connection)
@@ -53,10 +58,10 @@ class View:
         self.llm_spending = LlmSpending(connection)
         self.meta = Meta(connection)
 
+    def begin(self) -> None:
+        """Another read or unit begins."""
+        self.now = self._clock()
+
 
 class Tx(View):
-    """The nouns inside the writer's transaction. `now` is the time of the unit that asks."""
-
-    def __init__(self, connection: sqlite3.Connection, clock: Clock) -> None:
-        super().__init__(connection)
-        self.now = clock
+    """The nouns inside the writer's transaction."""

@@ -47,11 +47,11 @@ class Held:
             ),
             now,
         )
-        record_event(self.room.tx, lease, self.project, now, acting=self.agent)
+        record_event(self.room.tx, lease, self.project, acting=self.agent)
         return lease
 
     def end(self, lease: Lease, by: EndedBy = EndedBy.RELEASE) -> None:
-        end_leases(self.room.tx, [lease], by, self.room.clock(), acting=self.agent)
+        end_leases(self.room.tx, [lease], by, acting=self.agent)
 
     def revive(self, lease: Lease) -> Lease:
         now = self.room.clock()
@@ -65,7 +65,7 @@ class Held:
             keys=LeaseKeys(anchor="src"),
             reason="again",
         )
-        record_event(self.room.tx, back, self.project, now, acting=self.agent, lapsed_ts=ended.released_ts)
+        record_event(self.room.tx, back, self.project, acting=self.agent, lapsed_ts=ended.released_ts)
         return back
 
     def file(self, path: str) -> dict[str, Any] | None:

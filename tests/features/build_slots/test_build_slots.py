@@ -168,7 +168,7 @@ async def test_an_unfit_name_is_refused(tmp_path: Path, slot: str) -> None:
 
 async def test_a_retired_agent_holds_nothing(tmp_path: Path) -> None:
     async with open_slot_room(tmp_path) as room:
-        await room.store.write(lambda tx: tx.agents.set_retired(room.blue.id, tx.now(), tx.now()))
+        await room.store.write(lambda tx: tx.agents.set_retired(room.blue.id, tx.now, tx.now))
 
         with pytest.raises(HolderRetired):
             await room.does("acquire", "BlueLake")
@@ -176,7 +176,7 @@ async def test_a_retired_agent_holds_nothing(tmp_path: Path) -> None:
 
 async def test_an_archived_project_grants_nothing(tmp_path: Path) -> None:
     async with open_slot_room(tmp_path) as room:
-        await room.store.write(lambda tx: tx.projects.set_archived(room.project.id, tx.now()))
+        await room.store.write(lambda tx: tx.projects.set_archived(room.project.id, tx.now))
 
         with pytest.raises(ProjectArchived):
             await room.does("acquire", "BlueLake")

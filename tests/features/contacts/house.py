@@ -107,7 +107,6 @@ async def open_house(directory: Path, rules: ContactRules | None = None) -> Asyn
             rules=rules,
             new_names=NewNames(enforcement=NameEnforcement.FREE),
             note_activity=lambda agent: noted.append(agent.name),
-            clock=room.clock,
         )
         messaging = MessagingService(
             room.store,

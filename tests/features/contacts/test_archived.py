@@ -45,7 +45,7 @@ class Waiting:
         now = self.room.clock()
         source, at = End(agent=self.blue, project=self.app), End(agent=target, project=project)
         with self.room.together():
-            answer(self.room.tx, source, at, Micros(now + DAY) if accept else None, now)
+            answer(self.room.tx, source, at, Micros(now + DAY) if accept else None)
 
     def fates(self, path: Path) -> list[tuple[str, str | None, bool]]:
         """Of a mail file: each recipient, what became of its copy, and whether it has a delivery number."""
@@ -89,10 +89,10 @@ def waiting(tmp_path: Path) -> Iterator[Waiting]:
                 NewRecipient(agent=fox, project=lib, kind=to, held_code="CONTACT_REQUIRED"),
                 NewRecipient(agent=green, project=app, kind=bcc, held_code="CONTACT_REQUIRED"),
             ]
-            post(room.tx, new, chosen, room.clock())
+            post(room.tx, new, chosen)
             for agent, project, is_private in ((red, app, False), (fox, lib, False), (green, app, True)):
                 request = LinkRequest(reason="because", ttl=DAY, is_private=is_private)
-                ask(room.tx, End(agent=blue, project=app), End(agent=agent, project=project), request, room.clock())
+                ask(room.tx, End(agent=blue, project=app), End(agent=agent, project=project), request)
         yield Waiting(room, app, lib, blue, red, fox, green)
 
 

@@ -11,7 +11,7 @@ async def test_a_broadcast_reaches_the_rest_and_lists_all_retired_and_blocking_w
     def add(tx: Tx) -> None:
         for number in range(30):
             agent = add_agent(tx, room.app, f"Gone{number}")
-            tx.agents.set_retired(agent.id, tx.now(), tx.now())
+            tx.agents.set_retired(agent.id, tx.now, tx.now)
         for number in range(3):
             add_agent(tx, room.app, f"Blocking{number}")
 

@@ -38,7 +38,7 @@ async def lease(house: House, agent: Agent, text: str, *, ttl: int = 60) -> None
         reason="",
         expires_ts=Micros(house.room.clock.now + ttl * SECOND),
     )
-    await house.room.store.write(lambda tx: tx.leases.add(new, tx.now()))
+    await house.room.store.write(lambda tx: tx.leases.add(new, tx.now))
 
 
 async def test_auto_takes_mail_of_the_same_project_and_of_no_other(house: House) -> None:
@@ -126,7 +126,7 @@ async def test_several_contacts_of_the_name_are_an_error_that_lists_them(house: 
     await house.ask(target=f"QuietFox@{LIB}")
     room = house.room
     other = await room.store.write(
-        lambda tx: tx.projects.add(slug="x", human_key="/code/x", plain_slug="x", now=tx.now())
+        lambda tx: tx.projects.add(slug="x", human_key="/code/x", plain_slug="x", now=tx.now)
     )
     await house.ask(target="QuietFox", to_project=other.human_key)
     for key in (LIB, other.human_key):

@@ -228,7 +228,7 @@ async def test_an_address_and_another_project_beside_it_contradict_each_other(ho
 
 
 async def test_nobody_asks_itself_system_or_a_retired_agent(house: House) -> None:
-    await house.room.store.write(lambda tx: tx.agents.set_retired(house.room.green.id, tx.now(), tx.now()))
+    await house.room.store.write(lambda tx: tx.agents.set_retired(house.room.green.id, tx.now, tx.now))
 
     errors = [await refused(house.ask(target=name)) for name in ("BlueLake", "System", "GreenField")]
 

@@ -316,7 +316,7 @@ async def test_the_drain_starts_at_once_and_ends_when_told(tmp_path: Path) -> No
 
         drain.start()
         while list((tmp_path / "guard-spool").iterdir()):
-            await post.room.store.write(lambda tx: tx.now())
+            await post.room.store.write(lambda tx: tx.now)
         await drain.close()
         await drain.close()
 

@@ -310,7 +310,7 @@ async def test_whoever_retires_holds_nothing_any_more_however_much_it_was(desk: 
         reason="",
         expires_ts=Micros(2_000_000_000 * SECOND),
     )
-    await desk.store.write(lambda tx: tx.leases.add_many([new] * count, tx.now()))
+    await desk.store.write(lambda tx: tx.leases.add_many([new] * count, tx.now))
 
     retired = await desk.call("deregister_agent", project_key=PROJECT, agent_name="BlueLake")
 

@@ -132,7 +132,7 @@ async def test_nobody_overtakes_who_waits_in_line_by_beginning_a_session(team: T
         team.call("file_reservation_paths", project_key=APP, agent_name="RedStone", paths=["src/**"], wait_seconds=30)
     )
     while not team.waiting():
-        await team.store.write(lambda tx: tx.now())
+        await team.store.write(lambda tx: tx.now)
 
     late = await team.start("GreenField", file_reservation_paths=["src/new.py"])
     await team.call("release_file_reservations", project_key=APP, agent_name="BlueLake")

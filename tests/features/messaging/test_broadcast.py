@@ -21,8 +21,8 @@ async def test_a_broadcast_reaches_the_active_agents_of_the_project_less_the_sen
 async def test_a_broadcast_lists_whom_it_leaves_out_and_why(office: Office) -> None:
     room = office.room
     room.clock.step(31 * DAY)
-    await room.store.write(lambda tx: tx.agents.touch_many([(room.red.id, tx.now()), (room.green.id, tx.now())]))
-    await room.store.write(lambda tx: tx.agents.set_retired(room.green.id, tx.now(), tx.now()))
+    await room.store.write(lambda tx: tx.agents.touch_many([(room.red.id, tx.now), (room.green.id, tx.now)]))
+    await room.store.write(lambda tx: tx.agents.set_retired(room.green.id, tx.now, tx.now))
     await room.store.write(lambda tx: add_agent(tx, room.app, "NewPine"))
     room.clock.step(DAY)
     await room.store.write(lambda tx: add_agent(tx, room.app, "OldOak"))
@@ -51,7 +51,7 @@ async def test_with_nobody_eligible_nothing_is_stored(office: Office) -> None:
     )
     assert answer["eligible"] == 1
     room = office.room
-    await room.store.write(lambda tx: tx.agents.set_retired(room.lib_blue.id, tx.now(), tx.now()))
+    await room.store.write(lambda tx: tx.agents.set_retired(room.lib_blue.id, tx.now, tx.now))
 
     answer = await office.call(
         "send_message",
@@ -95,5 +95,5 @@ async def test_a_broadcast_beyond_five_thousand_is_refused_not_cut(office: Offic
     with pytest.raises(InvalidInput):
         await office.send(to=None, broadcast=True)
 
-    await room.store.write(lambda tx: tx.agents.set_retired(room.red.id, tx.now(), tx.now()))
+    await room.store.write(lambda tx: tx.agents.set_retired(room.red.id, tx.now, tx.now))
     assert (await office.send(to=None, broadcast=True))["eligible"] == 5_000

@@ -29,7 +29,7 @@ async def test_fifty_sends_at_once_with_one_key_are_one_message(office: Office) 
 async def test_a_repeat_gives_the_first_answer_whatever_happened_since(office: Office) -> None:
     first = await office.send(idempotency_key="k", bcc=["GreenField"])
     office.room.clock.step(3_600)
-    await office.room.store.write(lambda tx: tx.agents.set_retired(office.room.red.id, tx.now(), tx.now()))
+    await office.room.store.write(lambda tx: tx.agents.set_retired(office.room.red.id, tx.now, tx.now))
 
     again = await office.send(idempotency_key="k", bcc=["GreenField"])
 
@@ -108,9 +108,7 @@ async def test_without_a_key_equal_sends_are_two_messages(office: Office) -> Non
 
 async def test_a_broadcast_that_found_nobody_is_remembered_too(office: Office) -> None:
     room = office.room
-    await room.store.write(
-        lambda tx: [tx.agents.set_retired(one.id, tx.now(), tx.now()) for one in (room.red, room.green)]
-    )
+    await room.store.write(lambda tx: [tx.agents.set_retired(one.id, tx.now, tx.now) for one in (room.red, room.green)])
     first = await office.send(to=None, broadcast=True, idempotency_key="k")
 
     assert await office.send(to=None, broadcast=True, idempotency_key="k") == {**first, "idempotent_replay": True}

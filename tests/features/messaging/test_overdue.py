@@ -70,8 +70,8 @@ async def look(room: Mailroom, escalation: Escalation | None = None, **more: obj
 
 async def test_the_sender_is_told_who_has_not_acknowledged_and_who_has_read(room: Mailroom) -> None:
     message_id = await ask_agents(room, room.red, room.green, room.fox)
-    await room.store.write(lambda tx: tx.inboxes.acknowledge(room.red.id, message_id, tx.now()))
-    await room.store.write(lambda tx: tx.inboxes.mark_read(room.green.id, message_id, tx.now()))
+    await room.store.write(lambda tx: tx.inboxes.acknowledge(room.red.id, message_id, tx.now))
+    await room.store.write(lambda tx: tx.inboxes.mark_read(room.green.id, message_id, tx.now))
     room.clock.step(TTL_S)
 
     worker = await look(room)
@@ -96,7 +96,7 @@ async def test_nobody_is_told_before_the_time_is_over(room: Mailroom) -> None:
 
 async def test_mail_that_is_acknowledged_or_asks_for_nothing_is_nobodys_business(room: Mailroom) -> None:
     acknowledged = await ask_agents(room, room.red)
-    await room.store.write(lambda tx: tx.inboxes.acknowledge(room.red.id, acknowledged, tx.now()))
+    await room.store.write(lambda tx: tx.inboxes.acknowledge(room.red.id, acknowledged, tx.now))
     await room.post(room.letter(room.blue), *room.addressed([room.red]))
     room.clock.step(TTL_S)
 
@@ -123,7 +123,7 @@ async def test_a_copy_that_was_approved_later_does_not_tell_a_second_time(room: 
     await ask(room, *room.addressed([room.red]), held)
     room.clock.step(TTL_S)
     await look(room)
-    await room.store.write(lambda tx: tx.held.deliver(room.blue.id, room.green.id, tx.now()))
+    await room.store.write(lambda tx: tx.held.deliver(room.blue.id, room.green.id, tx.now))
     room.clock.step(TTL_S)
 
     await look(room)
@@ -182,7 +182,7 @@ async def test_a_notice_joins_the_thread_it_is_about(room: Mailroom) -> None:
 
 async def test_a_retired_sender_is_not_written_to(room: Mailroom) -> None:
     await ask_agents(room, room.red)
-    await room.store.write(lambda tx: tx.agents.set_retired(room.blue.id, tx.now(), tx.now()))
+    await room.store.write(lambda tx: tx.agents.set_retired(room.blue.id, tx.now, tx.now))
     room.clock.step(TTL_S)
 
     worker = await look(room, Escalation.LOG)

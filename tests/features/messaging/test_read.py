@@ -344,7 +344,7 @@ async def test_across_projects_only_participants_read(office: Office) -> None:
 
 async def test_an_archived_project_can_still_be_read(office: Office) -> None:
     message_id = await office.sent_id(thread_id="T")
-    await office.room.store.write(lambda tx: tx.projects.set_archived(office.room.app.id, tx.now()))
+    await office.room.store.write(lambda tx: tx.projects.set_archived(office.room.app.id, tx.now))
 
     assert (await office.inbox("RedStone"))[0]["id"] == message_id
     assert (await office.read(f"thread/T?project={APP}"))["total"] == 1

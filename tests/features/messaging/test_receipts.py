@@ -95,7 +95,7 @@ async def test_a_receipt_is_given_as_the_agent_itself(office: Office) -> None:
 
 async def test_an_archived_project_takes_no_receipts(office: Office) -> None:
     message_id = await office.sent_id()
-    await office.room.store.write(lambda tx: tx.projects.set_archived(office.room.app.id, tx.now()))
+    await office.room.store.write(lambda tx: tx.projects.set_archived(office.room.app.id, tx.now))
 
     with pytest.raises(Conflict):
         await office.call("mark_message_read", agent_name="RedStone", message_id=message_id)

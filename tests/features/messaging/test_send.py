@@ -135,7 +135,7 @@ async def test_at_most_five_hundred_recipients_are_named(office: Office) -> None
 
 async def test_a_retired_recipient_refuses_the_whole_message(office: Office) -> None:
     room = office.room
-    await room.store.write(lambda tx: tx.agents.set_retired(room.green.id, tx.now(), tx.now()))
+    await room.store.write(lambda tx: tx.agents.set_retired(room.green.id, tx.now, tx.now))
 
     error = await refused(office, to=["RedStone"], cc=["GreenField"])
 
@@ -145,14 +145,14 @@ async def test_a_retired_recipient_refuses_the_whole_message(office: Office) -> 
 
 async def test_a_retired_agent_sends_nothing(office: Office) -> None:
     room = office.room
-    await room.store.write(lambda tx: tx.agents.set_retired(room.blue.id, tx.now(), tx.now()))
+    await room.store.write(lambda tx: tx.agents.set_retired(room.blue.id, tx.now, tx.now))
 
     assert (await refused(office)).code == "CONFLICT"
 
 
 async def test_an_archived_project_refuses_mail_from_it_and_to_it(office: Office) -> None:
     room = office.room
-    await room.store.write(lambda tx: tx.projects.set_archived(room.lib.id, tx.now()))
+    await room.store.write(lambda tx: tx.projects.set_archived(room.lib.id, tx.now))
 
     assert (await refused(office, to=[f"QuietFox@{LIB}"])).code == "CONFLICT"
     assert (await refused(office, project_key=LIB, sender_name="QuietFox", to=["BlueLake"])).code == "CONFLICT"

@@ -173,7 +173,7 @@ async def test_a_search_keeps_to_its_limit_and_finds_nothing_for_nothing(shop: S
 async def test_an_archived_project_is_passed_over(shop: Shop) -> None:
     await shop.link(APP, LIB)
     await shop.send(LIB, "QuietFox", ["BlueLake"], "checkout plan")
-    await shop.room.store.write(lambda tx: tx.projects.set_archived(shop.room.lib.id, tx.now()))
+    await shop.room.store.write(lambda tx: tx.projects.set_archived(shop.room.lib.id, tx.now))
 
     assert await shop.found("checkout") == []
     assert await shop.inbox() == []

@@ -141,7 +141,7 @@ async def test_an_unknown_project_is_not_found_with_the_nearest(shop: Shop) -> N
 
 
 async def test_an_archived_project_is_not_linked(shop: Shop) -> None:
-    await shop.room.store.write(lambda tx: tx.projects.set_archived(shop.far.id, tx.now()))
+    await shop.room.store.write(lambda tx: tx.projects.set_archived(shop.far.id, tx.now))
 
     with pytest.raises(Conflict):
         await shop.call("products_link", product_key="storefront", project_key=FAR)

@@ -46,7 +46,7 @@ class Claims:
         def unit(tx: Tx) -> None:
             project = add_project(tx, self.root)
             for name in ("BlueLake", "RedStone"):
-                tx.agents.add(self._new_agent(project, name), tx.now())
+                tx.agents.add(self._new_agent(project, name), tx.now)
 
         await self.room.store.write(unit)
 
@@ -98,9 +98,9 @@ class Claims:
         """As `deregister_agent` does it."""
 
         def unit(tx: Tx) -> None:
-            now = tx.now()
+            now = tx.now
             tx.agents.set_retired(agent.id, now, now)
-            end_leases(tx, tx.leases.of_agent(agent.id, limit=10), EndedBy.RETIREMENT, now)
+            end_leases(tx, tx.leases.of_agent(agent.id, limit=10), EndedBy.RETIREMENT)
 
         await self.room.store.write(unit)
 

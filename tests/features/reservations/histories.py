@@ -68,7 +68,7 @@ class Shop:
 
     async def settle(self) -> None:
         for _ in range(3):
-            await self.store.write(lambda tx: tx.now())
+            await self.store.write(lambda tx: tx.now)
 
 
 def _drop(unit: Unit[object]) -> None:
@@ -242,7 +242,7 @@ class History:
     async def let_time_pass(self) -> None:
         self.shop.clock.step(self.random.choice((1, 30, 60)))
         if self.random.random() < 0.5:
-            await self.shop.store.write(lambda tx: sweep_expired(tx, tx.now(), 10))
+            await self.shop.store.write(lambda tx: sweep_expired(tx, 10))
 
     async def kill(self) -> None:
         """Calls under way are gone, what was committed stays, and nothing that was to be undone is."""

@@ -71,7 +71,7 @@ class IdleRoom:
             expires_ts=Micros(self.clock.now + ttl_s * SECOND),
         )
         self.activity.note(holder)
-        return await self.store.write(lambda tx: tx.leases.add(new, tx.now()))
+        return await self.store.write(lambda tx: tx.leases.add(new, tx.now))
 
     def lease(self, lease: Lease) -> Lease:
         found = self.store.read(lambda view: view.leases.find(lease.id))
@@ -91,7 +91,7 @@ class IdleRoom:
             reply_to=None,
         )
         to = NewRecipient(agent=recipient, project=self.project, kind=RecipientKind.TO)
-        await self.store.write(lambda tx: tx.messages.add(new, [to], tx.now()))
+        await self.store.write(lambda tx: tx.messages.add(new, [to], tx.now))
 
     def inbox(self, agent: Agent) -> list[Any]:
         rows = self.store.read(

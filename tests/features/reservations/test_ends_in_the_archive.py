@@ -31,7 +31,7 @@ def held(room: ArchiveRoom, kind: LeaseKind) -> Lease:
         branch="main",
     )
     lease = room.tx.leases.add(new, now)
-    record_event(room.tx, lease, project, now, acting=agent)
+    record_event(room.tx, lease, project, acting=agent)
     return lease
 
 
@@ -45,7 +45,7 @@ def test_the_evidence_of_an_idle_end_is_in_the_archive_and_the_archive_is_whole(
     with open_archive_room(tmp_path) as room:
         lease = held(room, LeaseKind.FILE)
         room.archive()
-        end_leases(room.tx, [lease], EndedBy.IDLE, room.clock(), evidence={lease.id: EVIDENCE})
+        end_leases(room.tx, [lease], EndedBy.IDLE, evidence={lease.id: EVIDENCE})
 
         room.archive()
 
@@ -61,7 +61,7 @@ def test_a_slot_is_in_the_archive_while_held_and_among_the_released_after(tmp_pa
         room.archive()
         live = files_of(room, "build_slots")
         is_clean = room.verify().is_clean
-        end_leases(room.tx, [lease], EndedBy.RELEASE, room.clock())
+        end_leases(room.tx, [lease], EndedBy.RELEASE)
 
         room.archive()
 

@@ -21,7 +21,7 @@ async def claims(tmp_path: Path) -> AsyncIterator[Claims]:
 
 
 async def sweep(claims: Claims) -> int:
-    ended = await claims.room.store.write(lambda tx: sweep_expired(tx, tx.now(), 100))
+    ended = await claims.room.store.write(lambda tx: sweep_expired(tx, 100))
     return len(ended)
 
 

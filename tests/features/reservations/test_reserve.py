@@ -308,7 +308,7 @@ async def test_a_repeat_never_says_that_a_grant_holds_which_does_not(claims: Cla
     elif end in ("expiry", "swept", "lapsed and renewed"):
         claims.room.clock.step(60)
     if end == "swept":
-        await claims.room.store.write(lambda tx: sweep_expired(tx, tx.now(), 10))
+        await claims.room.store.write(lambda tx: sweep_expired(tx, 10))
     elif end == "lapsed and renewed":
         await claims.renew("RedStone")
     elif end == "shared":
@@ -316,7 +316,7 @@ async def test_a_repeat_never_says_that_a_grant_holds_which_does_not(claims: Cla
     elif end == "retired":
         await claims.retire(claims.room.red)
     elif end == "archived":
-        await claims.room.store.write(lambda tx: tx.projects.set_archived(claims.room.app.id, tx.now()))
+        await claims.room.store.write(lambda tx: tx.projects.set_archived(claims.room.app.id, tx.now))
 
     again = await claims.reserve("RedStone", "src", idempotency_key="k", ttl_seconds=60)
 

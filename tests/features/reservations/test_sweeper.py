@@ -74,7 +74,7 @@ async def does_mail(room: IdleRoom) -> None:
 
 async def does_read(room: IdleRoom) -> None:
     await room.mail(room.red, room.blue)
-    await room.store.write(lambda tx: tx.inboxes.mark_read(room.blue.id, 1, tx.now()))  # type: ignore[arg-type]
+    await room.store.write(lambda tx: tx.inboxes.mark_read(room.blue.id, 1, tx.now))  # type: ignore[arg-type]
 
 
 async def does_write(room: IdleRoom) -> None:

@@ -38,7 +38,7 @@ async def start(claims: Claims, agent: str, *paths: str, **arguments: Any) -> as
 
 async def settle(claims: Claims) -> None:
     """Until whatever the writer was given before is done."""
-    await claims.room.store.write(lambda tx: tx.now())
+    await claims.room.store.write(lambda tx: tx.now)
 
 
 async def test_a_release_wakes_who_waits(claims: Claims) -> None:
@@ -139,7 +139,7 @@ async def test_an_expiry_wakes_who_waits_when_the_next_commit_shows_it(claims: C
     waiter = await start(claims, "RedStone", "a")
     claims.room.clock.step(60)
 
-    await claims.room.store.write(lambda tx: sweep_expired(tx, tx.now(), 10))
+    await claims.room.store.write(lambda tx: sweep_expired(tx, 10))
 
     assert len((await waiter)["granted"]) == 1
 
@@ -271,7 +271,7 @@ async def test_who_waits_in_a_project_that_is_archived_is_told_at_once_in_the_li
     await claims.hold("BlueLake", "held")
     waiters = [await start(claims, name, "held") for name in ("RedStone", "GreenField")]
 
-    await claims.room.store.write(lambda tx: tx.projects.set_archived(claims.room.app.id, tx.now()))
+    await claims.room.store.write(lambda tx: tx.projects.set_archived(claims.room.app.id, tx.now))
 
     async with asyncio.timeout(WAIT / 2):
         for waiter in waiters:

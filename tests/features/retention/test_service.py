@@ -56,7 +56,7 @@ class Attic:
         """From BlueLake; its archive is told and no event waits, as after a commit."""
         recipients = [one if isinstance(one, NewRecipient) else self.room.addressed([one])[0] for one in to]
         new = self.room.letter(self.room.blue, body="the secret plan", ack_required=ack_required, thread_id=thread_id)
-        message, _ = await self.room.store.write(lambda tx: post(tx, new, recipients, tx.now()))
+        message, _ = await self.room.store.write(lambda tx: post(tx, new, recipients))
         return message
 
     async def commit(self) -> None:
@@ -72,7 +72,7 @@ class Attic:
         )
 
     async def read(self, agent: Agent, message: Message) -> None:
-        await self.room.store.write(lambda tx: tx.inboxes.mark_read(agent.id, message.id, tx.now()))
+        await self.room.store.write(lambda tx: tx.inboxes.mark_read(agent.id, message.id, tx.now))
 
     async def old(self, *to: Agent, thread_id: str | None = None) -> Message:
         """Sent, read by all, in Git, and old."""
@@ -165,7 +165,7 @@ async def _leave_held(attic: Attic) -> None:
 async def _refuse(attic: Attic) -> None:
     """Delivered to nobody: nobody has read it."""
     await attic.send(_held(attic))
-    await attic.room.store.write(lambda tx: tx.held.refuse(attic.room.blue.id, attic.room.green.id, tx.now()))
+    await attic.room.store.write(lambda tx: tx.held.refuse(attic.room.blue.id, attic.room.green.id, tx.now))
 
 
 @pytest.mark.parametrize("leave", [_leave_unread, _leave_unacknowledged, _leave_held, _refuse])
@@ -182,7 +182,7 @@ async def test_what_somebody_has_yet_to_do_something_with_stays(attic: Attic, le
 
 async def test_a_copy_that_went_back_keeps_nothing_that_the_others_have_read(attic: Attic) -> None:
     await _leave_held(attic)
-    await attic.room.store.write(lambda tx: tx.held.refuse(attic.room.blue.id, attic.room.green.id, tx.now()))
+    await attic.room.store.write(lambda tx: tx.held.refuse(attic.room.blue.id, attic.room.green.id, tx.now))
     await attic.commit()
     attic.room.clock.step(DAYS * DAY_S)
 
@@ -199,7 +199,7 @@ async def test_mail_that_is_not_old_enough_stays(attic: Attic) -> None:
 async def test_what_was_approved_lately_is_not_old(attic: Attic) -> None:
     message = await attic.send(_held(attic))
     attic.room.clock.step(DAYS * DAY_S)
-    await attic.room.store.write(lambda tx: tx.held.deliver(attic.room.blue.id, attic.room.green.id, tx.now()))
+    await attic.room.store.write(lambda tx: tx.held.deliver(attic.room.blue.id, attic.room.green.id, tx.now))
     await attic.read(attic.room.green, message)
     await attic.commit()
 

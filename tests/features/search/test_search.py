@@ -321,7 +321,7 @@ async def test_text_without_blanks_is_found_by_any_two_characters_of_it(desk: De
 
 async def test_an_archived_project_can_still_be_searched(desk: Desk) -> None:
     message_id = await desk.post("plan")
-    await desk.room.store.write(lambda tx: tx.projects.set_archived(desk.room.app.id, tx.now()))
+    await desk.room.store.write(lambda tx: tx.projects.set_archived(desk.room.app.id, tx.now))
 
     assert await desk.ids("plan") == [message_id]
 

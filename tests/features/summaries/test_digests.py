@@ -123,7 +123,7 @@ async def test_only_who_may_read_the_project_makes_and_reads_its_digests(desk: S
 
 
 async def test_an_archived_project_gets_no_new_digests(desk: SummaryRoom) -> None:
-    await desk.room.store.write(lambda tx: tx.projects.set_archived(desk.room.app.id, tx.now()))
+    await desk.room.store.write(lambda tx: tx.projects.set_archived(desk.room.app.id, tx.now))
 
     with pytest.raises(AgentMailError) as refused:
         await desk.call("summarize_recent")

@@ -94,7 +94,7 @@ class House:
         """A whole exchange with the server, and whatever the writer had to do."""
         async with httpx.AsyncClient() as client:
             await client.get(f"{self.url}/health/liveness")
-        await self.claims.room.store.write(lambda tx: tx.now())
+        await self.claims.room.store.write(lambda tx: tx.now)
 
     async def until(self, is_so: Callable[[], bool]) -> None:
         async with asyncio.timeout(NOTICED_WITHIN_S):

@@ -33,8 +33,8 @@ async def listening(tmp_path: Path) -> AsyncIterator[Listening]:
 async def test_a_send_a_read_and_an_acknowledgement_are_told(listening: Listening) -> None:
     room = listening.room
     message, _ = await room.post(room.letter(room.blue), *room.addressed([room.red, room.fox]))
-    await room.store.write(lambda tx: tx.inboxes.mark_read(room.red.id, message.id, tx.now()))
-    await room.store.write(lambda tx: tx.inboxes.acknowledge(room.fox.id, message.id, tx.now()))
+    await room.store.write(lambda tx: tx.inboxes.mark_read(room.red.id, message.id, tx.now))
+    await room.store.write(lambda tx: tx.inboxes.acknowledge(room.fox.id, message.id, tx.now))
     await asyncio.sleep(0)
 
     assert listening.told == [{room.red.id, room.fox.id}, {room.red.id}, {room.fox.id}]
@@ -43,12 +43,12 @@ async def test_a_send_a_read_and_an_acknowledgement_are_told(listening: Listenin
 async def test_what_changes_no_mail_is_not_told(listening: Listening) -> None:
     room = listening.room
     message, _ = await room.post(room.letter(room.blue), *room.addressed([room.red]))
-    await room.store.write(lambda tx: tx.inboxes.mark_read(room.red.id, message.id, tx.now()))
+    await room.store.write(lambda tx: tx.inboxes.mark_read(room.red.id, message.id, tx.now))
     await asyncio.sleep(0)
     listening.told.clear()
 
-    await room.store.write(lambda tx: tx.inboxes.acknowledge(room.red.id, message.id, tx.now()))
-    await room.store.write(lambda tx: tx.meta.note_check(tx.now()))
+    await room.store.write(lambda tx: tx.inboxes.acknowledge(room.red.id, message.id, tx.now))
+    await room.store.write(lambda tx: tx.meta.note_check(tx.now))
     await asyncio.sleep(0)
 
     assert listening.told == []
@@ -58,7 +58,7 @@ async def test_a_unit_that_is_refused_is_not_told_and_takes_no_other_with_it(lis
     room = listening.room
 
     def send_and_refuse(tx: Tx) -> None:
-        tx.messages.add(room.letter(room.blue), room.addressed([room.green]), tx.now())
+        tx.messages.add(room.letter(room.blue), room.addressed([room.green]), tx.now)
         raise Conflict("No.")
 
     refused = asyncio.create_task(room.store.write(send_and_refuse))

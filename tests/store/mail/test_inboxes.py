@@ -56,7 +56,7 @@ async def test_filters_keep_what_they_name(room: Mailroom) -> None:
     high = await post(room, importance=Importance.HIGH)
     urgent = await post(room, importance=Importance.URGENT, thread_id="T", topic="Build")
     low = await post(room, importance=Importance.LOW, ack_required=True, thread_id="t")
-    await room.store.write(lambda tx: tx.inboxes.mark_read(room.red.id, urgent, tx.now()))
+    await room.store.write(lambda tx: tx.inboxes.mark_read(room.red.id, urgent, tx.now))
 
     page = InboxPage(limit=9)
 
@@ -101,18 +101,18 @@ async def test_the_first_reading_and_the_first_acknowledgement_stand(room: Mailr
         room.clock.step()
         return (state.read_ts, state.ack_ts, state.changed)  # type: ignore[attr-defined]
 
-    assert await after(lambda tx: tx.inboxes.mark_read(room.red.id, sent, tx.now())) == (first, None, True)
-    assert await after(lambda tx: tx.inboxes.mark_read(room.red.id, sent, tx.now())) == (first, None, False)
+    assert await after(lambda tx: tx.inboxes.mark_read(room.red.id, sent, tx.now)) == (first, None, True)
+    assert await after(lambda tx: tx.inboxes.mark_read(room.red.id, sent, tx.now)) == (first, None, False)
     second = room.clock.now
-    assert await after(lambda tx: tx.inboxes.acknowledge(room.red.id, sent, tx.now())) == (first, second, True)
-    assert await after(lambda tx: tx.inboxes.acknowledge(room.red.id, sent, tx.now())) == (first, second, False)
+    assert await after(lambda tx: tx.inboxes.acknowledge(room.red.id, sent, tx.now)) == (first, second, True)
+    assert await after(lambda tx: tx.inboxes.acknowledge(room.red.id, sent, tx.now)) == (first, second, False)
     assert unread_count(room, room.red) == 0
 
 
 async def test_acknowledging_implies_reading(room: Mailroom) -> None:
     sent = await post(room)
 
-    state = await room.store.write(lambda tx: tx.inboxes.acknowledge(room.red.id, sent, tx.now()))
+    state = await room.store.write(lambda tx: tx.inboxes.acknowledge(room.red.id, sent, tx.now))
 
     assert state is not None
     assert (state.read_ts, state.ack_ts) == (room.clock.now, room.clock.now)
@@ -122,9 +122,9 @@ async def test_acknowledging_implies_reading(room: Mailroom) -> None:
 async def test_nothing_changes_for_an_agent_that_is_no_recipient(room: Mailroom) -> None:
     sent = await post(room)
 
-    assert await room.store.write(lambda tx: tx.inboxes.mark_read(room.blue.id, sent, tx.now())) is None
-    assert await room.store.write(lambda tx: tx.inboxes.acknowledge(room.green.id, sent, tx.now())) is None
-    assert await room.store.write(lambda tx: tx.inboxes.acknowledge(room.red.id, MessageId(999), tx.now())) is None
+    assert await room.store.write(lambda tx: tx.inboxes.mark_read(room.blue.id, sent, tx.now)) is None
+    assert await room.store.write(lambda tx: tx.inboxes.acknowledge(room.green.id, sent, tx.now)) is None
+    assert await room.store.write(lambda tx: tx.inboxes.acknowledge(room.red.id, MessageId(999), tx.now)) is None
     assert [unread_count(room, agent) for agent in (room.red, room.green, room.blue)] == [1, 0, 0]
 
 

@@ -105,8 +105,8 @@ def _look_into_store(report: Report, context: CliContext) -> None:
     try:
         require_ours(path)
         with closing(open_reading(path)) as connection:
-            view = View(connection)
-            backlog = view.outbox.backlog(system_clock())
+            view = View(connection, system_clock)
+            backlog = view.outbox.backlog(view.now)
             last_commit_at = iso_or_none(view.outbox.last_commit_at())
             report["store"]["schema_version"] = view.meta.schema_version()
     except AgentMailError as refused:

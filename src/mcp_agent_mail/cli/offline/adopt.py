@@ -23,7 +23,7 @@ from mcp_agent_mail.store.transaction import View
 def plan_offline(settings: Settings, source: str, target: str) -> dict[str, Any]:
     """What would move; beside a running server too. Raises NotFound, AdoptionRefused."""
     with closing(open_reading(settings.database_path)) as connection, looking_at_disk():
-        planned = plan_adoption(View(connection), source, target, system_clock())
+        planned = plan_adoption(View(connection, system_clock), source, target)
     return {
         "source": planned.source.slug,
         "target": planned.target.slug,

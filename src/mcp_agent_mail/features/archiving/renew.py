@@ -118,7 +118,7 @@ def _queue_anew(tx: Tx, project: Project, newest: ArchiveCommit | None = None) -
             message_id=None,
             snapshot=profile_snapshot(agent),
         )
-        tx.outbox.add(event, tx.now())
+        tx.outbox.add(event, tx.now)
         count += 1
     count += _queue_contacts(tx, project) + _queue_products(tx, project)
     return count + sum(_queue_leases(tx, project, kind) for kind in LeaseKind)
@@ -134,7 +134,7 @@ def _queue_contacts(tx: Tx, project: Project) -> int:
             message_id=None,
             snapshot=contact_snapshot(contact, project.id, None),
         )
-        tx.outbox.add(event, tx.now())
+        tx.outbox.add(event, tx.now)
         count += 1
     return count
 
@@ -149,7 +149,7 @@ def _queue_products(tx: Tx, project: Project) -> int:
             message_id=None,
             snapshot=product_snapshot(link, None),
         )
-        tx.outbox.add(event, tx.now())
+        tx.outbox.add(event, tx.now)
         count += 1
     return count
 
@@ -164,7 +164,7 @@ def _queue_leases(tx: Tx, project: Project, kind: LeaseKind) -> int:
             message_id=None,
             snapshot=lease_snapshot(lease, project),
         )
-        tx.outbox.add(event, tx.now())
+        tx.outbox.add(event, tx.now)
         count += 1
     return count
 

@@ -66,7 +66,7 @@ class BuildSlotService:
                 granted = _grant(tx, asking, request.slot, expires_ts, exclusive=exclusive, branch=branch)
             else:
                 granted = _prolong(tx, asking.own, Micros(max(asking.own.expires_ts, expires_ts)), exclusive=exclusive)
-            record_event(tx, granted, asking.project, asking.now, acting=asking.agent)
+            record_event(tx, granted, asking.project, acting=asking.agent)
             return AcquiredSlot(granted=granted, before=asking.own, conflicts=[])
 
         return await self._act(caller, request, take, unheard=_take_back)
@@ -87,7 +87,7 @@ class BuildSlotService:
             if asking.own is None:
                 return RenewedSlot(expires_ts=None)
             renewed = tx.leases.prolong(asking.own, Micros(asking.now + extend_s * SECOND))
-            record_event(tx, renewed, asking.project, asking.now, acting=asking.agent)
+            record_event(tx, renewed, asking.project, acting=asking.agent)
             return RenewedSlot(expires_ts=renewed.expires_ts)
 
         return await self._act(caller, request, prolong)
@@ -97,7 +97,7 @@ class BuildSlotService:
 
         def end(tx: Tx, asking: _Asking) -> ReleasedSlot:
             held = [] if asking.own is None else [asking.own]
-            ended = end_leases(tx, held, EndedBy.RELEASE, asking.now, acting=asking.agent)
+            ended = end_leases(tx, held, EndedBy.RELEASE, acting=asking.agent)
             return ReleasedSlot(released_ts=ended[0].released_ts if ended else None)
 
         return await self._act(caller, request, end)
@@ -110,7 +110,7 @@ class BuildSlotService:
         unheard: Callable[[Tx, tuple[Agent, T]], object] | None = None,
     ) -> T:
         def unit(tx: Tx) -> tuple[Agent, T]:
-            asking = _require_asking(tx, caller, request, tx.now())
+            asking = _require_asking(tx, caller, request)
             return asking.agent, act(tx, asking)
 
         done = agent, outcome = await self._store.write(unit, unheard=unheard)
@@ -128,7 +128,7 @@ def _take_back(tx: Tx, done: tuple[Agent, AcquiredSlot]) -> None:
         take_back(tx, [AnsweredLease(lease=acquired.granted, before=acquired.before)], agent)
 
 
-def _require_asking(view: View, caller: Caller, request: SlotRequest, now: Micros) -> _Asking:
+def _require_asking(view: View, caller: Caller, request: SlotRequest) -> _Asking:
     project = require_project(view, request.project_key)
     agent = require_agent(view, project, request.agent_name)
     require_to_act(caller, agent)
@@ -138,8 +138,8 @@ def _require_asking(view: View, caller: Caller, request: SlotRequest, now: Micro
             f"{agent.name} is retired and holds nothing.",
             hint=f"unretire_agent(agent_name={agent.name!r}) brings it back.",
         )
-    own = view.leases.own(agent.id, LeaseKind.SLOT, [request.slot], now).get(request.slot)
-    return _Asking(project=project, agent=agent, own=own, now=now)
+    own = view.leases.own(agent.id, LeaseKind.SLOT, [request.slot], view.now).get(request.slot)
+    return _Asking(project=project, agent=agent, own=own, now=view.now)
 
 
 def _grant(tx: Tx, asking: _Asking, slot: str, expires_ts: Micros, *, exclusive: bool, branch: str | None) -> Lease:

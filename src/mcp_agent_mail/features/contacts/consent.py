@@ -69,10 +69,10 @@ class ConsentResult:
     relation: Relation
 
 
-def consent_context(tx: Tx, sender: Agent, project: Project, *, now: Micros) -> ConsentContext:
+def consent_context(tx: Tx, sender: Agent, project: Project) -> ConsentContext:
     """Of a message without thread and answer; `replace` adds them."""
     concerns = tx.contacts.concerns(sender.id)
-    return ConsentContext(sender=sender, project=project, thread_id=None, reply_to=None, now=now, concerns=concerns)
+    return ConsentContext(sender=sender, project=project, thread_id=None, reply_to=None, now=tx.now, concerns=concerns)
 
 
 def check_consent(
@@ -149,7 +149,7 @@ def _add_costly(
     if about.thread_id is not None:
         takes_part = tx.acquaintance.taking_part(about.project.id, about.thread_id, [sender_id, *others])
     friends = tx.acquaintance.correspondents(sender_id, Micros(about.now - desk.rules.recent))
-    neighbours = overlapping_holders(tx, sender_id, others, about.now)
+    neighbours = overlapping_holders(tx, sender_id, others)
     return {
         other: replace(
             one,
@@ -172,16 +172,16 @@ MAX_STEPS = 20_000
 """Of comparing patterns. Patterns that need more are not found to overlap."""
 
 
-def overlapping_holders(view: View, agent_id: AgentId, others: Sequence[AgentId], now: Micros) -> set[AgentId]:
+def overlapping_holders(view: View, agent_id: AgentId, others: Sequence[AgentId]) -> set[AgentId]:
     """Those of `others` who hold a live file reservation that overlaps one of the agent's, shared or exclusive."""
-    mine = _patterns(_live(view, agent_id, now, MAX_OWN))
+    mine = _patterns(_live(view, agent_id, MAX_OWN))
     found: set[AgentId] = set()
     if not mine:
         return found
     work, room = WorkBudget(MAX_STEPS), MAX_OTHERS
     try:
         for other in others:
-            theirs = _live(view, other, now, room)
+            theirs = _live(view, other, room)
             room -= len(theirs)
             if any(overlap(a, b, work) for at, b in _patterns(theirs) for here, a in mine if at == here):
                 found.add(other)
@@ -192,9 +192,9 @@ def overlapping_holders(view: View, agent_id: AgentId, others: Sequence[AgentId]
     return found
 
 
-def _live(view: View, agent_id: AgentId, now: Micros, limit: int) -> list[Lease]:
+def _live(view: View, agent_id: AgentId, limit: int) -> list[Lease]:
     leases = view.leases.of_agent(agent_id, limit=limit)
-    return [lease for lease in leases if lease.kind is LeaseKind.FILE and lease.is_live(now)]
+    return [lease for lease in leases if lease.kind is LeaseKind.FILE and lease.is_live(view.now)]
 
 
 def _patterns(leases: Sequence[Lease]) -> list[tuple[int, Pattern]]:

@@ -58,15 +58,15 @@ class LinkAnswer:
     returned: Sequence[MessageId] = ()
 
 
-def ask(tx: Tx, source: End, target: End, request: LinkRequest, now: Micros) -> Contact:
+def ask(tx: Tx, source: End, target: End, request: LinkRequest) -> Contact:
     """Ask `target` to take mail from `source`. A repeat refreshes; an approval stays one and never ends sooner.
 
     The intro goes out once for each request: not again while one stands or after it was approved.
     """
     link = tx.contacts.find(source.agent.id, target.agent.id)
-    relation = Relation.NONE if link is None else link.relation(now)
+    relation = Relation.NONE if link is None else link.relation(tx.now)
     _require_askable(target, relation)
-    expires_ts = Micros(now + request.ttl)
+    expires_ts = Micros(tx.now + request.ttl)
     status, reason = LinkStatus.PENDING, request.reason
     if link is not None and relation is Relation.APPROVED:
         status, reason = LinkStatus.APPROVED, request.reason or link.reason
@@ -74,11 +74,11 @@ def ask(tx: Tx, source: End, target: End, request: LinkRequest, now: Micros) -> 
     elif link is not None and relation is Relation.PENDING:
         reason = request.reason or link.reason
     else:
-        _require_room(tx, source, target, is_new=link is None, now=now)
-    lift_denials(tx, source, [target.agent.id], now)
-    contact = _put(tx, source, target, (status, reason, expires_ts), now)
+        _require_room(tx, source, target, is_new=link is None)
+    lift_denials(tx, source, [target.agent.id])
+    contact = _put(tx, source, target, (status, reason, expires_ts))
     if relation not in (Relation.APPROVED, Relation.PENDING):
-        _post_intro(tx, source, target, request, now)
+        _post_intro(tx, source, target, request)
     return contact
 
 
@@ -104,8 +104,8 @@ def _require_askable(target: End, relation: Relation) -> None:
         )
 
 
-def _require_room(tx: Tx, source: End, target: End, *, is_new: bool, now: Micros) -> None:
-    if tx.contacts.count_requests(target.agent.id, now) >= MAX_REQUESTS_OF_TARGET:
+def _require_room(tx: Tx, source: End, target: End, *, is_new: bool) -> None:
+    if tx.contacts.count_requests(target.agent.id, tx.now) >= MAX_REQUESTS_OF_TARGET:
         raise TooManyRequests(
             f"{MAX_REQUESTS_OF_TARGET} contact requests wait for {target.agent.name}'s answer already.",
             hint="Ask again when it has answered some, or write to Human.",
@@ -119,7 +119,7 @@ def _require_room(tx: Tx, source: End, target: End, *, is_new: bool, now: Micros
         )
 
 
-def answer(tx: Tx, source: End, target: End, expires_ts: Micros | None, now: Micros) -> LinkAnswer:
+def answer(tx: Tx, source: End, target: End, expires_ts: Micros | None) -> LinkAnswer:
     """The target's word: approved until `expires_ts`, or denied when that is None.
 
     Approving needs no request. It delivers what the pair has waiting, in the order in which it was held; denying
@@ -128,27 +128,27 @@ def answer(tx: Tx, source: End, target: End, expires_ts: Micros | None, now: Mic
     link = tx.contacts.find(source.agent.id, target.agent.id)
     reason = "" if link is None else link.reason
     if expires_ts is not None:
-        contact = _put(tx, source, target, (LinkStatus.APPROVED, reason, expires_ts), now, by=target)
-        delivered = tx.held.deliver(source.agent.id, target.agent.id, now)
-        record_events(tx, delivered, target.agent.id, now)
+        contact = _put(tx, source, target, (LinkStatus.APPROVED, reason, expires_ts), by=target)
+        delivered = tx.held.deliver(source.agent.id, target.agent.id, tx.now)
+        record_events(tx, delivered, target.agent.id)
         return LinkAnswer(contact=contact, changed=1, delivered=delivered)
-    if link is None or link.relation(now) is Relation.BLOCKED:
+    if link is None or link.relation(tx.now) is Relation.BLOCKED:
         return LinkAnswer(contact=link, changed=0)
-    contact = _put(tx, source, target, (LinkStatus.BLOCKED, reason, None), now, by=target)
-    returned = tx.held.refuse(source.agent.id, target.agent.id, now)
-    record_events(tx, returned, target.agent.id, now)
+    contact = _put(tx, source, target, (LinkStatus.BLOCKED, reason, None), by=target)
+    returned = tx.held.refuse(source.agent.id, target.agent.id, tx.now)
+    record_events(tx, returned, target.agent.id)
     if not source.agent.is_retired and not source.project.is_archived:
         called = shown_name(target.agent.name, target.project.id, target.project.slug, source.project.id)
         subjects = [(one, tx.messages.find_head(one)) for one in returned]
         notice = returned_notice(called, [(one, head.subject) for one, head in subjects if head is not None])
-        post_system_mail(tx, source.project, [source.agent], notice, now)
+        post_system_mail(tx, source.project, [source.agent], notice)
     return LinkAnswer(contact=contact, changed=1, returned=returned)
 
 
-def lift_denials(tx: Tx, writer: End, others: Collection[AgentId], now: Micros) -> None:
+def lift_denials(tx: Tx, writer: End, others: Collection[AgentId]) -> None:
     """Who writes to an agent that it has denied takes the denial back."""
-    for contact in tx.contacts.lift(writer.agent.id, others, now):
-        _tell(tx, contact, writer, now)
+    for contact in tx.contacts.lift(writer.agent.id, others, tx.now):
+        _tell(tx, contact, writer)
 
 
 def _put(
@@ -156,18 +156,17 @@ def _put(
     source: End,
     target: End,
     state: tuple[LinkStatus, str, Micros | None],
-    now: Micros,
     by: End | None = None,
 ) -> Contact:
     status, reason, expires_ts = state
     contact = tx.contacts.put(
-        source.agent.id, target.agent.id, status=status, reason=reason, expires_ts=expires_ts, now=now
+        source.agent.id, target.agent.id, status=status, reason=reason, expires_ts=expires_ts, now=tx.now
     )
-    _tell(tx, contact, by or source, now)
+    _tell(tx, contact, by or source)
     return contact
 
 
-def _tell(tx: Tx, contact: Contact, by: End, now: Micros) -> None:
+def _tell(tx: Tx, contact: Contact, by: End) -> None:
     """The archives of both projects."""
     for project_id in dict.fromkeys((contact.target.project_id, contact.source.project_id)):
         acting = shown_name(by.agent.name, by.project.id, by.project.slug, project_id)
@@ -178,10 +177,10 @@ def _tell(tx: Tx, contact: Contact, by: End, now: Micros) -> None:
             message_id=None,
             snapshot=contact_snapshot(contact, project_id, acting),
         )
-        tx.outbox.add(event, now)
+        tx.outbox.add(event, tx.now)
 
 
-def _post_intro(tx: Tx, source: End, target: End, request: LinkRequest, now: Micros) -> None:
+def _post_intro(tx: Tx, source: End, target: End, request: LinkRequest) -> None:
     """Past every policy: it is how the target learns that it is asked."""
     called = shown_name(source.agent.name, source.project.id, source.project.slug, target.project.id)
     arguments = {"project_key": target.project.human_key, "to_agent": target.agent.name}
@@ -200,7 +199,7 @@ def _post_intro(tx: Tx, source: End, target: End, request: LinkRequest, now: Mic
         reply_to=None,
         is_private=request.is_private,
     )
-    post(tx, new, [NewRecipient(agent=target.agent, project=target.project, kind=RecipientKind.TO)], now)
+    post(tx, new, [NewRecipient(agent=target.agent, project=target.project, kind=RecipientKind.TO)])
 
 
 _RETURNED_SHOWN = 25

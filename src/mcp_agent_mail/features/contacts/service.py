@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from mcp_agent_mail.core.clock import SECOND, Clock, Micros
+from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.agents import Agent, AgentKind, ContactPolicy
 from mcp_agent_mail.domain.contacts import AnswererRetired, Contact, ContactRules, LinkStatus, Relation
 from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
@@ -42,13 +42,11 @@ class ContactService:
         rules: ContactRules,
         new_names: NewNames,
         note_activity: Callable[[Agent], None],
-        clock: Clock,
     ) -> None:
         self._store = store
         self._rules = rules
         self._new_names = new_names
         self._note_activity = note_activity
-        self._clock = clock
 
     async def request(self, caller: Caller, wanted: ContactTarget, *, reason: str, ttl_s: int) -> ContactRequested:
         """Ask an agent to take one's mail. A repeat refreshes the request and never weakens an approval."""
@@ -65,9 +63,9 @@ class ContactService:
         is_verified = require_to_act(caller, agent)
         _require_active(agent)
         source = End(agent=agent, project=project)
-        now = tx.now()
+        now = tx.now
         target = require_target(tx, caller, source, wanted, self._new_names)
-        contact = ask(tx, source, target, LinkRequest(reason=reason, ttl=Micros(ttl_s * SECOND)), now)
+        contact = ask(tx, source, target, LinkRequest(reason=reason, ttl=Micros(ttl_s * SECOND)))
         return ContactRequested(source=source, target=target, contact=contact, is_verified=is_verified, now=now)
 
     def accept_within(self, tx: Tx, asked: ContactRequested, ttl_s: int) -> Responded | None:
@@ -90,9 +88,9 @@ class ContactService:
             _require_active(agent)
             target = End(agent=agent, project=project)
             source = require_source_of(tx, target, from_agent, from_project)
-            now = tx.now()
+            now = tx.now
             expires_ts = None if accept_for_s is None else Micros(now + accept_for_s * SECOND)
-            answered = answer(tx, source, target, expires_ts, now)
+            answered = answer(tx, source, target, expires_ts)
             return Responded(source=source, target=target, answered=answered, is_verified=is_verified, now=now)
 
         responded = await self._store.write(unit)
@@ -101,37 +99,35 @@ class ContactService:
 
     def list_(self, caller: Caller, project_key: str, agent_name: str, limit: int) -> ContactList:
         """The agent's links in both directions, for its own eyes and the operator's."""
-        now = self._clock()
 
         def look(view: View) -> ContactList:
             project, agent, _ = _open(view, caller, project_key, agent_name)
             outbound = view.contacts.outbound(agent.id, limit)
             inbound = view.contacts.inbound(agent.id, limit - len(outbound)) if len(outbound) < limit else []
             links = [
-                *(self._listed(view, Direction.OUTBOUND, one, now) for one in outbound),
-                *(self._listed(view, Direction.INBOUND, one, now) for one in inbound),
+                *(self._listed(view, Direction.OUTBOUND, one) for one in outbound),
+                *(self._listed(view, Direction.INBOUND, one) for one in inbound),
             ]
-            return ContactList(project=project, links=links, now=now)
+            return ContactList(project=project, links=links, now=view.now)
 
         return self._store.read(look)
 
     def requests(self, caller: Caller, project_key: str, agent_name: str, limit: int) -> ContactList:
         """What waits for the agent's answer, oldest first."""
-        now = self._clock()
 
         def look(view: View) -> ContactList:
             project, agent, _ = _open(view, caller, project_key, agent_name)
-            waiting = view.contacts.requests(agent.id, now, limit)
-            links = [self._listed(view, Direction.INBOUND, one, now) for one in waiting]
-            return ContactList(project=project, links=links, now=now)
+            waiting = view.contacts.requests(agent.id, view.now, limit)
+            links = [self._listed(view, Direction.INBOUND, one) for one in waiting]
+            return ContactList(project=project, links=links, now=view.now)
 
         return self._store.read(look)
 
-    def _listed(self, view: View, direction: Direction, contact: Contact, now: Micros) -> Listed:
+    def _listed(self, view: View, direction: Direction, contact: Contact) -> Listed:
         source, target = view.agents.find(contact.source.agent_id), view.agents.find(contact.target.agent_id)
         assert source is not None, contact
         assert target is not None, contact
-        messageable = may_write(self._rules, source, target, contact.relation(now))
+        messageable = may_write(self._rules, source, target, contact.relation(view.now))
         return Listed(direction=direction, contact=contact, messageable=messageable)
 
     async def set_policy(self, caller: Caller, project_key: str, agent_name: str, policy: ContactPolicy) -> PolicySet:
@@ -142,9 +138,9 @@ class ContactService:
             require_changeable(agent)
             require_writable(project)
             if agent.contact_policy is not policy:
-                now = tx.now()
+                now = tx.now
                 agent = tx.agents.set_contact_policy(agent.id, policy, now)
-                record_event(tx, agent, None if caller.is_operator else agent.id, now)
+                record_event(tx, agent, None if caller.is_operator else agent.id)
             return PolicySet(agent=agent, is_verified=is_verified)
 
         done = await self._store.write(unit)
@@ -196,7 +192,7 @@ def accept_unasked(tx: Tx, rules: ContactRules, asked: ContactRequested, ttl: Mi
     expires_ts = Micros(asked.now + ttl)
     if asked.contact.status is LinkStatus.APPROVED and asked.contact.expires_ts is not None:
         expires_ts = max(expires_ts, asked.contact.expires_ts)
-    answered = answer(tx, asked.source, asked.target, expires_ts, asked.now)
+    answered = answer(tx, asked.source, asked.target, expires_ts)
     return Responded(source=asked.source, target=asked.target, answered=answered, is_verified=False, now=asked.now)
 
 
@@ -210,6 +206,6 @@ def _is_let_in(tx: Tx, rules: ContactRules, asked: ContactRequested) -> bool:
     own_word = replace(rules, enforced=True)
     if asked.contact.relation(asked.now) is Relation.APPROVED:
         return may_write(own_word, source.agent, target.agent, Relation.NONE)
-    about = consent_context(tx, source.agent, source.project, now=asked.now)
+    about = consent_context(tx, source.agent, source.project)
     mail = NewRecipient(agent=target.agent, project=target.project, kind=RecipientKind.TO)
     return not check_consent(tx, DeliveryPolicy(rules=own_word), about, [mail])

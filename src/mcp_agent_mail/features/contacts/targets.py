@@ -99,7 +99,7 @@ def _addressed(tx: Tx, home: Project, text: str, project_key: str | None) -> tup
 
 def _make(tx: Tx, door: Door, name: str, profile: Profile, enforcement: NameEnforcement) -> End:
     """It is nobody's: the first to register the name gets its token. The one who asks for a contact never holds it."""
-    project, now = door.project, tx.now()
+    project = door.project
     program, model = profile.program or UNKNOWN, profile.model or UNKNOWN
     fit = name_to_register(name, enforcement, program=program, model=model)
     if fit is None:
@@ -117,9 +117,8 @@ def _make(tx: Tx, door: Door, name: str, profile: Profile, enforcement: NameEnfo
             attachments_policy=AttachmentsPolicy.AUTO,
             token_hash=None,
         ),
-        now,
     )
-    record_event(tx, agent, None, now)
+    record_event(tx, agent, None)
     return End(agent=agent, project=project)
 
 

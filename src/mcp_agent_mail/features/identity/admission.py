@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import suggest_call
 from mcp_agent_mail.domain.agents import Agent, NewAgent
 from mcp_agent_mail.domain.identity.admission import (
@@ -42,14 +41,14 @@ class Door:
     name: str | None = None
 
 
-def require_admission(view: View, door: Door, now: Micros) -> JoinCode | None:
+def require_admission(view: View, door: Door) -> JoinCode | None:
     """May a new name come in? The join code that lets it in, if one came along. Raises NotAdmitted, JoinCodeRefused.
 
     A project is new until somebody has registered in it: names that others only spoke of lock nobody out.
     """
     given = door.caller.join_code
     if given is not None:
-        code = require_open(view.join_codes.find(given), now)
+        code = require_open(view.join_codes.find(given), view.now)
         if code.project_id != door.project.id:
             raise JoinCodeRefused(
                 f"The join code given is not for {door.project.human_key}.",
@@ -61,25 +60,25 @@ def require_admission(view: View, door: Door, now: Micros) -> JoinCode | None:
     raise _not_admitted(door)
 
 
-def add_agent(tx: Tx, door: Door, new: NewAgent, now: Micros) -> Agent:
+def add_agent(tx: Tx, door: Door, new: NewAgent) -> Agent:
     """A new name. The code that let it in is used up with it, or not at all."""
-    code = require_admission(tx, door, now)
-    agent = tx.agents.add(new, now)
-    _use(tx, code, agent, now)
+    code = require_admission(tx, door)
+    agent = tx.agents.add(new, tx.now)
+    _use(tx, code, agent)
     return agent
 
 
-def claim_agent(tx: Tx, door: Door, agent: Agent, token_hash: bytes, now: Micros) -> None:
+def claim_agent(tx: Tx, door: Door, agent: Agent, token_hash: bytes) -> None:
     """Make a name that was nobody's the one of whoever holds this token."""
-    code = require_admission(tx, door, now)
+    code = require_admission(tx, door)
     assert not tx.agents.has_token(agent.id), agent
     tx.agents.set_token_hash(agent.id, token_hash)
-    _use(tx, code, agent, now)
+    _use(tx, code, agent)
 
 
-def _use(tx: Tx, code: JoinCode | None, agent: Agent, now: Micros) -> None:
+def _use(tx: Tx, code: JoinCode | None, agent: Agent) -> None:
     if code is not None:
-        tx.join_codes.use(code.id, agent.id, now)
+        tx.join_codes.use(code.id, agent.id, tx.now)
 
 
 def _not_admitted(door: Door) -> NotAdmitted:

@@ -48,7 +48,7 @@ class JoinCodeService:
 
         def unit(tx: Tx) -> Invited:
             project = require_writable(require_project(tx, project_key))
-            now = tx.now()
+            now = tx.now
             if tx.join_codes.count_open(project.id, now) >= MAX_OPEN_CODES:
                 raise TooManyJoinCodes(
                     f"{MAX_OPEN_CODES} join codes of {project.human_key} wait to be used already.",

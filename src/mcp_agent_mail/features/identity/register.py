@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.archive_format.layout import profile_snapshot
@@ -73,7 +72,7 @@ def register(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -
     is_unnamed = wanted.name is None and own is not None
     asked = wanted.name or own
     if asked is None and supplies.window is not None:
-        window = find_live(tx, project.id, supplies.window, tx.now())
+        window = find_live(tx, project.id, supplies.window)
         asked = None if window is None else window.display_name
     known = None if asked is None else tx.agents.find_by_name(project.id, asked)
     if known is None or known.kind is not AgentKind.AGENT:
@@ -128,7 +127,7 @@ def _in_window(tx: Tx, caller: Caller, registered: Registered, supplies: Supplie
     return replace(registered, window=keep_window(tx, agent, supplies.window, was_named=was_named))
 
 
-def record_event(tx: Tx, agent: Agent, by: AgentId | None, now: Micros) -> None:
+def record_event(tx: Tx, agent: Agent, by: AgentId | None) -> None:
     """The profile as it is now, for the project's archive."""
     tx.outbox.add(
         NewEvent(
@@ -138,7 +137,7 @@ def record_event(tx: Tx, agent: Agent, by: AgentId | None, now: Micros) -> None:
             message_id=None,
             snapshot=profile_snapshot(agent),
         ),
-        now,
+        tx.now,
     )
 
 
@@ -148,7 +147,7 @@ def _come_back(tx: Tx, known: Agent, wanted: Registration) -> Agent:
     before = (known.program, known.model, known.task_description, known.attachments_policy, known.retired_ts)
     if before == (wanted.program, wanted.model, task, wanted.attachments_policy, None):
         return known
-    now = tx.now()
+    now = tx.now
     agent = tx.agents.update_profile(
         known.id,
         program=wanted.program,
@@ -159,13 +158,13 @@ def _come_back(tx: Tx, known: Agent, wanted: Registration) -> Agent:
     )
     if known.is_retired:
         agent = tx.agents.set_retired(known.id, None, now)
-    record_event(tx, agent, agent.id, now)
+    record_event(tx, agent, agent.id)
     return agent
 
 
 def _claim(tx: Tx, door: Door, known: Agent, wanted: Registration, supplies: Supplies) -> Registered:
     """The first to register a name that nobody had gets its token, and the spelling that it was spoken of by."""
-    claim_agent(tx, door, known, token_hash(supplies.token), tx.now())
+    claim_agent(tx, door, known, token_hash(supplies.token))
     return Registered(agent=_come_back(tx, known, wanted), is_verified=False, token=supplies.token)
 
 
@@ -173,7 +172,6 @@ def _create(tx: Tx, door: Door, name: str | None, wanted: Registration, supplies
     given = name or first_free(
         supplies.candidates, lambda candidate: tx.agents.find_by_name(door.project.id, candidate) is not None
     )
-    now = tx.now()
     agent = add_agent(
         tx,
         door,
@@ -187,9 +185,8 @@ def _create(tx: Tx, door: Door, name: str | None, wanted: Registration, supplies
             attachments_policy=wanted.attachments_policy,
             token_hash=token_hash(supplies.token),
         ),
-        now,
     )
-    record_event(tx, agent, agent.id, now)
+    record_event(tx, agent, agent.id)
     return Registered(
         agent=agent,
         is_verified=False,

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from mcp_agent_mail.core.clock import SECOND, Clock, Micros
+from mcp_agent_mail.core.clock import SECOND, Clock
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, AgentId, new_token, token_hash
 from mcp_agent_mail.core.tools import current_credentials, tell_doer
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus
@@ -86,7 +86,7 @@ class IdentityService:
     def require_admission(self, caller: Caller, project: Project, name: str | None) -> None:
         """Refuse a newcomer before work is done for it; the unit that lets it in decides again."""
         door = Door(project=project, caller=caller, admission=self._new_names.admission, name=name)
-        self._store.read(lambda view: require_admission(view, door, self._clock()))
+        self._store.read(lambda view: require_admission(view, door))
 
     def touch(self, agent: Agent) -> None:
         """`agent` has just done something, and the current call is its; written with the next few seconds' activity."""
@@ -162,11 +162,11 @@ class IdentityService:
         """No new mail in or out; history and name stay. The first time stands. What the agent held it holds no more."""
         ended: list[Lease] = []
 
-        def change(tx: Tx, agent: Agent, now: Micros) -> Agent:
+        def change(tx: Tx, agent: Agent) -> Agent:
             retired = agent
             if not agent.is_retired:
-                retired = tx.agents.set_retired(agent.id, now, now)
-                record_event(tx, retired, _author(caller, agent), now)
+                retired = tx.agents.set_retired(agent.id, tx.now, tx.now)
+                record_event(tx, retired, _author(caller, agent))
             ended.extend(_end_some(tx, caller, retired))
             return retired
 
@@ -182,11 +182,11 @@ class IdentityService:
     async def unretire(self, caller: Caller, project_key: str, agent_name: str) -> Acted:
         """Undo `retire`."""
 
-        def change(tx: Tx, agent: Agent, now: Micros) -> Agent:
+        def change(tx: Tx, agent: Agent) -> Agent:
             if not agent.is_retired:
                 return agent
-            back = tx.agents.set_retired(agent.id, None, now)
-            record_event(tx, back, _author(caller, agent), now)
+            back = tx.agents.set_retired(agent.id, None, tx.now)
+            record_event(tx, back, _author(caller, agent))
             return back
 
         return await self._act(caller, project_key, agent_name, change)
@@ -195,8 +195,8 @@ class IdentityService:
         """`agent` is project key and name. No note clears the one before."""
         project_key, agent_name = agent
 
-        def change(tx: Tx, of: Agent, now: Micros) -> Agent:
-            return tx.agents.set_status(of.id, status, note, now)
+        def change(tx: Tx, of: Agent) -> Agent:
+            return tx.agents.set_status(of.id, status, note, tx.now)
 
         return await self._act(caller, project_key, agent_name, change)
 
@@ -215,7 +215,7 @@ class IdentityService:
         return Registered(agent=await self._store.write(unit), is_verified=True, token=token)
 
     async def _act(
-        self, caller: Caller, project_key: str, agent_name: str, change: Callable[[Tx, Agent, Micros], Agent]
+        self, caller: Caller, project_key: str, agent_name: str, change: Callable[[Tx, Agent], Agent]
     ) -> Acted:
         """One change to an agent by itself (or the operator, whose acts are not the agent's activity)."""
 
@@ -225,7 +225,7 @@ class IdentityService:
             is_verified = require_to_act(caller, agent)
             require_changeable(agent)
             require_writable(project)
-            return Acted(project=project, agent=change(tx, agent, tx.now()), is_verified=is_verified)
+            return Acted(project=project, agent=change(tx, agent), is_verified=is_verified)
 
         acted = await self._store.write(unit)
         if not caller.is_operator:
@@ -255,7 +255,7 @@ def _unread(caller: Caller, project: Project, agent: Agent) -> int | None:
 def _end_some(tx: Tx, caller: Caller, retired: Agent) -> list[Lease]:
     """At most LEASES_AT_ONCE of what a retired agent still holds."""
     leases = tx.leases.of_agent(retired.id, limit=LEASES_AT_ONCE)
-    return end_leases(tx, leases, EndedBy.RETIREMENT, tx.now(), acting=None if caller.is_operator else retired)
+    return end_leases(tx, leases, EndedBy.RETIREMENT, acting=None if caller.is_operator else retired)
 
 
 def _author(caller: Caller, agent: Agent) -> AgentId | None:

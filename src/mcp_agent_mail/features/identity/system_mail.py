@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.names import SYSTEM
 from mcp_agent_mail.domain.messages import Importance, Message, NewMessage, NewRecipient, RecipientKind
@@ -25,7 +24,7 @@ class SystemNotice:
     is_private: bool = False
 
 
-def post_system_mail(tx: Tx, project: Project, to: Sequence[Agent], notice: SystemNotice, now: Micros) -> Message:
+def post_system_mail(tx: Tx, project: Project, to: Sequence[Agent], notice: SystemNotice) -> Message:
     """Deliver `notice` to agents of `project`, past every policy. `to` is not empty and holds no retired agent."""
     sender = tx.agents.find_by_name(project.id, SYSTEM)
     assert sender is not None, f"{project.slug} has no {SYSTEM}"
@@ -42,5 +41,5 @@ def post_system_mail(tx: Tx, project: Project, to: Sequence[Agent], notice: Syst
         is_system=True,
         is_private=notice.is_private,
     )
-    message, _ = post(tx, new, [NewRecipient(agent=one, project=project, kind=RecipientKind.TO) for one in to], now)
+    message, _ = post(tx, new, [NewRecipient(agent=one, project=project, kind=RecipientKind.TO) for one in to])
     return message

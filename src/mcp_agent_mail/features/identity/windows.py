@@ -59,9 +59,9 @@ class WindowListing:
     own: Collection[str]
 
 
-def find_live(view: View, project_id: ProjectId, use: WindowUse, now: Micros) -> Window | None:
+def find_live(view: View, project_id: ProjectId, use: WindowUse) -> Window | None:
     window = view.windows.find(project_id, use.uuid)
-    return window if window is not None and window.is_live(now, use.ttl) else None
+    return window if window is not None and window.is_live(view.now, use.ttl) else None
 
 
 def keep_window(tx: Tx, agent: Agent, use: WindowUse, *, was_named: bool) -> Window:
@@ -70,8 +70,8 @@ def keep_window(tx: Tx, agent: Agent, use: WindowUse, *, was_named: bool) -> Win
     A live window keeps its name whatever the agent is called that registers from it by name: helpers do
     that too. Whoever left the name out goes by the window's, and the window by what came of it.
     """
-    now = tx.now()
-    window = find_live(tx, agent.project_id, use, now)
+    now = tx.now
+    window = find_live(tx, agent.project_id, use)
     if window is None:
         tx.windows.forget(agent.project_id, Micros(now - _KEPT * use.ttl))
         return tx.windows.add(agent.project_id, use.uuid, agent.name, now)
@@ -107,8 +107,8 @@ class WindowService:
 
         def unit(tx: Tx) -> Renamed:
             project = self._require_changeable(tx, caller, project_key)
-            now = tx.now()
-            window = find_live(tx, project.id, WindowUse(uuid=uuid, ttl=self._ttl), now)
+            now = tx.now
+            window = find_live(tx, project.id, WindowUse(uuid=uuid, ttl=self._ttl))
             if window is None:
                 raise _unknown(project, uuid)
             wanted = require_fit(name)
@@ -132,7 +132,7 @@ class WindowService:
 
         def unit(tx: Tx) -> Expired:
             project = self._require_changeable(tx, caller, project_key)
-            now = tx.now()
+            now = tx.now
             window = tx.windows.find(project.id, uuid)
             if window is None:
                 raise _unknown(project, uuid)

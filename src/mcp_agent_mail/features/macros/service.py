@@ -252,5 +252,5 @@ def _letter(asked: ContactRequested, welcome: Welcome) -> SendRequest:
 def give_back(tx: Tx, decided: GrantResult) -> ReleasedLeases:
     """What the decision granted newly: what it only prolonged was held before."""
     fresh = [lease for lease in decided.granted if lease.id not in decided.before]
-    ended = end_leases(tx, fresh, EndedBy.RELEASE, decided.now, acting=decided.holder.agent)
+    ended = end_leases(tx, fresh, EndedBy.RELEASE, acting=decided.holder.agent)
     return ReleasedLeases(holder=decided.holder, leases=ended, refused=[], at=decided.now if ended else None)

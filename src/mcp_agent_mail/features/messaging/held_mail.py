@@ -122,7 +122,7 @@ def _require_room(tx: Tx, about: ConsentContext, one: ConsentResult) -> None:
         )
 
 
-def ask_for_held(tx: Tx, sender: Sender, held: Sequence[ConsentResult], now: Micros) -> None:
+def ask_for_held(tx: Tx, sender: Sender, held: Sequence[ConsentResult]) -> None:
     """The contact request that stands behind held mail. For a blind copy it is told to nobody else."""
     source = End(agent=sender.agent, project=sender.project)
     for one in held:
@@ -132,4 +132,4 @@ def ask_for_held(tx: Tx, sender: Sender, held: Sequence[ConsentResult], now: Mic
             ttl=Micros(REQUEST_TTL_S * SECOND),
             is_private=one.recipient.kind is RecipientKind.BCC,
         )
-        ask(tx, source, End(agent=one.recipient.agent, project=one.recipient.project), request, now)
+        ask(tx, source, End(agent=one.recipient.agent, project=one.recipient.project), request)

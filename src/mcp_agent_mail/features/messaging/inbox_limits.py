@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import QuotaExceeded, listed
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.addresses import shown_name
@@ -63,17 +62,17 @@ def _skipped(name: str, limit: int) -> Skipped:
     return Skipped(agent=name, code=InboxFull.code, reason=f"{name} has {limit} or more unread messages")
 
 
-def require_open_inboxes(tx: Tx, sender: Agent, chosen: Sequence[NewRecipient], now: Micros) -> None:
+def require_open_inboxes(tx: Tx, sender: Agent, chosen: Sequence[NewRecipient]) -> None:
     """Raises InboxLeased for the first of `chosen` whose inbox is held."""
-    leased = leased_inboxes(tx, sender, [one.agent for one in chosen], now)
+    leased = leased_inboxes(tx, sender, [one.agent for one in chosen])
     for one in chosen:
         if one.agent.id in leased:
             raise inbox_leased(one.agent.name, leased[one.agent.id])
 
 
-def skip_leased(tx: Tx, sender: Agent, chosen: dict[AgentId, NewRecipient], now: Micros) -> list[Skipped]:
+def skip_leased(tx: Tx, sender: Agent, chosen: dict[AgentId, NewRecipient]) -> list[Skipped]:
     """Takes them out of `chosen`."""
-    leased = leased_inboxes(tx, sender, [one.agent for one in chosen.values()], now)
+    leased = leased_inboxes(tx, sender, [one.agent for one in chosen.values()])
     skipped = []
     for agent_id, lease in leased.items():
         name = chosen.pop(agent_id).agent.name

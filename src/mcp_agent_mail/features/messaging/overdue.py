@@ -135,7 +135,7 @@ class OverdueWorker:
 
 def tell_overdue(tx: Tx, rules: OverdueRules) -> ScanResult:
     """Tell of the next few messages, and move the mark past every copy that was looked at."""
-    now = tx.now()
+    now = tx.now
     until = Micros(now - rules.ttl_s * SECOND)
     due = tx.overdue.due(until, COPIES_AT_ONCE)
     told: list[OverdueNotice] = []
@@ -143,12 +143,12 @@ def tell_overdue(tx: Tx, rules: OverdueRules) -> ScanResult:
         if not tx.overdue.is_noted(message_id):
             if len(told) == MESSAGES_AT_ONCE:
                 return ScanResult(told=told, more=True)
-            told.append(_tell(tx, message_id, rules, until, now))
+            told.append(_tell(tx, message_id, rules, until))
         tx.overdue.advance(seq)
     return ScanResult(told=told, more=len(due) == COPIES_AT_ONCE)
 
 
-def _tell(tx: Tx, message_id: MessageId, rules: OverdueRules, until: Micros, now: Micros) -> OverdueNotice:
+def _tell(tx: Tx, message_id: MessageId, rules: OverdueRules, until: Micros) -> OverdueNotice:
     message = tx.messages.find(message_id)
     assert message is not None, message_id
     project = tx.projects.find(message.project_id)
@@ -159,9 +159,9 @@ def _tell(tx: Tx, message_id: MessageId, rules: OverdueRules, until: Micros, now
     sender = tx.agents.find(message.sender_id)
     assert sender is not None, message
     if _can_be_told(project, sender):
-        post_system_mail(tx, project, [sender], sender_notice(late, now), now)
+        post_system_mail(tx, project, [sender], sender_notice(late, tx.now))
     escalation, problem = _escalate(tx, project, sender, late, rules)
-    tx.overdue.note(message_id, now, escalation)
+    tx.overdue.note(message_id, tx.now, escalation)
     return OverdueNotice(
         message_id=message_id, project=project.slug, count=count, escalation=escalation, problem=problem
     )
@@ -179,8 +179,8 @@ def _escalate(
         human = tx.agents.find_by_name(project.id, HUMAN)
         if human is None or human.id == sender.id or not _can_be_told(project, human):
             return Escalation.LOG, "there is nobody else to write to"
-        now = tx.now()
-        post_system_mail(tx, project, [human], overseer_notice(late, now), now)
+        now = tx.now
+        post_system_mail(tx, project, [human], overseer_notice(late, now))
     elif rules.escalation is Escalation.FILE_RESERVATION:
         # A lease that all see would tell of a blind copy that nobody knows of.
         is_open = late.count > late.blind and not late.message.is_private

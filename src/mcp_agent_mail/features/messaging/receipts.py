@@ -36,7 +36,7 @@ def mark(tx: Tx, caller: Caller, request: ReceiptRequest) -> Marked:
     agent = require_agent(tx, project, request.agent_name)
     is_verified = require_to_act(caller, agent)
     require_writable(project)
-    now = tx.now()
+    now = tx.now
     make_true = tx.inboxes.mark_read if request.step is ReceiptStep.READ else tx.inboxes.acknowledge
     state = make_true(agent.id, request.message_id, now)
     if state is not None and state.changed:

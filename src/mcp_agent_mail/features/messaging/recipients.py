@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.clock import SECOND
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, RecipientNotFound, RecipientRetired
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.addresses import parse_address
@@ -63,7 +63,7 @@ class _Written:
     is_bare: bool
 
 
-def choose_named(view: View, sender: Sender, named: RecipientList, now: Micros) -> list[NewRecipient]:
+def choose_named(view: View, sender: Sender, named: RecipientList) -> list[NewRecipient]:
     """The agents named, `to` before `cc` before `bcc`, each once. Raises when one is unknown: nothing is guessed.
 
     A bare name that no agent here has is the one elsewhere that the sender has an approved link to.
@@ -78,7 +78,7 @@ def choose_named(view: View, sender: Sender, named: RecipientList, now: Micros) 
     for one in written:
         meant = one
         agent = agents[one.project.id].get(name_key(one.name))
-        if agent is None and one.is_bare and (linked := _by_link(view, sender, one, now)) is not None:
+        if agent is None and one.is_bare and (linked := _by_link(view, sender, one)) is not None:
             agent, meant = linked
         if agent is None or agent.kind is AgentKind.SYSTEM:
             unknown.append(one)
@@ -89,10 +89,10 @@ def choose_named(view: View, sender: Sender, named: RecipientList, now: Micros) 
     return list(chosen.values())
 
 
-def _by_link(view: View, sender: Sender, one: _Written, now: Micros) -> tuple[Agent, _Written] | None:
+def _by_link(view: View, sender: Sender, one: _Written) -> tuple[Agent, _Written] | None:
     """What an address book does: the sender's approved links know who is meant."""
     found = [
-        view.agents.find(agent_id) for agent_id in view.contacts.approved_elsewhere(sender.agent.id, one.name, now)
+        view.agents.find(agent_id) for agent_id in view.contacts.approved_elsewhere(sender.agent.id, one.name, view.now)
     ]
     agents = [agent for agent in found if agent is not None]
     if not agents:
@@ -166,14 +166,14 @@ class Audience:
     skipped: list[Skipped]
 
 
-def choose_everyone(view: View, home: Project, sender: Agent, now: Micros) -> Audience:
+def choose_everyone(view: View, home: Project, sender: Agent) -> Audience:
     """The agents of the project active within 30 days less the sender, last active first.
 
     `Human` and `System` are no part of it: a person is written to by name. At most
     `MAX_SKIPPED_LISTED` of those left out are listed, the last active ones.
     """
     most = MAX_BROADCAST_RECIPIENTS + 1
-    active = view.agents.list_(home.id, active_since=now - ACTIVE_WITHIN_DAYS * _DAY, limit=most + 1)
+    active = view.agents.list_(home.id, active_since=view.now - ACTIVE_WITHIN_DAYS * _DAY, limit=most + 1)
     reached = [NewRecipient(agent=one, project=home, kind=RecipientKind.TO) for one in active if one.id != sender.id]
     if len(reached) > MAX_BROADCAST_RECIPIENTS:
         raise TooManyRecipients(

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import Conflict, IdempotencyKeyConflict, InvalidInput
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.addresses import shown_name
@@ -117,7 +116,7 @@ def require_able_to_send(sender: Sender) -> None:
         )
 
 
-def compose_new(tx: Tx, desk: DeliveryPolicy, sender: Sender, request: SendRequest, now: Micros) -> Draft:
+def compose_new(tx: Tx, desk: DeliveryPolicy, sender: Sender, request: SendRequest) -> Draft:
     """Raises when the message must not be sent as asked."""
     new = NewMessage(
         sender=sender.agent,
@@ -131,40 +130,38 @@ def compose_new(tx: Tx, desk: DeliveryPolicy, sender: Sender, request: SendReque
         reply_to=request.reply_to,
     )
     if request.broadcast:
-        return _broadcast(tx, desk, (sender, new), request.recipients, now)
-    chosen = choose_named(tx, sender, request.recipients, now)
+        return _broadcast(tx, desk, (sender, new), request.recipients)
+    chosen = choose_named(tx, sender, request.recipients)
     if not chosen:
         raise NobodyAddressed(
             "The message has no recipient.",
             hint="Name at least one in to, cc or bcc, or set broadcast=true.",
             data={"parameter": "to"},
         )
-    return _with_consent(tx, replace_hold(desk, request.auto_contact_if_blocked), (sender, new), chosen, now)
+    return _with_consent(tx, replace_hold(desk, request.auto_contact_if_blocked), (sender, new), chosen)
 
 
 def replace_hold(desk: DeliveryPolicy, hold: bool | None) -> DeliveryPolicy:  # None: as the server is set
     return desk if hold is None else replace(desk, rules=replace(desk.rules, hold=hold))
 
 
-def _about(tx: Tx, sender: Sender, new: NewMessage, now: Micros) -> ConsentContext:
+def _about(tx: Tx, sender: Sender, new: NewMessage) -> ConsentContext:
     return ConsentContext(
         sender=sender.agent,
         project=sender.project,
         thread_id=new.thread_id,
         reply_to=new.reply_to,
-        now=now,
+        now=tx.now,
         concerns=tx.contacts.concerns(sender.agent.id),
     )
 
 
-def _with_consent(
-    tx: Tx, desk: DeliveryPolicy, of: tuple[Sender, NewMessage], chosen: list[NewRecipient], now: Micros
-) -> Draft:
+def _with_consent(tx: Tx, desk: DeliveryPolicy, of: tuple[Sender, NewMessage], chosen: list[NewRecipient]) -> Draft:
     """All or nothing: one recipient who neither takes the mail nor may be asked refuses the message."""
     sender, new = of
     if desk.respects_leases:
-        require_open_inboxes(tx, sender.agent, chosen, now)
-    about = _about(tx, sender, new, now)
+        require_open_inboxes(tx, sender.agent, chosen)
+    about = _about(tx, sender, new)
     weighed = check_consent(tx, desk, about, chosen)
     held: list[ConsentResult] = []
     named = chosen
@@ -176,7 +173,7 @@ def _with_consent(
     return Draft(sender=sender, new=new, chosen=chosen, skipped=[], held=held, named=named, concerns=about.concerns)
 
 
-def _broadcast(tx: Tx, desk: DeliveryPolicy, of: tuple[Sender, NewMessage], named: RecipientList, now: Micros) -> Draft:
+def _broadcast(tx: Tx, desk: DeliveryPolicy, of: tuple[Sender, NewMessage], named: RecipientList) -> Draft:
     """To whom it can; nobody is asked for a contact because of a broadcast."""
     sender, new = of
     if named.to:
@@ -185,14 +182,14 @@ def _broadcast(tx: Tx, desk: DeliveryPolicy, of: tuple[Sender, NewMessage], name
             hint="Leave to out, or set broadcast=false. cc and bcc may be given.",
             data={"parameter": "to"},
         )
-    audience = choose_everyone(tx, sender.project, sender.agent, now)
+    audience = choose_everyone(tx, sender.project, sender.agent)
     chosen = {one.agent.id: one for one in audience.reached}
-    by_name = choose_named(tx, sender, named, now) if chosen else []
+    by_name = choose_named(tx, sender, named) if chosen else []
     for one in by_name:
         chosen.setdefault(one.agent.id, one)
-    leased = skip_leased(tx, sender.agent, chosen, now) if desk.respects_leases else []
+    leased = skip_leased(tx, sender.agent, chosen) if desk.respects_leases else []
     full = skip_full(tx, sender, chosen, desk.inbox_limit)
-    about = _about(tx, sender, new, now)
+    about = _about(tx, sender, new)
     weighed = check_consent(tx, desk, about, list(chosen.values()))
     refused = [*leased, *full, *(left_out(one) for one in weighed.values())]
     return Draft(
@@ -223,12 +220,12 @@ def _thread_of(tx: Tx, sender: Sender, request: SendRequest) -> str | None:
     return request.thread_id
 
 
-def compose_reply(tx: Tx, desk: DeliveryPolicy, sender: Sender, request: ReplyRequest, now: Micros) -> Draft:
+def compose_reply(tx: Tx, desk: DeliveryPolicy, sender: Sender, request: ReplyRequest) -> Draft:
     original = require_message(tx, request.message_id, sender.agent)
     named = request.recipients
     if not named.to:
         named = replace(named, to=_default_recipients(tx, original, sender))
-    chosen = choose_named(tx, sender, named, now)
+    chosen = choose_named(tx, sender, named)
     new = NewMessage(
         sender=sender.agent,
         project=sender.project,
@@ -240,7 +237,7 @@ def compose_reply(tx: Tx, desk: DeliveryPolicy, sender: Sender, request: ReplyRe
         ack_required=original.ack_required if request.ack_required is None else request.ack_required,
         reply_to=original.id,
     )
-    return _with_consent(tx, desk, (sender, new), chosen, now)
+    return _with_consent(tx, desk, (sender, new), chosen)
 
 
 def _default_recipients(tx: Tx, original: Message, sender: Sender) -> tuple[str, ...]:
@@ -258,18 +255,18 @@ def _default_recipients(tx: Tx, original: Message, sender: Sender) -> tuple[str,
     return tuple(shown_name(r.name, r.project_id, r.project_slug, here) for r in to)
 
 
-def post(tx: Tx, draft: Draft, now: Micros) -> Sent:
+def post(tx: Tx, draft: Draft) -> Sent:
     """Store the letter and everything that belongs to it; nothing when a broadcast found nobody."""
     projects = {draft.sender.project.id: draft.sender.project}
     projects.update((one.project.id, one.project) for one in draft.chosen)
     if not draft.chosen or draft.eligible == 0:
         return _sent(draft, None, [], projects)
-    message, recipients = store_letter(tx, draft.new, draft.chosen, now)
+    message, recipients = store_letter(tx, draft.new, draft.chosen)
     if draft.concerns.has_denied and draft.named:
         sender = End(agent=draft.sender.agent, project=draft.sender.project)
-        lift_denials(tx, sender, [one.agent.id for one in draft.named], now)
+        lift_denials(tx, sender, [one.agent.id for one in draft.named])
     if draft.held:
-        ask_for_held(tx, draft.sender, draft.held, now)
+        ask_for_held(tx, draft.sender, draft.held)
     return _sent(draft, message, recipients, projects)
 
 
@@ -304,7 +301,7 @@ def once(
     key = request.idempotency_key
     if key is None:
         return send()
-    now = tx.now()
+    now = tx.now
     asked = arguments_hash(request)
     remembered = tx.idempotency_keys.find(sender.agent.id, key, now)
     if remembered is None:

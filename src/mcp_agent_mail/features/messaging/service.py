@@ -81,8 +81,7 @@ class MessagingService:
 
         def send() -> Sent:
             require_able_to_send(sender)
-            now = tx.now()
-            return post(tx, compose_new(tx, self._desk, sender, request, now), now)
+            return post(tx, compose_new(tx, self._desk, sender, request))
 
         return once(tx, sender, request, send, sent_object)
 
@@ -95,8 +94,7 @@ class MessagingService:
 
             def send() -> Sent:
                 require_able_to_send(sender)
-                now = tx.now()
-                return post(tx, compose_reply(tx, self._desk, sender, request, now), now)
+                return post(tx, compose_reply(tx, self._desk, sender, request))
 
             return once(tx, sender, request, send, replied_object)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.adoption import AdoptionPlan, AdoptionRefused, require_clear, require_two
 from mcp_agent_mail.domain.events import EventKind, NewEvent
@@ -49,11 +48,11 @@ class Planned:
     plan: AdoptionPlan
 
 
-def plan_adoption(view: View, source_key: str, target_key: str, now: Micros) -> Planned:
+def plan_adoption(view: View, source_key: str, target_key: str) -> Planned:
     """Raises AdoptionRefused, naming what clashes."""
     source, target = require_project(view, source_key), require_writable(require_project(view, target_key))
     require_two(source, target)
-    plan = view.adoption.plan(source.id, target.id, now)
+    plan = view.adoption.plan(source.id, target.id, view.now)
     require_clear(plan, source, target)
     return Planned(source=source, target=target, plan=plan)
 
@@ -83,13 +82,13 @@ def _adopted_before(view: View, source_key: str, target_key: str) -> Project | N
 
 
 def _prepare(tx: Tx, source_key: str, target_key: str) -> None:
-    planned = plan_adoption(tx, source_key, target_key, tx.now())
-    record_event(tx, planned.target, None, tx.now())
+    planned = plan_adoption(tx, source_key, target_key)
+    record_event(tx, planned.target, None)
 
 
 def _adopt(tx: Tx, source_key: str, target_key: str) -> Planned:
-    now = tx.now()
-    planned = plan_adoption(tx, source_key, target_key, now)
+    now = tx.now
+    planned = plan_adoption(tx, source_key, target_key)
     source, target = planned.source, planned.target
     for project_id in (source.id, target.id, *planned.plan.neighbours):
         _require_in_git(tx, project_id)
@@ -99,13 +98,13 @@ def _adopt(tx: Tx, source_key: str, target_key: str) -> Planned:
     uid = derived_uid(tx.meta.store_id(), source.id)
     for alias in (source.human_key, slug_alias(source.slug), uid_tie(uid)):
         tx.aliases.add(target.id, alias, AliasKind.FORMER, now)
-    _queue(tx, target.id, source.slug, now)
+    _queue(tx, target.id, source.slug)
     for project_id in planned.plan.neighbours:
-        _queue(tx, project_id, None, now)
+        _queue(tx, project_id, None)
     return planned
 
 
-def _queue(tx: Tx, project_id: ProjectId, source: str | None, now: Micros) -> None:
+def _queue(tx: Tx, project_id: ProjectId, source: str | None) -> None:
     event = NewEvent(
         project_id=project_id,
         kind=EventKind.ADOPTION,
@@ -113,7 +112,7 @@ def _queue(tx: Tx, project_id: ProjectId, source: str | None, now: Micros) -> No
         message_id=None,
         snapshot=adoption_snapshot(source),
     )
-    tx.outbox.add(event, now)
+    tx.outbox.add(event, tx.now)
 
 
 def _require_in_git(tx: Tx, project_id: ProjectId) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.archive_format.layout import profile_snapshot, project_snapshot
@@ -47,22 +46,22 @@ def ensure(tx: Tx, wish: ProjectRequest) -> Project:
     tie = wish.identity.tie
     tied = None if tie is None else find_tied(tx, tie)
     project = own or tied or _create(tx, wish.path)
-    now = tx.now()
+    now = tx.now
     if tie is not None and tied is None:
         tx.aliases.add(project.id, tie, AliasKind.TIE, now)
-        record_event(tx, project, None, now)
+        record_event(tx, project, None)
     elif own is None and tied is not None:
         tx.aliases.add(project.id, wish.path, AliasKind.PATH, now)
     return project
 
 
 def _create(tx: Tx, human_key: str) -> Project:
-    now = tx.now()
+    now = tx.now
     free = (slug for slug in slugs_of(human_key) if _is_free(tx, slug))
     project = tx.projects.add(slug=next(free), human_key=human_key, plain_slug=plain_slug(human_key), now=now)
-    record_event(tx, project, None, now)
-    _add_resident(tx, project.id, AgentKind.HUMAN, HUMAN, now)
-    _add_resident(tx, project.id, AgentKind.SYSTEM, SYSTEM, now)
+    record_event(tx, project, None)
+    _add_resident(tx, project.id, AgentKind.HUMAN, HUMAN)
+    _add_resident(tx, project.id, AgentKind.SYSTEM, SYSTEM)
     return project
 
 
@@ -76,7 +75,7 @@ _TASKS = {
 }
 
 
-def _add_resident(tx: Tx, project_id: ProjectId, kind: AgentKind, name: str, now: Micros) -> None:
+def _add_resident(tx: Tx, project_id: ProjectId, kind: AgentKind, name: str) -> None:
     """`Human` or `System`: in every project from its start, without a token."""
     agent = tx.agents.add(
         NewAgent(
@@ -89,7 +88,7 @@ def _add_resident(tx: Tx, project_id: ProjectId, kind: AgentKind, name: str, now
             attachments_policy=AttachmentsPolicy.AUTO,
             token_hash=None,
         ),
-        now,
+        tx.now,
     )
     tx.outbox.add(
         NewEvent(
@@ -99,11 +98,11 @@ def _add_resident(tx: Tx, project_id: ProjectId, kind: AgentKind, name: str, now
             message_id=None,
             snapshot=profile_snapshot(agent),
         ),
-        now,
+        tx.now,
     )
 
 
-def record_event(tx: Tx, project: Project, caller: Caller | None, now: Micros) -> None:
+def record_event(tx: Tx, project: Project, caller: Caller | None) -> None:
     """The project's own file is to be written again."""
     is_own_agent = caller is not None and caller.project_id == project.id
     tx.outbox.add(
@@ -114,5 +113,5 @@ def record_event(tx: Tx, project: Project, caller: Caller | None, now: Micros) -
             message_id=None,
             snapshot=project_snapshot(project, tx.aliases.lasting(project.id)),
         ),
-        now,
+        tx.now,
     )

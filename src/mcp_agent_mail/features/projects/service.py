@@ -85,9 +85,9 @@ class ProjectService:
             require_to_change_project(caller, project.id)
             if project.is_archived == archived:
                 return project
-            now = tx.now()
+            now = tx.now
             changed = tx.projects.set_archived(project.id, now if archived else None)
-            record_event(tx, changed, caller, now)
+            record_event(tx, changed, caller)
             return changed
 
         return await self._store.write(unit)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import IdempotencyKeyConflict
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.leases import Lease
@@ -30,14 +29,14 @@ class Replayed:
     live: tuple[Lease, ...]
 
 
-def find_answer(view: View, holder: Holder, request: ReserveRequest, now: Micros) -> Replayed | None:
+def find_answer(view: View, holder: Holder, request: ReserveRequest) -> Replayed | None:
     """Each grant in it says whether it still holds. Raises IdempotencyKeyConflict when the key was used for another
     call.
     """
     key = request.idempotency_key
     if key is None:
         return None
-    remembered = view.idempotency_keys.find(holder.agent.id, key, now)
+    remembered = view.idempotency_keys.find(holder.agent.id, key, view.now)
     if remembered is None:
         return None
     if remembered.arguments_hash != _hash(request):
@@ -47,7 +46,7 @@ def find_answer(view: View, holder: Holder, request: ReserveRequest, now: Micros
             data={"idempotency_key": key},
         )
     answer = json.loads(remembered.result)
-    live = _still_held(view, holder, answer["granted"], now)
+    live = _still_held(view, holder, answer["granted"])
     held = {lease.id for lease in live}
     granted = [{**grant, "live": grant["id"] in held} for grant in answer["granted"]]
     return Replayed(holder=holder, answer={**answer, "granted": granted, "idempotent_replay": True}, live=live)
@@ -55,13 +54,13 @@ def find_answer(view: View, holder: Holder, request: ReserveRequest, now: Micros
 
 def repeat_answer(tx: Tx, holder: Holder, request: ReserveRequest) -> Replayed | None:
     """As `find_answer`, for a caller who is told: whatever holds is promised once more."""
-    answer = find_answer(tx, holder, request, tx.now())
+    answer = find_answer(tx, holder, request)
     if answer is not None and answer.live:
         tx.leases.promise([lease.id for lease in answer.live])
     return answer
 
 
-def _still_held(view: View, holder: Holder, granted: Sequence[Wire], now: Micros) -> tuple[Lease, ...]:
+def _still_held(view: View, holder: Holder, granted: Sequence[Wire]) -> tuple[Lease, ...]:
     """A lease that lapsed and came back, or changed between shared and exclusive, is another grant."""
     if not granted or holder.project.is_archived or holder.agent.is_retired:
         return ()
@@ -69,7 +68,7 @@ def _still_held(view: View, holder: Holder, granted: Sequence[Wire], now: Micros
     return tuple(
         lease
         for lease in view.leases.find_many([LeaseId(number) for number in numbers])
-        if lease.is_live(now) and lease.agent_id == holder.agent.id and lease.fencing == numbers[lease.id]
+        if lease.is_live(view.now) and lease.agent_id == holder.agent.id and lease.fencing == numbers[lease.id]
     )
 
 
@@ -84,7 +83,7 @@ def keep_answer(tx: Tx, holder: Holder, request: ReserveRequest, answer: Callabl
     if request.idempotency_key is not None:
         text = json.dumps(answer(), ensure_ascii=False)
         kept = RememberedAnswer(arguments_hash=_hash(request), result=text)
-        tx.idempotency_keys.add(holder.agent.id, request.idempotency_key, kept, tx.now())
+        tx.idempotency_keys.add(holder.agent.id, request.idempotency_key, kept, tx.now)
 
 
 def _hash(request: ReserveRequest) -> bytes:

@@ -188,10 +188,8 @@ def preview_conflicts(
     return ConflictPreview(conflicts=tuple(conflicts), free=tuple(free))
 
 
-def list_leases(
-    view: View, project_id: ProjectId, now: Micros, *, active_only: bool, limit: int, after_id: int
-) -> list[Lease]:
+def list_leases(view: View, project_id: ProjectId, *, active_only: bool, limit: int, after_id: int) -> list[Lease]:
     """Oldest first."""
     if active_only:
-        return view.leases.live(project_id, LeaseKind.FILE, now, after_id=after_id, limit=limit)
+        return view.leases.live(project_id, LeaseKind.FILE, view.now, after_id=after_id, limit=limit)
     return view.leases.list_(project_id, LeaseKind.FILE, after_id=after_id, limit=limit)

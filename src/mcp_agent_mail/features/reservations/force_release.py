@@ -81,24 +81,24 @@ class ForceService:
         if case.lease.is_live(now):
             seen = await self._staleness.look(case.project, case.lease, now, anew=True)
             return await self._store.write(lambda tx: self._force(tx, caller, request, seen))
-        return self._store.read(lambda view: self._ended_before(view, case, now))
+        return self._store.read(lambda view: self._ended_before(view, case))
 
     def _force(self, tx: Tx, caller: Caller, request: ForceRequest, seen: WorkspaceActivity) -> Forced:
         case = _require_case(tx, caller, request)
-        now = tx.now()
+        now = tx.now
         if not case.lease.is_live(now):
-            return self._ended_before(tx, case, now)
-        (found,) = self._staleness.assess(tx, [case.lease], now, {case.lease.id: seen})
+            return self._ended_before(tx, case)
+        (found,) = self._staleness.assess(tx, [case.lease], {case.lease.id: seen})
         holder = tx.agents.find(case.lease.agent_id)
         assert holder is not None, case
         if not found.is_stale or not self._staleness.is_idle(holder, now):
             raise _not_abandoned(found, case, self._staleness.rules, now)
         about = {**show_evidence(found), "forced_by": case.agent.name, "note": request.note}
-        ended = end_leases(tx, [case.lease], EndedBy.FORCE, now, acting=case.agent, evidence={case.lease.id: about})
+        ended = end_leases(tx, [case.lease], EndedBy.FORCE, acting=case.agent, evidence={case.lease.id: about})
         assert len(ended) == 1, case
         is_notified = request.notify_previous and not holder.is_retired
         if is_notified:
-            post_system_mail(tx, case.project, [holder], forced_notice(found, case.agent, request.note), now)
+            post_system_mail(tx, case.project, [holder], forced_notice(found, case.agent, request.note))
         return Forced(
             project=case.project,
             assessment=Assessment(lease=ended[0], evidence=found.evidence, judgement=found.judgement),
@@ -107,8 +107,8 @@ class ForceService:
             is_notified=is_notified,
         )
 
-    def _ended_before(self, view: View, case: _Case, now: Micros) -> Forced:
-        (found,) = self._staleness.assess(view, [case.lease], now)
+    def _ended_before(self, view: View, case: _Case) -> Forced:
+        (found,) = self._staleness.assess(view, [case.lease])
         lease = case.lease
         return Forced(
             project=case.project,

@@ -87,13 +87,13 @@ class GrantRequest:
 def decide(tx: Tx, holder: Holder, decision: GrantRequest, patterns: Patterns) -> GrantResult:
     """Raises NeedsPrecheck when the call must be looked at before a unit of work."""
     require_able_to_hold(holder)
-    now = tx.now()
+    now = tx.now
     asking = ConflictQuery(project_id=holder.project.id, agent_id=holder.agent.id, now=now)
     names = [one.pattern.text for one in decision.wanted]
     own = tx.leases.own(holder.agent.id, LeaseKind.FILE, names, now)
     found = find_holders(tx, asking, decision.wanted, patterns, decision.precheck)
     if found.expired:
-        end_leases(tx, found.expired[:MAX_ENDED], EndedBy.EXPIRY, now)
+        end_leases(tx, found.expired[:MAX_ENDED], EndedBy.EXPIRY)
     conflicts: list[PathConflict] = []
     free: list[RequestedPath] = []
     for number, (one, holders) in enumerate(zip(decision.wanted, found.holders, strict=True)):
@@ -105,30 +105,30 @@ def decide(tx: Tx, holder: Holder, decision: GrantRequest, patterns: Patterns) -
             free.append(one)
     if decision.all_or_nothing and conflicts:
         free = []
-    granted = _grant(tx, holder, decision.request, free, own, now)
+    granted = _grant(tx, holder, decision.request, free, own)
     before = {lease.id: lease for lease in own.values()}
     return GrantResult(holder=holder, granted=granted, conflicts=tuple(conflicts), now=now, before=before)
 
 
 def _grant(
-    tx: Tx, holder: Holder, request: ReserveRequest, free: Sequence[RequestedPath], own: dict[str, Lease], now: Micros
+    tx: Tx, holder: Holder, request: ReserveRequest, free: Sequence[RequestedPath], own: dict[str, Lease]
 ) -> tuple[Lease, ...]:
     fresh = [one for one in free if one.pattern.text not in own]
-    require_room(tx, holder.agent, len(fresh), now)
-    until = Micros(now + request.ttl_seconds * SECOND)
-    added = tx.leases.add_many([_new_lease(holder, request, one, until) for one in fresh], now) if fresh else []
+    require_room(tx, holder.agent, len(fresh))
+    until = Micros(tx.now + request.ttl_seconds * SECOND)
+    added = tx.leases.add_many([_new_lease(holder, request, one, until) for one in fresh], tx.now) if fresh else []
     by_text = {lease.path_pattern: lease for lease in added}
     for one in free:
         if lease := own.get(one.pattern.text):
             by_text[one.pattern.text] = _hold_on(tx, lease, one, max(until, lease.expires_ts), request.reason)
     granted = tuple(by_text[one.pattern.text] for one in free)
     for lease in granted:
-        record_event(tx, lease, holder.project, now, acting=holder.agent)
+        record_event(tx, lease, holder.project, acting=holder.agent)
     return granted
 
 
-def require_room(tx: Tx, agent: Agent, more: int, now: Micros) -> None:
-    if more and tx.leases.count_of_agent(agent.id, LeaseKind.FILE, now) + more > MAX_LIVE_LEASES:
+def require_room(tx: Tx, agent: Agent, more: int) -> None:
+    if more and tx.leases.count_of_agent(agent.id, LeaseKind.FILE, tx.now) + more > MAX_LIVE_LEASES:
         raise TooManyLeases(
             f"{agent.name} may hold {MAX_LIVE_LEASES} reservations; {more} more are too many.",
             hint="release_file_reservations gives back what is not needed; one dir/** stands for many paths.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mcp_agent_mail.core.clock import Micros, iso
+from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import FileReservationConflict
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
@@ -22,11 +22,11 @@ class InboxLeased(FileReservationConflict):
     """Another agent holds the recipient's inbox for itself."""
 
 
-def leased_inboxes(view: View, sender: Agent, recipients: Sequence[Agent], now: Micros) -> dict[AgentId, Lease]:
+def leased_inboxes(view: View, sender: Agent, recipients: Sequence[Agent]) -> dict[AgentId, Lease]:
     """Whose inbox another agent than the sender holds exclusively. One short query where nobody does."""
     found: dict[AgentId, Lease] = {}
     for project_id in dict.fromkeys(agent.project_id for agent in recipients):
-        leases = _of_mail(view, project_id, sender, now)
+        leases = _of_mail(view, project_id, sender)
         if leases:
             here = [agent for agent in recipients if agent.project_id == project_id]
             found.update(_covered(here, leases))
@@ -47,9 +47,9 @@ def inbox_leased(recipient: str, lease: Lease) -> InboxLeased:
     )
 
 
-def _of_mail(view: View, project_id: ProjectId, sender: Agent, now: Micros) -> list[Lease]:
+def _of_mail(view: View, project_id: ProjectId, sender: Agent) -> list[Lease]:
     leases = view.leases.of_folder(project_id, sender.id, MAIL_FOLDER.rstrip("/"), _MOST)
-    return [lease for lease in leases if lease.is_live(now) and lease.path_pattern.startswith(MAIL_FOLDER)]
+    return [lease for lease in leases if lease.is_live(view.now) and lease.path_pattern.startswith(MAIL_FOLDER)]
 
 
 def _covered(agents: Iterable[Agent], leases: Sequence[Lease]) -> Iterable[tuple[AgentId, Lease]]:

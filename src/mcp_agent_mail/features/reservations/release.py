@@ -48,10 +48,10 @@ class RenewedLeases:
 def release(tx: Tx, caller: Caller, named: LeaseSelector) -> ReleasedLeases:
     holder = require_holder(tx, caller, named.project_key, named.agent_name)
     require_writable(holder.project)
-    now = tx.now()
+    now = tx.now
     own = tx.leases.of_agent(holder.agent.id, limit=2 * MAX_LIVE_LEASES)
     meant = _choose(tx, holder, named, [lease for lease in own if lease.kind is LeaseKind.FILE])
-    ended = end_leases(tx, meant.leases, EndedBy.RELEASE, now, acting=holder.agent)
+    ended = end_leases(tx, meant.leases, EndedBy.RELEASE, acting=holder.agent)
     released = [lease for lease in ended if lease.ended_by is EndedBy.RELEASE]
     for lease in ended:
         if lease.ended_by is not EndedBy.RELEASE:
@@ -63,30 +63,30 @@ def release(tx: Tx, caller: Caller, named: LeaseSelector) -> ReleasedLeases:
 def renew(tx: Tx, caller: Caller, named: LeaseSelector, extend_s: int, patterns: Patterns) -> RenewedLeases:
     holder = require_holder(tx, caller, named.project_key, named.agent_name)
     require_able_to_hold(holder)
-    now = tx.now()
+    now = tx.now
     own = tx.leases.of_agent(holder.agent.id, limit=2 * MAX_LIVE_LEASES)
     live = [lease for lease in own if lease.kind is LeaseKind.FILE and lease.is_live(now)]
     held = {lease.path_pattern for lease in live}
-    lapsed = [lease for lease in _lapsed(tx, holder, own, now) if lease.path_pattern not in held]
+    lapsed = [lease for lease in _lapsed(tx, holder, own) if lease.path_pattern not in held]
     meant = _choose(tx, holder, named, [*live, *lapsed])
     renewed: list[tuple[Lease, Micros]] = []
     for lease in meant.leases:
         until = max(lease.expires_ts, min(max(now, lease.expires_ts) + extend_s * SECOND, now + MAX_AHEAD_S * SECOND))
         if lease.is_live(now):
             longer = tx.leases.prolong(lease, Micros(until))
-            record_event(tx, longer, holder.project, now, acting=holder.agent)
+            record_event(tx, longer, holder.project, acting=holder.agent)
             renewed.append((longer, lease.expires_ts))
-        elif (reason := _conflict_of(tx, holder, lease, patterns, now)) is not None:
+        elif (reason := _conflict_of(tx, holder, lease, patterns)) is not None:
             meant.refuse(reason, lease)
         else:
-            renewed.append((_revive(tx, holder, lease, Micros(until), now), lease.expires_ts))
+            renewed.append((_revive(tx, holder, lease, Micros(until)), lease.expires_ts))
     return RenewedLeases(holder=holder, leases=renewed, refused=meant.refused)
 
 
-def _lapsed(tx: Tx, holder: Holder, own: Sequence[Lease], now: Micros) -> list[Lease]:
+def _lapsed(tx: Tx, holder: Holder, own: Sequence[Lease]) -> list[Lease]:
     """Expired not long ago, whether or not anybody has written that down: of each pattern the latest."""
-    since = Micros(now - RENEWABLE_S * SECOND)
-    unswept = [one for one in own if one.kind is LeaseKind.FILE and since < one.expires_ts <= now]
+    since = Micros(tx.now - RENEWABLE_S * SECOND)
+    unswept = [one for one in own if one.kind is LeaseKind.FILE and since < one.expires_ts <= tx.now]
     swept = tx.leases.lapsed(holder.agent.id, LeaseKind.FILE, since, MAX_LIVE_LEASES)
     latest: dict[str, Lease] = {}
     for lease in sorted([*unswept, *swept], key=lambda lease: lease.fencing):
@@ -94,9 +94,9 @@ def _lapsed(tx: Tx, holder: Holder, own: Sequence[Lease], now: Micros) -> list[L
     return list(latest.values())
 
 
-def _conflict_of(tx: Tx, holder: Holder, lease: Lease, patterns: Patterns, now: Micros) -> str | None:
+def _conflict_of(tx: Tx, holder: Holder, lease: Lease, patterns: Patterns) -> str | None:
     wanted = RequestedPath.of(lease.path_pattern, patterns.of(lease), exclusive=lease.exclusive)
-    asking = ConflictQuery(project_id=holder.project.id, agent_id=holder.agent.id, now=now)
+    asking = ConflictQuery(project_id=holder.project.id, agent_id=holder.agent.id, now=tx.now)
     expired = f"it expired at {iso(lease.expires_ts)}"
     try:
         found = find_holders(tx, asking, [wanted], patterns)
@@ -108,15 +108,15 @@ def _conflict_of(tx: Tx, holder: Holder, lease: Lease, patterns: Patterns, now: 
     return f"{expired}, and {other.agent} holds {other.path_pattern} (reservation {other.id}) now"
 
 
-def _revive(tx: Tx, holder: Holder, lease: Lease, until: Micros, now: Micros) -> Lease:
+def _revive(tx: Tx, holder: Holder, lease: Lease, until: Micros) -> Lease:
     """The same id, but a grant of its own: others may have held what it covers in between."""
-    require_room(tx, holder.agent, 1, now)
+    require_room(tx, holder.agent, 1)
     pattern = stored_pattern(lease.path_pattern, is_folder=lease.is_folder, ignore_case=lease.ignore_case)
     keys = keys_of(pattern)
     back = tx.leases.regrant(
         lease, until, exclusive=lease.exclusive, is_folder=lease.is_folder, keys=keys, reason=lease.reason
     )
-    record_event(tx, back, holder.project, now, acting=holder.agent, lapsed_ts=lease.released_ts)
+    record_event(tx, back, holder.project, acting=holder.agent, lapsed_ts=lease.released_ts)
     return back
 
 

@@ -93,7 +93,7 @@ class Reserver:
         patterns: Patterns,
         *,
         clock: Clock,
-        stale_among: Callable[[View, Sequence[PathConflict], Micros], set[LeaseId]],
+        stale_among: Callable[[View, Sequence[PathConflict]], set[LeaseId]],
         show: Callable[[GrantResult, Collection[LeaseId]], Wire],
     ) -> None:
         self._store = store
@@ -114,7 +114,7 @@ class Reserver:
 
     async def _repeated(self, call: Call) -> Replayed | None:
         """Asked again in a unit of work: what is told must not be taken back meanwhile."""
-        if self._store.read(lambda view: find_answer(view, call.holder, call.request, self._clock())) is None:
+        if self._store.read(lambda view: find_answer(view, call.holder, call.request)) is None:
             return None
         return await self._store.write(partial(_repeat, call), unheard=partial(_take_back, call.request))
 
@@ -176,7 +176,7 @@ class Reserver:
         return _Done(result=unit(tx, reserve), reserved=reserved)
 
     def _reserve_as(self, asking: ConflictQuery, decision: GrantRequest, tx: Tx, holder: Holder) -> GrantResult:
-        if holder.agent.id != asking.agent_id and tx.leases.count_of_agent(holder.agent.id, LeaseKind.FILE, tx.now()):
+        if holder.agent.id != asking.agent_id and tx.leases.count_of_agent(holder.agent.id, LeaseKind.FILE, tx.now):
             # It has come since the look, and holds something already: its own must not stand against it.
             raise NeedsPrecheck
         return decide(tx, holder, decision, self._patterns)
@@ -254,9 +254,7 @@ class Reserver:
             return answer
         decided = decide(tx, holder, decision, self._patterns)
         if not (only_if_granted and decided.conflicts):
-            keep_answer(
-                tx, holder, request, lambda: self._show(decided, self._stale_among(tx, decided.conflicts, decided.now))
-            )
+            keep_answer(tx, holder, request, lambda: self._show(decided, self._stale_among(tx, decided.conflicts)))
         return decided
 
 

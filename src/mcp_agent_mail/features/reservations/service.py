@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from mcp_agent_mail.core.clock import Clock, Micros
+from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
@@ -109,24 +109,23 @@ class ReservationService:
         self, caller: Caller, project_key: str, *, active_only: bool, limit: int, after_id: int
     ) -> list[Assessment]:
         """Oldest first, each with what is known of its holder's work."""
-        now = self._clock()
 
         def look(view: View) -> list[Assessment]:
             project = require_project(view, project_key)
             require_to_read(caller, project, "Listing reservations")
-            leases = list_leases(view, project.id, now, active_only=active_only, limit=limit, after_id=after_id)
-            return self._staleness.assess(view, leases, now)
+            leases = list_leases(view, project.id, active_only=active_only, limit=limit, after_id=after_id)
+            return self._staleness.assess(view, leases)
 
         return self._store.read(look)
 
     def stale_among(self, conflicts: Sequence[PathConflict]) -> set[LeaseId]:
         """Which of the holders' leases look abandoned, from what is known without looking at the disk."""
-        return self._store.read(lambda view: self._stale_among(view, conflicts, self._clock()))
+        return self._store.read(lambda view: self._stale_among(view, conflicts))
 
     def wake(self) -> None:
         """The server stops: whoever waits is told."""
         self._reserver.wake()
 
-    def _stale_among(self, view: View, conflicts: Sequence[PathConflict], now: Micros) -> set[LeaseId]:
+    def _stale_among(self, view: View, conflicts: Sequence[PathConflict]) -> set[LeaseId]:
         leases = {lease.id: lease for conflict in conflicts for lease in conflict.holders}
-        return {one.lease.id for one in self._staleness.assess(view, list(leases.values()), now) if one.is_stale}
+        return {one.lease.id for one in self._staleness.assess(view, list(leases.values())) if one.is_stale}

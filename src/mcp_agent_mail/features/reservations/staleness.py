@@ -116,9 +116,10 @@ class Staleness:
         return self._seen.get(lease.id, (Micros(0), NOT_LOOKED))[0]
 
     def assess(
-        self, view: View, leases: Sequence[Lease], now: Micros, seen: dict[LeaseId, WorkspaceActivity] | None = None
+        self, view: View, leases: Sequence[Lease], seen: dict[LeaseId, WorkspaceActivity] | None = None
     ) -> list[Assessment]:
         """Calls and mail as of now, the workspace as `seen`, else as remembered. Short; in a unit of work too."""
+        now = view.now
         self.hear(now)
         holders: dict[AgentId, tuple[Agent, Micros | None]] = {}
         for agent_id in {lease.agent_id for lease in leases}:

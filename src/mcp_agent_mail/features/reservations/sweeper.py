@@ -96,7 +96,7 @@ class Sweeper:
 
     async def _end_expired(self) -> None:
         for _ in range(EXPIRED_PER_PASS // AT_ONCE):
-            ended = await self._store.write(lambda tx: sweep_expired(tx, tx.now(), AT_ONCE))
+            ended = await self._store.write(lambda tx: sweep_expired(tx, AT_ONCE))
             self._expired += len(ended)
             if len(ended) < AT_ONCE or self.keeper.is_stopping:
                 return
@@ -104,7 +104,7 @@ class Sweeper:
     async def _release_idle(self, now: Micros) -> None:
         looks = LOOKS_PER_PASS
         until = time.monotonic() + LOOKING_S
-        for holder in self._store.read(lambda view: self._idle_holders(view, now)):
+        for holder in self._store.read(self._idle_holders):
             # The longest not looked at first: a holder of very many gets its turn for each of them.
             leases = sorted(holder.leases, key=self._staleness.seen_at)[:looks]
             looks -= len(leases)
@@ -117,7 +117,7 @@ class Sweeper:
             if looks <= 0 or self.keeper.is_stopping or time.monotonic() > until:
                 return
 
-    def _idle_holders(self, view: View, now: Micros) -> list[_Idle]:
+    def _idle_holders(self, view: View) -> list[_Idle]:
         """Idle by their calls and their mail, from where the last pass ended, else from the first."""
         began = self._after
         idle: list[_Idle] = []
@@ -125,29 +125,29 @@ class Sweeper:
             if looked_at >= HOLDERS_PER_PASS:
                 return idle
             self._after = agent_id
-            holder = self._idle_holder(view, agent_id, now)
+            holder = self._idle_holder(view, agent_id)
             if holder is not None:
                 idle.append(holder)
                 if sum(len(one.leases) for one in idle) >= LOOKS_PER_PASS:
                     return idle
         self._after = 0
-        return self._idle_holders(view, now) if began and not idle else idle
+        return self._idle_holders(view) if began and not idle else idle
 
-    def _idle_holder(self, view: View, agent_id: AgentId, now: Micros) -> _Idle | None:
+    def _idle_holder(self, view: View, agent_id: AgentId) -> _Idle | None:
         agent = view.agents.find(agent_id)
         assert agent is not None, agent_id
-        if not self._staleness.is_idle(agent, now):
+        if not self._staleness.is_idle(agent, view.now):
             return None
         project = view.projects.find(agent.project_id)
         assert project is not None, agent
         leases = [
             lease
             for lease in view.leases.of_agent(agent_id, limit=_MOST_OF_A_HOLDER)
-            if lease.kind is LeaseKind.FILE and lease.is_live(now)
+            if lease.kind is LeaseKind.FILE and lease.is_live(view.now)
         ]
         if project.is_archived or not leases:
             return None
-        (first,) = self._staleness.assess(view, leases[:1], now, {})
+        (first,) = self._staleness.assess(view, leases[:1], {})
         is_mail_recent = Missing.MAIL_RECENT in first.judgement.missing
         return None if is_mail_recent else _Idle(project=project, agent=agent, leases=leases)
 
@@ -167,16 +167,16 @@ def release_stale(
     tx: Tx, staleness: Staleness, agent_id: AgentId, seen: dict[LeaseId, WorkspaceActivity]
 ) -> list[Lease]:
     """End those of an agent's leases that are stale by `seen`, and by calls and mail as of now; tell the agent."""
-    now = tx.now()
+    now = tx.now
     agent = tx.agents.find(agent_id)
     assert agent is not None, agent_id
     held = [lease for lease in tx.leases.find_many(list(seen)) if lease.is_live(now) and lease.agent_id == agent_id]
-    stale = {one.lease.id: one for one in staleness.assess(tx, held, now, seen) if one.is_stale}
+    stale = {one.lease.id: one for one in staleness.assess(tx, held, seen) if one.is_stale}
     evidence = {lease_id: show_evidence(one) for lease_id, one in stale.items()}
-    ended = end_leases(tx, [one.lease for one in stale.values()], EndedBy.IDLE, now, evidence=evidence)
+    ended = end_leases(tx, [one.lease for one in stale.values()], EndedBy.IDLE, evidence=evidence)
     lost = [stale[lease.id] for lease in ended if lease.ended_by is EndedBy.IDLE]
     if lost and not agent.is_retired:
         project = tx.projects.find(agent.project_id)
         assert project is not None, agent
-        post_system_mail(tx, project, [agent], idle_notice(lost), now)
+        post_system_mail(tx, project, [agent], idle_notice(lost))
     return [one.lease for one in lost]

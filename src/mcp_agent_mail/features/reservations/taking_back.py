@@ -28,14 +28,14 @@ class AnsweredLease:
 
 def take_back(tx: Tx, told: Iterable[AnsweredLease], acting: Agent) -> bool:
     """Nobody heard of these. Whether all of them stand as they were told of all the same: others were told too."""
-    now = tx.now()
+    now = tx.now
     stands = True
     for one in told:
         lease = tx.leases.count_off(one.lease.id)
         if not lease.is_live(now):
             stands = False
         elif lease.promises <= 0:
-            end_leases(tx, [lease], EndedBy.RELEASE, now, acting=acting)
+            end_leases(tx, [lease], EndedBy.RELEASE, acting=acting)
             stands = False
         elif one.before is not None and _may_restore(tx, lease, one.lease, one.before):
             _restore(tx, lease, one.before, acting)
@@ -53,7 +53,6 @@ def _may_restore(tx: Tx, lease: Lease, told: Lease, before: Lease) -> bool:
 
 def _restore(tx: Tx, lease: Lease, before: Lease, acting: Agent) -> None:
     """It is its holder's as it was before the call."""
-    now = tx.now()
     if lease.fencing == before.fencing:
         back = tx.leases.shorten(lease, before)
     else:
@@ -68,7 +67,7 @@ def _restore(tx: Tx, lease: Lease, before: Lease, acting: Agent) -> None:
         back = tx.leases.count_off(lease.id)
     project = tx.projects.find(lease.project_id)
     assert project is not None, lease
-    record_event(tx, back, project, now, acting=acting)
+    record_event(tx, back, project, acting=acting)
 
 
 def _keys_of(lease: Lease) -> LeaseKeys:

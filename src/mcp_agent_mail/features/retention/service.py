@@ -166,7 +166,7 @@ def _fits(lot: Collection[OldMessage]) -> bool:
 
 def _purge(lot: Sequence[OldMessage], cutoff: Cutoff, tx: Tx) -> int:
     """Those that may still go; their archives get tombstones too."""
-    now = tx.now()
+    now = tx.now
     gone = [one.id for one in lot if tx.retention.purge(one.id, cutoff, now)]
-    record_events(tx, gone, None, now)
+    record_events(tx, gone, None)
     return len(gone)

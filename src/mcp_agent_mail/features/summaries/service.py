@@ -124,7 +124,7 @@ class SummaryService:
         def add(tx: Tx) -> tuple[Digest, bool]:
             """Where the model failed, the digest that the rules made before is the same."""
             known = tx.digests.find(new)
-            return (tx.digests.add(new, tx.now()), False) if known is None else (known, True)
+            return (tx.digests.add(new, tx.now), False) if known is None else (known, True)
 
         digest, known = await self._store.write(add)
         return SummarizedMail(digest=digest, cached=known, llm_error=result.error)

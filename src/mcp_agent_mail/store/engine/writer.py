@@ -283,6 +283,7 @@ class Writer:
         connection = self._connection
         connection.execute("SAVEPOINT unit")
         try:
+            self._tx.begin()
             job.result = job.context.run(job.unit, self._tx)
             self._fault_hook(FailPoint.IN_UNIT)
             job.has_run = True
