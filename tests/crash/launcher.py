@@ -102,8 +102,8 @@ class Armed:
 def make_rare_things_frequent() -> None:
     """Joining of packs and the refresh of the index, which a run of seconds would not see."""
     exchange("archive.writer", "MANY_PACKS", PACKS)
-    exchange("features.archiving.tidying", "IDLE", IDLE_MICROS)
-    exchange("features.archiving.care", "_AGAIN_AFTER", AGAIN_AFTER_MICROS)
+    exchange("features.archiving.index_refresh", "IDLE", IDLE_MICROS)
+    exchange("features.archiving.maintenance", "_AGAIN_AFTER", AGAIN_AFTER_MICROS)
 
 
 def set_clock_back(days: int) -> None:
@@ -116,7 +116,7 @@ def add_migration() -> None:
 
     shipped = shipped_migrations()
     newest = Migration(version=len(shipped) + 1, sql="CREATE TABLE next AS SELECT * FROM messages;\n")
-    exchange("store.migrate", "shipped_migrations", lambda: [*shipped, newest])
+    exchange("store.engine.migrate", "shipped_migrations", lambda: [*shipped, newest])
 
 
 def nothing(*_arguments: Any, **_named: Any) -> None:
@@ -124,8 +124,8 @@ def nothing(*_arguments: Any, **_named: Any) -> None:
 
 
 def without_store_lock() -> None:
-    exchange("store.lock", "_take", nothing)
-    exchange("store.lock", "_take_folder", nothing)
+    exchange("store.engine.lock", "_take", nothing)
+    exchange("store.engine.lock", "_take_folder", nothing)
 
 
 GUARDS: dict[str, Callable[[], None]] = {"store-lock": without_store_lock}

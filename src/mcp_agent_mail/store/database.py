@@ -29,7 +29,7 @@ T = TypeVar("T")
 class Store:
     """`async with Store(path) as store`: opens, migrates, and closes after draining the writer.
 
-    Whoever opens it holds the kernel lock of the store (`store.lock`); this class does not take it.
+    Whoever opens it holds the kernel lock of the store (`store.engine.lock`); this class does not take it.
     """
 
     queries: QueryFigures | None = None

@@ -33,7 +33,7 @@ from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
 from mcp_agent_mail.domain.messages import Importance, Message, Receipt, ReceiptStep, Recipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "archive"
+GOLDEN = Path(__file__).parents[2] / "golden" / "archive"
 STORE_ID = "0f5ad5b0-6a5e-4f3c-9f0e-2f4d7f1f9f10"
 AT = Micros(1_795_294_800_123_456)
 APP, LIB = ProjectId(1), ProjectId(2)

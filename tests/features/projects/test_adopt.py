@@ -72,7 +72,7 @@ def dying(at: FailPoint, nth: int) -> Draining:
             raise Death
 
     async def drain(store: Store, settings: ArchiverSettings, *, timeout_s: float) -> list[Failed]:
-        rest: dict[str, FaultHook] = {"reach": fault_hook} if next(drains) == 3 else {}
+        rest: dict[str, FaultHook] = {"fault_hook": fault_hook} if next(drains) == 3 else {}
         return await drain_in_process(store, settings, timeout_s=timeout_s, **rest)
 
     return drain

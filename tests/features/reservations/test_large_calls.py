@@ -68,7 +68,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, *acts: Act) -> list[Precheck]:
             await acts[len(looks) - 1](seen[0])
         return seen
 
-    monkeypatch.setattr(ConflictScanner, "foresee", look)
+    monkeypatch.setattr(ConflictScanner, "precheck", look)
     return looks
 
 

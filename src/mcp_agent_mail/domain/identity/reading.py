@@ -46,7 +46,7 @@ def refusal(
 
     `act` is what the caller does, as the refusal names it.
 
-    Nobody is an owner by its word: an inbox is opened by acting as its agent (`domain.caller.require_to_act`).
+    Nobody is an owner by its word: an inbox is opened by acting as its agent (`domain.identity.caller.require_to_act`).
     """
     if caller.is_operator or record is Record.DIRECTORY:
         return None

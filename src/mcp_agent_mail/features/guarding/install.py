@@ -27,7 +27,7 @@ WITHIN_S = 30.0
 
 
 class GuardInstallation:
-    """Git and the disk are only touched in threads, with the bounds of `guard.install`.
+    """Git and the disk are only touched in threads, with the bounds of `guard.hooks.install`.
 
     They are a few of its own: many slow repositories make installations wait, and no look for a reservation.
     All raise DirectorySilent, and TooManyLooks.

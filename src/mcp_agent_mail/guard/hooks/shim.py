@@ -20,7 +20,7 @@ _SEAL = b"# agent-mail "
 _SEALED = re.compile(rb"(?s)(?P<text>.*\n)# agent-mail (?P<digest>[0-9a-f]{64})\n")
 _OURS = re.compile(rb"(?m)^# `?am guard install`? wrote this file")
 
-_PACKAGE = Path(__file__).parents[1]
+_PACKAGE = Path(__file__).parents[2]
 
 
 class HookFileKind(StrEnum):
