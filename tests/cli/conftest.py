@@ -24,6 +24,11 @@ class Post:
     reply_id: int
     hostile_id: int
 
+    def archive(self) -> Path:
+        """The project's own: tests of the same server make further projects."""
+        (own,) = (one for one in self.server.archives() if "shop-" in one.name)
+        return own
+
 
 def write_mail(connection: Connection, project: str) -> dict[str, Any]:
     connection.call("ensure_project", human_key=project)

@@ -161,7 +161,8 @@ def test_a_kill_leaves_a_store_that_the_next_server_takes(root: Path) -> None:
 
 def test_the_server_imports_neither_orm_nor_git_library_nor_command_line_framework() -> None:
     program = (
-        "import sys; from mcp_agent_mail.server import assembly, lifespan, serve; import mcp_agent_mail.server.transport.web_server; "
+        "import sys; from mcp_agent_mail.server import assembly, lifespan, serve; "
+        "from mcp_agent_mail.server.transport import web_server; "
         "print([name for name in ('sqlmodel', 'sqlalchemy', 'git', 'typer', 'litellm') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=os.environ)
