@@ -45,7 +45,7 @@ SMALLEST = 600
 _SEED = 1
 _UNIT = 1_000
 _CACHE_KIB = 256 * 1024
-_BEGIN = 1_735_689_600_000_000  # 2025-01-01
+_BEGIN = Micros(1_735_689_600_000_000)  # 2025-01-01
 _DAYS = 180 * 86_400 * 1_000_000
 _RECENT = 40
 _REPLIES = 0.45
@@ -103,7 +103,7 @@ def make_store(database: Path, messages: int) -> None:
     with closing(open_writing(database)) as connection:
         connection.execute("PRAGMA synchronous=OFF")
         connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
-        maker = _Maker(Tx(connection, lambda: Micros(maker.now)), messages)
+        maker = _Maker(Tx(connection, lambda: _BEGIN), messages)
         with connection:
             maker.populate()
         for first in range(0, messages, _UNIT):
@@ -124,7 +124,7 @@ class _Maker:
         }
         free = (number for number in count() if number not in self._planted)
         self._small = set(islice(free, 0, 3 * SMALL_MESSAGES, 3))
-        self.now = _BEGIN
+        self.now: int = _BEGIN
 
     def populate(self) -> None:
         self._busy = self._place(BUSY, BUSY_AGENTS)

@@ -90,7 +90,7 @@ class ArchiveRoom:
     """Every change goes into the store with its event, each in a transaction of its own."""
 
     root: Path
-    tx: Tx
+    units: Tx
     clock: SetClock
     connection: sqlite3.Connection
     reports: list[Report] = field(default_factory=list)
@@ -99,6 +99,12 @@ class ArchiveRoom:
     max_tracked_files: int = MAX_TRACKED_FILES
     patience_s: float = ENDLESS_S
     hangs_after_s: float = ENDLESS_S
+
+    @property
+    def tx(self) -> Tx:
+        """A unit of work that begins now."""
+        self.units.begin()
+        return self.units
 
     @property
     def database(self) -> Path:
