@@ -33,7 +33,7 @@ from mcp_agent_mail.domain.messages import (
     RecipientKind,
 )
 from mcp_agent_mail.domain.projects import Project, plain_slug
-from mcp_agent_mail.features.archiving.desk import DrainPlan, DrainReaders
+from mcp_agent_mail.features.archiving.committer import DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.index_refresh import LOOK_S
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots, SnapshotPlace

@@ -29,7 +29,7 @@ from mcp_agent_mail.features.build_slots.service import BuildSlotService
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.identity.activity import Activity
-from mcp_agent_mail.features.identity.admission import NewNames
+from mcp_agent_mail.features.identity.admission import NamingRules
 from mcp_agent_mail.features.identity.callers import AuthRules
 from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.features.introspection.locks import KnownLock
@@ -37,7 +37,7 @@ from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.introspection.service import Directory, IntrospectionService
 from mcp_agent_mail.features.introspection.tool_log import ToolLog
 from mcp_agent_mail.features.introspection.usage import Usage
-from mcp_agent_mail.features.macros.service import MacroService, Parts
+from mcp_agent_mail.features.macros.service import MacroService, MacroServices
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.visibility import find_mailbox
 from mcp_agent_mail.features.projects.identities import Identities
@@ -66,8 +66,8 @@ def identity_service(
     )
 
 
-def new_names(settings: Settings) -> NewNames:
-    return NewNames(
+def new_names(settings: Settings) -> NamingRules:
+    return NamingRules(
         enforcement=NameEnforcement(settings.agent_name_enforcement_mode),
         admission=ProjectAdmission(settings.project_admission),
     )
@@ -120,7 +120,7 @@ def lease_services(
 
 
 def macro_service(store: Store, services: Services) -> MacroService:
-    parts = Parts(
+    parts = MacroServices(
         projects=services.projects,
         identity=services.identity,
         contacts=services.contacts,

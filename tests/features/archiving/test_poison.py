@@ -17,9 +17,9 @@ from mcp_agent_mail.domain.archive_format.layout import batch_files
 from mcp_agent_mail.domain.archive_format.lease_snapshot import render_snapshot
 from mcp_agent_mail.domain.events import OutboxEvent
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving import desk as desks
+from mcp_agent_mail.features.archiving import committer as desks
 from mcp_agent_mail.features.archiving import lease_snapshots
-from mcp_agent_mail.features.archiving.desk import ArchiveCommitter
+from mcp_agent_mail.features.archiving.committer import ArchiveCommitter
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.index_refresh import MOST_AT_ONCE
 from mcp_agent_mail.features.archiving.protocol import CareFailed, Committed, Failed, Recovered

@@ -26,11 +26,11 @@ from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.events import OutboxEvent
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving.archives import Archive, hanging
-from mcp_agent_mail.features.archiving.crew import ArchiveJob, Crew
-from mcp_agent_mail.features.archiving.desk import ArchiveCommitter, CommitterContext, DrainPlan, DrainReaders
+from mcp_agent_mail.features.archiving.archives import ArchiveState, hanging
+from mcp_agent_mail.features.archiving.committer import ArchiveCommitter, CommitterContext, DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots
 from mcp_agent_mail.features.archiving.protocol import CheckOut, Committed, Recovered, Report, Workload
+from mcp_agent_mail.features.archiving.threads import ArchiveJob, ArchiveThreads
 
 SETTLE = 20_000
 """Microseconds that the first event after a quiet time waits for company."""
@@ -87,7 +87,7 @@ class Drain:
         self._report = report
         self._clock = clock
         self._fault_hook = fault_hook
-        self._crew: Crew[float | None] = Crew()
+        self._crew: ArchiveThreads[float | None] = ArchiveThreads()
         self._told: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._shared = CommitterContext(
             plan,
@@ -281,7 +281,7 @@ class Drain:
         slug = desk.archive.project.slug
         return self._shared.refreshes.is_turn_of(slug) or self._shared.care.is_turn_of(slug)
 
-    def _commit_wait_s(self, archive: Archive, now: Micros) -> float | None:
+    def _commit_wait_s(self, archive: ArchiveState, now: Micros) -> float | None:
         if not self._outbox.has_pending(archive.project.id, after=archive.reported):
             return None
         if wait := archive.commit.wait(now):
@@ -332,7 +332,7 @@ class Drain:
         if project_id not in self._kept:
             project = self._projects.find(project_id)
             assert project is not None, project_id
-            archive = Archive(project=project, reported=self._reported(project_id))
+            archive = ArchiveState(project=project, reported=self._reported(project_id))
             self._kept[project_id] = _Kept(desk=ArchiveCommitter(self._shared, archive))
         return self._kept[project_id]
 

@@ -11,11 +11,11 @@ from mcp_agent_mail.archive.repository import GitRun
 from mcp_agent_mail.archive.writer import ArchiveOwner
 from mcp_agent_mail.core.clock import Micros, system_clock
 from mcp_agent_mail.core.failpoints import FaultHook
-from mcp_agent_mail.features.archiving.crew import HANGS_AFTER_S
-from mcp_agent_mail.features.archiving.desk import DrainPlan, DrainReaders
+from mcp_agent_mail.features.archiving.committer import DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots, SnapshotPlace
 from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, PROJECTS_FOLDER, ArchiverSettings, Blocked, Report
+from mcp_agent_mail.features.archiving.threads import HANGS_AFTER_S
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.leases import Leases

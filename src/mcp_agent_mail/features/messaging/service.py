@@ -103,7 +103,7 @@ class MessagingService:
         self._note_activity(outcome.sender.agent)
         return outcome
 
-    async def mark(self, caller: Caller, request: ReceiptRequest) -> receipts.Marked:
+    async def mark(self, caller: Caller, request: ReceiptRequest) -> receipts.MarkedReceipt:
         """Read or acknowledged: the first time stands for good, and acknowledging implies reading.
 
         Any message may be acknowledged, asked for or not; nothing changes when the agent is no recipient.
