@@ -253,11 +253,11 @@ class ArchiveRoom:
         )
         with (
             closing(open_reading(self.database)) as connection,
-            closing(open_reading(self.database)) as for_desks,
+            closing(open_reading(self.database)) as for_committers,
         ):
             drain = Drain(
                 plan,
-                DrainReaders(outbox=Outbox(connection), projects=Projects(connection), events=Outbox(for_desks)),
+                DrainReaders(outbox=Outbox(connection), projects=Projects(connection), events=Outbox(for_committers)),
                 report=self._hear,
                 clock=self.clock,
                 fault_hook=fault_hook,

@@ -143,7 +143,7 @@ def messaging_service(
         note_activity=identity.touch,
         throttle=throttle,
         clock=clock,
-        desk=_desk(settings),
+        delivery=_delivery(settings),
     )
 
 
@@ -165,7 +165,7 @@ def contact_rules(settings: Settings) -> ContactRules:
     )
 
 
-def _desk(settings: Settings) -> DeliveryPolicy:
+def _delivery(settings: Settings) -> DeliveryPolicy:
     return DeliveryPolicy(
         rules=contact_rules(settings),
         respects_leases=settings.file_reservations_enforcement_enabled,

@@ -114,7 +114,7 @@ async def open_house(directory: Path, rules: ContactRules | None = None) -> Asyn
             note_activity=lambda agent: noted.append(agent.name),
             throttle=Backpressure().keep,
             clock=room.clock,
-            desk=DeliveryPolicy(rules=rules),
+            delivery=DeliveryPolicy(rules=rules),
         )
         tools = ToolTable(
             [

@@ -109,7 +109,7 @@ async def open_shop(folder: Path, *, auth: AgentAuth = AgentAuth.OPEN) -> AsyncI
             note_activity=identity.touch,
             throttle=Backpressure().keep,
             clock=room.clock,
-            desk=DeliveryPolicy(rules=ContactRules(enforced=False)),
+            delivery=DeliveryPolicy(rules=ContactRules(enforced=False)),
         )
         products = ProductService(room.store, SummaryService(room.store))
         shop = Shop(

@@ -1,6 +1,6 @@
 """All that is done to one archive: opened and mended, committed to, tidied up, looked after.
 
-One thread at a time works at a desk. Whatever hangs here hangs this archive alone.
+One thread at a time works on it. Whatever hangs here hangs this archive alone.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class DrainPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainReaders:
-    """`outbox` and `projects` over the scheduling thread's connection, `events` over one that only desks use."""
+    """`outbox` and `projects` over the scheduling thread's connection, `events` over one that only committers use."""
 
     outbox: Outbox
     projects: Projects
@@ -110,7 +110,7 @@ def what_was_written(batch: Sequence[OutboxEvent], store_id: str) -> Written:
 
 
 class CommitterContext:
-    """What all desks share: `outbox` is read by one of them at a time. Any of their threads calls `report`, `note`."""
+    """What all committers share: `outbox` is read by one at a time. Any of their threads calls `report`, `note`."""
 
     def __init__(
         self,

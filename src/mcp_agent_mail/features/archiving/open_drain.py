@@ -41,7 +41,7 @@ def open_drain(
             tell=lambda busy: report(Blocked(message=busy.message, hint=busy.hint)),
         ),
         closing(open_reading(Path(settings.database_path))) as connection,
-        closing(open_reading(Path(settings.database_path))) as for_desks,
+        closing(open_reading(Path(settings.database_path))) as for_committers,
     ):
         owner = ArchiveOwner(
             store_id=Meta(connection).store_id(),
@@ -68,7 +68,7 @@ def open_drain(
         )
         drain = Drain(
             plan,
-            DrainReaders(outbox=Outbox(connection), projects=Projects(connection), events=Outbox(for_desks)),
+            DrainReaders(outbox=Outbox(connection), projects=Projects(connection), events=Outbox(for_committers)),
             report=report,
             clock=system_clock,
             fault_hook=fault_hook,

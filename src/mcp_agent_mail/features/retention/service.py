@@ -64,7 +64,7 @@ class PurgeRequest:
 
 
 class RetentionService:
-    """`find_project` raises for a key that no project has. `keep_pace` is awaited before each lot."""
+    """`find_project` raises for a key that no project has. `throttle` is awaited before each lot."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class RetentionService:
         self._store = store
         self._rules = rules
         self._find_project = find_project
-        self._keep_pace = throttle
+        self._throttle = throttle
         self._clock = clock
 
     async def purge(self, caller: Caller, request: PurgeRequest) -> Purge:
@@ -113,7 +113,7 @@ class RetentionService:
             going = [one for one in page if one.may_go]
             found = replace(found, old=found.old + len(page), may_go=found.may_go + len(going))
             for lot in _lots(going[: most - found.purged]):
-                await self._keep_pace()
+                await self._throttle()
                 purged = await self._store.write(partial(_purge, lot, cutoff))
                 found = replace(found, purged=found.purged + purged)
             if is_over() or (most and found.purged >= most):
