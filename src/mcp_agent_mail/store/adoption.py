@@ -87,7 +87,7 @@ _NEIGHBOURS = f"""
         UNION SELECT a.project_id FROM involved i JOIN recipients r ON r.message_id = i.message_id
               JOIN agents a ON a.id = r.agent_id
         UNION SELECT target FROM linked WHERE source = :source
-        UNION SELECT source FROM linked WHERE target = :source)
+        UNION SELECT source FROM linked WHERE target = :source) AS neighbours
     WHERE project_id NOT IN (:source, :target) ORDER BY project_id
 """
 _RESIDENTS = """

@@ -227,14 +227,14 @@ SELECT DISTINCT agent_id FROM (
     SELECT r.agent_id, m.created_ts FROM messages m INDEXED BY messages_sender
     CROSS JOIN recipients r ON r.message_id = m.id AND r.delivery_seq IS NOT NULL
     WHERE m.sender_id = :agent ORDER BY m.id DESC LIMIT :letters
-) WHERE created_ts > :since
+) AS mail WHERE created_ts > :since
 """
 _HEARD_FROM = """
 SELECT DISTINCT sender_id FROM (
     SELECT m.sender_id, r.delivered_ts FROM recipients r INDEXED BY recipients_inbox
     CROSS JOIN messages m ON m.id = r.message_id
     WHERE r.agent_id = :agent AND r.delivery_seq IS NOT NULL ORDER BY r.delivery_seq DESC LIMIT :letters
-) WHERE delivered_ts > :since
+) AS mail WHERE delivered_ts > :since
 """
 _SENDER_OF_RECEIVED = """
 SELECT m.sender_id FROM recipients r CROSS JOIN messages m ON m.id = r.message_id

@@ -382,7 +382,7 @@ _RECENTLY_SEEN = """
     SELECT max(read_ts), max(ack_ts) FROM (
         SELECT read_ts, ack_ts, kind FROM recipients INDEXED BY recipients_inbox
         WHERE agent_id = ? AND delivery_seq IS NOT NULL ORDER BY delivery_seq DESC LIMIT ?
-    ) WHERE kind <> 'bcc'
+    ) AS mail WHERE kind <> 'bcc'
 """
 _LOOKED_AT = 200
 

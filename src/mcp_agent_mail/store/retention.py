@@ -18,8 +18,9 @@ from mcp_agent_mail.domain.retention import OldMessage, tombstone
 _MAY_GO = """
 EXISTS (SELECT 1 FROM recipients r WHERE r.message_id = messages.id AND r.delivery_seq IS NOT NULL)
 AND NOT EXISTS (
-    SELECT 1 FROM recipients r WHERE r.message_id = messages.id AND iif(r.delivery_seq IS NULL, r.refused_ts IS NULL,
-        r.read_ts IS NULL OR r.delivered_ts > :cutoff OR (r.ack_required = 1 AND r.ack_ts IS NULL)))
+    SELECT 1 FROM recipients r WHERE r.message_id = messages.id AND CASE
+        WHEN r.delivery_seq IS NULL THEN r.refused_ts IS NULL
+        ELSE r.read_ts IS NULL OR r.delivered_ts > :cutoff OR (r.ack_required = 1 AND r.ack_ts IS NULL) END)
 AND NOT EXISTS (
     SELECT 1 FROM outbox o WHERE o.message_id = messages.id AND o.kind = 'mail' AND o.commit_id IS NULL)
 AND (:spared = '[]' OR NOT EXISTS (

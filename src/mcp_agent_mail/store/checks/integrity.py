@@ -34,7 +34,7 @@ _UNREAD = """
         FROM agents a LEFT JOIN recipients r
             ON r.agent_id = a.id AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL
         GROUP BY a.id
-    ) WHERE unread_count <> unread ORDER BY id LIMIT ?
+    ) AS counted WHERE unread_count <> unread ORDER BY id LIMIT ?
 """
 _OPEN_UNREAD = """
     SELECT id, name, open_unread_count, unread FROM (
@@ -43,7 +43,7 @@ _OPEN_UNREAD = """
             ON r.agent_id = a.id AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL AND r.kind <> 'bcc'
         LEFT JOIN message_projects mp ON mp.project_id = a.project_id AND mp.message_id = r.message_id
         GROUP BY a.id
-    ) WHERE open_unread_count <> unread ORDER BY id LIMIT ?
+    ) AS counted WHERE open_unread_count <> unread ORDER BY id LIMIT ?
 """
 _DELIVERIES = """
     SELECT value, (SELECT coalesce(max(delivery_seq), 0) FROM recipients) FROM counters

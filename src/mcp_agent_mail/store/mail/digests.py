@@ -20,7 +20,7 @@ _COLUMNS = """id, summary_text, start_ts, end_ts, source_message_count, source_t
 _ADD = """
 INSERT INTO digests (project_id, newest_id, newest_ts, span, max_messages, summary_text, start_ts, end_ts,
                      source_message_count, source_thread_ids, llm_model, cost_usd, created_ts)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
 """
 _PRUNE = """
 DELETE FROM digests WHERE id IN (
@@ -56,7 +56,7 @@ class Digests:
             *(new.summary_text, new.start_ts, new.end_ts, new.source_message_count),
             *(json.dumps(list(new.source_thread_ids)), new.llm_model, new.cost_usd, now),
         )
-        digest_id = self._connection.execute(_ADD, values).lastrowid
+        (digest_id,) = self._connection.execute(_ADD, values).fetchone()
         self._connection.execute(_PRUNE, (new.project_id, PRUNE_LOT, self._kept))
         return Digest(
             id=digest_id,

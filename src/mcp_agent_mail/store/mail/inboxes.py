@@ -189,7 +189,7 @@ _BLIND_FROM = """
 SELECT count(*) FROM (
     SELECT 1 FROM recipients r INDEXED BY recipients_unread CROSS JOIN messages m ON m.id = r.message_id
     WHERE r.agent_id = ? AND r.delivery_seq IS NOT NULL AND r.read_ts IS NULL AND r.kind = 'bcc' AND m.sender_id = ?
-    LIMIT ?)
+    LIMIT ?) AS listed
 """
 _AFTER = "SELECT id FROM agents WHERE id > ? ORDER BY id LIMIT ?"
 

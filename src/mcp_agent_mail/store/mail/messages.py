@@ -28,7 +28,7 @@ WHERE name IN ('delivery', 'delivered_ts') RETURNING name, value
 _ADD = """
 INSERT INTO messages (project_id, sender_id, thread_id, topic, subject, importance, ack_required, created_ts,
                       reply_to, is_system, scope, body_bytes, body_md)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
 """
 _ADD_PROJECT = """
 INSERT INTO message_projects (project_id, message_id, delivered_ts, thread_id, topic, delivery_seq)
@@ -87,7 +87,7 @@ _PLACE = "SELECT delivery_seq, message_id FROM message_projects WHERE project_id
 _RECENT_THREADS = """
 SELECT thread_id FROM (
     SELECT thread_id, message_id FROM message_projects WHERE project_id = ? ORDER BY message_id DESC LIMIT ?
-) WHERE thread_id IS NOT NULL GROUP BY thread_id ORDER BY max(message_id) DESC
+) AS mail WHERE thread_id IS NOT NULL GROUP BY thread_id ORDER BY max(message_id) DESC
 """
 _THREAD_SIZE = "SELECT count(*) FROM message_projects WHERE thread_id = ? AND project_id = ?"
 _THREAD_PROJECT = "SELECT min(project_id) FROM message_projects WHERE thread_id = ? AND project_id > ?"
@@ -281,8 +281,7 @@ class Messages:
             len(new.body_md.encode()),
             new.body_md,
         )
-        row_id = self._connection.execute(_ADD, values).lastrowid
-        assert row_id is not None
+        (row_id,) = self._connection.execute(_ADD, values).fetchone()
         return MessageId(row_id)
 
     def find(self, message_id: MessageId) -> Message | None:

@@ -86,7 +86,7 @@ WHERE messages_fts MATCH :match AND messages_fts.rowid BETWEEN :low AND :high
 _OF_ONE = "LEFT JOIN message_projects mp ON mp.project_id = :project AND mp.message_id = m.id"
 # Mail of several of the projects is shown as its sender's, else as the oldest project's.
 _OF_MANY = """LEFT JOIN message_projects mp ON mp.message_id = m.id AND mp.project_id = (
-    SELECT coalesce(max(iif(x.project_id = m.project_id, x.project_id, NULL)), min(x.project_id))
+    SELECT coalesce(max(CASE WHEN x.project_id = m.project_id THEN x.project_id END), min(x.project_id))
     FROM json_each(:projects) one CROSS JOIN message_projects x ON x.project_id = one.value AND x.message_id = m.id)"""
 _IN_ONE = _CONDITIONS.format(home=_OF_ONE)
 _NEWEST = f"{_COLUMNS} FROM messages_fts {_IN_ONE} ORDER BY messages_fts.rowid DESC LIMIT :limit"
@@ -116,7 +116,7 @@ _LAST_TOO_OLD = f"""
 WITH RECURSIVE half (low, high) AS (
     SELECT 0, (SELECT coalesce(max(message_id), 0) FROM message_projects WHERE project_id = :project)
     UNION ALL
-    SELECT coalesce(({_TOO_OLD}), low), iif(({_TOO_OLD}) IS NULL, (low + high + 1) / 2 - 1, high)
+    SELECT coalesce(({_TOO_OLD}), low), CASE WHEN ({_TOO_OLD}) IS NULL THEN (low + high + 1) / 2 - 1 ELSE high END
     FROM half WHERE low < high
 )
 SELECT min(max(low), coalesce((SELECT min(message_id) FROM message_projects INDEXED BY message_projects_late
@@ -133,7 +133,7 @@ _BETWEEN_LATE = f"BETWEEN max(:low, (SELECT max(id) FROM messages) - {OTHER_REAC
 _DEEP = """
 SELECT id, substr(body_md, max(1, at - :before), :length)
 FROM (SELECT id, body_md, instr(lower(body_md), :word) AS at FROM messages
-      WHERE id IN (SELECT value FROM json_each(:ids)))
+      WHERE id IN (SELECT value FROM json_each(:ids))) AS part
 WHERE at > 0 ORDER BY id
 """
 _DEEP_BEFORE = 60
@@ -262,7 +262,7 @@ async def _others(
         parts[0] = parts[0].replace("BETWEEN :low", _BETWEEN_LATE)
     matches = {f"match{at}": _within(reader, expression) for at, expression in enumerate(asked)}
     limits = {f"limit{at}": OTHER_CANDIDATES if at else CANDIDATES for at in range(len(asked))}
-    sql = " UNION ALL ".join(f"SELECT * FROM ({part})" for part in parts)
+    sql = " UNION ALL ".join(f"SELECT * FROM ({part}) AS part" for part in parts)
     found = await connection.execute_fetchall(sql, parameters | matches | limits)
     rows = {row.id: row for row in (_Row(*row) for row in found)}
     return sorted(rows.values(), key=lambda row: row.id, reverse=True)

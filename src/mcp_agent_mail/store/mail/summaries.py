@@ -80,7 +80,7 @@ _OF_SEVERAL = """(
         WHERE thread_id = :thread AND project_id IN (SELECT value FROM json_each(:projects))
         UNION ALL SELECT message_id, delivery_seq FROM message_projects
         WHERE message_id = :root AND project_id IN (SELECT value FROM json_each(:projects))
-    ) GROUP BY message_id)"""
+    ) AS mail GROUP BY message_id)"""
 _THREAD_OF_SEVERAL = f"""
 SELECT {_COLUMNS} FROM (
     SELECT message_id, delivery_seq FROM {_OF_SEVERAL} ORDER BY delivery_seq DESC, message_id DESC LIMIT :limit
