@@ -37,10 +37,7 @@ class Connections:
     def wishes(self, scope: Scope, headers: Headers, *, is_rpc: bool) -> ResponsePreferences:
         """The URL beats the header, both beat the settings. Raises InvalidInput for a name that there is not."""
         usual = self._of_rpc if is_rpc else self._of_mcp
-        query: bytes = scope["query_string"]
-        if not query and _PROFILE not in headers and _FORMAT not in headers:
-            return usual
-        asked = dict(parse_qsl(query.decode("latin-1")))
+        asked = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         return ResponsePreferences(profile=self._profile(asked, headers, usual), output=_output(asked, headers, usual))
 
     def _profile(self, asked: dict[str, str], headers: Headers, usual: ResponsePreferences) -> ToolProfile:

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_agent_mail.core.profiles import Profiles
+from mcp_agent_mail.core.resources import MAX_URI
 from mcp_agent_mail.server.preferences import Connections
-from mcp_agent_mail.server.rendering.formats import Output, OutputFormat, toon_envelope
+from mcp_agent_mail.server.rendering.formats import PLAIN, Output, OutputFormat, of_uri, take_argument, toon_envelope
 from tests.server.hosted import hosted, toy_app
 from tests.server.test_mcp import ERAS, JSON_HEADERS, post
 
@@ -170,3 +171,14 @@ def test_toon_loses_nothing(value: Any) -> None:
 
     assert envelope["format"] == "toon", envelope["meta"]
     assert toon_format.decode(envelope["data"]) == {"value": value}
+
+
+@pytest.mark.parametrize("blank", [None, "", "  "])
+def test_a_blank_argument_asks_for_nothing(blank: str | None) -> None:
+    assert take_argument({"limit": 2, "format": blank}, TOON) == ({"limit": 2}, TOON)
+
+
+def test_a_resource_takes_the_form_from_its_query_unless_the_uri_is_beyond_its_bound() -> None:
+    assert of_uri("resource://inbox/BlueLake?format=toon", PLAIN).format is OutputFormat.TOON
+    assert of_uri("resource://inbox/BlueLake?limit=2", TOON) == TOON
+    assert of_uri(f"resource://inbox/{'x' * MAX_URI}?format=toon", PLAIN) == PLAIN

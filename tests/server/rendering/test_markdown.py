@@ -81,3 +81,8 @@ def test_nested_objects_get_deeper_headings() -> None:
         "- **id**: 1",
         "- **subject**: S",
     ]
+
+
+def test_an_empty_object_within_a_row_is_told_as_nothing() -> None:
+    assert "nothing" in to_markdown("Health", {"workers": {}, "status": "ok"})
+    assert "{}" not in to_markdown("Health", {"rows": [{"name": "a", "more": {}}]})

@@ -69,10 +69,9 @@ def take_argument(arguments: Mapping[str, Json], output: Output) -> tuple[Mappin
 
 def of_uri(uri: str, output: Output) -> Output:
     """The form that a resource's query key `format` asks for, else `output`."""
-    query = uri.partition("?")[2]
-    if len(uri) > MAX_URI or f"{ARGUMENT}=" not in query:
+    if len(uri) > MAX_URI:  # refused by whoever reads it
         return output
-    asked = dict(parse_qsl(query)).get(ARGUMENT)
+    asked = dict(parse_qsl(uri.partition("?")[2])).get(ARGUMENT)
     return output if asked is None else Output(format=parse_format(asked), source="query")
 
 
