@@ -23,8 +23,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.corpus import Corpus
+from mcp_agent_mail.archive.ownership import ArchiveOwner
 from mcp_agent_mail.archive.sizes import ArchiveSize, measure
-from mcp_agent_mail.archive.writer import ArchiveOwner
 from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.core.ids import MessageId

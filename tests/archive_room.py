@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcp_agent_mail.archive.writer import ArchiveOwner
+from mcp_agent_mail.archive.ownership import ArchiveOwner
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.ids import MessageId

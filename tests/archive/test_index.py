@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive.index import IndexLocked
-from mcp_agent_mail.archive.ownership import OutboxPosition
+from mcp_agent_mail.archive.ownership import ArchiveOwner, OutboxPosition
 from mcp_agent_mail.archive.repository import GitRun
 from mcp_agent_mail.archive.steps import InSteps
-from mcp_agent_mail.archive.writer import ArchiveOwner, ArchiveWriter, is_unfinished
+from mcp_agent_mail.archive.writer import ArchiveWriter, is_unfinished
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed

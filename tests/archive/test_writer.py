@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.archive.ownership import ArchiveAhead, ForeignArchive, OutboxPosition
+from mcp_agent_mail.archive.ownership import ArchiveAhead, ArchiveOwner, ForeignArchive, OutboxPosition
 from mcp_agent_mail.archive.recovery import WINDOW_S
-from mcp_agent_mail.archive.writer import MANY_PACKS, ArchiveOwner, ArchiveWriter
+from mcp_agent_mail.archive.writer import MANY_PACKS, ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.core.git.process import GitFailed

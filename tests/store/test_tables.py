@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -10,12 +12,13 @@ import pytest
 from sqlmodel import SQLModel, create_engine
 
 from mcp_agent_mail.core.failpoints import no_fault
+from mcp_agent_mail.store import tables
 from mcp_agent_mail.store.engine.migrate import migrate
-from mcp_agent_mail.store.tables import OutboxRow
 
 _NO_TYPES = ("messages_fts", "identifiers_fts", "sqlite_")
 
-assert OutboxRow.metadata is SQLModel.metadata, "importing the module declares its tables"
+for _module in pkgutil.iter_modules(tables.__path__, f"{tables.__name__}."):
+    importlib.import_module(_module.name)  # which declares its tables
 
 Shape = dict[str, object]
 

@@ -33,6 +33,15 @@ _AHEAD_HINT = "Put the newer database back, or move {path} away and keep it: a n
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveOwner:
+    """Whose archives these are, and who signs for mixed batches."""
+
+    store_id: str
+    author_name: str
+    author_email: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxPosition:
     """What the store says of one archive: events up to `archived_seq` were seen there, none is above `highest_seq`."""
 

@@ -20,7 +20,7 @@ from mcp_agent_mail.archive.months import (
     months_around,
     months_of_branch,
 )
-from mcp_agent_mail.archive.ownership import OutboxPosition, Written, require_fit, require_same
+from mcp_agent_mail.archive.ownership import ArchiveOwner, OutboxPosition, Written, require_fit, require_same
 from mcp_agent_mail.archive.packs import Repack, count_packs, pack_folder, start_repack
 from mcp_agent_mail.archive.recovery import (
     remove_leftovers,
@@ -60,15 +60,6 @@ class ArchiveFigures:
     index_bytes: int
     files: int
     is_thinned: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArchiveOwner:
-    """Whose archives these are, and who signs for mixed batches."""
-
-    store_id: str
-    author_name: str
-    author_email: str
 
 
 def is_unfinished(path: Path) -> bool:

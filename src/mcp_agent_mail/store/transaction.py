@@ -11,7 +11,8 @@ from mcp_agent_mail.store.contacts import ContactHistory, Contacts
 from mcp_agent_mail.store.guard_events import GuardEvents
 from mcp_agent_mail.store.idempotency import IdempotencyKeys
 from mcp_agent_mail.store.join_codes import JoinCodes
-from mcp_agent_mail.store.leases import Holders, Leases
+from mcp_agent_mail.store.lease_holders import Holders
+from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.mail.digests import Digests, LlmSpending
 from mcp_agent_mail.store.mail.held import Held
 from mcp_agent_mail.store.mail.inboxes import Inboxes, Unread

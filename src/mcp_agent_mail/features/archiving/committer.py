@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mcp_agent_mail.archive.locks import ArchiveLock
-from mcp_agent_mail.archive.ownership import OutboxPosition, Written
+from mcp_agent_mail.archive.ownership import ArchiveOwner, OutboxPosition, Written
 from mcp_agent_mail.archive.repository import PLAIN_RUN, GitRun, SealedCommit
-from mcp_agent_mail.archive.writer import ArchiveOwner, ArchiveWriter, is_unfinished
+from mcp_agent_mail.archive.writer import ArchiveWriter, is_unfinished
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.errors import AgentMailError, NotFound
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook

@@ -7,8 +7,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from mcp_agent_mail.archive.locks import ArchiveLock
+from mcp_agent_mail.archive.ownership import ArchiveOwner
 from mcp_agent_mail.archive.repository import GitRun
-from mcp_agent_mail.archive.writer import ArchiveOwner
 from mcp_agent_mail.core.clock import Micros, system_clock
 from mcp_agent_mail.core.failpoints import FaultHook
 from mcp_agent_mail.features.archiving.committer import DrainPlan, DrainReaders

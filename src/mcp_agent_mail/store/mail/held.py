@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.contacts import HeldMail
-from mcp_agent_mail.store.mail.messages import draw_deliveries
+from mcp_agent_mail.store.mail.delivery import draw_deliveries
 
 _WAITING = "r.agent_id = :target AND r.delivery_seq IS NULL AND r.refused_ts IS NULL"
 _FROM = "FROM recipients r INDEXED BY recipients_held CROSS JOIN messages m ON m.id = r.message_id"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,29 +19,8 @@ from mcp_agent_mail.domain.messages import (
     Recipient,
     RecipientKind,
 )
+from mcp_agent_mail.store.mail.delivery import add_message
 
-_DRAW = """
-UPDATE counters SET value = CASE name WHEN 'delivery' THEN value + :count ELSE max(value, :now) END
-WHERE name IN ('delivery', 'delivered_ts') RETURNING name, value
-"""
-_ADD = """
-INSERT INTO messages (project_id, sender_id, thread_id, topic, subject, importance, ack_required, created_ts,
-                      reply_to, is_system, scope, body_bytes, body_md)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
-"""
-_ADD_PROJECT = """
-INSERT INTO message_projects (project_id, message_id, delivered_ts, thread_id, topic, delivery_seq)
-VALUES (?, ?, ?, ?, ?, ?)
-"""
-_ADD_RECIPIENT = """
-INSERT INTO recipients (message_id, agent_id, kind, position, delivery_seq, delivered_ts, urgent, ack_required,
-                        thread_id, topic, held_code)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
-_COUNT_UNREAD = """
-UPDATE agents SET unread_count = unread_count + 1, open_unread_count = open_unread_count + :open
-WHERE id IN (SELECT value FROM json_each(:agents))
-"""
 _FIND = """
 SELECT m.id, m.project_id, p.slug, p.human_key, m.sender_id, a.name, m.thread_id, m.topic, m.subject, m.importance,
        m.ack_required, m.created_ts, m.reply_to, m.is_system, m.body_md, m.scope, m.purged_ts
@@ -158,131 +136,13 @@ def _recipient(row: Sequence[Any]) -> Recipient:
     )
 
 
-def draw_deliveries(connection: sqlite3.Connection, count: int, now: Micros) -> tuple[int, Micros]:
-    """The first of `count` delivery numbers, and the time of the delivery: neither ever falls, whatever the clock."""
-    drawn = dict(connection.execute(_DRAW, {"count": count, "now": now}).fetchall())
-    return drawn["delivery"] - count + 1, drawn["delivered_ts"]
-
-
-def _open_to(new: NewMessage, recipients: Sequence[NewRecipient]) -> list[ProjectId]:
-    """The projects whose mail this is or may become, the sender's first; blind recipients open nothing."""
-    if new.is_private:
-        return []
-    shown = (r.project.id for r in recipients if r.kind is not RecipientKind.BCC)
-    return list(dict.fromkeys((new.project.id, *shown)))
-
-
-def _scope(open_to: Sequence[ProjectId], recipients: Sequence[NewRecipient]) -> str:
-    """Who may find the message in the full-text index, once it is delivered: the tables tell whether it is."""
-    blind = (f"b{r.agent.id}" for r in recipients if r.project.id not in open_to)
-    return " ".join((*(f"p{project_id}" for project_id in open_to), *blind))
-
-
-def _stored(new: NewMessage, message_id: MessageId, now: Micros) -> Message:
-    return Message(
-        id=message_id,
-        project_id=new.project.id,
-        project_slug=new.project.slug,
-        project_key=new.project.human_key,
-        sender_id=new.sender.id,
-        sender_name=new.sender.name,
-        thread_id=new.thread_id,
-        topic=new.topic,
-        subject=new.subject,
-        body_md=new.body_md,
-        importance=new.importance,
-        ack_required=new.ack_required,
-        created_ts=now,
-        reply_to=new.reply_to,
-        is_system=new.is_system,
-        is_private=new.is_private,
-    )
-
-
-def _addressed(
-    recipients: Sequence[NewRecipient], message_id: MessageId, first_seq: int, delivered_ts: Micros
-) -> list[Recipient]:
-    """Those who are not held have the delivery numbers from `first_seq` on, in their order."""
-    seqs = itertools.count(first_seq)
-    return [
-        Recipient(
-            message_id=message_id,
-            agent_id=one.agent.id,
-            project_id=one.project.id,
-            project_slug=one.project.slug,
-            name=one.agent.name,
-            kind=one.kind,
-            position=position,
-            delivery_seq=next(seqs) if one.held_code is None else None,
-            delivered_ts=delivered_ts if one.held_code is None else None,
-            read_ts=None,
-            ack_ts=None,
-            last_active_ts=one.agent.last_active_ts,
-            held_code=one.held_code,
-        )
-        for position, one in enumerate(recipients)
-    ]
-
-
 class Messages:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def add(self, new: NewMessage, recipients: Sequence[NewRecipient], now: Micros) -> tuple[Message, list[Recipient]]:
-        """Store a message and deliver it to those of `recipients` who are not held (each agent once), in their order.
-
-        Draws a delivery number for each and counts it as unread. Delivery times never run
-        backwards, even if the clock does, so that "since" and the inbox order always agree.
-        The message becomes mail of the projects of those it is delivered to.
-        """
-        reached = [one for one in recipients if one.held_code is None]
-        first_seq, delivered_ts = draw_deliveries(self._connection, len(reached), now)
-        open_to = _open_to(new, recipients)
-        message = _stored(new, self._add_row(new, _scope(open_to, recipients), now), now)
-        addressed = _addressed(recipients, message.id, first_seq, delivered_ts)
-        if len(reached) < len(recipients):
-            open_to = _open_to(new, reached) if reached else []
-        self._connection.executemany(
-            _ADD_PROJECT, [(p, message.id, delivered_ts, new.thread_id, new.topic, first_seq) for p in open_to]
-        )
-        flags = (int(new.importance.is_urgent), int(new.ack_required), new.thread_id, new.topic)
-        self._connection.executemany(
-            _ADD_RECIPIENT,
-            [
-                (message.id, r.agent_id, r.kind.value, r.position, r.delivery_seq, r.delivered_ts, *flags, r.held_code)
-                for r in addressed
-            ],
-        )
-        self._count_unread(new, reached)
-        return message, addressed
-
-    def _count_unread(self, new: NewMessage, reached: Sequence[NewRecipient]) -> None:
-        """Of a copy that is for its recipient's eyes alone others must not learn by counting."""
-        for is_open in (True, False):
-            agents = [
-                one.agent.id for one in reached if is_open is not (new.is_private or one.kind is RecipientKind.BCC)
-            ]
-            if agents:
-                self._connection.execute(_COUNT_UNREAD, {"open": int(is_open), "agents": _ids(agents)})
-
-    def _add_row(self, new: NewMessage, scope: str, now: Micros) -> MessageId:
-        values = (
-            new.project.id,
-            new.sender.id,
-            new.thread_id,
-            new.topic,
-            new.subject,
-            new.importance.value,
-            int(new.ack_required),
-            now,
-            new.reply_to,
-            int(new.is_system),
-            scope,
-            len(new.body_md.encode()),
-            new.body_md,
-        )
-        (row_id,) = self._connection.execute(_ADD, values).fetchone()
-        return MessageId(row_id)
+        """As `delivery.add_message`: stored, and delivered to those who are not held."""
+        return add_message(self._connection, new, recipients, now)
 
     def find(self, message_id: MessageId) -> Message | None:
         row = self._connection.execute(_FIND, (message_id,)).fetchone()
