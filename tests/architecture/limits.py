@@ -1,4 +1,4 @@
-"""The size limits of docs/architecture.md, measured on the syntax tree.
+"""The size limits of modules, folders and functions, measured on the syntax tree.
 
 Functions inside functions are measured each on their own, so that a builder of tools is as long as
 its own lines and not as all its tools together.
@@ -9,11 +9,13 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-MAX_MODULE_LINES = 500
+MAX_MODULE_LINES = 400
+MAX_FOLDER_MODULES = 25
 MAX_FUNCTION_LINES = 60
 MAX_ARGUMENTS = 6
 MAX_COMPLEXITY = 10
@@ -45,8 +47,8 @@ class Allowed:
 
 
 def measure(root: Path) -> list[Finding]:
-    """Every limit that a Python file below `root` exceeds."""
-    findings: list[Finding] = []
+    """Every limit that a Python file, or a folder of `src`, below `root` exceeds."""
+    findings: list[Finding] = list(_measure_folders(root))
     for path in _modules(root):
         findings += _measure_module(path, path.relative_to(root).as_posix())
     return findings
@@ -55,6 +57,15 @@ def measure(root: Path) -> list[Finding]:
 def _modules(root: Path) -> Iterator[Path]:
     for top in MEASURED:
         yield from sorted((root / top).rglob("*.py"))
+
+
+def _measure_folders(root: Path) -> Iterator[Finding]:
+    """Modules that lie flat in one folder; `__init__.py` is the folder itself."""
+    folders = Counter(path.parent for path in (root / "src").rglob("*.py") if path.stem != "__init__")
+    for folder, modules in sorted(folders.items()):
+        if modules > MAX_FOLDER_MODULES:
+            where = folder.relative_to(root).as_posix()
+            yield Finding(rule="folder-modules", where=where, fact=f"{modules} modules, at most {MAX_FOLDER_MODULES}")
 
 
 def _measure_module(path: Path, name: str) -> Iterator[Finding]:

@@ -35,7 +35,7 @@ def test_the_repository_keeps_its_limits() -> None:
 
 
 _BROKEN = [
-    ("src/p/long.py", "x = 1\n" * 501, "src/p/long.py: module-lines: 501 lines, at most 500"),
+    ("src/p/long.py", "x = 1\n" * 401, "src/p/long.py: module-lines: 401 lines, at most 400"),
     ("tests/test_p.py", f"def f():\n{_lines(60)}", "tests/test_p.py::f: function-lines: 61 lines, at most 60"),
     (
         "src/p/a.py",
@@ -77,7 +77,7 @@ def test_a_tree_that_exceeds_a_limit_is_refused(name: str, text: str, fault: str
 
 
 _KEPT = [
-    ("src/p/a.py", "x = 1\n" * 500),
+    ("src/p/a.py", "x = 1\n" * 400),
     ("src/p/a.py", f'def f():\n    """One.\n\n    Two.\n    """\n{_lines(59)}'),
     ("src/p/a.py", f"def f():\n    def inner():\n{_lines(50).replace('    ', '        ')}{_lines(50)}"),
     ("src/p/a.py", f"def f(x):\n{_ifs(9)}"),
@@ -93,14 +93,24 @@ def test_a_tree_within_the_limits_is_accepted(name: str, text: str, tmp_path: Pa
     assert _faults(_written(tmp_path, name, text)) == []
 
 
+def test_a_folder_of_more_than_25_modules_is_refused(tmp_path: Path) -> None:
+    for number in range(26):
+        _written(tmp_path, f"src/p/crowded/m{number}.py", "")
+    for number in range(25):
+        _written(tmp_path, f"src/p/full/m{number}.py", "")
+    _written(tmp_path, "src/p/full/__init__.py", "")
+
+    assert _faults(tmp_path) == ["src/p/crowded: folder-modules: 26 modules, at most 25"]
+
+
 def test_an_exception_with_its_adr_is_accepted(tmp_path: Path) -> None:
-    root = _written(tmp_path, "src/p/long.py", "x = 1\n" * 501)
+    root = _written(tmp_path, "src/p/long.py", "x = 1\n" * 401)
 
     assert _faults(root, Allowed(rule="module-lines", where="src/p/long.py", adr=1)) == []
 
 
 def test_an_exception_without_its_adr_is_refused(tmp_path: Path) -> None:
-    root = _written(tmp_path, "src/p/long.py", "x = 1\n" * 501)
+    root = _written(tmp_path, "src/p/long.py", "x = 1\n" * 401)
 
     faults = _faults(root, Allowed(rule="module-lines", where="src/p/long.py", adr=9999))
 

@@ -1,0 +1,126 @@
+"""One name stands for one thing, is imported by one path, and says what it does; each rule notices a tree without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.structure import (
+    borrowed_imports,
+    count_by_package,
+    only_passing_on,
+    repeated_class_names,
+    untold,
+)
+from tests.architecture.trees import PACKAGE, ROOT
+
+SOURCE = ROOT / PACKAGE
+
+UNTOLD = {
+    "archive": 6,
+    "archiver.py": 1,
+    "bootstrap": 8,
+    "cli": 9,
+    "core": 17,
+    "domain": 12,
+    "features": 93,
+    "guard": 5,
+    "notify": 2,
+    "server": 36,
+    "store": 8,
+    "workers.py": 1,
+}
+"""Public functions without a docstring that tells something, by package. A number may only fall."""
+
+
+def _tree(folder: Path, **modules: str) -> Path:
+    """A package at `folder/house` with these modules: `store__mail` is `store/mail.py`."""
+    for name, text in modules.items():
+        path = folder / "house" / f"{name.replace('__', '/', 1)}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder / "house"
+
+
+def test_a_public_class_name_stands_for_one_thing() -> None:
+    assert repeated_class_names(SOURCE) == {}
+
+
+def test_a_class_name_used_twice_is_found(tmp_path: Path) -> None:
+    house = _tree(
+        tmp_path, store__mail="class Inbox: ...\nclass _Row: ...\n", mail="class Inbox: ...\nclass _Row: ...\n"
+    )
+
+    assert repeated_class_names(house) == {"Inbox": ["mail.py", "store/mail.py"]}
+
+
+def test_a_name_is_imported_from_where_it_is_made() -> None:
+    assert borrowed_imports(SOURCE, ROOT / "tests", ROOT / "benchmarks") == []
+
+
+def test_an_import_from_where_a_name_was_only_imported_is_found(tmp_path: Path) -> None:
+    house = _tree(
+        tmp_path,
+        clock="class Clock: ...\nSECOND = 1\n",
+        store__mail="from house.clock import Clock\nLIMIT = 3\n",
+        good="from house.clock import SECOND\nfrom house.store import mail\nfrom house.store.mail import LIMIT\n",
+        bad="def f():\n    from house.store.mail import Clock\n",
+    )
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    (tests / "test_mail.py").write_text("from house.store.mail import Clock\n")
+
+    assert borrowed_imports(house, tests) == [
+        "bad.py: from house.store.mail import Clock",
+        "test_mail.py: from house.store.mail import Clock",
+    ]
+
+
+def test_no_module_only_passes_names_on() -> None:
+    assert only_passing_on(SOURCE) == []
+
+
+@pytest.mark.parametrize(
+    "text", ['"""Mail."""\n\nfrom house.clock import Clock\n', 'from house.clock import Clock\n\n__all__ = ["Clock"]\n']
+)
+def test_a_module_that_only_passes_names_on_is_found(text: str, tmp_path: Path) -> None:
+    house = _tree(
+        tmp_path,
+        empty='"""Nothing yet."""\n\nfrom __future__ import annotations\n',
+        clock="class Clock: ...\n",
+        store____init__=text,
+    )
+
+    assert only_passing_on(house) == ["store/__init__.py"]
+
+
+def test_no_more_public_functions_go_without_a_docstring() -> None:
+    places = untold(SOURCE)
+
+    assert count_by_package(places) == UNTOLD, "\n".join(places)
+
+
+_LONG = "        a = 1\n        b = 2\n        c = 3\n        return a + b + c\n"
+
+
+@pytest.mark.parametrize(
+    ("told", "found"),
+    [
+        ("", ["mail.py::Inbox.list_unread"]),
+        ('        """List the unread."""\n', ["mail.py::Inbox.list_unread"]),
+        ('        """Newest first, at most 20."""\n', []),
+    ],
+)
+def test_a_docstring_that_is_missing_or_an_echo_is_found(told: str, found: list[str], tmp_path: Path) -> None:
+    short = "    def one(self):\n        return 1\n"
+    private = f"    def _own(self):\n{_LONG}"
+    house = _tree(tmp_path, mail=f"class Inbox:\n    def list_unread(self):\n{told}{_LONG}{short}{private}")
+
+    assert untold(house) == found
+
+
+def test_what_is_untold_is_counted_by_package() -> None:
+    counted = count_by_package(["store/mail/inboxes.py::f", "store/meta.py::g", "workers.py::h"])
+
+    assert counted == {"store": 2, "workers.py": 1}
