@@ -36,7 +36,7 @@ async def test_nor_over_http_with_connections_that_break(tmp_path: Path) -> None
 
 def without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """The leases of a call that nobody heard end, its key stays, and a repeat gets the first answer as it was."""
-    find = answers.find_grants
+    find = answers.find_answer
 
     def as_it_was(*given: Any) -> Any:
         found = find(*given)
@@ -45,8 +45,8 @@ def without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
         return found
 
     monkeypatch.setattr(reserve, "forget_answer", lambda *_given: None)
-    monkeypatch.setattr(answers, "find_grants", as_it_was)
-    monkeypatch.setattr(reserve, "find_grants", as_it_was)
+    monkeypatch.setattr(answers, "find_answer", as_it_was)
+    monkeypatch.setattr(reserve, "find_answer", as_it_was)
 
 
 def without_counting(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,14 +11,13 @@ from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.build_slots import in_the_way
-from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind, NewLease
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES, TooManyLeases
+from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES, HolderRetired, TooManyLeases
 from mcp_agent_mail.features.build_slots.results import AcquiredSlot, ReleasedSlot, RenewedSlot, SlotRequest
-from mcp_agent_mail.features.identity.actor import Actor, require_active, require_actor
-from mcp_agent_mail.features.projects.lookup import require_project
-from mcp_agent_mail.features.reservations.grant import HOLDS_NOTHING
+from mcp_agent_mail.features.identity.lookup import require_agent
+from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.features.reservations.taking_back import AnsweredLease, take_back
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.lease_events import end_leases, record_event
@@ -33,11 +32,11 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Holding:
-    """Who calls, and its own live lease of the slot, if it has one."""
-
-    actor: Actor
+class _Asking:
+    project: Project
+    agent: Agent
     own: Lease | None
+    now: Micros
 
 
 class BuildSlotService:
@@ -54,26 +53,21 @@ class BuildSlotService:
         # Before the unit of work: it asks Git, and is remembered for some seconds.
         branch = await self._branch(project)
 
-        def take(tx: Tx, holding: _Holding) -> AcquiredSlot:
+        def take(tx: Tx, asking: _Asking) -> AcquiredSlot:
             standing = ConflictFilter(
-                project_id=holding.actor.project.id,
-                kind=LeaseKind.SLOT,
-                agent_id=holding.actor.agent.id,
-                with_shared=exclusive,
+                project_id=asking.project.id, kind=LeaseKind.SLOT, agent_id=asking.agent.id, with_shared=exclusive
             )
             held = tx.leases.at_anchors(standing, [request.slot], _HELD_AT_MOST)
-            others = in_the_way(held, holding.actor.agent.id, exclusive=exclusive, now=tx.now)
+            others = in_the_way(held, asking.agent.id, exclusive=exclusive, now=asking.now)
             if others:
                 return AcquiredSlot(granted=None, conflicts=others[:CONFLICTS_SHOWN])
-            expires_ts = Micros(tx.now + ttl_s * SECOND)
-            if holding.own is None:
-                granted = _grant(tx, holding, request.slot, expires_ts, exclusive=exclusive, branch=branch)
+            expires_ts = Micros(asking.now + ttl_s * SECOND)
+            if asking.own is None:
+                granted = _grant(tx, asking, request.slot, expires_ts, exclusive=exclusive, branch=branch)
             else:
-                granted = _prolong(
-                    tx, holding.own, Micros(max(holding.own.expires_ts, expires_ts)), exclusive=exclusive
-                )
-            record_event(tx, granted, holding.actor.project, acting=holding.actor.agent)
-            return AcquiredSlot(granted=granted, before=holding.own, conflicts=[])
+                granted = _prolong(tx, asking.own, Micros(max(asking.own.expires_ts, expires_ts)), exclusive=exclusive)
+            record_event(tx, granted, asking.project, acting=asking.agent)
+            return AcquiredSlot(granted=granted, before=asking.own, conflicts=[])
 
         return await self._act(caller, request, take, unheard=_take_back)
 
@@ -89,11 +83,11 @@ class BuildSlotService:
     async def renew(self, caller: Caller, request: SlotRequest, *, extend_s: int) -> RenewedSlot:
         """Hold it for so long from now. One that has expired is held no more: acquire it again."""
 
-        def prolong(tx: Tx, holding: _Holding) -> RenewedSlot:
-            if holding.own is None:
+        def prolong(tx: Tx, asking: _Asking) -> RenewedSlot:
+            if asking.own is None:
                 return RenewedSlot(expires_ts=None)
-            renewed = tx.leases.prolong(holding.own, Micros(tx.now + extend_s * SECOND))
-            record_event(tx, renewed, holding.actor.project, acting=holding.actor.agent)
+            renewed = tx.leases.prolong(asking.own, Micros(asking.now + extend_s * SECOND))
+            record_event(tx, renewed, asking.project, acting=asking.agent)
             return RenewedSlot(expires_ts=renewed.expires_ts)
 
         return await self._act(caller, request, prolong)
@@ -101,9 +95,9 @@ class BuildSlotService:
     async def release(self, caller: Caller, request: SlotRequest) -> ReleasedSlot:
         """Give it back. Safe to repeat."""
 
-        def end(tx: Tx, holding: _Holding) -> ReleasedSlot:
-            held = [] if holding.own is None else [holding.own]
-            ended = end_leases(tx, held, EndedBy.RELEASE, acting=holding.actor.agent)
+        def end(tx: Tx, asking: _Asking) -> ReleasedSlot:
+            held = [] if asking.own is None else [asking.own]
+            ended = end_leases(tx, held, EndedBy.RELEASE, acting=asking.agent)
             return ReleasedSlot(released_ts=ended[0].released_ts if ended else None)
 
         return await self._act(caller, request, end)
@@ -112,12 +106,12 @@ class BuildSlotService:
         self,
         caller: Caller,
         request: SlotRequest,
-        act: Callable[[Tx, _Holding], T],
+        act: Callable[[Tx, _Asking], T],
         unheard: Callable[[Tx, tuple[Agent, T]], object] | None = None,
     ) -> T:
         def unit(tx: Tx) -> tuple[Agent, T]:
-            holding = _require_holding(tx, caller, request)
-            return holding.actor.agent, act(tx, holding)
+            asking = _require_asking(tx, caller, request)
+            return asking.agent, act(tx, asking)
 
         done = agent, outcome = await self._store.write(unit, unheard=unheard)
         if unheard is not None:
@@ -134,24 +128,31 @@ def _take_back(tx: Tx, done: tuple[Agent, AcquiredSlot]) -> None:
         take_back(tx, [AnsweredLease(lease=acquired.granted, before=acquired.before)], agent)
 
 
-def _require_holding(view: View, caller: Caller, request: SlotRequest) -> _Holding:
-    actor = require_actor(view, caller, request.project_key, request.agent_name)
-    require_active(actor, HOLDS_NOTHING)
-    own = view.leases.own(actor.agent.id, LeaseKind.SLOT, [request.slot], view.now).get(request.slot)
-    return _Holding(actor=actor, own=own)
+def _require_asking(view: View, caller: Caller, request: SlotRequest) -> _Asking:
+    project = require_project(view, request.project_key)
+    agent = require_agent(view, project, request.agent_name)
+    require_to_act(caller, agent)
+    require_writable(project)
+    if agent.is_retired:
+        raise HolderRetired(
+            f"{agent.name} is retired and holds nothing.",
+            hint=f"unretire_agent(agent_name={agent.name!r}) brings it back.",
+        )
+    own = view.leases.own(agent.id, LeaseKind.SLOT, [request.slot], view.now).get(request.slot)
+    return _Asking(project=project, agent=agent, own=own, now=view.now)
 
 
-def _grant(tx: Tx, holding: _Holding, slot: str, expires_ts: Micros, *, exclusive: bool, branch: str | None) -> Lease:
-    if tx.leases.count_of_agent(holding.actor.agent.id, LeaseKind.SLOT, tx.now) >= MAX_LIVE_LEASES:
+def _grant(tx: Tx, asking: _Asking, slot: str, expires_ts: Micros, *, exclusive: bool, branch: str | None) -> Lease:
+    if tx.leases.count_of_agent(asking.agent.id, LeaseKind.SLOT, asking.now) >= MAX_LIVE_LEASES:
         raise TooManyLeases(
-            f"{holding.actor.agent.name} holds {MAX_LIVE_LEASES} build slots, the most that one agent may.",
+            f"{asking.agent.name} holds {MAX_LIVE_LEASES} build slots, the most that one agent may.",
             hint="release_build_slot gives back the ones it does not need.",
             data={"limit": MAX_LIVE_LEASES},
         )
     new = NewLease(
-        project_id=holding.actor.project.id,
-        agent_id=holding.actor.agent.id,
-        agent=holding.actor.agent.name,
+        project_id=asking.project.id,
+        agent_id=asking.agent.id,
+        agent=asking.agent.name,
         kind=LeaseKind.SLOT,
         path_pattern=slot,
         keys=LeaseKeys(anchor=slot),
@@ -160,7 +161,7 @@ def _grant(tx: Tx, holding: _Holding, slot: str, expires_ts: Micros, *, exclusiv
         expires_ts=expires_ts,
         branch=branch,
     )
-    return tx.leases.add(new, tx.now)
+    return tx.leases.add(new, asking.now)
 
 
 def _prolong(tx: Tx, own: Lease, expires_ts: Micros, *, exclusive: bool) -> Lease:

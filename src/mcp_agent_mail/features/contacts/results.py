@@ -9,8 +9,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.contacts import Contact, HeldMail
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.contacts.links import LinkAnswer
-from mcp_agent_mail.features.identity.actor import Actor
+from mcp_agent_mail.features.contacts.links import End, LinkAnswer
 
 
 class Direction(StrEnum):
@@ -24,17 +23,19 @@ class Direction(StrEnum):
 class ContactRequested:
     """What a request left. `source` acted, proven or not."""
 
-    source: Actor
-    target: Actor
+    source: End
+    target: End
     contact: Contact
+    is_verified: bool
     now: Micros
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContactAnswered:
-    source: Actor
-    target: Actor
+    source: End
+    target: End
     answered: LinkAnswer
+    is_verified: bool
     now: Micros
 
 

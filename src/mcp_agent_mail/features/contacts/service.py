@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.agents import Agent, AgentKind, ContactPolicy
-from mcp_agent_mail.domain.contacts import Contact, ContactRules, LinkStatus, Relation
-from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.contacts import AnswererRetired, Contact, ContactRules, LinkStatus, Relation
+from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
+from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy, check_consent, consent_context, may_write
-from mcp_agent_mail.features.contacts.links import LinkRequest, answer, ask
+from mcp_agent_mail.features.contacts.links import End, LinkRequest, answer, ask
 from mcp_agent_mail.features.contacts.results import (
     ContactAnswered,
     ContactList,
@@ -22,15 +23,13 @@ from mcp_agent_mail.features.contacts.results import (
     PolicySet,
 )
 from mcp_agent_mail.features.contacts.targets import ContactTarget, require_source_of, require_target
-from mcp_agent_mail.features.identity.actor import require_active, require_actor
 from mcp_agent_mail.features.identity.admission import NamingRules
+from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.features.identity.service import require_changeable
-from mcp_agent_mail.features.projects.lookup import require_writable
+from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
-
-_DOES_NOTHING = "neither asks for contacts nor answers"
 
 
 class ContactService:
@@ -59,11 +58,15 @@ class ContactService:
         self, tx: Tx, caller: Caller, wanted: ContactTarget, *, reason: str, ttl_s: int
     ) -> ContactRequested:
         """`request`, as a part of a larger unit of work."""
-        source = require_actor(tx, caller, wanted.project_key, wanted.from_agent)
-        require_active(source, _DOES_NOTHING)
+        project = require_writable(require_project(tx, wanted.project_key))
+        agent = require_agent(tx, project, wanted.from_agent)
+        is_verified = require_to_act(caller, agent)
+        _require_active(agent)
+        source = End(agent=agent, project=project)
+        now = tx.now
         target = require_target(tx, caller, source, wanted, self._new_names)
         contact = ask(tx, source, target, LinkRequest(reason=reason, ttl=Micros(ttl_s * SECOND)))
-        return ContactRequested(source=source, target=target, contact=contact, now=tx.now)
+        return ContactRequested(source=source, target=target, contact=contact, is_verified=is_verified, now=now)
 
     def accept_within(self, tx: Tx, asked: ContactRequested, ttl_s: int) -> ContactAnswered | None:
         """Approve for the target what its policy lets through anyway; None where the word is its own to give."""
@@ -79,12 +82,16 @@ class ContactService:
         to_agent, from_agent, from_project = pair
 
         def unit(tx: Tx) -> ContactAnswered:
-            target = require_actor(tx, caller, project_key, to_agent)
-            require_active(target, _DOES_NOTHING)
+            project = require_writable(require_project(tx, project_key))
+            agent = require_agent(tx, project, to_agent)
+            is_verified = require_to_act(caller, agent)
+            _require_active(agent)
+            target = End(agent=agent, project=project)
             source = require_source_of(tx, target, from_agent, from_project)
-            expires_ts = None if accept_for_s is None else Micros(tx.now + accept_for_s * SECOND)
+            now = tx.now
+            expires_ts = None if accept_for_s is None else Micros(now + accept_for_s * SECOND)
             answered = answer(tx, source, target, expires_ts)
-            return ContactAnswered(source=source, target=target, answered=answered, now=tx.now)
+            return ContactAnswered(source=source, target=target, answered=answered, is_verified=is_verified, now=now)
 
         responded = await self._store.write(unit)
         self._acted(caller, responded.target.agent)
@@ -94,8 +101,7 @@ class ContactService:
         """The agent's links in both directions, for its own eyes and the operator's."""
 
         def look(view: View) -> ContactList:
-            reader = require_actor(view, caller, project_key, agent_name)
-            project, agent = reader.project, reader.agent
+            project, agent, _ = _open(view, caller, project_key, agent_name)
             outbound = view.contacts.outbound(agent.id, limit)
             inbound = view.contacts.inbound(agent.id, limit - len(outbound)) if len(outbound) < limit else []
             links = [
@@ -110,8 +116,7 @@ class ContactService:
         """What waits for the agent's answer, oldest first."""
 
         def look(view: View) -> ContactList:
-            reader = require_actor(view, caller, project_key, agent_name)
-            project, agent = reader.project, reader.agent
+            project, agent, _ = _open(view, caller, project_key, agent_name)
             waiting = view.contacts.requests(agent.id, view.now, limit)
             links = [self._listed(view, Direction.INBOUND, one) for one in waiting]
             return ContactList(project=project, links=links, now=view.now)
@@ -129,14 +134,14 @@ class ContactService:
         """Who may write to the agent from now on. Mail that is held stays so until its request is answered."""
 
         def unit(tx: Tx) -> PolicySet:
-            actor = require_actor(tx, caller, project_key, agent_name)
-            agent = actor.agent
+            project, agent, is_verified = _open(tx, caller, project_key, agent_name)
             require_changeable(agent)
-            require_writable(actor.project)
+            require_writable(project)
             if agent.contact_policy is not policy:
-                agent = tx.agents.set_contact_policy(agent.id, policy, tx.now)
+                now = tx.now
+                agent = tx.agents.set_contact_policy(agent.id, policy, now)
                 record_event(tx, agent, None if caller.is_operator else agent.id)
-            return PolicySet(agent=agent, is_verified=actor.verified)
+            return PolicySet(agent=agent, is_verified=is_verified)
 
         done = await self._store.write(unit)
         self._acted(caller, done.agent)
@@ -152,8 +157,7 @@ class ContactService:
         project_key, agent_name = mailbox_of
 
         def look(view: View) -> HeldList:
-            reader = require_actor(view, caller, project_key, agent_name)
-            project, agent = reader.project, reader.agent
+            project, agent, _ = _open(view, caller, project_key, agent_name)
             listed = view.held.list_for if direction is Direction.INBOUND else view.held.list_by
             mail = listed(agent.id, after_id=after_id, limit=limit)
             return HeldList(project=project, agent=agent, direction=direction, mail=mail)
@@ -165,6 +169,22 @@ class ContactService:
             self._note_activity(agent)
 
 
+def _open(view: View, caller: Caller, project_key: str, agent_name: str) -> tuple[Project, Agent, bool]:
+    """Links and held mail are the agent's own business: it is read by acting as the agent."""
+    project = require_project(view, project_key)
+    agent = require_agent(view, project, agent_name)
+    return project, agent, require_to_act(caller, agent)
+
+
+def _require_active(agent: Agent) -> None:
+    if agent.is_retired:
+        raise AnswererRetired(
+            f"{agent.name} is retired: it neither asks for contacts nor answers.",
+            hint="Bring it back with unretire_agent, or act as another agent.",
+            data={"agent": agent.name},
+        )
+
+
 def accept_unasked(tx: Tx, rules: ContactRules, asked: ContactRequested, ttl: Micros) -> ContactAnswered | None:
     """An approval never ends sooner for it. None: the request waits for the target itself."""
     if not _is_let_in(tx, rules, asked):
@@ -173,7 +193,9 @@ def accept_unasked(tx: Tx, rules: ContactRules, asked: ContactRequested, ttl: Mi
     if asked.contact.status is LinkStatus.APPROVED and asked.contact.expires_ts is not None:
         expires_ts = max(expires_ts, asked.contact.expires_ts)
     answered = answer(tx, asked.source, asked.target, expires_ts)
-    return ContactAnswered(source=asked.source, target=asked.target, answered=answered, now=asked.now)
+    return ContactAnswered(
+        source=asked.source, target=asked.target, answered=answered, is_verified=False, now=asked.now
+    )
 
 
 def _is_let_in(tx: Tx, rules: ContactRules, asked: ContactRequested) -> bool:

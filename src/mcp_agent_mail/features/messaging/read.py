@@ -23,10 +23,10 @@ from mcp_agent_mail.domain.messages import (
 )
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.threads import UnknownThread, root_of_thread
-from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.messaging.requests import InboxRequest, OutboxRequest, ThreadRequest, TopicRequest
 from mcp_agent_mail.features.messaging.visibility import (
     AmbiguousAgent,
+    Mailbox,
     is_visible_from,
     open_inbox,
     open_outbox,
@@ -53,7 +53,7 @@ class AmbiguousThread(AmbiguousAgent):
 class InboxListing:
     """`bodies` is None when none were asked for."""
 
-    mailbox: Actor
+    mailbox: Mailbox
     entries: list[InboxEntry]
     bodies: Bodies | None = None
 
@@ -70,7 +70,7 @@ class MailListing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxListing:
-    mailbox: Actor
+    mailbox: Mailbox
     mail: MailListing
 
 
@@ -160,7 +160,7 @@ def read_outbox(view: View, caller: Caller, request: OutboxRequest) -> OutboxLis
     """
     mailbox = open_outbox(view, caller, request.agent_name, request.project_key)
     heads = view.messages.list_sent(
-        mailbox.agent.id, since=request.since, limit=request.limit, with_held=mailbox.verified
+        mailbox.agent.id, since=request.since, limit=request.limit, with_held=mailbox.proven
     )
     addressees = view.messages.addressees([head.id for head in heads])
     heads = [head for head in heads if head.id in addressees]

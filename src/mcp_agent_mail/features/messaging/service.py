@@ -10,8 +10,6 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import require_body_fits
 from mcp_agent_mail.features.contacts.consent import DEFAULT_DELIVERY, DeliveryPolicy
-from mcp_agent_mail.features.identity.actor import require_active, require_actor
-from mcp_agent_mail.features.identity.idempotency import Replayed, once
 from mcp_agent_mail.features.messaging import read, receipts
 from mcp_agent_mail.features.messaging.requests import (
     InboxRequest,
@@ -24,10 +22,14 @@ from mcp_agent_mail.features.messaging.requests import (
 )
 from mcp_agent_mail.features.messaging.schemas import replied_object, sent_object
 from mcp_agent_mail.features.messaging.send import (
+    ReplayedSend,
     Sent,
     compose_new,
     compose_reply,
+    once,
     post,
+    require_able_to_send,
+    require_sender,
 )
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.inboxes import InboxPage, MailFilter
@@ -58,14 +60,14 @@ class MessagingService:
         self._clock = clock
         self._delivery = delivery
 
-    async def send(self, caller: Caller, request: SendRequest) -> Sent | Replayed:
+    async def send(self, caller: Caller, request: SendRequest) -> Sent | ReplayedSend:
         """Store and deliver one message. All or nothing, except that a broadcast skips whom it cannot reach.
 
         A repeat with the same idempotency key and arguments gives the first answer again.
         """
         await self.before_sending(request.body_md)
         outcome = await self._store.write(lambda tx: self.send_within(tx, caller, request))
-        self._note_activity(outcome.actor.agent)
+        self._note_activity(outcome.sender.agent)
         return outcome
 
     async def before_sending(self, body_md: str) -> None:
@@ -73,32 +75,32 @@ class MessagingService:
         require_body_fits(body_md, self._body_max_bytes)
         await self._throttle()
 
-    def send_within(self, tx: Tx, caller: Caller, request: SendRequest) -> Sent | Replayed:
+    def send_within(self, tx: Tx, caller: Caller, request: SendRequest) -> Sent | ReplayedSend:
         """`send`, as a part of a larger unit of work."""
-        sender = require_actor(tx, caller, request.project_key, request.sender_name)
+        sender = require_sender(tx, caller, request.project_key, request.sender_name)
 
         def send() -> Sent:
-            require_active(sender, "sends no mail")
+            require_able_to_send(sender)
             return post(tx, compose_new(tx, self._delivery, sender, request))
 
         return once(tx, sender, request, send, sent_object)
 
-    async def reply(self, caller: Caller, request: ReplyRequest) -> Sent | Replayed:
+    async def reply(self, caller: Caller, request: ReplyRequest) -> Sent | ReplayedSend:
         """Answer a message that the sender may see; safe to repeat as `send` is."""
         require_body_fits(request.body_md, self._body_max_bytes)
 
-        def unit(tx: Tx) -> Sent | Replayed:
-            sender = require_actor(tx, caller, request.project_key, request.sender_name)
+        def unit(tx: Tx) -> Sent | ReplayedSend:
+            sender = require_sender(tx, caller, request.project_key, request.sender_name)
 
             def send() -> Sent:
-                require_active(sender, "sends no mail")
+                require_able_to_send(sender)
                 return post(tx, compose_reply(tx, self._delivery, sender, request))
 
             return once(tx, sender, request, send, replied_object)
 
         await self._throttle()
         outcome = await self._store.write(unit)
-        self._note_activity(outcome.actor.agent)
+        self._note_activity(outcome.sender.agent)
         return outcome
 
     async def mark(self, caller: Caller, request: ReceiptRequest) -> receipts.MarkedReceipt:

@@ -8,27 +8,37 @@ from dataclasses import dataclass, field
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind, NewLease
 from mcp_agent_mail.domain.patterns.keys import keys_of
+from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reservations import (
     MAX_LIVE_LEASES,
+    HolderRetired,
     PathConflict,
     Patterns,
     RequestedPath,
     TooManyLeases,
     WaitingCall,
 )
-from mcp_agent_mail.features.identity.actor import Actor, require_active
+from mcp_agent_mail.features.identity.lookup import require_agent
+from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.features.reservations.conflicts import ConflictQuery, Precheck, find_holders
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.store.lease_events import end_leases, record_event
-from mcp_agent_mail.store.transaction import Tx
+from mcp_agent_mail.store.transaction import Tx, View
 
 MAX_ENDED = 50
 """Expired leases that one unit writes down in passing; the sweeper does the others."""
 
-HOLDS_NOTHING = "holds nothing"
-"""What a retired agent does, as it is told."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Who acts, in an active project, not retired."""
+
+    project: Project
+    agent: Agent
+    verified: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +47,27 @@ class GrantResult:
     agent held already, as they were.
     """
 
-    actor: Actor
+    holder: Holder
     granted: tuple[Lease, ...]
     conflicts: tuple[PathConflict, ...]
     now: Micros
     before: Mapping[LeaseId, Lease] = field(default_factory=dict)
+
+
+def require_holder(view: View, caller: Caller, project_key: str, agent_name: str) -> Holder:
+    project = require_project(view, project_key)
+    agent = require_agent(view, project, agent_name)
+    return Holder(project=project, agent=agent, verified=require_to_act(caller, agent))
+
+
+def require_able_to_hold(holder: Holder) -> None:
+    require_writable(holder.project)
+    if holder.agent.is_retired:
+        raise HolderRetired(
+            f"{holder.agent.name} is retired: it holds nothing.",
+            hint="Bring it back with unretire_agent, or act as another agent.",
+            data={"agent": holder.agent.name, "project": holder.project.human_key},
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +84,9 @@ class GrantRequest:
     precheck: Precheck | None = None
 
 
-def decide(tx: Tx, holder: Actor, decision: GrantRequest, patterns: Patterns) -> GrantResult:
+def decide(tx: Tx, holder: Holder, decision: GrantRequest, patterns: Patterns) -> GrantResult:
     """Raises NeedsPrecheck when the call must be looked at before a unit of work."""
-    require_active(holder, HOLDS_NOTHING)
+    require_able_to_hold(holder)
     now = tx.now
     asking = ConflictQuery(project_id=holder.project.id, agent_id=holder.agent.id, now=now)
     names = [one.pattern.text for one in decision.wanted]
@@ -81,11 +107,11 @@ def decide(tx: Tx, holder: Actor, decision: GrantRequest, patterns: Patterns) ->
         free = []
     granted = _grant(tx, holder, decision.request, free, own)
     before = {lease.id: lease for lease in own.values()}
-    return GrantResult(actor=holder, granted=granted, conflicts=tuple(conflicts), now=now, before=before)
+    return GrantResult(holder=holder, granted=granted, conflicts=tuple(conflicts), now=now, before=before)
 
 
 def _grant(
-    tx: Tx, holder: Actor, request: ReserveRequest, free: Sequence[RequestedPath], own: dict[str, Lease]
+    tx: Tx, holder: Holder, request: ReserveRequest, free: Sequence[RequestedPath], own: dict[str, Lease]
 ) -> tuple[Lease, ...]:
     fresh = [one for one in free if one.pattern.text not in own]
     require_room(tx, holder.agent, len(fresh))
@@ -110,7 +136,7 @@ def require_room(tx: Tx, agent: Agent, more: int) -> None:
         )
 
 
-def _new_lease(holder: Actor, request: ReserveRequest, wanted: RequestedPath, until: Micros) -> NewLease:
+def _new_lease(holder: Holder, request: ReserveRequest, wanted: RequestedPath, until: Micros) -> NewLease:
     return NewLease(
         project_id=holder.project.id,
         agent_id=holder.agent.id,

@@ -15,11 +15,23 @@ from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.reservations import PathConflict, Patterns, RequestedPath, WaitingCall
-from mcp_agent_mail.features.identity.actor import Actor, require_active, require_actor
-from mcp_agent_mail.features.identity.idempotency import Wire, forget_answer, keep_answer
-from mcp_agent_mail.features.reservations.answers import ReplayedGrants, find_grants, repeat_grants
+from mcp_agent_mail.features.reservations.answers import (
+    Replayed,
+    Wire,
+    find_answer,
+    forget_answer,
+    keep_answer,
+    repeat_answer,
+)
 from mcp_agent_mail.features.reservations.conflicts import ConflictQuery, NeedsPrecheck, Precheck
-from mcp_agent_mail.features.reservations.grant import HOLDS_NOTHING, GrantRequest, GrantResult, decide
+from mcp_agent_mail.features.reservations.grant import (
+    GrantRequest,
+    GrantResult,
+    Holder,
+    decide,
+    require_able_to_hold,
+    require_holder,
+)
 from mcp_agent_mail.features.reservations.offload import ConflictScanner
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.features.reservations.taking_back import AnsweredLease, take_back
@@ -30,10 +42,10 @@ from mcp_agent_mail.store.transaction import Tx, View
 TRIES = 3
 """How often a large call is compared anew when too much was granted meanwhile."""
 
-Outcome = GrantResult | ReplayedGrants
+Outcome = GrantResult | Replayed
 T = TypeVar("T")
 
-Reserve = Callable[[Tx, Actor], GrantResult]
+Reserve = Callable[[Tx, Holder], GrantResult]
 """Reserves, inside a unit of work that does more than that."""
 
 Who = Callable[[View], tuple[ProjectId | None, AgentId | None]]
@@ -50,7 +62,7 @@ class ReserveCall:
 
     caller: Caller
     request: ReserveRequest
-    holder: Actor
+    holder: Holder
     wanted: Sequence[RequestedPath]
 
 
@@ -100,9 +112,9 @@ class Reserver:
         """All of it, or after `wait_seconds` nothing; first come, first granted."""
         return self._unless_heard(call.request, await self._repeated(call) or await self._in_line(call))
 
-    async def _repeated(self, call: ReserveCall) -> ReplayedGrants | None:
+    async def _repeated(self, call: ReserveCall) -> Replayed | None:
         """Asked again in a unit of work: what is told must not be taken back meanwhile."""
-        if self._store.read(lambda view: find_grants(view, call.holder, call.request)) is None:
+        if self._store.read(lambda view: find_answer(view, call.holder, call.request)) is None:
             return None
         return await self._store.write(partial(_repeat, call), unheard=partial(_take_back, call.request))
 
@@ -116,7 +128,7 @@ class Reserver:
                 while (left := deadline - _monotonic()) > 0:
                     if not place.ahead:
                         outcome = await self._decide(call, all_or_nothing=True, in_turn=place)
-                        if isinstance(outcome, ReplayedGrants) or not outcome.conflicts:
+                        if isinstance(outcome, Replayed) or not outcome.conflicts:
                             return outcome
                         place.watch(max((lease for one in outcome.conflicts for lease in one.holders), key=_expiry))
                     await self._line.wait(place, left)
@@ -157,13 +169,13 @@ class Reserver:
     ) -> _Done[T]:
         reserved: list[GrantResult] = []
 
-        def reserve(tx: Tx, holder: Actor) -> GrantResult:
+        def reserve(tx: Tx, holder: Holder) -> GrantResult:
             reserved.append(self._reserve_as(asking, decision, tx, holder))
             return reserved[-1]
 
         return _Done(result=unit(tx, reserve), reserved=reserved)
 
-    def _reserve_as(self, asking: ConflictQuery, decision: GrantRequest, tx: Tx, holder: Actor) -> GrantResult:
+    def _reserve_as(self, asking: ConflictQuery, decision: GrantRequest, tx: Tx, holder: Holder) -> GrantResult:
         if holder.agent.id != asking.agent_id and tx.leases.count_of_agent(holder.agent.id, LeaseKind.FILE, tx.now):
             # It has come since the look, and holds something already: its own must not stand against it.
             raise NeedsPrecheck
@@ -237,8 +249,8 @@ class Reserver:
         request = call.request
         if place is not None and place.is_given_up:
             raise gave_up()
-        holder = require_actor(tx, call.caller, request.project_key, request.agent_name)
-        if answer := repeat_grants(tx, holder, request):
+        holder = require_holder(tx, call.caller, request.project_key, request.agent_name)
+        if answer := repeat_answer(tx, holder, request):
             return answer
         decided = decide(tx, holder, decision, self._patterns)
         if not (only_if_granted and decided.conflicts):
@@ -246,28 +258,27 @@ class Reserver:
         return decided
 
 
-def _repeat(call: ReserveCall, tx: Tx) -> ReplayedGrants | None:
-    holder = require_actor(tx, call.caller, call.request.project_key, call.request.agent_name)
-    return repeat_grants(tx, holder, call.request)
+def _repeat(call: ReserveCall, tx: Tx) -> Replayed | None:
+    holder = require_holder(tx, call.caller, call.request.project_key, call.request.agent_name)
+    return repeat_answer(tx, holder, call.request)
 
 
 def _require_able(call: ReserveCall, view: View) -> None:
-    holder = require_actor(view, call.caller, call.request.project_key, call.request.agent_name)
-    require_active(holder, HOLDS_NOTHING)
+    require_able_to_hold(require_holder(view, call.caller, call.request.project_key, call.request.agent_name))
 
 
 def _take_back(request: ReserveRequest, tx: Tx, outcome: Outcome | None) -> None:
     """Nobody heard it: what was promised under a key goes in the same unit as the key."""
-    if isinstance(outcome, ReplayedGrants):
+    if isinstance(outcome, Replayed):
         told = [AnsweredLease(lease=lease) for lease in outcome.live]
-        is_undone = not take_back(tx, told, outcome.actor.agent)
+        is_undone = not take_back(tx, told, outcome.holder.agent)
     elif outcome is not None:
         told = [AnsweredLease(lease=lease, before=outcome.before.get(lease.id)) for lease in outcome.granted]
-        is_undone = not take_back(tx, told, outcome.actor.agent) or not told
+        is_undone = not take_back(tx, told, outcome.holder.agent) or not told
     else:
         return
     if is_undone:
-        forget_answer(tx, outcome.actor, request)
+        forget_answer(tx, outcome.holder, request)
 
 
 def _take_back_part(request: ReserveRequest, tx: Tx, done: _Done[object]) -> None:

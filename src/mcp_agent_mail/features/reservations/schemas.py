@@ -11,7 +11,7 @@ from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.reservations import LeaseRefusal, PathConflict, WaitingCall
-from mcp_agent_mail.features.reservations.answers import ReplayedGrants
+from mcp_agent_mail.features.reservations.answers import Replayed
 from mcp_agent_mail.features.reservations.conflicts import ConflictPreview
 from mcp_agent_mail.features.reservations.force_release import Forced
 from mcp_agent_mail.features.reservations.grant import GrantResult
@@ -73,9 +73,9 @@ def show_decided(decided: GrantResult, stale: Collection[LeaseId]) -> Wire:
     }
 
 
-def reserve_result(outcome: GrantResult | ReplayedGrants, stale: Collection[LeaseId], caller: Caller) -> Wire:
-    wire = outcome.answer if isinstance(outcome, ReplayedGrants) else show_decided(outcome, stale)
-    return _with_proof(wire, caller, is_verified=outcome.actor.verified)
+def reserve_result(outcome: GrantResult | Replayed, stale: Collection[LeaseId], caller: Caller) -> Wire:
+    wire = outcome.answer if isinstance(outcome, Replayed) else show_decided(outcome, stale)
+    return _with_proof(wire, caller, is_verified=outcome.holder.verified)
 
 
 def release_result(released: ReleasedLeases, caller: Caller) -> Wire:
@@ -85,7 +85,7 @@ def release_result(released: ReleasedLeases, caller: Caller) -> Wire:
         "file_reservations": [{"id": lease.id, "path_pattern": lease.path_pattern} for lease in released.leases],
         "not_released": [_show_refusal(refusal) for refusal in released.refused],
     }
-    return _with_proof(wire, caller, is_verified=released.actor.verified)
+    return _with_proof(wire, caller, is_verified=released.holder.verified)
 
 
 def renew_result(renewed: RenewedLeases, caller: Caller) -> Wire:
@@ -103,7 +103,7 @@ def renew_result(renewed: RenewedLeases, caller: Caller) -> Wire:
         ],
         "not_renewed": [{"id": refusal.lease_id, **_show_refusal(refusal)} for refusal in renewed.refused],
     }
-    return _with_proof(wire, caller, is_verified=renewed.actor.verified)
+    return _with_proof(wire, caller, is_verified=renewed.holder.verified)
 
 
 def _show_refusal(refusal: LeaseRefusal) -> Wire:

@@ -21,7 +21,7 @@ from mcp_agent_mail.core.params import (
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.reservations import schemas
-from mcp_agent_mail.features.reservations.answers import ReplayedGrants
+from mcp_agent_mail.features.reservations.answers import Replayed
 from mcp_agent_mail.features.reservations.force_release import ForceRequest, ForceService
 from mcp_agent_mail.features.reservations.requests import LeaseSelector, ReserveRequest
 from mcp_agent_mail.features.reservations.schemas import show_forced
@@ -65,7 +65,7 @@ def _claiming_tools(service: ReservationService, current_caller: Callable[[], Ca
             idempotency_key=idempotency_key,
         )
         outcome = await service.reserve(caller, request)
-        stale = set() if isinstance(outcome, ReplayedGrants) else service.stale_among(outcome.conflicts)
+        stale = set() if isinstance(outcome, Replayed) else service.stale_among(outcome.conflicts)
         return schemas.reserve_result(outcome, stale, caller)
 
     async def check_file_reservation_conflicts(
