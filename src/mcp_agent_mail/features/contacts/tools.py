@@ -78,7 +78,9 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Caller]
         responded = await service.respond(
             caller,
             project_key,
-            (to_agent, from_agent, from_project),
+            to_agent,
+            from_agent=from_agent,
+            from_project=from_project,
             accept_for_s=ttl_seconds if accept else None,
         )
         return schemas.responded_object(responded, caller)
@@ -121,7 +123,7 @@ def _looking_tools(service: ContactService, current_caller: Callable[[], Caller]
     ) -> Json:
         """Mail that waits for consent: for the agent (inbound) or sent by it (outbound), without bodies."""
         held = service.held(
-            current_caller(), (project_key, agent_name), Direction(direction), after_id=after_id or 0, limit=limit
+            current_caller(), project_key, agent_name, Direction(direction), after_id=after_id or 0, limit=limit
         )
         return schemas.held_object(held)
 
