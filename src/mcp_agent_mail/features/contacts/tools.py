@@ -13,22 +13,18 @@ from mcp_agent_mail.core.params import (
     PROJECT_KEY,
     TASK,
     Choice,
-    Duration,
     Flag,
     Id,
-    Text,
 )
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.agents import ContactPolicy
-from mcp_agent_mail.domain.contacts import MAX_TTL_S, MIN_TTL_S
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.contacts import schemas
+from mcp_agent_mail.features.contacts.parameters import REASON, TTL
 from mcp_agent_mail.features.contacts.results import Direction
 from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.contacts.targets import ContactTarget, Profile
 
-REASON = Text(max_length=1_000, may_be_blank=True)
-TTL = Duration(MAX_TTL_S, floor=MIN_TTL_S)
 POLICY = Choice(tuple(one.value for one in ContactPolicy))
 DIRECTION = Choice(tuple(one.value for one in Direction))
 
