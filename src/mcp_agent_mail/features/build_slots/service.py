@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.concurrency.hearing import current_hearing
@@ -38,6 +38,14 @@ class _SlotCall:
     actor: Actor
     own: Lease | None
     now: Micros
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SlotAnswer(Generic[T]):
+    """What a unit of work has done, and for whom."""
+
+    agent: Agent
+    result: T
 
 
 class BuildSlotService:
@@ -111,25 +119,25 @@ class BuildSlotService:
         caller: Caller,
         request: SlotRequest,
         act: Callable[[Tx, _SlotCall], T],
-        unheard: Callable[[Tx, tuple[Agent, T]], object] | None = None,
+        unheard: Callable[[Tx, _SlotAnswer[T]], object] | None = None,
     ) -> T:
-        def unit(tx: Tx) -> tuple[Agent, T]:
+        def unit(tx: Tx) -> _SlotAnswer[T]:
             call = _require_call(tx, caller, request)
-            return call.actor.agent, act(tx, call)
+            return _SlotAnswer(agent=call.actor.agent, result=act(tx, call))
 
-        done = agent, outcome = await self._store.write(unit, unheard=unheard)
+        answer = await self._store.write(unit, unheard=unheard)
         if unheard is not None:
-            current_hearing().unless_heard(lambda: self._store.write_soon(lambda tx: unheard(tx, done)))
+            current_hearing().unless_heard(lambda: self._store.write_soon(lambda tx: unheard(tx, answer)))
         if not caller.is_operator:
-            self._note_activity(agent)
-        return outcome
+            self._note_activity(answer.agent)
+        return answer.result
 
 
-def _take_back(tx: Tx, done: tuple[Agent, AcquiredSlot]) -> None:
+def _take_back(tx: Tx, answer: _SlotAnswer[AcquiredSlot]) -> None:
     """Nobody heard that the slot was granted."""
-    agent, acquired = done
+    acquired = answer.result
     if acquired.granted is not None:
-        take_back(tx, [AnsweredLease(lease=acquired.granted, before=acquired.before)], agent)
+        take_back(tx, [AnsweredLease(lease=acquired.granted, before=acquired.before)], answer.agent)
 
 
 def _require_call(view: View, caller: Caller, request: SlotRequest) -> _SlotCall:
