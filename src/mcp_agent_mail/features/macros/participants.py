@@ -87,7 +87,7 @@ class AgentUnsaid(InvalidInput):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class HandshakePair:
     """By name; `target` may be an address."""
 
     requester: str
@@ -112,7 +112,7 @@ def acting_as(caller: Caller, project: Project, agent: Agent | None = None) -> C
     )
 
 
-def require_pair(view: View, caller: Caller, project: Project, said: HandshakeRequest) -> Pair:
+def require_pair(view: View, caller: Caller, project: Project, said: HandshakeRequest) -> HandshakePair:
     """As the call names them; who is not named is the caller, or the only one who can be meant."""
     requester, target = said.requester, said.target
     there = project if said.to_project is None else require_project(view, said.to_project)
@@ -122,7 +122,7 @@ def require_pair(view: View, caller: Caller, project: Project, said: HandshakeRe
     if target is None:
         not_meant = requester if there.id == project.id else ""
         target = _only_one(view, there, not_meant, parameter="target")
-    return Pair(requester=requester, target=target)
+    return HandshakePair(requester=requester, target=target)
 
 
 def _plain(target: str) -> str:
