@@ -50,13 +50,13 @@ _BROKEN = [
     ),
     (
         "benchmarks/a.py",
-        "def f(a, b, /, c, *d, e, f, **g): ...\n",
-        "benchmarks/a.py::f: arguments: 7 arguments, at most 6",
+        "def f(a, b, /, c, *d, e, f, g, h, **i): ...\n",
+        "benchmarks/a.py::f: arguments: 9 arguments, at most 8",
     ),
     (
         "src/p/tools.py",
-        "def build():\n    async def t(a, b, c, d, e, f, g): ...\n",
-        "src/p/tools.py::build.t: arguments: 7 arguments, at most 6",
+        "def build():\n    async def t(a, b, c, d, e, f, g, h, i): ...\n",
+        "src/p/tools.py::build.t: arguments: 9 arguments, at most 8",
     ),
     ("src/p/utils.py", "", "src/p/utils.py: name: `utils` says nothing: utils"),
     ("src/p/mail_helpers.py", "", "src/p/mail_helpers.py: name: `mail_helpers` says nothing: helpers"),
@@ -81,9 +81,9 @@ _KEPT = [
     ("src/p/a.py", f'def f():\n    """One.\n\n    Two.\n    """\n{_lines(59)}'),
     ("src/p/a.py", f"def f():\n    def inner():\n{_lines(50).replace('    ', '        ')}{_lines(50)}"),
     ("src/p/a.py", f"def f(x):\n{_ifs(9)}"),
-    ("src/p/a.py", "class C:\n    def m(self, a, b, c, d, e, f): ...\n"),
-    ("src/p/features/mail/tools.py", "def build():\n    async def t(a, b, c, d, e, f, g): ...\n"),
-    ("src/p/cli/commands/mail.py", "@app.command('send')\ndef send(a, b, c, d, e, f, g): ...\n"),
+    ("src/p/a.py", "class C:\n    def m(self, a, b, c, d, e, f, g, h): ...\n"),
+    ("src/p/features/mail/tools.py", "def build():\n    async def t(a, b, c, d, e, f, g, h, i): ...\n"),
+    ("src/p/cli/commands/mail.py", "@app.command('send')\ndef send(a, b, c, d, e, f, g, h, i): ...\n"),
     ("src/p/newest.py", "class Database: ...\nclass NewAgent: ...\n"),
 ]
 

@@ -11,7 +11,6 @@ from enum import StrEnum
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import (
-    Conflict,
     ContactBlocked,
     ContactRequired,
     InvalidInput,
@@ -225,10 +224,6 @@ class ContactWithSelf(InvalidInput):
 
 class AddressesDiffer(InvalidInput):
     """The address names another project than the parameter beside it."""
-
-
-class AnswererRetired(Conflict):
-    """A retired agent neither asks for contacts nor answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from mcp_agent_mail.core.errors import Conflict, QuotaExceeded
+from mcp_agent_mail.core.errors import QuotaExceeded
 from mcp_agent_mail.core.ids import AgentId, LeaseId
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.patterns.budget import WorkBudget
@@ -24,10 +24,6 @@ CHARS_REMEMBERED = 500_000
 
 class TooManyLeases(QuotaExceeded):
     """An agent holds as many leases as one may."""
-
-
-class HolderRetired(Conflict):
-    """A retired agent holds nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

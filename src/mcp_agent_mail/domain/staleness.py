@@ -98,15 +98,15 @@ def judge(evidence: Evidence, rules: StalenessRules, now: Micros) -> Judgement:
     reasons: list[str] = []
     missing: list[Missing] = []
 
-    def note(recent: bool, words: tuple[str, str], lacks: Missing) -> None:
-        reasons.append(words[0] if recent else words[1])
+    def note(recent: bool, yes: str, no: str, lacks: Missing) -> None:
+        reasons.append(yes if recent else no)
         if recent:
             missing.append(lacks)
 
     idle = is_agent_idle(evidence.agent_ts, evidence.watched_since, rules, now)
-    note(not idle, ("agent_recently_active", f"agent_inactive>{rules.inactivity_s}s"), Missing.AGENT_ACTIVE)
+    note(not idle, "agent_recently_active", f"agent_inactive>{rules.inactivity_s}s", Missing.AGENT_ACTIVE)
     mail = _is_recent(evidence.mail_ts, rules, now)
-    note(mail, ("mail_activity_recent", f"no_recent_mail_activity>{rules.grace_s}s"), Missing.MAIL_RECENT)
+    note(mail, "mail_activity_recent", f"no_recent_mail_activity>{rules.grace_s}s", Missing.MAIL_RECENT)
     workspace = evidence.workspace
     if not workspace.is_matched:
         reasons.append("path_pattern_unmatched")
@@ -117,8 +117,7 @@ def judge(evidence: Evidence, rules: StalenessRules, now: Micros) -> Judgement:
     for sighting, word, lacks, unknown in seen:
         recent = _is_recent(sighting.last_ts, rules, now)
         if recent or (sighting.is_known and workspace.is_matched):
-            words = (f"{word}_activity_recent", f"no_recent_{word}_activity>{rules.grace_s}s")
-            note(recent, words, lacks)
+            note(recent, f"{word}_activity_recent", f"no_recent_{word}_activity>{rules.grace_s}s", lacks)
         elif not sighting.is_known:
             missing.append(unknown)
     return Judgement(reasons=tuple(reasons), missing=tuple(missing))

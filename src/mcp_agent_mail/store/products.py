@@ -30,6 +30,7 @@ _EACH_OF = f"{_LINKS} WHERE l.project_id = ? AND l.product_id > ? ORDER BY l.pro
 _AT_ONCE = 500
 
 _Row = tuple[int, str, str, int]
+_LinkRow = tuple[int, str, str, int, int, int]
 
 
 def _product(row: _Row) -> Product:
@@ -37,7 +38,7 @@ def _product(row: _Row) -> Product:
     return Product(id=ProductId(number), uid=uid, name=name, created_ts=Micros(created_ts))
 
 
-def _link(row: tuple[int, str, str, int, int, int]) -> ProductLink:
+def _link(row: _LinkRow) -> ProductLink:
     *_, project_id, linked_ts = row
     return ProductLink(product=_product(row[:4]), project_id=ProjectId(project_id), linked_ts=Micros(linked_ts))
 

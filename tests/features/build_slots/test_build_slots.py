@@ -7,8 +7,9 @@ import pytest
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.domain.projects import ProjectArchived
-from mcp_agent_mail.domain.reservations import HolderRetired, TooManyLeases
+from mcp_agent_mail.domain.reservations import TooManyLeases
 from mcp_agent_mail.features.build_slots import service
+from mcp_agent_mail.features.identity.actor import AgentRetired
 from tests.features.build_slots.slot_room import open_slot_room
 
 
@@ -170,7 +171,7 @@ async def test_a_retired_agent_holds_nothing(tmp_path: Path) -> None:
     async with open_slot_room(tmp_path) as room:
         await room.store.write(lambda tx: tx.agents.set_retired(room.blue.id, tx.now, tx.now))
 
-        with pytest.raises(HolderRetired):
+        with pytest.raises(AgentRetired):
             await room.does("acquire", "BlueLake")
 
 

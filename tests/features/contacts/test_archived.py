@@ -18,7 +18,8 @@ from mcp_agent_mail.domain.archive_format.commit_message import commit_text
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.renew import _queue_anew
-from mcp_agent_mail.features.contacts.links import End, LinkRequest, answer, ask
+from mcp_agent_mail.features.contacts.links import LinkRequest, answer, ask
+from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.store.mail.message_events import post
 from tests.archive_room import ArchiveRoom, git, open_archive_room
 
@@ -43,7 +44,7 @@ class Waiting:
     def answer(self, target: Agent, *, accept: bool) -> None:
         project = self.lib if target.project_id == self.lib.id else self.app
         now = self.room.clock()
-        source, at = End(agent=self.blue, project=self.app), End(agent=target, project=project)
+        source, at = Actor(agent=self.blue, project=self.app), Actor(agent=target, project=project)
         with self.room.together():
             answer(self.room.tx, source, at, Micros(now + DAY) if accept else None)
 
@@ -92,7 +93,7 @@ def waiting(tmp_path: Path) -> Iterator[Waiting]:
             post(room.tx, new, chosen)
             for agent, project, is_private in ((red, app, False), (fox, lib, False), (green, app, True)):
                 request = LinkRequest(reason="because", ttl=DAY, is_private=is_private)
-                ask(room.tx, End(agent=blue, project=app), End(agent=agent, project=project), request)
+                ask(room.tx, Actor(agent=blue, project=app), Actor(agent=agent, project=project), request)
         yield Waiting(room, app, lib, blue, red, fox, green)
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.build_slots import in_the_way
-from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind, NewLease
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES, HolderRetired, TooManyLeases
+from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES, TooManyLeases
 from mcp_agent_mail.features.build_slots.results import AcquiredSlot, ReleasedSlot, RenewedSlot, SlotRequest
-from mcp_agent_mail.features.identity.lookup import require_agent
+from mcp_agent_mail.features.identity.actor import Actor, AgentRetired, require_actor
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.features.reservations.taking_back import AnsweredLease, take_back
 from mcp_agent_mail.store.database import Store
@@ -32,11 +32,20 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asking:
-    project: Project
-    agent: Agent
+class _SlotCall:
+    """Who asks in a unit of work, and what of the slot is its own already."""
+
+    actor: Actor
     own: Lease | None
     now: Micros
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SlotAnswer(Generic[T]):
+    """What a unit of work has done, and for whom."""
+
+    agent: Agent
+    result: T
 
 
 class BuildSlotService:
@@ -53,21 +62,24 @@ class BuildSlotService:
         # Before the unit of work: it asks Git, and is remembered for some seconds.
         branch = await self._branch(project)
 
-        def take(tx: Tx, asking: _Asking) -> AcquiredSlot:
+        def take(tx: Tx, call: _SlotCall) -> AcquiredSlot:
             standing = ConflictFilter(
-                project_id=asking.project.id, kind=LeaseKind.SLOT, agent_id=asking.agent.id, with_shared=exclusive
+                project_id=call.actor.project.id,
+                kind=LeaseKind.SLOT,
+                agent_id=call.actor.agent.id,
+                with_shared=exclusive,
             )
             held = tx.leases.at_anchors(standing, [request.slot], _HELD_AT_MOST)
-            others = in_the_way(held, asking.agent.id, exclusive=exclusive, now=asking.now)
+            others = in_the_way(held, call.actor.agent.id, exclusive=exclusive, now=call.now)
             if others:
                 return AcquiredSlot(granted=None, conflicts=others[:CONFLICTS_SHOWN])
-            expires_ts = Micros(asking.now + ttl_s * SECOND)
-            if asking.own is None:
-                granted = _grant(tx, asking, request.slot, expires_ts, exclusive=exclusive, branch=branch)
+            expires_ts = Micros(call.now + ttl_s * SECOND)
+            if call.own is None:
+                granted = _grant(tx, call, request.slot, expires_ts, exclusive=exclusive, branch=branch)
             else:
-                granted = _prolong(tx, asking.own, Micros(max(asking.own.expires_ts, expires_ts)), exclusive=exclusive)
-            record_event(tx, granted, asking.project, acting=asking.agent)
-            return AcquiredSlot(granted=granted, before=asking.own, conflicts=[])
+                granted = _prolong(tx, call.own, Micros(max(call.own.expires_ts, expires_ts)), exclusive=exclusive)
+            record_event(tx, granted, call.actor.project, acting=call.actor.agent)
+            return AcquiredSlot(granted=granted, before=call.own, conflicts=[])
 
         return await self._act(caller, request, take, unheard=_take_back)
 
@@ -83,11 +95,11 @@ class BuildSlotService:
     async def renew(self, caller: Caller, request: SlotRequest, *, extend_s: int) -> RenewedSlot:
         """Hold it for so long from now. One that has expired is held no more: acquire it again."""
 
-        def prolong(tx: Tx, asking: _Asking) -> RenewedSlot:
-            if asking.own is None:
+        def prolong(tx: Tx, call: _SlotCall) -> RenewedSlot:
+            if call.own is None:
                 return RenewedSlot(expires_ts=None)
-            renewed = tx.leases.prolong(asking.own, Micros(asking.now + extend_s * SECOND))
-            record_event(tx, renewed, asking.project, acting=asking.agent)
+            renewed = tx.leases.prolong(call.own, Micros(call.now + extend_s * SECOND))
+            record_event(tx, renewed, call.actor.project, acting=call.actor.agent)
             return RenewedSlot(expires_ts=renewed.expires_ts)
 
         return await self._act(caller, request, prolong)
@@ -95,9 +107,9 @@ class BuildSlotService:
     async def release(self, caller: Caller, request: SlotRequest) -> ReleasedSlot:
         """Give it back. Safe to repeat."""
 
-        def end(tx: Tx, asking: _Asking) -> ReleasedSlot:
-            held = [] if asking.own is None else [asking.own]
-            ended = end_leases(tx, held, EndedBy.RELEASE, acting=asking.agent)
+        def end(tx: Tx, call: _SlotCall) -> ReleasedSlot:
+            held = [] if call.own is None else [call.own]
+            ended = end_leases(tx, held, EndedBy.RELEASE, acting=call.actor.agent)
             return ReleasedSlot(released_ts=ended[0].released_ts if ended else None)
 
         return await self._act(caller, request, end)
@@ -106,53 +118,52 @@ class BuildSlotService:
         self,
         caller: Caller,
         request: SlotRequest,
-        act: Callable[[Tx, _Asking], T],
-        unheard: Callable[[Tx, tuple[Agent, T]], object] | None = None,
+        act: Callable[[Tx, _SlotCall], T],
+        unheard: Callable[[Tx, _SlotAnswer[T]], object] | None = None,
     ) -> T:
-        def unit(tx: Tx) -> tuple[Agent, T]:
-            asking = _require_asking(tx, caller, request)
-            return asking.agent, act(tx, asking)
+        def unit(tx: Tx) -> _SlotAnswer[T]:
+            call = _require_call(tx, caller, request)
+            return _SlotAnswer(agent=call.actor.agent, result=act(tx, call))
 
-        done = agent, outcome = await self._store.write(unit, unheard=unheard)
+        answer = await self._store.write(unit, unheard=unheard)
         if unheard is not None:
-            current_hearing().unless_heard(lambda: self._store.write_soon(lambda tx: unheard(tx, done)))
+            current_hearing().unless_heard(lambda: self._store.write_soon(lambda tx: unheard(tx, answer)))
         if not caller.is_operator:
-            self._note_activity(agent)
-        return outcome
+            self._note_activity(answer.agent)
+        return answer.result
 
 
-def _take_back(tx: Tx, done: tuple[Agent, AcquiredSlot]) -> None:
+def _take_back(tx: Tx, answer: _SlotAnswer[AcquiredSlot]) -> None:
     """Nobody heard that the slot was granted."""
-    agent, acquired = done
+    acquired = answer.result
     if acquired.granted is not None:
-        take_back(tx, [AnsweredLease(lease=acquired.granted, before=acquired.before)], agent)
+        take_back(tx, [AnsweredLease(lease=acquired.granted, before=acquired.before)], answer.agent)
 
 
-def _require_asking(view: View, caller: Caller, request: SlotRequest) -> _Asking:
-    project = require_project(view, request.project_key)
-    agent = require_agent(view, project, request.agent_name)
-    require_to_act(caller, agent)
-    require_writable(project)
+def _require_call(view: View, caller: Caller, request: SlotRequest) -> _SlotCall:
+    actor = require_actor(view, caller, request.project_key, request.agent_name)
+    require_writable(actor.project)
+    agent = actor.agent
     if agent.is_retired:
-        raise HolderRetired(
+        raise AgentRetired(
             f"{agent.name} is retired and holds nothing.",
             hint=f"unretire_agent(agent_name={agent.name!r}) brings it back.",
         )
     own = view.leases.own(agent.id, LeaseKind.SLOT, [request.slot], view.now).get(request.slot)
-    return _Asking(project=project, agent=agent, own=own, now=view.now)
+    return _SlotCall(actor=actor, own=own, now=view.now)
 
 
-def _grant(tx: Tx, asking: _Asking, slot: str, expires_ts: Micros, *, exclusive: bool, branch: str | None) -> Lease:
-    if tx.leases.count_of_agent(asking.agent.id, LeaseKind.SLOT, asking.now) >= MAX_LIVE_LEASES:
+def _grant(tx: Tx, call: _SlotCall, slot: str, expires_ts: Micros, *, exclusive: bool, branch: str | None) -> Lease:
+    if tx.leases.count_of_agent(call.actor.agent.id, LeaseKind.SLOT, call.now) >= MAX_LIVE_LEASES:
         raise TooManyLeases(
-            f"{asking.agent.name} holds {MAX_LIVE_LEASES} build slots, the most that one agent may.",
+            f"{call.actor.agent.name} holds {MAX_LIVE_LEASES} build slots, the most that one agent may.",
             hint="release_build_slot gives back the ones it does not need.",
             data={"limit": MAX_LIVE_LEASES},
         )
     new = NewLease(
-        project_id=asking.project.id,
-        agent_id=asking.agent.id,
-        agent=asking.agent.name,
+        project_id=call.actor.project.id,
+        agent_id=call.actor.agent.id,
+        agent=call.actor.agent.name,
         kind=LeaseKind.SLOT,
         path_pattern=slot,
         keys=LeaseKeys(anchor=slot),
@@ -161,7 +172,7 @@ def _grant(tx: Tx, asking: _Asking, slot: str, expires_ts: Micros, *, exclusive:
         expires_ts=expires_ts,
         branch=branch,
     )
-    return tx.leases.add(new, asking.now)
+    return tx.leases.add(new, call.now)
 
 
 def _prolong(tx: Tx, own: Lease, expires_ts: Micros, *, exclusive: bool) -> Lease:

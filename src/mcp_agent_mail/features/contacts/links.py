@@ -11,7 +11,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import suggest_call
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.agents import Agent, ContactPolicy
+from mcp_agent_mail.domain.agents import ContactPolicy
 from mcp_agent_mail.domain.archive_format.contacts import contact_snapshot
 from mcp_agent_mail.domain.contacts import (
     MAX_LINKS_OF_SOURCE,
@@ -25,18 +25,10 @@ from mcp_agent_mail.domain.contacts import (
 )
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
-from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.system_mail import SystemNotice, post_system_mail
 from mcp_agent_mail.store.mail.message_events import post, record_events
 from mcp_agent_mail.store.transaction import Tx
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class End:
-    """One side of a link: an agent in its project."""
-
-    agent: Agent
-    project: Project
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +50,7 @@ class LinkAnswer:
     returned: Sequence[MessageId] = ()
 
 
-def ask(tx: Tx, source: End, target: End, request: LinkRequest) -> Contact:
+def ask(tx: Tx, source: Actor, target: Actor, request: LinkRequest) -> Contact:
     """Ask `target` to take mail from `source`. A repeat refreshes; an approval stays one and never ends sooner.
 
     The intro goes out once for each request: not again while one stands or after it was approved.
@@ -76,13 +68,13 @@ def ask(tx: Tx, source: End, target: End, request: LinkRequest) -> Contact:
     else:
         _require_room(tx, source, target, is_new=link is None)
     lift_denials(tx, source, [target.agent.id])
-    contact = _put(tx, source, target, (status, reason, expires_ts))
+    contact = _put(tx, source, target, status, reason, expires_ts)
     if relation not in (Relation.APPROVED, Relation.PENDING):
         _post_intro(tx, source, target, request)
     return contact
 
 
-def _require_askable(target: End, relation: Relation) -> None:
+def _require_askable(target: Actor, relation: Relation) -> None:
     name = target.agent.name
     if target.agent.is_retired:
         raise TargetRetired(
@@ -104,7 +96,7 @@ def _require_askable(target: End, relation: Relation) -> None:
         )
 
 
-def _require_room(tx: Tx, source: End, target: End, *, is_new: bool) -> None:
+def _require_room(tx: Tx, source: Actor, target: Actor, *, is_new: bool) -> None:
     if tx.contacts.count_requests(target.agent.id, tx.now) >= MAX_REQUESTS_OF_TARGET:
         raise TooManyRequests(
             f"{MAX_REQUESTS_OF_TARGET} contact requests wait for {target.agent.name}'s answer already.",
@@ -119,7 +111,7 @@ def _require_room(tx: Tx, source: End, target: End, *, is_new: bool) -> None:
         )
 
 
-def answer(tx: Tx, source: End, target: End, expires_ts: Micros | None) -> LinkAnswer:
+def answer(tx: Tx, source: Actor, target: Actor, expires_ts: Micros | None) -> LinkAnswer:
     """The target's word: approved until `expires_ts`, or denied when that is None.
 
     Approving needs no request. It delivers what the pair has waiting, in the order in which it was held; denying
@@ -128,13 +120,13 @@ def answer(tx: Tx, source: End, target: End, expires_ts: Micros | None) -> LinkA
     link = tx.contacts.find(source.agent.id, target.agent.id)
     reason = "" if link is None else link.reason
     if expires_ts is not None:
-        contact = _put(tx, source, target, (LinkStatus.APPROVED, reason, expires_ts), by=target)
+        contact = _put(tx, source, target, LinkStatus.APPROVED, reason, expires_ts, by=target)
         delivered = tx.held.deliver(source.agent.id, target.agent.id, tx.now)
         record_events(tx, delivered, target.agent.id)
         return LinkAnswer(contact=contact, changed=1, delivered=delivered)
     if link is None or link.relation(tx.now) is Relation.BLOCKED:
         return LinkAnswer(contact=link, changed=0)
-    contact = _put(tx, source, target, (LinkStatus.BLOCKED, reason, None), by=target)
+    contact = _put(tx, source, target, LinkStatus.BLOCKED, reason, None, by=target)
     returned = tx.held.refuse(source.agent.id, target.agent.id, tx.now)
     record_events(tx, returned, target.agent.id)
     if not source.agent.is_retired and not source.project.is_archived:
@@ -145,7 +137,7 @@ def answer(tx: Tx, source: End, target: End, expires_ts: Micros | None) -> LinkA
     return LinkAnswer(contact=contact, changed=1, returned=returned)
 
 
-def lift_denials(tx: Tx, writer: End, others: Collection[AgentId]) -> None:
+def lift_denials(tx: Tx, writer: Actor, others: Collection[AgentId]) -> None:
     """Who writes to an agent that it has denied takes the denial back."""
     for contact in tx.contacts.lift(writer.agent.id, others, tx.now):
         _tell(tx, contact, writer)
@@ -153,12 +145,13 @@ def lift_denials(tx: Tx, writer: End, others: Collection[AgentId]) -> None:
 
 def _put(
     tx: Tx,
-    source: End,
-    target: End,
-    state: tuple[LinkStatus, str, Micros | None],
-    by: End | None = None,
+    source: Actor,
+    target: Actor,
+    status: LinkStatus,
+    reason: str,
+    expires_ts: Micros | None,
+    by: Actor | None = None,
 ) -> Contact:
-    status, reason, expires_ts = state
     contact = tx.contacts.put(
         source.agent.id, target.agent.id, status=status, reason=reason, expires_ts=expires_ts, now=tx.now
     )
@@ -166,7 +159,7 @@ def _put(
     return contact
 
 
-def _tell(tx: Tx, contact: Contact, by: End) -> None:
+def _tell(tx: Tx, contact: Contact, by: Actor) -> None:
     """The archives of both projects."""
     for project_id in dict.fromkeys((contact.target.project_id, contact.source.project_id)):
         acting = shown_name(by.agent.name, by.project.id, by.project.slug, project_id)
@@ -180,7 +173,7 @@ def _tell(tx: Tx, contact: Contact, by: End) -> None:
         tx.outbox.add(event, tx.now)
 
 
-def _post_intro(tx: Tx, source: End, target: End, request: LinkRequest) -> None:
+def _post_intro(tx: Tx, source: Actor, target: Actor, request: LinkRequest) -> None:
     """Past every policy: it is how the target learns that it is asked."""
     called = shown_name(source.agent.name, source.project.id, source.project.slug, target.project.id)
     arguments = {"project_key": target.project.human_key, "to_agent": target.agent.name}

@@ -9,7 +9,8 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.contacts import Contact, HeldMail
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.contacts.links import End, LinkAnswer
+from mcp_agent_mail.features.contacts.links import LinkAnswer
+from mcp_agent_mail.features.identity.actor import Actor
 
 
 class Direction(StrEnum):
@@ -23,19 +24,19 @@ class Direction(StrEnum):
 class ContactRequested:
     """What a request left. `source` acted, proven or not."""
 
-    source: End
-    target: End
+    source: Actor
+    target: Actor
     contact: Contact
-    is_verified: bool
     now: Micros
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContactAnswered:
-    source: End
-    target: End
+    """What an answer left. `target` acted, proven or not."""
+
+    source: Actor
+    target: Actor
     answered: LinkAnswer
-    is_verified: bool
     now: Micros
 
 

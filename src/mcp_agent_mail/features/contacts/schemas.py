@@ -35,7 +35,7 @@ def asked_object(asked: ContactRequested, caller: Caller) -> Wire:
         "status": contact.status.value,
         "expires_ts": iso_or_none(contact.expires_ts),
     }
-    return _with_proof(wire, caller, is_verified=asked.is_verified)
+    return _with_proof(wire, caller, is_verified=asked.source.verified)
 
 
 def responded_object(responded: ContactAnswered, caller: Caller) -> Wire:
@@ -53,7 +53,7 @@ def responded_object(responded: ContactAnswered, caller: Caller) -> Wire:
         "delivered": list(answered.delivered),
         "returned": list(answered.returned),
     }
-    return _with_proof(wire, caller, is_verified=responded.is_verified)
+    return _with_proof(wire, caller, is_verified=responded.target.verified)
 
 
 def status_of(contact: Contact, now: Micros) -> str:

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.agents import Agent, AgentKind, ContactPolicy
-from mcp_agent_mail.domain.contacts import AnswererRetired, Contact, ContactRules, LinkStatus, Relation
-from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
+from mcp_agent_mail.domain.contacts import Contact, ContactRules, LinkStatus, Relation
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
-from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy, check_consent, consent_context, may_write
-from mcp_agent_mail.features.contacts.links import End, LinkRequest, answer, ask
+from mcp_agent_mail.features.contacts.links import LinkRequest, answer, ask
 from mcp_agent_mail.features.contacts.results import (
     ContactAnswered,
     ContactList,
@@ -23,8 +22,8 @@ from mcp_agent_mail.features.contacts.results import (
     PolicySet,
 )
 from mcp_agent_mail.features.contacts.targets import ContactTarget, require_source_of, require_target
+from mcp_agent_mail.features.identity.actor import Actor, AgentRetired, require_actor, require_actor_in
 from mcp_agent_mail.features.identity.admission import NamingRules
-from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.features.identity.service import require_changeable
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
@@ -58,40 +57,38 @@ class ContactService:
         self, tx: Tx, caller: Caller, wanted: ContactTarget, *, reason: str, ttl_s: int
     ) -> ContactRequested:
         """`request`, as a part of a larger unit of work."""
-        project = require_writable(require_project(tx, wanted.project_key))
-        agent = require_agent(tx, project, wanted.from_agent)
-        is_verified = require_to_act(caller, agent)
-        _require_active(agent)
-        source = End(agent=agent, project=project)
+        source = _require_answerer(tx, caller, wanted.project_key, wanted.from_agent)
         now = tx.now
         target = require_target(tx, caller, source, wanted, self._new_names)
         contact = ask(tx, source, target, LinkRequest(reason=reason, ttl=Micros(ttl_s * SECOND)))
-        return ContactRequested(source=source, target=target, contact=contact, is_verified=is_verified, now=now)
+        return ContactRequested(source=source, target=target, contact=contact, now=now)
 
     def accept_within(self, tx: Tx, asked: ContactRequested, ttl_s: int) -> ContactAnswered | None:
         """Approve for the target what its policy lets through anyway; None where the word is its own to give."""
         return accept_unasked(tx, self._rules, asked, Micros(ttl_s * SECOND))
 
     async def respond(
-        self, caller: Caller, project_key: str, pair: tuple[str, str, str | None], *, accept_for_s: int | None
+        self,
+        caller: Caller,
+        project_key: str,
+        to_agent: str,
+        *,
+        from_agent: str,
+        from_project: str | None,
+        accept_for_s: int | None,
     ) -> ContactAnswered:
-        """Approve for so many seconds, or deny (None). `pair` is the target's name, the source's, and its project.
+        """Approve for so many seconds, or deny (None). `from_project` None: the target's own.
 
         Only the target may, and it may without having been asked. Held mail of the pair is delivered or returned.
         """
-        to_agent, from_agent, from_project = pair
 
         def unit(tx: Tx) -> ContactAnswered:
-            project = require_writable(require_project(tx, project_key))
-            agent = require_agent(tx, project, to_agent)
-            is_verified = require_to_act(caller, agent)
-            _require_active(agent)
-            target = End(agent=agent, project=project)
+            target = _require_answerer(tx, caller, project_key, to_agent)
             source = require_source_of(tx, target, from_agent, from_project)
             now = tx.now
             expires_ts = None if accept_for_s is None else Micros(now + accept_for_s * SECOND)
             answered = answer(tx, source, target, expires_ts)
-            return ContactAnswered(source=source, target=target, answered=answered, is_verified=is_verified, now=now)
+            return ContactAnswered(source=source, target=target, answered=answered, now=now)
 
         responded = await self._store.write(unit)
         self._acted(caller, responded.target.agent)
@@ -101,14 +98,14 @@ class ContactService:
         """The agent's links in both directions, for its own eyes and the operator's."""
 
         def look(view: View) -> ContactList:
-            project, agent, _ = _open(view, caller, project_key, agent_name)
-            outbound = view.contacts.outbound(agent.id, limit)
-            inbound = view.contacts.inbound(agent.id, limit - len(outbound)) if len(outbound) < limit else []
+            actor = require_actor(view, caller, project_key, agent_name)
+            outbound = view.contacts.outbound(actor.agent.id, limit)
+            inbound = view.contacts.inbound(actor.agent.id, limit - len(outbound)) if len(outbound) < limit else []
             links = [
                 *(self._listed(view, Direction.OUTBOUND, one) for one in outbound),
                 *(self._listed(view, Direction.INBOUND, one) for one in inbound),
             ]
-            return ContactList(project=project, links=links, now=view.now)
+            return ContactList(project=actor.project, links=links, now=view.now)
 
         return self._store.read(look)
 
@@ -116,10 +113,10 @@ class ContactService:
         """What waits for the agent's answer, oldest first."""
 
         def look(view: View) -> ContactList:
-            project, agent, _ = _open(view, caller, project_key, agent_name)
-            waiting = view.contacts.requests(agent.id, view.now, limit)
+            actor = require_actor(view, caller, project_key, agent_name)
+            waiting = view.contacts.requests(actor.agent.id, view.now, limit)
             links = [self._listed(view, Direction.INBOUND, one) for one in waiting]
-            return ContactList(project=project, links=links, now=view.now)
+            return ContactList(project=actor.project, links=links, now=view.now)
 
         return self._store.read(look)
 
@@ -134,33 +131,40 @@ class ContactService:
         """Who may write to the agent from now on. Mail that is held stays so until its request is answered."""
 
         def unit(tx: Tx) -> PolicySet:
-            project, agent, is_verified = _open(tx, caller, project_key, agent_name)
+            actor = require_actor(tx, caller, project_key, agent_name)
+            agent = actor.agent
             require_changeable(agent)
-            require_writable(project)
+            require_writable(actor.project)
             if agent.contact_policy is not policy:
                 now = tx.now
                 agent = tx.agents.set_contact_policy(agent.id, policy, now)
                 record_event(tx, agent, None if caller.is_operator else agent.id)
-            return PolicySet(agent=agent, is_verified=is_verified)
+            return PolicySet(agent=agent, is_verified=actor.verified)
 
         done = await self._store.write(unit)
         self._acted(caller, done.agent)
         return done
 
     def held(
-        self, caller: Caller, mailbox_of: tuple[str, str], direction: Direction, *, after_id: int = 0, limit: int = 200
+        self,
+        caller: Caller,
+        project_key: str,
+        agent_name: str,
+        direction: Direction,
+        *,
+        after_id: int = 0,
+        limit: int = 200,
     ) -> HeldList:
         """Mail that waits for consent, oldest first: for the agent (inbound), or of it (outbound).
 
-        `mailbox_of` is project key and name. Who waits to be heard is told to the recipient: sender, subject, when.
+        Who waits to be heard is told to the recipient: sender, subject, when.
         """
-        project_key, agent_name = mailbox_of
 
         def look(view: View) -> HeldList:
-            project, agent, _ = _open(view, caller, project_key, agent_name)
+            actor = require_actor(view, caller, project_key, agent_name)
             listed = view.held.list_for if direction is Direction.INBOUND else view.held.list_by
-            mail = listed(agent.id, after_id=after_id, limit=limit)
-            return HeldList(project=project, agent=agent, direction=direction, mail=mail)
+            mail = listed(actor.agent.id, after_id=after_id, limit=limit)
+            return HeldList(project=actor.project, agent=actor.agent, direction=direction, mail=mail)
 
         return self._store.read(look)
 
@@ -169,20 +173,15 @@ class ContactService:
             self._note_activity(agent)
 
 
-def _open(view: View, caller: Caller, project_key: str, agent_name: str) -> tuple[Project, Agent, bool]:
-    """Links and held mail are the agent's own business: it is read by acting as the agent."""
-    project = require_project(view, project_key)
-    agent = require_agent(view, project, agent_name)
-    return project, agent, require_to_act(caller, agent)
-
-
-def _require_active(agent: Agent) -> None:
-    if agent.is_retired:
-        raise AnswererRetired(
-            f"{agent.name} is retired: it neither asks for contacts nor answers.",
+def _require_answerer(view: View, caller: Caller, project_key: str, agent_name: str) -> Actor:
+    actor = require_actor_in(view, caller, require_writable(require_project(view, project_key)), agent_name)
+    if actor.agent.is_retired:
+        raise AgentRetired(
+            f"{actor.agent.name} is retired: it neither asks for contacts nor answers.",
             hint="Bring it back with unretire_agent, or act as another agent.",
-            data={"agent": agent.name},
+            data={"agent": actor.agent.name},
         )
+    return actor
 
 
 def accept_unasked(tx: Tx, rules: ContactRules, asked: ContactRequested, ttl: Micros) -> ContactAnswered | None:
@@ -193,9 +192,7 @@ def accept_unasked(tx: Tx, rules: ContactRules, asked: ContactRequested, ttl: Mi
     if asked.contact.status is LinkStatus.APPROVED and asked.contact.expires_ts is not None:
         expires_ts = max(expires_ts, asked.contact.expires_ts)
     answered = answer(tx, asked.source, asked.target, expires_ts)
-    return ContactAnswered(
-        source=asked.source, target=asked.target, answered=answered, is_verified=False, now=asked.now
-    )
+    return ContactAnswered(source=asked.source, target=asked.target, answered=answered, now=asked.now)
 
 
 def _is_let_in(tx: Tx, rules: ContactRules, asked: ContactRequested) -> bool:

@@ -18,7 +18,7 @@ from mcp_agent_mail.domain.identity.names import (
     recipient_name,
 )
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.contacts.links import End
+from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, add_agent
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.register import record_event
@@ -48,7 +48,7 @@ class ContactTarget:
     register: Profile | None
 
 
-def require_target(tx: Tx, caller: Caller, source: End, wanted: ContactTarget, rules: NamingRules) -> End:
+def require_target(tx: Tx, caller: Caller, source: Actor, wanted: ContactTarget, rules: NamingRules) -> Actor:
     """The agent that is asked. Its project exists; the agent itself is made when it may be."""
     name, project = _addressed(tx, source.project, wanted.to_agent, wanted.to_project)
     require_writable(project)
@@ -66,10 +66,10 @@ def require_target(tx: Tx, caller: Caller, source: End, wanted: ContactTarget, r
         raise ContactWithSelf(
             f"{agent.name} may always write to itself.", hint="Name another agent.", data={"parameter": "to_agent"}
         )
-    return End(agent=agent, project=project)
+    return Actor(agent=agent, project=project)
 
 
-def require_source_of(tx: Tx, target: End, from_agent: str, from_project: str | None) -> End:
+def require_source_of(tx: Tx, target: Actor, from_agent: str, from_project: str | None) -> Actor:
     """Whom the target answers."""
     name, project = _addressed(tx, target.project, from_agent, from_project)
     agent = require_agent(tx, project, name)
@@ -79,7 +79,7 @@ def require_source_of(tx: Tx, target: End, from_agent: str, from_project: str | 
         )
     if agent.kind is AgentKind.SYSTEM:
         raise ReservedIdentity("System is the server's own sender.", hint="Name a registered agent.")
-    return End(agent=agent, project=require_writable(project))
+    return Actor(agent=agent, project=require_writable(project))
 
 
 def _addressed(tx: Tx, home: Project, text: str, project_key: str | None) -> tuple[str, Project]:
@@ -97,7 +97,7 @@ def _addressed(tx: Tx, home: Project, text: str, project_key: str | None) -> tup
     return recipient_name(address.name), project
 
 
-def _make(tx: Tx, door: AdmissionRequest, name: str, profile: Profile, enforcement: NameEnforcement) -> End:
+def _make(tx: Tx, door: AdmissionRequest, name: str, profile: Profile, enforcement: NameEnforcement) -> Actor:
     """It is nobody's: the first to register the name gets its token. The one who asks for a contact never holds it."""
     project = door.project
     program, model = profile.program or UNKNOWN, profile.model or UNKNOWN
@@ -119,7 +119,7 @@ def _make(tx: Tx, door: AdmissionRequest, name: str, profile: Profile, enforceme
         ),
     )
     record_event(tx, agent, None)
-    return End(agent=agent, project=project)
+    return Actor(agent=agent, project=project)
 
 
 def _unknown(tx: Tx, project: Project, name: str, shut: AdmissionRequest | None = None) -> RecipientNotFound:

@@ -13,22 +13,18 @@ from mcp_agent_mail.core.params import (
     PROJECT_KEY,
     TASK,
     Choice,
-    Duration,
     Flag,
     Id,
-    Text,
 )
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.agents import ContactPolicy
-from mcp_agent_mail.domain.contacts import MAX_TTL_S, MIN_TTL_S
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.contacts import schemas
+from mcp_agent_mail.features.contacts.parameters import REASON, TTL
 from mcp_agent_mail.features.contacts.results import Direction
 from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.contacts.targets import ContactTarget, Profile
 
-REASON = Text(max_length=1_000, may_be_blank=True)
-TTL = Duration(MAX_TTL_S, floor=MIN_TTL_S)
 POLICY = Choice(tuple(one.value for one in ContactPolicy))
 DIRECTION = Choice(tuple(one.value for one in Direction))
 
@@ -78,7 +74,9 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Caller]
         responded = await service.respond(
             caller,
             project_key,
-            (to_agent, from_agent, from_project),
+            to_agent,
+            from_agent=from_agent,
+            from_project=from_project,
             accept_for_s=ttl_seconds if accept else None,
         )
         return schemas.responded_object(responded, caller)
@@ -121,7 +119,7 @@ def _looking_tools(service: ContactService, current_caller: Callable[[], Caller]
     ) -> Json:
         """Mail that waits for consent: for the agent (inbound) or sent by it (outbound), without bodies."""
         held = service.held(
-            current_caller(), (project_key, agent_name), Direction(direction), after_id=after_id or 0, limit=limit
+            current_caller(), project_key, agent_name, Direction(direction), after_id=after_id or 0, limit=limit
         )
         return schemas.held_object(held)
 

@@ -11,13 +11,14 @@ from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, AgentId, new_token, toke
 from mcp_agent_mail.core.tools import current_credentials, tell_doer
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus
 from mcp_agent_mail.domain.identity.admission import JoinCode
-from mcp_agent_mail.domain.identity.caller import Caller, ReservedIdentity, require_operator, require_to_act
+from mcp_agent_mail.domain.identity.caller import Caller, ReservedIdentity, require_operator
 from mcp_agent_mail.domain.identity.names import candidate_names
 from mcp_agent_mail.domain.identity.reading import Readership, may_read
 from mcp_agent_mail.domain.identity.windows import find_window_uuid, parse_window_uuid
 from mcp_agent_mail.domain.leases import EndedBy, Lease
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.activity import Activity
+from mcp_agent_mail.features.identity.actor import require_actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, require_admission
 from mcp_agent_mail.features.identity.callers import AuthRules, Proofs, resolve_caller
 from mcp_agent_mail.features.identity.lookup import require_agent
@@ -192,10 +193,9 @@ class IdentityService:
         return await self._act(caller, project_key, agent_name, change)
 
     async def set_status(
-        self, caller: Caller, agent: tuple[str, str], status: AgentStatus, note: str | None
+        self, caller: Caller, project_key: str, agent_name: str, status: AgentStatus, note: str | None
     ) -> AgentChange:
-        """`agent` is project key and name. No note clears the one before."""
-        project_key, agent_name = agent
+        """No note clears the one before."""
 
         def change(tx: Tx, of: Agent) -> Agent:
             return tx.agents.set_status(of.id, status, note, tx.now)
@@ -222,12 +222,10 @@ class IdentityService:
         """One change to an agent by itself (or the operator, whose acts are not the agent's activity)."""
 
         def unit(tx: Tx) -> AgentChange:
-            project = require_project(tx, project_key)
-            agent = require_agent(tx, project, agent_name)
-            is_verified = require_to_act(caller, agent)
-            require_changeable(agent)
-            require_writable(project)
-            return AgentChange(project=project, agent=change(tx, agent), is_verified=is_verified)
+            actor = require_actor(tx, caller, project_key, agent_name)
+            require_changeable(actor.agent)
+            require_writable(actor.project)
+            return AgentChange(project=actor.project, agent=change(tx, actor.agent), is_verified=actor.verified)
 
         acted = await self._store.write(unit)
         if not caller.is_operator:

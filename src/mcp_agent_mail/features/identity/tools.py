@@ -145,7 +145,7 @@ def _changing_tools(service: IdentityService, current_caller: Callable[[], Calle
     ) -> Json:
         """Tell your peers whether you are free. It is shown, and stops no mail; leaving note out clears it."""
         caller = current_caller()
-        acted = await service.set_status(caller, (project_key, agent_name), AgentStatus(status), note)
+        acted = await service.set_status(caller, project_key, agent_name, AgentStatus(status), note)
         return schemas.show_status(acted, caller)
 
     return [

@@ -12,7 +12,7 @@ from mcp_agent_mail.domain.identity.caller import Caller, CallerKind, require_to
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.register import Registration
-from mcp_agent_mail.features.macros.requests import JoinRequest, Newcomer
+from mcp_agent_mail.features.macros.requests import HandshakeRequest, JoinRequest, Newcomer
 from mcp_agent_mail.features.projects.ensure import ProjectRequest
 from mcp_agent_mail.features.projects.lookup import find_tied, require_project, require_writable
 from mcp_agent_mail.store.transaction import View
@@ -112,12 +112,10 @@ def acting_as(caller: Caller, project: Project, agent: Agent | None = None) -> C
     )
 
 
-def require_pair(
-    view: View, caller: Caller, project: Project, said: tuple[str | None, str | None, str | None]
-) -> HandshakePair:
-    """`said` is the requester, the target and its project, as far as the call names them."""
-    requester, target, to_project = said
-    there = project if to_project is None else require_project(view, to_project)
+def require_pair(view: View, caller: Caller, project: Project, said: HandshakeRequest) -> HandshakePair:
+    """As the call names them; who is not named is the caller, or the only one who can be meant."""
+    requester, target = said.requester, said.target
+    there = project if said.to_project is None else require_project(view, said.to_project)
     if requester is None:
         not_meant = "" if target is None or there.id != project.id else _plain(target)
         requester = own_name(caller, project) or _only_one(view, project, not_meant, parameter="requester")

@@ -9,9 +9,10 @@ from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.contacts.results import ContactAnswered, ContactRequested
+from mcp_agent_mail.features.identity.idempotency import Replay
 from mcp_agent_mail.features.identity.register import Registered
 from mcp_agent_mail.features.messaging.read import InboxListing
-from mcp_agent_mail.features.messaging.send import ReplayedSend, Sent
+from mcp_agent_mail.features.messaging.send import Sent
 from mcp_agent_mail.features.reservations.grant import GrantResult
 from mcp_agent_mail.features.reservations.release import ReleasedLeases
 from mcp_agent_mail.features.summaries.results import SummarizedThread
@@ -58,4 +59,4 @@ class Handshake:
 
     asked: ContactRequested
     response: ContactAnswered | None
-    welcome: Sent | ReplayedSend | None
+    welcome: Sent | Replay | None

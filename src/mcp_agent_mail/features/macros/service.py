@@ -16,6 +16,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.contacts.results import ContactRequested
 from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.contacts.targets import ContactTarget
+from mcp_agent_mail.features.identity.actor import Actor, require_actor
 from mcp_agent_mail.features.identity.register import Registered, register
 from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.features.macros.participants import (
@@ -34,7 +35,7 @@ from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.projects.ensure import ProjectRequest, ensure
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.features.projects.service import ProjectService
-from mcp_agent_mail.features.reservations.grant import GrantResult, Holder, require_holder
+from mcp_agent_mail.features.reservations.grant import GrantResult
 from mcp_agent_mail.features.reservations.release import ReleasedLeases
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.features.reservations.reserve import Reserve
@@ -110,7 +111,7 @@ class MacroService:
         def begin_and_reserve(tx: Tx, reserve: Reserve) -> _Begun:
             begun = begin(tx)
             agent, verified = begun.registered.agent, begun.registered.is_verified
-            return replace(begun, decided=reserve(tx, Holder(project=begun.project, agent=agent, verified=verified)))
+            return replace(begun, decided=reserve(tx, Actor(project=begun.project, agent=agent, verified=verified)))
 
         if not request.paths:
             return await self._store.write(begin)
@@ -158,11 +159,11 @@ class MacroService:
 
     async def reservation_cycle(self, caller: Caller, request: ReserveRequest, *, auto_release: bool) -> Cycled:
         """Reserve, and with `auto_release` give back at once what was not held before."""
-        holder = self._store.read(lambda view: require_holder(view, caller, request.project_key, request.agent_name))
+        holder = self._store.read(lambda view: require_actor(view, caller, request.project_key, request.agent_name))
         claim = await self._parts.reservations.claim(holder.project.human_key, request)
 
         def unit(tx: Tx, reserve: Reserve) -> tuple[GrantResult, ReleasedLeases | None]:
-            asking = require_holder(tx, caller, request.project_key, request.agent_name)
+            asking = require_actor(tx, caller, request.project_key, request.agent_name)
             decided = reserve(tx, asking)
             return decided, give_back(tx, decided) if auto_release else None
 
@@ -183,7 +184,7 @@ class MacroService:
     def _shake(self, tx: Tx, caller: Caller, request: HandshakeRequest) -> Handshake:
         contacts = self._parts.contacts
         project = require_writable(require_project(tx, request.project_key))
-        pair = require_pair(tx, caller, project, (request.requester, request.target, request.to_project))
+        pair = require_pair(tx, caller, project, request)
         wanted = ContactTarget(
             project_key=project.human_key,
             from_agent=pair.requester,

@@ -10,8 +10,8 @@ from mcp_agent_mail.core.params import AGENT_NAME, MODEL, NOTE, PROGRAM, PROJECT
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import parse_subject
+from mcp_agent_mail.features.contacts.parameters import REASON, TTL
 from mcp_agent_mail.features.contacts.targets import Profile
-from mcp_agent_mail.features.contacts.tools import REASON, TTL
 from mcp_agent_mail.features.macros import schemas
 from mcp_agent_mail.features.macros.requests import (
     HandshakeRequest,
@@ -22,8 +22,8 @@ from mcp_agent_mail.features.macros.requests import (
 )
 from mcp_agent_mail.features.macros.service import MacroService
 from mcp_agent_mail.features.messaging.parameters import BODY, THREAD
+from mcp_agent_mail.features.reservations.parameters import PATHS, SECONDS, WANTED_PATHS
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
-from mcp_agent_mail.features.reservations.tools import PATHS, SECONDS, WANTED_PATHS
 from mcp_agent_mail.features.summaries.service import DigestOptions
 
 CLUSTER = "workflow_macros"

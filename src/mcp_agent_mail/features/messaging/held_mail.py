@@ -24,8 +24,9 @@ from mcp_agent_mail.domain.contacts import (
 )
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.features.contacts.consent import ConsentContext, ConsentResult
-from mcp_agent_mail.features.contacts.links import End, LinkRequest, ask
-from mcp_agent_mail.features.messaging.recipients import Sender, Skipped
+from mcp_agent_mail.features.contacts.links import LinkRequest, ask
+from mcp_agent_mail.features.identity.actor import Actor
+from mcp_agent_mail.features.messaging.recipients import Skipped
 from mcp_agent_mail.store.transaction import Tx
 
 _CALLS_SUGGESTED = 10
@@ -122,9 +123,8 @@ def _require_room(tx: Tx, about: ConsentContext, one: ConsentResult) -> None:
         )
 
 
-def ask_for_held(tx: Tx, sender: Sender, held: Sequence[ConsentResult]) -> None:
+def ask_for_held(tx: Tx, sender: Actor, held: Sequence[ConsentResult]) -> None:
     """The contact request that stands behind held mail. For a blind copy it is told to nobody else."""
-    source = End(agent=sender.agent, project=sender.project)
     for one in held:
         request = LinkRequest(
             # A request that stands already keeps its own reason.
@@ -132,4 +132,4 @@ def ask_for_held(tx: Tx, sender: Sender, held: Sequence[ConsentResult]) -> None:
             ttl=Micros(REQUEST_TTL_S * SECOND),
             is_private=one.recipient.kind is RecipientKind.BCC,
         )
-        ask(tx, source, End(agent=one.recipient.agent, project=one.recipient.project), request)
+        ask(tx, sender, Actor(agent=one.recipient.agent, project=one.recipient.project), request)

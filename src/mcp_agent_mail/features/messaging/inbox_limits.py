@@ -15,7 +15,8 @@ from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.messaging.recipients import Sender, Skipped
+from mcp_agent_mail.features.identity.actor import Actor
+from mcp_agent_mail.features.messaging.recipients import Skipped
 from mcp_agent_mail.features.reservations.inbox_leases import inbox_leased, leased_inboxes
 from mcp_agent_mail.store.transaction import Tx
 
@@ -26,7 +27,7 @@ class InboxFull(QuotaExceeded):
     """A recipient has QUOTA_INBOX_LIMIT_COUNT unread messages."""
 
 
-def require_inbox_room(tx: Tx, sender: Sender, chosen: Sequence[NewRecipient], limit: int) -> None:
+def require_inbox_room(tx: Tx, sender: Actor, chosen: Sequence[NewRecipient], limit: int) -> None:
     """All or nothing: raises InboxFull when one of those who would get the mail now has no room. 0 is no limit."""
     full = [one for one in chosen if _is_full(tx, sender, one, limit)]
     if full:
@@ -39,13 +40,13 @@ def require_inbox_room(tx: Tx, sender: Sender, chosen: Sequence[NewRecipient], l
         )
 
 
-def skip_full(tx: Tx, sender: Sender, chosen: dict[AgentId, NewRecipient], limit: int) -> list[Skipped]:
+def skip_full(tx: Tx, sender: Actor, chosen: dict[AgentId, NewRecipient], limit: int) -> list[Skipped]:
     """For a broadcast: takes them out of `chosen`."""
     full = [agent_id for agent_id, one in chosen.items() if _is_full(tx, sender, one, limit)]
     return [_skipped(_shown(chosen.pop(agent_id), sender.project), limit) for agent_id in full]
 
 
-def _is_full(tx: Tx, sender: Sender, one: NewRecipient, limit: int) -> bool:
+def _is_full(tx: Tx, sender: Actor, one: NewRecipient, limit: int) -> bool:
     """Blind copies are counted apart, and of each sender: a full inbox tells nobody of those of others."""
     if limit <= 0 or one.held_code is not None:
         return False

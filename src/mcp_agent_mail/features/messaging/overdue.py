@@ -20,6 +20,7 @@ from mcp_agent_mail.domain.messages import Message
 from mcp_agent_mail.domain.patterns.pattern import parse_pattern
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reservations import Patterns, RequestedPath
+from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.system_mail import post_system_mail
 from mcp_agent_mail.features.messaging.overdue_notices import (
     NAMES_SHOWN,
@@ -28,7 +29,7 @@ from mcp_agent_mail.features.messaging.overdue_notices import (
     sender_notice,
 )
 from mcp_agent_mail.features.reservations.conflicts import NeedsPrecheck
-from mcp_agent_mail.features.reservations.grant import GrantRequest, Holder, decide
+from mcp_agent_mail.features.reservations.grant import GrantRequest, decide
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx
@@ -210,7 +211,7 @@ def _claim(tx: Tx, project: Project, message: Message, claim: EscalationLease) -
         reason=f"message {message.id} is not acknowledged",
     )
     wanted = [RequestedPath.of(path, parse_pattern(path), exclusive=claim.exclusive)]
-    holder = Holder(project=project, agent=agent, verified=True)
+    holder = Actor(project=project, agent=agent, verified=True)
     try:
         decided = decide(tx, holder, GrantRequest(request=request, wanted=wanted), Patterns())
     except AgentMailError as refused:

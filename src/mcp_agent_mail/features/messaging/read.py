@@ -23,10 +23,10 @@ from mcp_agent_mail.domain.messages import (
 )
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.threads import UnknownThread, root_of_thread
+from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.messaging.requests import InboxRequest, OutboxRequest, ThreadRequest, TopicRequest
 from mcp_agent_mail.features.messaging.visibility import (
     AmbiguousAgent,
-    Mailbox,
     is_visible_from,
     open_inbox,
     open_outbox,
@@ -53,7 +53,7 @@ class AmbiguousThread(AmbiguousAgent):
 class InboxListing:
     """`bodies` is None when none were asked for."""
 
-    mailbox: Mailbox
+    mailbox: Actor
     entries: list[InboxEntry]
     bodies: Bodies | None = None
 
@@ -70,7 +70,7 @@ class MailListing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxListing:
-    mailbox: Mailbox
+    mailbox: Actor
     mail: MailListing
 
 
@@ -144,10 +144,10 @@ def read_view(view: View, caller: Caller, agent_name: str, project_key: str | No
 
 
 def read_overdue(
-    view: View, caller: Caller, mailbox_of: tuple[str, str | None], until: Micros, limit: int
+    view: View, caller: Caller, agent_name: str, project_key: str | None, until: Micros, limit: int
 ) -> InboxListing:
     """Mail that waits for an acknowledgement since `until` or longer, oldest first."""
-    mailbox = open_inbox(view, caller, *mailbox_of)
+    mailbox = open_inbox(view, caller, agent_name, project_key)
     to_seq = view.inboxes.seq_until(mailbox.agent.id, until)
     page = InboxPage(limit=limit, keep=MailFilter.UNACKNOWLEDGED, to_seq=to_seq, oldest_first=True)
     return InboxListing(mailbox=mailbox, entries=view.inboxes.page(mailbox.agent.id, page))
@@ -160,7 +160,7 @@ def read_outbox(view: View, caller: Caller, request: OutboxRequest) -> OutboxLis
     """
     mailbox = open_outbox(view, caller, request.agent_name, request.project_key)
     heads = view.messages.list_sent(
-        mailbox.agent.id, since=request.since, limit=request.limit, with_held=mailbox.proven
+        mailbox.agent.id, since=request.since, limit=request.limit, with_held=mailbox.verified
     )
     addressees = view.messages.addressees([head.id for head in heads])
     heads = [head for head in heads if head.id in addressees]

@@ -8,11 +8,11 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.archive_format.layout import receipt_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
-from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import Receipt, ReceiptStep, RecipientKind
-from mcp_agent_mail.features.identity.lookup import require_agent
+from mcp_agent_mail.features.identity.actor import require_actor
 from mcp_agent_mail.features.messaging.requests import ReceiptRequest
-from mcp_agent_mail.features.projects.lookup import require_project, require_writable
+from mcp_agent_mail.features.projects.lookup import require_writable
 from mcp_agent_mail.store.mail.inboxes import ReadingState
 from mcp_agent_mail.store.transaction import Tx
 
@@ -32,10 +32,8 @@ def mark(tx: Tx, caller: Caller, request: ReceiptRequest) -> MarkedReceipt:
 
     One event says `acknowledged`, also when that made the message read: the step implies it.
     """
-    project = require_project(tx, request.project_key)
-    agent = require_agent(tx, project, request.agent_name)
-    is_verified = require_to_act(caller, agent)
-    require_writable(project)
+    actor = require_actor(tx, caller, request.project_key, request.agent_name)
+    project, agent = require_writable(actor.project), actor.agent
     now = tx.now
     make_true = tx.inboxes.mark_read if request.step is ReceiptStep.READ else tx.inboxes.acknowledge
     state = make_true(agent.id, request.message_id, now)
@@ -56,4 +54,4 @@ def mark(tx: Tx, caller: Caller, request: ReceiptRequest) -> MarkedReceipt:
             snapshot=receipt_snapshot(receipt),
         )
         tx.outbox.add(event, now)
-    return MarkedReceipt(message_id=request.message_id, agent=agent, state=state, is_verified=is_verified)
+    return MarkedReceipt(message_id=request.message_id, agent=agent, state=state, is_verified=actor.verified)

@@ -12,6 +12,7 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.names import SYSTEM, did_you_mean, name_key, nearest, recipient_name
 from mcp_agent_mail.domain.messages import MAX_BROADCAST_RECIPIENTS, MAX_NAMED_RECIPIENTS, NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.messaging.requests import RecipientList
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.transaction import View
@@ -35,15 +36,6 @@ class AmbiguousRecipient(InvalidInput):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sender:
-    """Who sends, and whether that was proven."""
-
-    agent: Agent
-    project: Project
-    verified: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
     """An agent that a broadcast leaves out. `code` is a wire error code, or INACTIVE."""
 
@@ -63,7 +55,7 @@ class _Written:
     is_bare: bool
 
 
-def choose_named(view: View, sender: Sender, named: RecipientList) -> list[NewRecipient]:
+def choose_named(view: View, sender: Actor, named: RecipientList) -> list[NewRecipient]:
     """The agents named, `to` before `cc` before `bcc`, each once. Raises when one is unknown: nothing is guessed.
 
     A bare name that no agent here has is the one elsewhere that the sender has an approved link to.
@@ -89,7 +81,7 @@ def choose_named(view: View, sender: Sender, named: RecipientList) -> list[NewRe
     return list(chosen.values())
 
 
-def _by_link(view: View, sender: Sender, one: _Written) -> tuple[Agent, _Written] | None:
+def _by_link(view: View, sender: Actor, one: _Written) -> tuple[Agent, _Written] | None:
     """What an address book does: the sender's approved links know who is meant."""
     found = [
         view.agents.find(agent_id) for agent_id in view.contacts.approved_elsewhere(sender.agent.id, one.name, view.now)

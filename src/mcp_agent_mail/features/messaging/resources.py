@@ -144,7 +144,7 @@ def _views(service: MessagingService, current_caller: Callable[[], Caller]) -> l
         limit: Annotated[int, LIMIT] = 20,
     ) -> Json:
         """Mail that has waited ttl_seconds or longer for this agent's acknowledgement, oldest first."""
-        listing, now = service.overdue(current_caller(), (agent, project), ttl_seconds, limit)
+        listing, now = service.overdue(current_caller(), agent, project, ttl_seconds, limit)
         return schemas.stale_object(listing, now, ttl_seconds)
 
     async def ack_overdue(
@@ -154,7 +154,7 @@ def _views(service: MessagingService, current_caller: Callable[[], Caller]) -> l
         limit: Annotated[int, LIMIT] = 50,
     ) -> Json:
         """Mail that has waited ttl_minutes or longer for this agent's acknowledgement, oldest first."""
-        listing, _ = service.overdue(current_caller(), (agent, project), ttl_minutes * 60, limit)
+        listing, _ = service.overdue(current_caller(), agent, project, ttl_minutes * 60, limit)
         return {**schemas.inbox_object(listing), "ttl_minutes": ttl_minutes}
 
     return [

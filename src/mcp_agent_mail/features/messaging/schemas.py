@@ -11,6 +11,7 @@ from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller
 from mcp_agent_mail.domain.messages import InboxEntry, Message, MessageHead, Recipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.identity.idempotency import Replay
 from mcp_agent_mail.features.messaging.read import (
     InboxListing,
     MailListing,
@@ -19,7 +20,7 @@ from mcp_agent_mail.features.messaging.read import (
     ThreadPage,
 )
 from mcp_agent_mail.features.messaging.receipts import MarkedReceipt
-from mcp_agent_mail.features.messaging.send import ReplayedSend, Sent
+from mcp_agent_mail.features.messaging.send import Sent
 
 Wire = dict[str, Any]
 """A JSON object."""
@@ -98,8 +99,8 @@ def mail_items(mail: MailListing) -> list[Wire]:
 
 def outbox_object(listing: OutboxListing) -> Wire:
     """`bcc`, and whose copies are held or were returned, only for the proven sender (and the operator)."""
-    proven = listing.mailbox.proven
-    kinds = ("to", "cc", "bcc") if proven else ("to", "cc")
+    verified = listing.mailbox.verified
+    kinds = ("to", "cc", "bcc") if verified else ("to", "cc")
     seen_from = listing.mailbox.project.id
     addressees = listing.mail.addressees or {}
     messages = mail_items(listing.mail)
@@ -109,7 +110,7 @@ def outbox_object(listing: OutboxListing) -> Wire:
             item[kind] = [shown_name(a.name, a.project_id, a.project_slug, seen_from) for a in named if a.kind == kind]
         for state in ("held", "refused"):
             those = [shown_name(a.name, a.project_id, a.project_slug, seen_from) for a in named if a.state == state]
-            if proven and those:
+            if verified and those:
                 item[state] = those
     return {
         "project": listing.mailbox.project.human_key,
@@ -189,7 +190,7 @@ def sent_object(sent: Sent) -> Wire:
     wire: Wire = {
         "deliveries": deliveries,
         "count": len(deliveries),
-        "verified_sender": sent.sender.verified,
+        "verified_sender": sent.actor.verified,
         "held": [{"agent": one.agent, "code": one.code, "reason": one.reason} for one in sent.held],
         "skipped": [{"agent": one.agent, "code": one.code, "reason": one.reason} for one in sent.skipped],
     }
@@ -206,12 +207,12 @@ def replied_object(sent: Sent) -> Wire:
     return {**first, "reply_to": sent.message.reply_to, **wire}
 
 
-def send_result(outcome: Sent | ReplayedSend) -> Wire:
-    return outcome.answer if isinstance(outcome, ReplayedSend) else sent_object(outcome)
+def send_result(outcome: Sent | Replay) -> Wire:
+    return outcome.answer if isinstance(outcome, Replay) else sent_object(outcome)
 
 
-def reply_result(outcome: Sent | ReplayedSend) -> Wire:
-    return outcome.answer if isinstance(outcome, ReplayedSend) else replied_object(outcome)
+def reply_result(outcome: Sent | Replay) -> Wire:
+    return outcome.answer if isinstance(outcome, Replay) else replied_object(outcome)
 
 
 def read_result(marked: MarkedReceipt, caller: Caller) -> Wire:

@@ -6,16 +6,11 @@ answer kept for the idempotency key stand or fall together.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
-from mcp_agent_mail.core.errors import Conflict, IdempotencyKeyConflict, InvalidInput
+from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.messages import (
     Message,
     NewMessage,
@@ -32,8 +27,8 @@ from mcp_agent_mail.domain.threads import (
     thread_of_reply,
 )
 from mcp_agent_mail.features.contacts.consent import ConsentContext, ConsentResult, DeliveryPolicy, check_consent
-from mcp_agent_mail.features.contacts.links import End, lift_denials
-from mcp_agent_mail.features.identity.lookup import require_agent
+from mcp_agent_mail.features.contacts.links import lift_denials
+from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.messaging.held_mail import ask_for_held, left_out, require_consent
 from mcp_agent_mail.features.messaging.inbox_limits import (
     require_inbox_room,
@@ -43,22 +38,15 @@ from mcp_agent_mail.features.messaging.inbox_limits import (
 )
 from mcp_agent_mail.features.messaging.recipients import (
     NobodyAddressed,
-    Sender,
     Skipped,
     choose_everyone,
     choose_named,
 )
 from mcp_agent_mail.features.messaging.requests import RecipientList, ReplyRequest, SendRequest
 from mcp_agent_mail.features.messaging.visibility import is_visible_to, require_message
-from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.contacts import ContactFlags
-from mcp_agent_mail.store.idempotency import RememberedAnswer
 from mcp_agent_mail.store.mail.message_events import post as store_letter
 from mcp_agent_mail.store.transaction import Tx
-
-
-class SenderRetired(Conflict):
-    """A retired agent sends nothing."""
 
 
 class BroadcastNamesRecipients(InvalidInput):
@@ -69,7 +57,7 @@ class BroadcastNamesRecipients(InvalidInput):
 class Sent:
     """What became of a message. `message` is None when a broadcast found nobody; `eligible` is a broadcast's."""
 
-    sender: Sender
+    actor: Actor
     message: Message | None
     recipients: list[Recipient]
     projects: dict[ProjectId, Project]
@@ -79,18 +67,10 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayedSend:
-    """The first answer to the same call, as it was given."""
-
-    sender: Sender
-    answer: dict[str, Any]  # the wire object
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """A message that is ready to be stored. `named` are those that the sender wrote to by name; `held` is why."""
 
-    sender: Sender
+    sender: Actor
     new: NewMessage
     chosen: list[NewRecipient]
     skipped: list[Skipped]
@@ -100,23 +80,7 @@ class Draft:
     eligible: int | None = None
 
 
-def require_sender(tx: Tx, caller: Caller, project_key: str, name: str) -> Sender:
-    project = require_project(tx, project_key)
-    agent = require_agent(tx, project, name)
-    return Sender(agent=agent, project=project, verified=require_to_act(caller, agent))
-
-
-def require_able_to_send(sender: Sender) -> None:
-    require_writable(sender.project)
-    if sender.agent.is_retired:
-        raise SenderRetired(
-            f"{sender.agent.name} is retired: it sends no mail.",
-            hint="Bring it back with unretire_agent, or act as another agent.",
-            data={"agent": sender.agent.name, "project": sender.project.human_key},
-        )
-
-
-def compose_new(tx: Tx, delivery: DeliveryPolicy, sender: Sender, request: SendRequest) -> Draft:
+def compose_new(tx: Tx, delivery: DeliveryPolicy, sender: Actor, request: SendRequest) -> Draft:
     """Raises when the message must not be sent as asked."""
     new = NewMessage(
         sender=sender.agent,
@@ -130,7 +94,7 @@ def compose_new(tx: Tx, delivery: DeliveryPolicy, sender: Sender, request: SendR
         reply_to=request.reply_to,
     )
     if request.broadcast:
-        return _broadcast(tx, delivery, (sender, new), request.recipients)
+        return _broadcast(tx, delivery, sender, new, request.recipients)
     chosen = choose_named(tx, sender, request.recipients)
     if not chosen:
         raise NobodyAddressed(
@@ -138,14 +102,14 @@ def compose_new(tx: Tx, delivery: DeliveryPolicy, sender: Sender, request: SendR
             hint="Name at least one in to, cc or bcc, or set broadcast=true.",
             data={"parameter": "to"},
         )
-    return _with_consent(tx, replace_hold(delivery, request.auto_contact_if_blocked), (sender, new), chosen)
+    return _with_consent(tx, replace_hold(delivery, request.auto_contact_if_blocked), sender, new, chosen)
 
 
 def replace_hold(delivery: DeliveryPolicy, hold: bool | None) -> DeliveryPolicy:  # None: as the server is set
     return delivery if hold is None else replace(delivery, rules=replace(delivery.rules, hold=hold))
 
 
-def _about(tx: Tx, sender: Sender, new: NewMessage) -> ConsentContext:
+def _about(tx: Tx, sender: Actor, new: NewMessage) -> ConsentContext:
     return ConsentContext(
         sender=sender.agent,
         project=sender.project,
@@ -156,9 +120,10 @@ def _about(tx: Tx, sender: Sender, new: NewMessage) -> ConsentContext:
     )
 
 
-def _with_consent(tx: Tx, delivery: DeliveryPolicy, of: tuple[Sender, NewMessage], chosen: list[NewRecipient]) -> Draft:
+def _with_consent(
+    tx: Tx, delivery: DeliveryPolicy, sender: Actor, new: NewMessage, chosen: list[NewRecipient]
+) -> Draft:
     """All or nothing: one recipient who neither takes the mail nor may be asked refuses the message."""
-    sender, new = of
     if delivery.respects_leases:
         require_open_inboxes(tx, sender.agent, chosen)
     about = _about(tx, sender, new)
@@ -173,9 +138,8 @@ def _with_consent(tx: Tx, delivery: DeliveryPolicy, of: tuple[Sender, NewMessage
     return Draft(sender=sender, new=new, chosen=chosen, skipped=[], held=held, named=named, concerns=about.concerns)
 
 
-def _broadcast(tx: Tx, delivery: DeliveryPolicy, of: tuple[Sender, NewMessage], named: RecipientList) -> Draft:
+def _broadcast(tx: Tx, delivery: DeliveryPolicy, sender: Actor, new: NewMessage, named: RecipientList) -> Draft:
     """To whom it can; nobody is asked for a contact because of a broadcast."""
-    sender, new = of
     if named.to:
         raise BroadcastNamesRecipients(
             "A broadcast goes to everyone active in the project; to must be empty.",
@@ -204,7 +168,7 @@ def _broadcast(tx: Tx, delivery: DeliveryPolicy, of: tuple[Sender, NewMessage], 
     )
 
 
-def _thread_of(tx: Tx, sender: Sender, request: SendRequest) -> str | None:
+def _thread_of(tx: Tx, sender: Actor, request: SendRequest) -> str | None:
     if request.reply_to is not None:
         original = require_message(tx, request.reply_to, sender.agent)
         joined = thread_of_reply(original.id, original.thread_id)
@@ -220,7 +184,7 @@ def _thread_of(tx: Tx, sender: Sender, request: SendRequest) -> str | None:
     return request.thread_id
 
 
-def compose_reply(tx: Tx, delivery: DeliveryPolicy, sender: Sender, request: ReplyRequest) -> Draft:
+def compose_reply(tx: Tx, delivery: DeliveryPolicy, sender: Actor, request: ReplyRequest) -> Draft:
     original = require_message(tx, request.message_id, sender.agent)
     named = request.recipients
     if not named.to:
@@ -237,10 +201,10 @@ def compose_reply(tx: Tx, delivery: DeliveryPolicy, sender: Sender, request: Rep
         ack_required=original.ack_required if request.ack_required is None else request.ack_required,
         reply_to=original.id,
     )
-    return _with_consent(tx, delivery, (sender, new), chosen)
+    return _with_consent(tx, delivery, sender, new, chosen)
 
 
-def _default_recipients(tx: Tx, original: Message, sender: Sender) -> tuple[str, ...]:
+def _default_recipients(tx: Tx, original: Message, sender: Actor) -> tuple[str, ...]:
     """The original's sender, in whichever project; for one's own message those it was sent `to`."""
     here = sender.project.id
     if original.sender_id != sender.agent.id:
@@ -263,8 +227,7 @@ def post(tx: Tx, draft: Draft) -> Sent:
         return _sent(draft, None, [], projects)
     message, recipients = store_letter(tx, draft.new, draft.chosen)
     if draft.concerns.has_denied and draft.named:
-        sender = End(agent=draft.sender.agent, project=draft.sender.project)
-        lift_denials(tx, sender, [one.agent.id for one in draft.named])
+        lift_denials(tx, draft.sender, [one.agent.id for one in draft.named])
     if draft.held:
         ask_for_held(tx, draft.sender, draft.held)
     return _sent(draft, message, recipients, projects)
@@ -274,7 +237,7 @@ def _sent(
     draft: Draft, message: Message | None, recipients: list[Recipient], projects: dict[ProjectId, Project]
 ) -> Sent:
     return Sent(
-        sender=draft.sender,
+        actor=draft.sender,
         message=message,
         recipients=recipients,
         projects=projects,
@@ -282,37 +245,3 @@ def _sent(
         held=[left_out(one) for one in draft.held],
         eligible=draft.eligible,
     )
-
-
-def arguments_hash(request: SendRequest | ReplyRequest) -> bytes:
-    """Equal for equal calls: which tool, and every argument as it was given."""
-    text = json.dumps([type(request).__name__, asdict(request)], sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).digest()
-
-
-def once(
-    tx: Tx,
-    sender: Sender,
-    request: SendRequest | ReplyRequest,
-    send: Callable[[], Sent],
-    shape: Callable[[Sent], dict[str, Any]],
-) -> Sent | ReplayedSend:
-    """Run `send`, unless this agent's call with this key was answered already: then that answer again."""
-    key = request.idempotency_key
-    if key is None:
-        return send()
-    now = tx.now
-    asked = arguments_hash(request)
-    remembered = tx.idempotency_keys.find(sender.agent.id, key, now)
-    if remembered is None:
-        sent = send()
-        answer = json.dumps(shape(sent), ensure_ascii=False)
-        tx.idempotency_keys.add(sender.agent.id, key, RememberedAnswer(arguments_hash=asked, result=answer), now)
-        return sent
-    if remembered.arguments_hash != asked:
-        raise IdempotencyKeyConflict(
-            f"{sender.agent.name} has used idempotency key {key!r} for another call.",
-            hint="Use a new key for a new message; repeat a call only with the very same arguments.",
-            data={"idempotency_key": key},
-        )
-    return ReplayedSend(sender=sender, answer={**json.loads(remembered.result), "idempotent_replay": True})

@@ -10,6 +10,8 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import require_body_fits
 from mcp_agent_mail.features.contacts.consent import DEFAULT_DELIVERY, DeliveryPolicy
+from mcp_agent_mail.features.identity.actor import require_able, require_actor
+from mcp_agent_mail.features.identity.idempotency import Replay, once
 from mcp_agent_mail.features.messaging import read, receipts
 from mcp_agent_mail.features.messaging.requests import (
     InboxRequest,
@@ -22,14 +24,10 @@ from mcp_agent_mail.features.messaging.requests import (
 )
 from mcp_agent_mail.features.messaging.schemas import replied_object, sent_object
 from mcp_agent_mail.features.messaging.send import (
-    ReplayedSend,
     Sent,
     compose_new,
     compose_reply,
-    once,
     post,
-    require_able_to_send,
-    require_sender,
 )
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.inboxes import InboxPage, MailFilter
@@ -39,7 +37,7 @@ from mcp_agent_mail.store.transaction import Tx
 class MessagingService:
     """`note_activity` is told of every agent that acts; `clock` measures ages in reads.
 
-    `delivery` decides who may write to whom. `throttle` is awaited before mail is stored: it may hold a sender back for
+    `desk` decides who may write to whom. `keep_pace` is awaited before mail is stored: it may hold a sender back for
     a moment, and never refuses.
     """
 
@@ -60,14 +58,14 @@ class MessagingService:
         self._clock = clock
         self._delivery = delivery
 
-    async def send(self, caller: Caller, request: SendRequest) -> Sent | ReplayedSend:
+    async def send(self, caller: Caller, request: SendRequest) -> Sent | Replay:
         """Store and deliver one message. All or nothing, except that a broadcast skips whom it cannot reach.
 
         A repeat with the same idempotency key and arguments gives the first answer again.
         """
         await self.before_sending(request.body_md)
         outcome = await self._store.write(lambda tx: self.send_within(tx, caller, request))
-        self._note_activity(outcome.sender.agent)
+        self._note_activity(outcome.actor.agent)
         return outcome
 
     async def before_sending(self, body_md: str) -> None:
@@ -75,32 +73,32 @@ class MessagingService:
         require_body_fits(body_md, self._body_max_bytes)
         await self._throttle()
 
-    def send_within(self, tx: Tx, caller: Caller, request: SendRequest) -> Sent | ReplayedSend:
+    def send_within(self, tx: Tx, caller: Caller, request: SendRequest) -> Sent | Replay:
         """`send`, as a part of a larger unit of work."""
-        sender = require_sender(tx, caller, request.project_key, request.sender_name)
+        sender = require_actor(tx, caller, request.project_key, request.sender_name)
 
         def send() -> Sent:
-            require_able_to_send(sender)
+            require_able(sender, "it sends no mail")
             return post(tx, compose_new(tx, self._delivery, sender, request))
 
-        return once(tx, sender, request, send, sent_object)
+        return once(tx, sender, request, send, sent_object, made="message")
 
-    async def reply(self, caller: Caller, request: ReplyRequest) -> Sent | ReplayedSend:
+    async def reply(self, caller: Caller, request: ReplyRequest) -> Sent | Replay:
         """Answer a message that the sender may see; safe to repeat as `send` is."""
         require_body_fits(request.body_md, self._body_max_bytes)
 
-        def unit(tx: Tx) -> Sent | ReplayedSend:
-            sender = require_sender(tx, caller, request.project_key, request.sender_name)
+        def unit(tx: Tx) -> Sent | Replay:
+            sender = require_actor(tx, caller, request.project_key, request.sender_name)
 
             def send() -> Sent:
-                require_able_to_send(sender)
+                require_able(sender, "it sends no mail")
                 return post(tx, compose_reply(tx, self._delivery, sender, request))
 
-            return once(tx, sender, request, send, replied_object)
+            return once(tx, sender, request, send, replied_object, made="message")
 
         await self._throttle()
         outcome = await self._store.write(unit)
-        self._note_activity(outcome.sender.agent)
+        self._note_activity(outcome.actor.agent)
         return outcome
 
     async def mark(self, caller: Caller, request: ReceiptRequest) -> receipts.MarkedReceipt:
@@ -141,12 +139,12 @@ class MessagingService:
         )
 
     def overdue(
-        self, caller: Caller, mailbox_of: tuple[str, str | None], age_s: int, limit: int
+        self, caller: Caller, agent_name: str, project_key: str | None, age_s: int, limit: int
     ) -> tuple[read.InboxListing, Micros]:
         """The same for `age_s` seconds or longer, oldest first; and the time that ages are counted from."""
         now = self._clock()
         until = Micros(now - age_s * SECOND)
-        listing = self._store.read(lambda view: read.read_overdue(view, caller, mailbox_of, until, limit))
+        listing = self._store.read(lambda view: read.read_overdue(view, caller, agent_name, project_key, until, limit))
         return self._opened(caller, listing), now
 
     def _opened(self, caller: Caller, listing: read.InboxListing) -> read.InboxListing:

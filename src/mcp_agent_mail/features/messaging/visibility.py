@@ -7,8 +7,6 @@ proven to belong to another project reads only what it takes part in, unless a p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.agents import Agent
@@ -17,6 +15,7 @@ from mcp_agent_mail.domain.identity.names import UnknownAgent
 from mcp_agent_mail.domain.identity.reading import READING_MAIL, Readership, may_read, require_to_read
 from mcp_agent_mail.domain.messages import Message
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.transaction import View
@@ -28,15 +27,6 @@ class UnknownMessage(NotFound):
 
 class AmbiguousAgent(InvalidInput):
     """Several projects have an agent of this name, and none was named."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mailbox:
-    """An agent in its project, and whether the caller proved to be it (or is the operator)."""
-
-    agent: Agent
-    project: Project
-    proven: bool
 
 
 def find_mailbox(view: View, agent_name: str, project_key: str | None) -> tuple[Agent, Project]:
@@ -62,18 +52,18 @@ def find_mailbox(view: View, agent_name: str, project_key: str | None) -> tuple[
     return namesakes[0], projects[0]
 
 
-def open_inbox(view: View, caller: Caller, agent_name: str, project_key: str | None) -> Mailbox:
+def open_inbox(view: View, caller: Caller, agent_name: str, project_key: str | None) -> Actor:
     """One's own inbox (the operator: anyone's): it shows blind copies, so it is read by acting as the agent."""
     agent, project = find_mailbox(view, agent_name, project_key)
-    proven = may_read(caller, project, Readership.OWN, [agent.id]) or require_to_act(caller, agent)
-    return Mailbox(agent=agent, project=project, proven=proven)
+    verified = may_read(caller, project, Readership.OWN, [agent.id]) or require_to_act(caller, agent)
+    return Actor(agent=agent, project=project, verified=verified)
 
 
-def open_outbox(view: View, caller: Caller, agent_name: str, project_key: str | None) -> Mailbox:
-    """What an agent sent is project mail; `proven` tells whether blind recipients may be shown."""
+def open_outbox(view: View, caller: Caller, agent_name: str, project_key: str | None) -> Actor:
+    """What an agent sent is project mail; `verified` tells whether blind recipients may be shown."""
     agent, project = find_mailbox(view, agent_name, project_key)
     require_to_read(caller, project, READING_MAIL)
-    return Mailbox(agent=agent, project=project, proven=may_read(caller, project, Readership.OWN, [agent.id]))
+    return Actor(agent=agent, project=project, verified=may_read(caller, project, Readership.OWN, [agent.id]))
 
 
 def require_message(view: View, message_id: MessageId, reader: Agent) -> Message:

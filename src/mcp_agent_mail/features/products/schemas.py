@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from mcp_agent_mail.core.clock import iso
+from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.products import Product
 from mcp_agent_mail.features.messaging.schemas import inbox_item
 from mcp_agent_mail.features.products.results import Linked, ProductHits, ProductInbox, SeenProduct
 from mcp_agent_mail.features.projects.schemas import show_project
 from mcp_agent_mail.features.search.schemas import show_hit
+from mcp_agent_mail.features.summaries.results import SummarizedThread
+from mcp_agent_mail.features.summaries.schemas import thread_object
 
 Wire = dict[str, Any]
 """A JSON object."""
@@ -52,3 +55,8 @@ def show_product_inbox(inbox: ProductInbox) -> list[Wire]:
         {**inbox_item(entry, project.id, inbox.bodies), "project": project.human_key}
         for entry, project in inbox.entries
     ]
+
+
+def show_thread(thread: SummarizedThread) -> Json:
+    """As `summarize_thread` shows a thread of one project."""
+    return thread_object(thread)

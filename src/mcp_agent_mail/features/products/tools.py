@@ -14,7 +14,6 @@ from mcp_agent_mail.features.products import schemas
 from mcp_agent_mail.features.products.inbox import ProductInboxRequest
 from mcp_agent_mail.features.products.parameters import PRODUCT_KEY
 from mcp_agent_mail.features.products.service import ProductService
-from mcp_agent_mail.features.summaries.schemas import thread_object
 from mcp_agent_mail.features.summaries.service import DigestOptions
 
 _THREAD_LIMIT = 50
@@ -106,7 +105,7 @@ def _summary_tools(service: ProductService, current_caller: Callable[[], Caller]
         """summarize_thread over all projects of a product."""
         wishes = DigestOptions(include_examples=include_examples, llm_mode=llm_mode, llm_model=llm_model)
         limit = _THREAD_LIMIT if per_thread_limit is None else per_thread_limit
-        return thread_object(
+        return schemas.show_thread(
             await service.summarize_thread(current_caller(), product_key, thread_id, wishes, limit=limit)
         )
 

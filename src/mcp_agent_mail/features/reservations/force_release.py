@@ -10,13 +10,13 @@ from mcp_agent_mail.core.errors import NotFound, PermissionDenied, suggest_call
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.staleness import Missing, StalenessRules, WorkspaceActivity
-from mcp_agent_mail.features.identity.lookup import require_agent
+from mcp_agent_mail.features.identity.actor import require_actor
 from mcp_agent_mail.features.identity.system_mail import post_system_mail
-from mcp_agent_mail.features.projects.lookup import require_project, require_writable
+from mcp_agent_mail.features.projects.lookup import require_writable
 from mcp_agent_mail.features.reservations.notices import forced_notice
 from mcp_agent_mail.features.reservations.staleness import Assessment, Staleness, show_evidence
 from mcp_agent_mail.store.database import Store
@@ -120,10 +120,8 @@ class ForceService:
 
 
 def _require_case(view: View, caller: Caller, request: ForceRequest) -> _Case:
-    project = require_project(view, request.project_key)
-    agent = require_agent(view, project, request.agent_name)
-    require_to_act(caller, agent)
-    require_writable(project)
+    actor = require_actor(view, caller, request.project_key, request.agent_name)
+    project = require_writable(actor.project)
     lease = view.leases.find(request.lease_id)
     if lease is None or lease.project_id != project.id or lease.kind is not LeaseKind.FILE:
         raise UnknownReservation(
@@ -131,7 +129,7 @@ def _require_case(view: View, caller: Caller, request: ForceRequest) -> _Case:
             hint=f"resource://file_reservations/{project.slug} lists them with their ids.",
             data={"parameter": "file_reservation_id"},
         )
-    return _Case(project=project, agent=agent, lease=lease)
+    return _Case(project=project, agent=actor.agent, lease=lease)
 
 
 _WORDS = {

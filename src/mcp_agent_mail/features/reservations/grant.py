@@ -8,37 +8,24 @@ from dataclasses import dataclass, field
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind, NewLease
 from mcp_agent_mail.domain.patterns.keys import keys_of
-from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reservations import (
     MAX_LIVE_LEASES,
-    HolderRetired,
     PathConflict,
     Patterns,
     RequestedPath,
     TooManyLeases,
     WaitingCall,
 )
-from mcp_agent_mail.features.identity.lookup import require_agent
-from mcp_agent_mail.features.projects.lookup import require_project, require_writable
+from mcp_agent_mail.features.identity.actor import Actor, require_able
 from mcp_agent_mail.features.reservations.conflicts import ConflictQuery, Precheck, find_holders
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.store.lease_events import end_leases, record_event
-from mcp_agent_mail.store.transaction import Tx, View
+from mcp_agent_mail.store.transaction import Tx
 
 MAX_ENDED = 50
 """Expired leases that one unit writes down in passing; the sweeper does the others."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
-    """Who acts, in an active project, not retired."""
-
-    project: Project
-    agent: Agent
-    verified: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,27 +34,15 @@ class GrantResult:
     agent held already, as they were.
     """
 
-    holder: Holder
+    holder: Actor
     granted: tuple[Lease, ...]
     conflicts: tuple[PathConflict, ...]
     now: Micros
     before: Mapping[LeaseId, Lease] = field(default_factory=dict)
 
 
-def require_holder(view: View, caller: Caller, project_key: str, agent_name: str) -> Holder:
-    project = require_project(view, project_key)
-    agent = require_agent(view, project, agent_name)
-    return Holder(project=project, agent=agent, verified=require_to_act(caller, agent))
-
-
-def require_able_to_hold(holder: Holder) -> None:
-    require_writable(holder.project)
-    if holder.agent.is_retired:
-        raise HolderRetired(
-            f"{holder.agent.name} is retired: it holds nothing.",
-            hint="Bring it back with unretire_agent, or act as another agent.",
-            data={"agent": holder.agent.name, "project": holder.project.human_key},
-        )
+def require_able_to_hold(holder: Actor) -> None:
+    require_able(holder, "it holds nothing")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +59,7 @@ class GrantRequest:
     precheck: Precheck | None = None
 
 
-def decide(tx: Tx, holder: Holder, decision: GrantRequest, patterns: Patterns) -> GrantResult:
+def decide(tx: Tx, holder: Actor, decision: GrantRequest, patterns: Patterns) -> GrantResult:
     """Raises NeedsPrecheck when the call must be looked at before a unit of work."""
     require_able_to_hold(holder)
     now = tx.now
@@ -111,7 +86,7 @@ def decide(tx: Tx, holder: Holder, decision: GrantRequest, patterns: Patterns) -
 
 
 def _grant(
-    tx: Tx, holder: Holder, request: ReserveRequest, free: Sequence[RequestedPath], own: dict[str, Lease]
+    tx: Tx, holder: Actor, request: ReserveRequest, free: Sequence[RequestedPath], own: dict[str, Lease]
 ) -> tuple[Lease, ...]:
     fresh = [one for one in free if one.pattern.text not in own]
     require_room(tx, holder.agent, len(fresh))
@@ -136,7 +111,7 @@ def require_room(tx: Tx, agent: Agent, more: int) -> None:
         )
 
 
-def _new_lease(holder: Holder, request: ReserveRequest, wanted: RequestedPath, until: Micros) -> NewLease:
+def _new_lease(holder: Actor, request: ReserveRequest, wanted: RequestedPath, until: Micros) -> NewLease:
     return NewLease(
         project_id=holder.project.id,
         agent_id=holder.agent.id,

@@ -12,9 +12,10 @@ from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
 from mcp_agent_mail.domain.patterns.keys import keys_of
 from mcp_agent_mail.domain.patterns.pattern import parse_pattern, stored_pattern
 from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES, LeaseRefusal, Patterns, RequestedPath
+from mcp_agent_mail.features.identity.actor import Actor, require_actor
 from mcp_agent_mail.features.projects.lookup import require_writable
 from mcp_agent_mail.features.reservations.conflicts import ConflictQuery, NeedsPrecheck, find_holders
-from mcp_agent_mail.features.reservations.grant import Holder, require_able_to_hold, require_holder, require_room
+from mcp_agent_mail.features.reservations.grant import require_able_to_hold, require_room
 from mcp_agent_mail.features.reservations.requests import LeaseSelector
 from mcp_agent_mail.store.lease_events import end_leases, record_event
 from mcp_agent_mail.store.transaction import Tx
@@ -30,7 +31,7 @@ MAX_AHEAD_S = 366 * 86_400
 class ReleasedLeases:
     """`at` is when; None when nothing was released."""
 
-    holder: Holder
+    holder: Actor
     leases: list[Lease]
     refused: list[LeaseRefusal]
     at: Micros | None
@@ -40,13 +41,13 @@ class ReleasedLeases:
 class RenewedLeases:
     """Each with its expiry before."""
 
-    holder: Holder
+    holder: Actor
     leases: list[tuple[Lease, Micros]]
     refused: list[LeaseRefusal]
 
 
 def release(tx: Tx, caller: Caller, named: LeaseSelector) -> ReleasedLeases:
-    holder = require_holder(tx, caller, named.project_key, named.agent_name)
+    holder = require_actor(tx, caller, named.project_key, named.agent_name)
     require_writable(holder.project)
     now = tx.now
     own = tx.leases.of_agent(holder.agent.id, limit=2 * MAX_LIVE_LEASES)
@@ -61,7 +62,7 @@ def release(tx: Tx, caller: Caller, named: LeaseSelector) -> ReleasedLeases:
 
 
 def renew(tx: Tx, caller: Caller, named: LeaseSelector, extend_s: int, patterns: Patterns) -> RenewedLeases:
-    holder = require_holder(tx, caller, named.project_key, named.agent_name)
+    holder = require_actor(tx, caller, named.project_key, named.agent_name)
     require_able_to_hold(holder)
     now = tx.now
     own = tx.leases.of_agent(holder.agent.id, limit=2 * MAX_LIVE_LEASES)
@@ -83,7 +84,7 @@ def renew(tx: Tx, caller: Caller, named: LeaseSelector, extend_s: int, patterns:
     return RenewedLeases(holder=holder, leases=renewed, refused=meant.refused)
 
 
-def _lapsed(tx: Tx, holder: Holder, own: Sequence[Lease]) -> list[Lease]:
+def _lapsed(tx: Tx, holder: Actor, own: Sequence[Lease]) -> list[Lease]:
     """Expired not long ago, whether or not anybody has written that down: of each pattern the latest."""
     since = Micros(tx.now - RENEWABLE_S * SECOND)
     unswept = [one for one in own if one.kind is LeaseKind.FILE and since < one.expires_ts <= tx.now]
@@ -94,7 +95,7 @@ def _lapsed(tx: Tx, holder: Holder, own: Sequence[Lease]) -> list[Lease]:
     return list(latest.values())
 
 
-def _conflict_of(tx: Tx, holder: Holder, lease: Lease, patterns: Patterns) -> str | None:
+def _conflict_of(tx: Tx, holder: Actor, lease: Lease, patterns: Patterns) -> str | None:
     wanted = RequestedPath.of(lease.path_pattern, patterns.of(lease), exclusive=lease.exclusive)
     asking = ConflictQuery(project_id=holder.project.id, agent_id=holder.agent.id, now=tx.now)
     expired = f"it expired at {iso(lease.expires_ts)}"
@@ -108,7 +109,7 @@ def _conflict_of(tx: Tx, holder: Holder, lease: Lease, patterns: Patterns) -> st
     return f"{expired}, and {other.agent} holds {other.path_pattern} (reservation {other.id}) now"
 
 
-def _revive(tx: Tx, holder: Holder, lease: Lease, until: Micros) -> Lease:
+def _revive(tx: Tx, holder: Actor, lease: Lease, until: Micros) -> Lease:
     """The same id, but a grant of its own: others may have held what it covers in between."""
     require_room(tx, holder.agent, 1)
     pattern = stored_pattern(lease.path_pattern, is_folder=lease.is_folder, ignore_case=lease.ignore_case)
@@ -129,7 +130,7 @@ class _Meant:
         self.refused.append(LeaseRefusal(reason=reason, lease_id=lease.id, path=lease.path_pattern))
 
 
-def _choose(tx: Tx, holder: Holder, named: LeaseSelector, own: Sequence[Lease]) -> _Meant:
+def _choose(tx: Tx, holder: Actor, named: LeaseSelector, own: Sequence[Lease]) -> _Meant:
     """Of the agent's `own` those that are named; both given, both must fit."""
     meant = _Meant()
     texts = None if not named.paths else _normal(holder, named.paths)
@@ -152,7 +153,7 @@ def _choose(tx: Tx, holder: Holder, named: LeaseSelector, own: Sequence[Lease]) 
     return meant
 
 
-def _normal(holder: Holder, paths: Iterable[str]) -> dict[str, str]:
+def _normal(holder: Actor, paths: Iterable[str]) -> dict[str, str]:
     """As they are stored, each with how it was written."""
     root = holder.project.human_key
     return {parse_pattern(path, project_root=root).text: path.strip() for path in paths}
@@ -164,7 +165,7 @@ def _unheld(texts: dict[str, str], own: Sequence[Lease]) -> list[LeaseRefusal]:
     return [LeaseRefusal(reason=reason, path=path) for text, path in texts.items() if text not in held]
 
 
-def _why_not(tx: Tx, holder: Holder, lease_id: LeaseId) -> str:
+def _why_not(tx: Tx, holder: Actor, lease_id: LeaseId) -> str:
     lease = tx.leases.find(lease_id)
     if lease is None or lease.project_id != holder.project.id or lease.kind is not LeaseKind.FILE:
         return "no reservation of this project has this id"

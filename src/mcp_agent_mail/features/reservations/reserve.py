@@ -15,22 +15,19 @@ from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.reservations import PathConflict, Patterns, RequestedPath, WaitingCall
+from mcp_agent_mail.features.identity.actor import Actor, require_actor
+from mcp_agent_mail.features.identity.idempotency import Wire, forget_answer, keep_answer
 from mcp_agent_mail.features.reservations.answers import (
     Replayed,
-    Wire,
     find_answer,
-    forget_answer,
-    keep_answer,
     repeat_answer,
 )
 from mcp_agent_mail.features.reservations.conflicts import ConflictQuery, NeedsPrecheck, Precheck
 from mcp_agent_mail.features.reservations.grant import (
     GrantRequest,
     GrantResult,
-    Holder,
     decide,
     require_able_to_hold,
-    require_holder,
 )
 from mcp_agent_mail.features.reservations.offload import ConflictScanner
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
@@ -45,7 +42,7 @@ TRIES = 3
 Outcome = GrantResult | Replayed
 T = TypeVar("T")
 
-Reserve = Callable[[Tx, Holder], GrantResult]
+Reserve = Callable[[Tx, Actor], GrantResult]
 """Reserves, inside a unit of work that does more than that."""
 
 Who = Callable[[View], tuple[ProjectId | None, AgentId | None]]
@@ -62,7 +59,7 @@ class ReserveCall:
 
     caller: Caller
     request: ReserveRequest
-    holder: Holder
+    holder: Actor
     wanted: Sequence[RequestedPath]
 
 
@@ -169,13 +166,13 @@ class Reserver:
     ) -> _Done[T]:
         reserved: list[GrantResult] = []
 
-        def reserve(tx: Tx, holder: Holder) -> GrantResult:
+        def reserve(tx: Tx, holder: Actor) -> GrantResult:
             reserved.append(self._reserve_as(asking, decision, tx, holder))
             return reserved[-1]
 
         return _Done(result=unit(tx, reserve), reserved=reserved)
 
-    def _reserve_as(self, asking: ConflictQuery, decision: GrantRequest, tx: Tx, holder: Holder) -> GrantResult:
+    def _reserve_as(self, asking: ConflictQuery, decision: GrantRequest, tx: Tx, holder: Actor) -> GrantResult:
         if holder.agent.id != asking.agent_id and tx.leases.count_of_agent(holder.agent.id, LeaseKind.FILE, tx.now):
             # It has come since the look, and holds something already: its own must not stand against it.
             raise NeedsPrecheck
@@ -249,7 +246,7 @@ class Reserver:
         request = call.request
         if place is not None and place.is_given_up:
             raise gave_up()
-        holder = require_holder(tx, call.caller, request.project_key, request.agent_name)
+        holder = require_actor(tx, call.caller, request.project_key, request.agent_name)
         if answer := repeat_answer(tx, holder, request):
             return answer
         decided = decide(tx, holder, decision, self._patterns)
@@ -259,12 +256,12 @@ class Reserver:
 
 
 def _repeat(call: ReserveCall, tx: Tx) -> Replayed | None:
-    holder = require_holder(tx, call.caller, call.request.project_key, call.request.agent_name)
+    holder = require_actor(tx, call.caller, call.request.project_key, call.request.agent_name)
     return repeat_answer(tx, holder, call.request)
 
 
 def _require_able(call: ReserveCall, view: View) -> None:
-    require_able_to_hold(require_holder(view, call.caller, call.request.project_key, call.request.agent_name))
+    require_able_to_hold(require_actor(view, call.caller, call.request.project_key, call.request.agent_name))
 
 
 def _take_back(request: ReserveRequest, tx: Tx, outcome: Outcome | None) -> None:

@@ -11,6 +11,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.reading import require_to_read
 from mcp_agent_mail.domain.reservations import PathConflict, Patterns
+from mcp_agent_mail.features.identity.actor import require_actor
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.features.reservations.conflicts import (
     ConflictPreview,
@@ -20,7 +21,6 @@ from mcp_agent_mail.features.reservations.conflicts import (
     list_leases,
     preview_conflicts,
 )
-from mcp_agent_mail.features.reservations.grant import require_holder
 from mcp_agent_mail.features.reservations.offload import PatternReader
 from mcp_agent_mail.features.reservations.release import ReleasedLeases, RenewedLeases, release, renew
 from mcp_agent_mail.features.reservations.requests import LeaseSelector, ReserveRequest
@@ -59,7 +59,7 @@ class ReservationService:
 
         A repeat with the same idempotency key and arguments gives the first answer again.
         """
-        holder = self._store.read(lambda view: require_holder(view, caller, request.project_key, request.agent_name))
+        holder = self._store.read(lambda view: require_actor(view, caller, request.project_key, request.agent_name))
         wanted = await self._reader.read(holder.project, request.paths, exclusive=request.exclusive)
         call = ReserveCall(caller=caller, request=request, holder=holder, wanted=wanted)
         self._note_activity(holder.agent)
@@ -94,7 +94,7 @@ class ReservationService:
         self, caller: Caller, project_key: str, agent_name: str, paths: Sequence[str]
     ) -> ConflictPreview:
         """What an exclusive claim would meet; changes nothing."""
-        holder = self._store.read(lambda view: require_holder(view, caller, project_key, agent_name))
+        holder = self._store.read(lambda view: require_actor(view, caller, project_key, agent_name))
         wanted = await self._reader.read(holder.project, paths, exclusive=True)
         asking = ConflictQuery(project_id=holder.project.id, agent_id=holder.agent.id, now=self._clock())
         try:

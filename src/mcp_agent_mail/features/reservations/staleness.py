@@ -126,16 +126,16 @@ class Staleness:
             agent = view.agents.find(agent_id)
             assert agent is not None, agent_id
             holders[agent_id] = (self.newest(agent, now), view.holders.last_mail_ts(agent_id))
-        return [self._assess_one(lease, holders[lease.agent_id], now, seen) for lease in leases]
+        return [self._assess_one(lease, *holders[lease.agent_id], now, seen) for lease in leases]
 
     def _assess_one(
         self,
         lease: Lease,
-        holder: tuple[Agent, Micros | None],
+        agent: Agent,
+        mail_ts: Micros | None,
         now: Micros,
         seen: dict[LeaseId, WorkspaceActivity] | None,
     ) -> Assessment:
-        agent, mail_ts = holder
         workspace = self._remembered(lease, now) if seen is None else seen.get(lease.id, NOT_LOOKED)
         evidence = Evidence(
             agent_ts=agent.last_active_ts, watched_since=self._watched_since, mail_ts=mail_ts, workspace=workspace

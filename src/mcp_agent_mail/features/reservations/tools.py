@@ -12,24 +12,20 @@ from mcp_agent_mail.core.params import (
     NOTE,
     PROJECT_KEY,
     Count,
-    Duration,
     Flag,
     Id,
     Ids,
-    Texts,
 )
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.reservations import schemas
 from mcp_agent_mail.features.reservations.answers import Replayed
 from mcp_agent_mail.features.reservations.force_release import ForceRequest, ForceService
+from mcp_agent_mail.features.reservations.parameters import PATHS, SECONDS, WANTED_PATHS
 from mcp_agent_mail.features.reservations.requests import LeaseSelector, ReserveRequest
 from mcp_agent_mail.features.reservations.schemas import show_forced
 from mcp_agent_mail.features.reservations.service import ReservationService
 
-PATHS = Texts()
-WANTED_PATHS = Texts(min_items=1)
-SECONDS = Duration(30 * 86_400)
 IDS = Ids()
 
 

@@ -1,0 +1,47 @@
+"""Who a use case acts for: an agent in its project, and whether the caller has proven to be it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcp_agent_mail.core.errors import Conflict
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.identity.lookup import require_agent
+from mcp_agent_mail.features.projects.lookup import require_project, require_writable
+from mcp_agent_mail.store.transaction import View
+
+
+class AgentRetired(Conflict):
+    """A retired agent neither sends, nor holds, nor asks, nor answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """`verified`: a token of this call has proven the agent, or the operator acts for it."""
+
+    agent: Agent
+    project: Project
+    verified: bool = False
+
+
+def require_actor(view: View, caller: Caller, project_key: str, agent_name: str) -> Actor:
+    """The agent named, which `caller` may act as. Raises when there is none, and when the caller may not."""
+    return require_actor_in(view, caller, require_project(view, project_key), agent_name)
+
+
+def require_actor_in(view: View, caller: Caller, project: Project, agent_name: str) -> Actor:
+    agent = require_agent(view, project, agent_name)
+    return Actor(agent=agent, project=project, verified=require_to_act(caller, agent))
+
+
+def require_able(actor: Actor, denied: str) -> None:
+    """Raises for an archived project, and AgentRetired, which says what is `denied`: "it sends no mail"."""
+    require_writable(actor.project)
+    if actor.agent.is_retired:
+        raise AgentRetired(
+            f"{actor.agent.name} is retired: {denied}.",
+            hint="Bring it back with unretire_agent, or act as another agent.",
+            data={"agent": actor.agent.name, "project": actor.project.human_key},
+        )

@@ -1,0 +1,96 @@
+"""Keyed calls: the first answer is kept in the very unit of work that it tells of, and given again to a repeat."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from mcp_agent_mail.core.errors import IdempotencyKeyConflict
+from mcp_agent_mail.features.identity.actor import Actor
+from mcp_agent_mail.store.idempotency import RememberedAnswer
+from mcp_agent_mail.store.transaction import Tx, View
+
+Wire = dict[str, Any]
+"""A JSON object."""
+
+T = TypeVar("T")
+
+
+class KeyedRequest(Protocol):
+    """A dataclass with everything that a call was given. Its name and its fields are what a kept key is compared by."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]  # as `asdict` wants it: fields of every type
+
+    @property
+    def idempotency_key(self) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """The first answer to the same call, as it was given."""
+
+    actor: Actor
+    answer: Wire
+
+
+def once(
+    tx: Tx,
+    actor: Actor,
+    request: KeyedRequest,
+    call: Callable[[], T],
+    shape: Callable[[T], Wire],
+    *,
+    made: str = "call",
+) -> T | Replay:
+    """Run `call`, unless this agent's call with this key was answered already: then that answer again.
+
+    `shape` is the answer that is kept; `made` is the word for what a call makes. Raises IdempotencyKeyConflict.
+    """
+    answer = find_answer(tx, actor, request, made=made)
+    if answer is not None:
+        return Replay(actor=actor, answer=answer)
+    done = call()
+    keep_answer(tx, actor, request, lambda: shape(done))
+    return done
+
+
+def find_answer(view: View, actor: Actor, request: KeyedRequest, *, made: str = "call") -> Wire | None:
+    """None without a key and for one that is new. Raises IdempotencyKeyConflict where it was used for another call."""
+    key = request.idempotency_key
+    if key is None:
+        return None
+    remembered = view.idempotency_keys.find(actor.agent.id, key, view.now)
+    if remembered is None:
+        return None
+    if remembered.arguments_hash != arguments_hash(request):
+        raise IdempotencyKeyConflict(
+            f"{actor.agent.name} has used idempotency key {key!r} for another call.",
+            hint=f"Use a new key for a new {made}; repeat a call only with the very same arguments.",
+            data={"idempotency_key": key},
+        )
+    return {**json.loads(remembered.result), "idempotent_replay": True}
+
+
+def keep_answer(tx: Tx, actor: Actor, request: KeyedRequest, answer: Callable[[], Wire]) -> None:
+    """Nothing to do without a key: then `answer` is not even made."""
+    if request.idempotency_key is not None:
+        text = json.dumps(answer(), ensure_ascii=False)
+        kept = RememberedAnswer(arguments_hash=arguments_hash(request), result=text)
+        tx.idempotency_keys.add(actor.agent.id, request.idempotency_key, kept, tx.now)
+
+
+def forget_answer(tx: Tx, actor: Actor, request: KeyedRequest) -> None:
+    """What the answer told of is undone in this unit. Nothing to do without a key."""
+    if request.idempotency_key is not None:
+        tx.idempotency_keys.remove(actor.agent.id, request.idempotency_key)
+
+
+def arguments_hash(request: KeyedRequest) -> bytes:
+    """Equal for equal calls: which one, and every argument as it was given. Keys outlive an upgrade by a day, so what
+    is hashed must stay as it is.
+    """
+    text = json.dumps([type(request).__name__, asdict(request)], sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).digest()
