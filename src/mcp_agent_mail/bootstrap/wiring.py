@@ -1,4 +1,8 @@
-"""Who is calling, and with which rights."""
+"""One function for each group of services: it reads the settings that the group needs and hands over plain values.
+
+In the order in which they are made: identity, archiving, leases, macros, messaging and contacts, projects, summaries,
+introspection. None starts anything.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Messages, their recipients, and the reading state each recipient has."""
+"""Messages, their recipients, and the reading state and receipts of each recipient; and what a subject and a body must
+be to be sent, and how many bodies fit into one answer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Contacts at rest: who may write to whom, one row per pair and direction. Rows are never deleted."""
+"""Contacts at rest: who may write to whom, one row per pair and direction, never deleted; and who has to do with whom
+by its mail, which is asked when no link decides.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Projects at rest."""
+"""Projects and their aliases at rest: the directories, former slugs and ties that lead to a project."""
 
 from __future__ import annotations
 

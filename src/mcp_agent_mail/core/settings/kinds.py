@@ -1,4 +1,9 @@
-"""What a setting's text can be: each kind says what it expects and turns text into a value. Standard library only."""
+"""What a setting's text can be (`SettingKind`: what it expects, and how text becomes a value), and `Row`: one setting
+with its name, group, kind and default. Standard library only.
+
+Kinds without parameters are constants; those with bounds or choices are functions that make one. A text that does
+not fit raises BadValue, whose message is shown to the operator and never holds a secret.
+"""
 
 from __future__ import annotations
 

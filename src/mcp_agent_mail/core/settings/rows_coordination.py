@@ -1,4 +1,6 @@
-"""The settings of reservations: who counts as idle, and the sweeper. Standard library only."""
+"""The settings of leases (idle holders, the sweeper), of what makes directories one project, and of windows. Standard
+library only.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The settings of what a server tells of its own work: counts, lines, spans. Standard library only."""
+"""The settings of what a server tells of its own work (counts, lines, spans) and of the surface that it shows clients.
+Standard library only.
+"""
 
 from __future__ import annotations
 

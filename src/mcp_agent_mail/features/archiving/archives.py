@@ -1,4 +1,6 @@
-"""The archives a drain is at work on, and what it says when one of them cannot be written."""
+"""The archives a drain is at work on: when each is tried again, and what the server is told when one cannot be
+written: the fact, the hint, and the log's line for what nobody foresaw.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Keeps senders at the archive's pace when a burst overruns it, so that the backlog has a bound."""
+"""Backpressure: senders are kept at the archive's pace when a burst overruns it, so that the backlog has a bound; and
+the samples of lag by which it is seen.
+"""
 
 from __future__ import annotations
 

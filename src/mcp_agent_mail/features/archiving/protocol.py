@@ -1,4 +1,7 @@
-"""What the server and its archiver tell each other over the archiver's standard input."""
+"""What the server and its archiver child tell each other: settings at the start, then one JSON line per instruction
+(server to child, standard input) and per report (child to server, standard output). And where archives and their
+locks lie in the store, which both must know alike.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Gathers the facts of the contact decision, the cheap ones first, inside the unit of work that stores the mail.
+"""Whose mail needs its recipient's consent: the facts are gathered inside the unit of work that stores the mail, the
+cheap ones first.
 
-The usual send asks the store one question (has the sender any link, has it denied anyone?); the
-costly facts are looked up for those alone whom the others do not let in.
+The usual send asks the store one question (has the sender any link, has it denied anyone?); the costly facts (earlier
+mail, overlapping leases) are looked up for those alone whom the others do not let in. `DeliveryPolicy` holds the
+rules, as the settings have them.
 """
 
 from __future__ import annotations

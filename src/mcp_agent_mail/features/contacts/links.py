@@ -1,4 +1,6 @@
-"""What changes links, inside one unit of work: asking, answering, and writing to somebody whom one has denied."""
+"""What changes links, inside one unit of work: asking, answering, and writing to somebody whom one has denied; and the
+mail that tells of it: the introduction, and what is returned to a sender.
+"""
 
 from __future__ import annotations
 

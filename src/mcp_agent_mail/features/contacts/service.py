@@ -1,4 +1,7 @@
-"""Contacts: who may write to whom, and what waits for consent. A transaction begins and ends here."""
+"""Contacts: asking, answering, policies and lists, one use case each. A transaction begins and ends here.
+
+`accept_unasked` is the part of it that macros put into a unit of their own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Who comes in with a macro: as far as it is there already, and what it says of itself."""
+"""Who takes part in a macro: who comes in with it (as far as it is there already, and what it says of itself), and
+the pair of a handshake.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Macros: what agents do together anyway, as one use case each.
 
-A macro writes in one unit of work, made of the parts of units that the slices below offer, and reads
+A macro writes in one unit of work, made of the parts of units (`Parts`) that the slices below offer, and reads
 around it. So it has happened as a whole or not at all.
 """
 

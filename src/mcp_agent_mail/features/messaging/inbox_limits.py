@@ -1,8 +1,8 @@
-"""How much unread mail an inbox may hold: of open mail, and of each sender's blind copies. Off unless there is a
-limit.
+"""Who is left out because their inbox is full, or held by another agent's lease.
 
-The counter that is asked for is kept in the unit of work that delivers, so no burst slips past it. What a recipient
-lets in itself (held mail that it approves), what asks for its consent, and mail from `System` always arrive.
+How much unread mail an inbox may hold is counted for open mail, and for each sender's blind copies; off unless there
+is a limit. The counter that is asked for is kept in the unit of work that delivers, so no burst slips past it. What a
+recipient lets in itself (held mail that it approves), what asks for its consent, and mail from `System` always arrive.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Who stands against what an agent wants: decided in the unit of work, or, for a large call, prepared before it.
+"""Who stands against what an agent wants, and the two reads of it: a look ahead at conflicts, and the list of leases.
 
-The store's index finds the few leases that can overlap a path, so that one grant costs the same beside
-ten leases and beside ten thousand. A call for which they are many is compared on a thread of its own
-first (`judging.py`); the unit then looks only at what was granted since. Either way the answer rests
-on the leases as they are in the unit of work.
+The decision is made in the unit of work or, for a large call, prepared before it. The store's index finds the few
+leases that can overlap a path, so that one grant costs the same beside ten leases and beside ten thousand. A call for
+which they are many is compared on a thread of its own first (`offload.py`); the unit then looks only at what was
+granted since. Either way the answer rests on the leases as they are in the unit of work.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Large calls, compared before the unit of work: on a thread that gives way, one at a time, callers in rotation."""
+"""Large calls off the event loop: their patterns are read, and compared with the live leases, on a thread that gives
+way, before the unit of work. One at a time, callers in rotation.
+"""
 
 from __future__ import annotations
 

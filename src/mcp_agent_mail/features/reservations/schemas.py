@@ -1,4 +1,6 @@
-"""What callers get to see of reservations. Keys are a wire contract."""
+"""What callers get to see of reservations: grants, conflicts, releases, renewals, looks ahead, and of stale ones the
+proof. Keys are a wire contract.
+"""
 
 from __future__ import annotations
 

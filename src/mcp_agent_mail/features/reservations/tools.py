@@ -1,4 +1,6 @@
-"""The file reservation tools. Their docstrings are what agents read to choose one: every word costs them tokens."""
+"""The file reservation tools: claiming, keeping, and ending another's (`force_tools`). Their docstrings are
+what agents read to choose one: every word costs them tokens.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Inboxes: what was delivered to one agent, in the order of delivery, and what the agent did with it.
+"""Inboxes: what was delivered to one agent, in the order of delivery, and what the agent did with it; and unread mail
+at a glance, of many agents at once.
 
 Every page walks one index over (agent, …, delivery_seq) from the end it starts at, so that its
 cost grows with the page and not with the inbox. Delivery times never fall along `delivery_seq`:
