@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -211,3 +212,42 @@ def test_the_glossary_is_in_order_and_names_each_word_once() -> None:
     words = [word.casefold() for word in re.findall(r"(?m)^\| \*\*(.+?)\*\*", text)]
 
     assert words == sorted(set(words))
+
+
+# --- The map of the code ----------------------------------------------------------------------------------------------
+
+_SOURCES = ROOT / "src" / "mcp_agent_mail"
+
+
+def _unknown_places(text: str, source: Path) -> list[str]:
+    """`path.py` and `path.py:Class.method` between backticks that are not there, below `source` or the checkout."""
+    missing = []
+    for path, names in re.findall(r"`([\w/]+\.(?:py|sql))(?::([\w.]+))?`", text):
+        file = next((root / path for root in (source, ROOT) if (root / path).is_file()), None)
+        if file is None or not _has(ast.parse(file.read_text(encoding="utf-8")) if names else None, names):
+            missing.append(f"{path}:{names}" if names else path)
+    return missing
+
+
+def _has(tree: ast.AST | None, dotted: str) -> bool:
+    """Does the class or function stand there? None with no name: a file is all that was asked for."""
+    node = tree
+    for name in dotted.split(".") if dotted else ():
+        below = ast.iter_child_nodes(node) if node is not None else iter(())
+        node = next((child for child in below if getattr(child, "name", None) == name), None)
+        if node is None:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("page", ["architecture.md", "development/first-change.md"])
+def test_every_place_that_a_page_about_the_code_names_is_there(page: str) -> None:
+    assert _unknown_places((ROOT / "docs" / page).read_text(encoding="utf-8"), _SOURCES) == []
+
+
+def test_a_place_that_is_not_there_is_found(tmp_path: Path) -> None:
+    (tmp_path / "mail.py").write_text("class Inbox:\n    def read(self): ...\n")
+
+    text = "`mail.py` `mail.py:Inbox.read` `mail.py:Inbox.gone` `gone.py`"
+
+    assert _unknown_places(text, tmp_path) == ["mail.py:Inbox.gone", "gone.py"]
