@@ -76,6 +76,7 @@ class ArchiveRepository:
     def git(
         self, *arguments: str, stdin: bytes = b"", config: Sequence[str] = (), timeout_s: float | None = None
     ) -> bytes:
+        """What Git printed. Raises as `run_git` does; `timeout_s` is the archive's own unless given."""
         return run_git(
             *arguments,
             stdin=stdin,

@@ -60,6 +60,7 @@ class WorkTree:
             self.put(content, paths)
 
     def put(self, content: bytes, paths: Iterable[str]) -> None:
+        """In place of what is there, at those paths that are shown; what is in the way is noted as blocked."""
         shown = [path for path in paths if self._shows(path)]
         if not shown:
             return

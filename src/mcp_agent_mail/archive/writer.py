@@ -310,6 +310,7 @@ class ArchiveWriter:
             self._was_cut_off = False
 
     def figures(self) -> ArchiveFigures:
+        """On disk now; the files as of the last refresh."""
         sizes = [path.stat().st_size for path in pack_folder(self._repository).iterdir()]
         index = self._repository.git_path / "index"
         self.packs = count_packs(self._repository)

@@ -48,6 +48,7 @@ class Patterns:
         self._read: dict[tuple[str, bool, bool], Pattern] = {}
 
     def of(self, lease: Lease) -> Pattern:
+        """Read once and remembered; all is forgotten when CHARS_REMEMBERED characters are."""
         key = (lease.path_pattern, lease.is_folder, lease.ignore_case)
         pattern = self._read.get(key)
         if pattern is None:

@@ -79,6 +79,7 @@ def thread_of_reply(original: MessageId, original_thread: str | None) -> str:
 
 
 def require_same_thread(thread_id: str | None, joined: str, reply_to: MessageId) -> None:
+    """Raises ThreadMismatch when a thread is named and it is not the one that the reply joins."""
     if thread_id not in (None, joined):
         raise ThreadMismatch(
             f"reply_to={reply_to} joins thread {joined}, and thread_id says {thread_id}.",
@@ -88,6 +89,7 @@ def require_same_thread(thread_id: str | None, joined: str, reply_to: MessageId)
 
 
 def reserved_thread(thread_id: str) -> ReservedThread:
+    """The refusal of an all-digit thread id without such a message."""
     return ReservedThread(
         f"Thread {thread_id} is message {thread_id} with the replies to it, and this project has no such message.",
         hint="All-digit thread ids are reserved. Use another id, like task-12.",

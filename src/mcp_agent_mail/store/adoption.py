@@ -147,6 +147,7 @@ class Adoption:
         self._connection = connection
 
     def plan(self, source: ProjectId, target: ProjectId, now: Micros) -> AdoptionPlan:
+        """What an adoption would move (counts), and what stands against it: neighbours, the first clashing names."""
         ids = {"source": source, "target": target}
         limit = {"limit": MAX_CLASHES}
         agents, messages, leases, contacts = self._connection.execute(_COUNTS, ids | {"now": now}).fetchone()

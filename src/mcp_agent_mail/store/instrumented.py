@@ -41,6 +41,8 @@ class InstrumentedStore(Store):
         self.queries: QueryFigures = queries
 
     async def write(self, unit: Unit[T], *, unheard: Callable[[Tx, T], object] | None = None) -> T:
+        """As `Store.write`; the unit's time (seconds) and statements are noted, whether it succeeds or raises."""
+
         def measured(tx: Tx) -> T:
             before, began = _statements(self._writing), time.perf_counter()
             try:
@@ -52,6 +54,7 @@ class InstrumentedStore(Store):
         return await super().write(measured, unheard=unheard)
 
     def read(self, query: Callable[[View], T]) -> T:
+        """As `Store.read`; a read within a read is noted as a part of the outer one."""
         if self._reading.in_transaction:  # Part of another read, which is noted as a whole.
             return super().read(query)
         before, began = _statements(self._reading), time.perf_counter()

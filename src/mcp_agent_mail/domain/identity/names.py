@@ -177,6 +177,7 @@ def candidate_names(choose: Callable[[Sequence[str]], str], count: int = CANDIDA
 
 
 def first_free(candidates: Iterable[str], is_taken: Callable[[str], bool]) -> str:
+    """The first candidate that is not taken. Raises NamesExhausted when all are."""
     for name in candidates:
         if not is_taken(name):
             return name

@@ -36,6 +36,7 @@ def keys_of(pattern: Pattern) -> LeaseKeys:
 
 
 def probe_of(pattern: Pattern) -> IndexProbe:
+    """Where in the index a lease must stand to overlap the pattern: above its anchor, at it, or below it."""
     at = _anchor(pattern)
     names = at.split("/") if at else []
     above = tuple("/".join(names[:count]) for count in range(len(names)))

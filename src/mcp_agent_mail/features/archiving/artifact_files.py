@@ -51,6 +51,7 @@ class ArtifactFiles:
         self._only = only
 
     def run(self) -> None:
+        """Every file that the store says there must be, of all projects wanted; mail comes last."""
         self._add_projects()
         self._add_profiles()
         self._add_contacts()

@@ -17,12 +17,14 @@ class Problems:
     restarts: int = 0
 
     def fail(self, what: str, message: str) -> None:
+        """The newest of this kind counts. Beyond PROBLEMS_KEPT kinds a new one is only the last error."""
         self.last_error = f"{what}: {message}"
         known = self.problems.pop(what, None)
         if known is not None or len(self.problems) < PROBLEMS_KEPT:
             self.problems[what] = message
 
     def newest(self) -> str | None:
+        """As one line, with how many others there are; None when nothing is wrong."""
         if not self.problems:
             return None
         what = next(reversed(self.problems))

@@ -168,6 +168,7 @@ class ArchivingService:
         return None if self._process is None else self._process.pid
 
     def status(self) -> ArchiveStatus:
+        """As of now, for health, metrics and people: what is pending, what is wrong, how late commits are (seconds)."""
         now = self._clock()
         return ArchiveStatus(
             backlog=self._store.read(lambda view: view.outbox.backlog(now)),
@@ -182,6 +183,7 @@ class ArchivingService:
         )
 
     def care(self) -> CareFigures:
+        """The largest archive's figures, as far as archives have reported; the first error of any."""
         return CareFigures(
             packs=max((taken.packs for taken in self._care.values()), default=None),
             index_bytes=max((taken.index_bytes for taken in self._care.values()), default=None),

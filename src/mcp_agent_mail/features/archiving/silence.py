@@ -45,6 +45,7 @@ class Silence:
         self.is_told = self.is_ended = False
 
     def note_report(self, report: Report, now: Micros) -> None:
+        """Any report is a sign of life; Ready ends the longer patience of a start."""
         self._asked = 0
         self._heard = now
         self.is_told = False
@@ -64,6 +65,7 @@ class Silence:
         return self._asked >= self._patience.killed_after + self._allowance
 
     def told(self) -> ArchiverSilent:
+        """What people are told of a silent archiver: since when, and in how many seconds it is killed."""
         since = to_datetime(self._heard).isoformat(timespec="seconds")
         left_s = (self._patience.killed_after - self._patience.told_after) * self._patience.ask_every_s
         return ArchiverSilent(

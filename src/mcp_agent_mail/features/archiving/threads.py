@@ -124,6 +124,7 @@ class ArchiveThreads(Generic[T]):
             job.began = time.monotonic()
 
     def wake(self) -> None:
+        """Let `wait` return: by any thread, as often as it likes, also after `close`."""
         with self._lock, suppress(BlockingIOError):
             # Once closed, the number may be another file's.
             if self._waker is not None:

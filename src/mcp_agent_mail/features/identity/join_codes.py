@@ -43,6 +43,7 @@ class JoinCodeService:
         self._clock = clock
 
     async def create(self, caller: Caller, project_key: str, lifetime_s: int) -> Invited:
+        """A code of the operator's for one new name. Its text is in this answer alone; each call makes another one."""
         require_operator(caller)
         text = new_token(JOIN_CODE_PREFIX)
 

@@ -111,6 +111,7 @@ class OverdueWorker:
         self.stop = self.keeper.stop
 
     def figures(self) -> OverdueFigures:
+        """Counts since the server started."""
         return OverdueFigures(
             looked_at=self._looked_at,
             told=self._told,

@@ -94,6 +94,7 @@ class SeenMessage:
 
 
 def read_inbox(view: View, caller: Caller, request: InboxRequest) -> InboxListing:
+    """Newest first, or oldest first after `after_id`. Changes nothing of what is unread."""
     mailbox = open_inbox(view, caller, request.agent_name, request.project_key)
     after_seq = 0
     if request.after_id is not None:
@@ -174,6 +175,7 @@ def read_outbox(view: View, caller: Caller, request: OutboxRequest) -> OutboxLis
 
 
 def read_topic(view: View, caller: Caller, request: TopicRequest) -> MailListing:
+    """What every agent of the project may read on the topic, newest first; bodies only when asked for."""
     project = require_project(view, request.project_key)
     require_to_read(caller, project, READING_MAIL)
     heads = view.messages.list_topic(project.id, request.topic, since=request.since, limit=request.limit)

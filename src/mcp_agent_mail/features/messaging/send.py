@@ -185,6 +185,7 @@ def _thread_of(tx: Tx, sender: Actor, request: SendRequest) -> str | None:
 
 
 def compose_reply(tx: Tx, delivery: DeliveryPolicy, sender: Actor, request: ReplyRequest) -> Draft:
+    """In the original's thread and topic, to its sender when no `to` is named; what is not said is as there."""
     original = require_message(tx, request.message_id, sender.agent)
     named = request.recipients
     if not named.to:

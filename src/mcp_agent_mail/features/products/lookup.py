@@ -26,6 +26,7 @@ def find_product(view: View, key: str) -> Product | None:
 
 
 def require_product(view: View, key: str) -> Product:
+    """By uid or name. Raises UnknownProduct with the nearest names."""
     product = find_product(view, key)
     if product is None:
         known = view.products.newest(_CANDIDATES)

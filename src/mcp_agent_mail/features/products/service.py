@@ -70,6 +70,7 @@ class ProductService:
         return await self._store.write(unit)
 
     def look(self, product_key: str) -> SeenProduct:
+        """The product and its projects, for anybody who knows its name or uid."""
         return self._store.read(
             lambda view: SeenProduct(
                 product=(product := require_product(view, product_key)), projects=projects_of(view, product)

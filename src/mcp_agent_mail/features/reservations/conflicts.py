@@ -177,6 +177,7 @@ def preview_conflicts(
     holders: Sequence[Sequence[Lease]],
     waited_for: Mapping[int, tuple[WaitingCall, ...]],
 ) -> ConflictPreview:
+    """Each path is in conflict (held by others, or waited for by those before) or free, in the order of `wanted`."""
     conflicts: list[PathConflict] = []
     free: list[str] = []
     for number, (one, held) in enumerate(zip(wanted, holders, strict=True)):

@@ -103,6 +103,7 @@ def _grant(
 
 
 def require_room(tx: Tx, agent: Agent, more: int) -> None:
+    """Raises TooManyLeases when `more` live leases beside its own are too many for the agent."""
     if more and tx.leases.count_of_agent(agent.id, LeaseKind.FILE, tx.now) + more > MAX_LIVE_LEASES:
         raise TooManyLeases(
             f"{agent.name} may hold {MAX_LIVE_LEASES} reservations; {more} more are too many.",

@@ -47,6 +47,7 @@ class RenewedLeases:
 
 
 def release(tx: Tx, caller: Caller, named: LeaseSelector) -> ReleasedLeases:
+    """End those of the agent's own leases that are meant; what cannot be is named with why. A repeat is safe."""
     holder = require_actor(tx, caller, named.project_key, named.agent_name)
     require_writable(holder.project)
     now = tx.now
@@ -62,6 +63,7 @@ def release(tx: Tx, caller: Caller, named: LeaseSelector) -> ReleasedLeases:
 
 
 def renew(tx: Tx, caller: Caller, named: LeaseSelector, extend_s: int, patterns: Patterns) -> RenewedLeases:
+    """Prolong live leases by `extend_s`, grant lapsed ones anew where nobody stands against it. A repeat adds again."""
     holder = require_actor(tx, caller, named.project_key, named.agent_name)
     require_able_to_hold(holder)
     now = tx.now

@@ -70,6 +70,7 @@ class Sweeper:
         self._released = 0
 
     def figures(self) -> SweepFigures:
+        """Counts since the server started."""
         return SweepFigures(
             releases_idle=self._rules.releases_idle,
             swept_at=self._swept_at,

@@ -175,6 +175,7 @@ class WaitQueue:
         _require_caller(place)
 
     def close(self) -> None:
+        """Everybody who waits is woken, and told that the server stops. A repeat does nothing more."""
         self._is_closed = True
         for places in self._places.values():
             for place in places:

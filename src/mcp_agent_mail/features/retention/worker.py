@@ -48,6 +48,7 @@ class RetentionWorker:
         self.stop = self.keeper.stop
 
     def figures(self) -> RetentionFigures:
+        """Of the last look; what was purged is counted since the server started."""
         return RetentionFigures(
             looked_at=self._looked_at,
             old=self._found.old,

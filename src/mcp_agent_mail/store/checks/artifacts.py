@@ -88,6 +88,7 @@ class Artifacts:
         self.store_id = Meta(connection).store_id()
 
     def projects(self) -> Iterator[Project]:
+        """All of them, those set aside too, by id; read in pages."""
         after = 0
         while page := self._projects.list_(include_archived=True, limit=_AT_ONCE, after_id=after):
             yield from page
@@ -103,6 +104,7 @@ class Artifacts:
         return messages, agents
 
     def agents(self) -> Iterator[Agent]:
+        """Of all projects, retired ones too, by id; one at a time."""
         for agent_id in self._ids(_AGENTS):
             agent = self._agents.find(AgentId(agent_id))
             assert agent is not None, agent_id

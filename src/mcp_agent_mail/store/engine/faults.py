@@ -30,6 +30,7 @@ class StoreFailed(Busy):
 
     @classmethod
     def because(cls, cause: BaseException) -> Self:
+        """What a caller is told of a fault of SQLite or the disk: nothing is sure, and whether room is what lacks."""
         lacks_room = isinstance(cause, sqlite3.Error) and is_full(cause)
         first = "Free some space on the disk of the store." if lacks_room else ""
         return cls(

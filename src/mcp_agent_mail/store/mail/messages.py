@@ -145,6 +145,7 @@ class Messages:
         return add_message(self._connection, new, recipients, now)
 
     def find(self, message_id: MessageId) -> Message | None:
+        """With its body; one that was purged too. Who may read it is the caller's to know."""
         row = self._connection.execute(_FIND, (message_id,)).fetchone()
         if row is None:
             return None
