@@ -25,7 +25,15 @@ for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What the crash rounds have to say (their output, which xdist keeps to itself), and their sum."""
+    """How many cases tests of many asserted; what the crash rounds have to say (xdist keeps it to itself), summed."""
+    cases = [
+        value
+        for report in terminalreporter.stats.get("passed", [])
+        for name, value in report.user_properties
+        if name == "cases"
+    ]
+    if cases:
+        terminalreporter.write_line(f"{sum(cases)} cases asserted in {len(cases)} tests of many")
     reports = [report for report in terminalreporter.stats.get("passed", []) if "crash" in report.keywords]
     for report in reports:
         terminalreporter.write(report.capstdout)
