@@ -19,7 +19,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.maintenance import JOIN_EVERY, TIME_LIMIT
 from mcp_agent_mail.features.archiving.protocol import CareFailed, CareTaken
-from tests.archive_room import ArchiveRoom, Killed, git, killed_at, open_archive_room
+from tests.archive_harness import ArchiveHarness, Killed, git, killed_at, open_archive_harness
 
 LOOK_S = 0.02
 LOOKS = 1_500
@@ -29,28 +29,28 @@ LOOKS = 1_500
 class Desk:
     """An archive and a drain at work on it, as in the archiver."""
 
-    room: ArchiveRoom
+    harness: ArchiveHarness
     project: Project
     blue: Agent
     red: Agent
 
     @property
     def path(self) -> Path:
-        return self.room.path(self.project)
+        return self.harness.path(self.project)
 
     def packs(self) -> int:
         return len(list((self.path / ".git/objects/pack").glob("*.pack")))
 
     def commit(self, drain: Drain) -> None:
         """One more commit, so one more pack."""
-        self.room.send(self.blue, [self.red])
-        self.room.clock.step(1)
+        self.harness.send(self.blue, [self.red])
+        self.harness.clock.step(1)
         drain.step()
-        self.room.clock.step(1)
+        self.harness.clock.step(1)
         drain.step()
 
     def care(self) -> list[CareTaken | CareFailed]:
-        return [report for report in self.room.reports if isinstance(report, CareTaken | CareFailed)]
+        return [report for report in self.harness.reports if isinstance(report, CareTaken | CareFailed)]
 
     def join_many(self, drain: Drain) -> None:
         self.commit(drain)
@@ -64,19 +64,19 @@ class Desk:
             if len(self.care()) >= wanted:
                 return
             threading.Event().wait(LOOK_S)
-        raise AssertionError(self.room.reports)
+        raise AssertionError(self.harness.reports)
 
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     monkeypatch.setattr(archive_writer, "MANY_PACKS", 6)
-    with open_archive_room(tmp_path) as room:
-        project = room.add_project("/code/app")
-        yield Desk(room, project, room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone"))
+    with open_archive_harness(tmp_path) as harness:
+        project = harness.add_project("/code/app")
+        yield Desk(harness, project, harness.add_agent(project, "BlueLake"), harness.add_agent(project, "RedStone"))
 
 
 def test_many_packs_are_joined_while_commits_go_on(desk: Desk) -> None:
-    with desk.room.drain() as drain:
+    with desk.harness.drain() as drain:
         for _ in range(6):
             desk.commit(drain)
         desk.work(drain, 1)
@@ -87,20 +87,20 @@ def test_many_packs_are_joined_while_commits_go_on(desk: Desk) -> None:
     assert taken.packs <= 2
     assert desk.packs() <= 3
     assert git(desk.path, "fsck", "--strict") == ""
-    assert desk.room.verify().findings == ()
+    assert desk.harness.verify().findings == ()
 
 
 def test_few_packs_are_joined_once_an_hour_when_there_are_new_ones(desk: Desk) -> None:
-    with desk.room.drain() as drain:
+    with desk.harness.drain() as drain:
         for _ in range(3):
             desk.commit(drain)
         before = desk.packs()
         drain.step()
         unhurried = desk.packs()
-        desk.room.clock.step(JOIN_EVERY / SECOND)
+        desk.harness.clock.step(JOIN_EVERY / SECOND)
         desk.work(drain, 2)  # the index is refreshed, then the packs are joined
         after = desk.packs()
-        desk.room.clock.step(JOIN_EVERY / SECOND)
+        desk.harness.clock.step(JOIN_EVERY / SECOND)
         wait = drain.step()
 
     assert (before, unhurried, after) == (3, 3, 1)
@@ -108,24 +108,24 @@ def test_few_packs_are_joined_once_an_hour_when_there_are_new_ones(desk: Desk) -
 
 
 def test_an_idle_archiver_sleeps_until_the_hour_is_over(desk: Desk) -> None:
-    with desk.room.drain() as drain:
+    with desk.harness.drain() as drain:
         desk.commit(drain)
-        desk.room.clock.step(5)
-        wait = desk.room.tidy(drain)
+        desk.harness.clock.step(5)
+        wait = desk.harness.tidy(drain)
 
     assert wait is not None
     assert JOIN_EVERY / SECOND - 60 < wait <= JOIN_EVERY / SECOND
 
 
 def test_packs_that_a_person_keeps_apart_are_not_asked_about_at_every_step(desk: Desk) -> None:
-    with desk.room.drain() as drain:
+    with desk.harness.drain() as drain:
         for _ in range(5):
             desk.commit(drain)
         for pack in (desk.path / ".git/objects/pack").glob("*.pack"):
             pack.with_suffix(".keep").touch()
         desk.commit(drain)
-        desk.room.clock.step(5)
-        wait = desk.room.tidy(drain)
+        desk.harness.clock.step(5)
+        wait = desk.harness.tidy(drain)
 
     assert wait is not None
     assert wait > 60
@@ -135,22 +135,22 @@ def test_packs_that_a_person_keeps_apart_are_not_asked_about_at_every_step(desk:
 def test_joining_that_takes_too_long_is_ended_reported_and_tried_again_later(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with desk.room.drain() as drain:
+    with desk.harness.drain() as drain:
         for _ in range(5):
             desk.commit(drain)
-        desk.room.send(desk.blue, [desk.red])
-        desk.room.clock.step(1)
+        desk.harness.send(desk.blue, [desk.red])
+        desk.harness.clock.step(1)
         drain.step()
-        desk.room.clock.step(1)
+        desk.harness.clock.step(1)
         with monkeypatch.context() as slow:
             slow.setenv("PATH", f"{slow_git(tmp_path)}:{os.environ['PATH']}")
             drain.step()
             drain.step()
-            desk.room.clock.step(TIME_LIMIT / SECOND)
+            desk.harness.clock.step(TIME_LIMIT / SECOND)
             drain.step()
-        wait = desk.room.tidy(drain)
+        wait = desk.harness.tidy(drain)
         failed = next(report for report in desk.care() if isinstance(report, CareFailed))
-        desk.room.clock.step(600)
+        desk.harness.clock.step(600)
         desk.work(drain, 1)
 
     assert isinstance(failed, CareFailed)
@@ -158,7 +158,7 @@ def test_joining_that_takes_too_long_is_ended_reported_and_tried_again_later(
     assert wait is not None
     assert wait > 60
     assert desk.packs() == 1
-    assert desk.room.failures == []
+    assert desk.harness.failures == []
 
 
 def slow_git(folder: Path) -> Path:
@@ -174,7 +174,7 @@ def slow_git(folder: Path) -> Path:
 
 
 def test_a_damaged_pack_is_reported_by_care_and_mail_goes_on(desk: Desk) -> None:
-    with desk.room.drain() as drain:
+    with desk.harness.drain() as drain:
         for _ in range(5):
             desk.commit(drain)
         oldest = min((desk.path / ".git/objects/pack").glob("*.pack"), key=lambda path: path.stat().st_mtime_ns)
@@ -189,27 +189,27 @@ def test_a_damaged_pack_is_reported_by_care_and_mail_goes_on(desk: Desk) -> None
 
 @pytest.mark.parametrize("point", [FailPoint.REPACK, FailPoint.REPACK_DELETE])
 def test_killed_while_packs_are_joined_nothing_is_lost_or_twice(desk: Desk, point: FailPoint) -> None:
-    with desk.room.drain(killed_at(point)) as drain:
+    with desk.harness.drain(killed_at(point)) as drain:
         for _ in range(5):
             desk.commit(drain)
         with pytest.raises(Killed):
             desk.join_many(drain)
 
-    assert desk.room.archive() == 0
+    assert desk.harness.archive() == 0
 
     assert git(desk.path, "fsck", "--strict") == ""
     assert git(desk.path, "status", "--porcelain") == ""
-    assert desk.room.verify().findings == ()
+    assert desk.harness.verify().findings == ()
 
 
 def test_a_stop_ends_what_runs(desk: Desk) -> None:
-    with desk.room.drain() as drain:
+    with desk.harness.drain() as drain:
         for _ in range(6):
             desk.commit(drain)
-        drain.flush(Micros(desk.room.clock() + 60 * SECOND))
+        drain.flush(Micros(desk.harness.clock() + 60 * SECOND))
 
     assert desk.packs() <= 2
-    assert desk.room.verify().findings == ()
+    assert desk.harness.verify().findings == ()
 
 
 @pytest.fixture
@@ -238,7 +238,7 @@ def test_care_does_not_go_on_with_a_writer_that_a_failed_commit_gave_up(
         if is_full and point is FailPoint.AFTER_IMPORT:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with desk.room.drain(fault_hook) as drain:
+    with desk.harness.drain(fault_hook) as drain:
         for _ in range(good):
             desk.commit(drain)
         care = drain._kept[desk.project.id].desk._care
@@ -247,7 +247,7 @@ def test_care_does_not_go_on_with_a_writer_that_a_failed_commit_gave_up(
         desk.commit(drain)
         runs_on = care.has_work
         is_full = False
-        desk.room.clock.step(60)
+        desk.harness.clock.step(60)
         desk.commit(drain)
         held_joining.touch()
         desk.work(drain, 1)
@@ -258,4 +258,4 @@ def test_care_does_not_go_on_with_a_writer_that_a_failed_commit_gave_up(
     assert not runs_on
     assert not [report for report in desk.care() if isinstance(report, CareFailed)]
     assert git(desk.path, "fsck", "--strict") == ""
-    assert desk.room.verify().findings == ()
+    assert desk.harness.verify().findings == ()
