@@ -117,7 +117,7 @@ def test_an_archive_that_is_opened_anew_ends_its_refresh_first(
         harness.send(agents["BlueLake"], [agents["RedStone"]])
         write(harness, drain)
         drain.step()
-        was_running = any(seat.desk._tidy.is_running for seat in drain._kept.values())
+        was_running = any(seat.committer._tidy.is_running for seat in drain._kept.values())
         (tmp_path / "away").rename(harness.path(hung))
         harness.clock.step(120)
         write(harness, drain)

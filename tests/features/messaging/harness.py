@@ -108,7 +108,7 @@ async def open_messaging(
             note_activity=lambda agent: noted.append(agent.name),
             throttle=Backpressure().keep,
             clock=seeded.clock,
-            desk=DeliveryPolicy(rules=ContactRules(enforced=enforced), inbox_limit=inbox_limit),
+            delivery=DeliveryPolicy(rules=ContactRules(enforced=enforced), inbox_limit=inbox_limit),
         )
         yield MessagingHarness(
             seeded,
