@@ -39,7 +39,7 @@ serve: $(MAIN) ## Install what is locked, then serve on 127.0.0.1:8765, with thi
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test testers llm hooks extras attack faults patterns contest crash ## `make test`, the protocol testers, the guard beside real hook programs, the extras, the attacks, the slow faults, and the crash rounds
+check-all: test cover testers llm hooks extras attack faults patterns contest crash ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, the slow faults, and the crash rounds
 
 .PHONY: lint
 lint: $(DEV)
@@ -51,8 +51,12 @@ types: $(DEV)
 	@$(BIN)/mypy
 
 .PHONY: pytest
-pytest: $(DEV) ## Every test but the slow ones; prints what they cover
-	@$(BIN)/pytest -n $(WORKERS) --timeout $(HANGS_AFTER) --cov --cov-report=term $(ARGS)
+pytest: $(DEV) ## Every test but the slow ones; prints the ten that took longest
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal --timeout $(HANGS_AFTER) --durations=10 $(ARGS)
+
+.PHONY: cover
+cover: $(DEV) ## The same tests, measured: prints lines and branches they cover (takes about twice as long)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal --timeout $(HANGS_AFTER) --cov --cov-report=term $(ARGS)
 
 .PHONY: testers
 testers: inspector conformance ## Both protocol testers (they need Node, which is installed with them)

@@ -25,11 +25,19 @@ for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What the crash rounds have to say (their output, which xdist keeps to itself), and their sum."""
-    reports = [report for report in terminalreporter.stats.get("passed", []) if "crash" in report.keywords]
-    for report in reports:
+    """How many cases tests of many asserted; what the crash rounds have to say (xdist keeps it to itself), summed."""
+    passed = terminalreporter.stats.get("passed", [])
+    if cases := _told(passed, "cases"):
+        terminalreporter.write_line(f"{sum(cases)} cases asserted in {len(cases)} tests of many")
+    rounds = [report for report in passed if "crash" in report.keywords]
+    for report in rounds:
         terminalreporter.write(report.capstdout)
-    told = [pair for report in reports for pair in report.user_properties]
-    kills, operations = (sum(value for name, value in told if name == what) for what in ("kills", "operations"))
-    if kills:
+    if kills := sum(_told(rounds, "kills")):
+        operations = sum(_told(rounds, "operations"))
         terminalreporter.write_line(f"{kills} kills in all, {operations} operations acknowledged")
+
+
+def _told(reports: list[pytest.TestReport], what: str) -> list[int]:
+    """What tests recorded under this name."""
+    pairs = [pair for report in reports for pair in report.user_properties]
+    return [value for name, value in pairs if name == what and isinstance(value, int)]

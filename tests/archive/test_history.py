@@ -8,23 +8,23 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive.history import ArchiveNotFound, read_history
-from tests.archive_room import ArchiveRoom, git, open_archive_room
+from tests.archive_harness import ArchiveHarness, git, open_archive_harness
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Iterator[ArchiveRoom]:
-    with open_archive_room(tmp_path) as opened:
+def harness(tmp_path: Path) -> Iterator[ArchiveHarness]:
+    with open_archive_harness(tmp_path) as opened:
         yield opened
 
 
-def test_commits_come_newest_first_with_who_acted(room: ArchiveRoom) -> None:
-    project = room.add_project("/srv/shop")
-    lake, stone = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
-    room.archive()
-    room.send(lake, [stone], subject="Who takes the parser?")
-    room.archive()
+def test_commits_come_newest_first_with_who_acted(harness: ArchiveHarness) -> None:
+    project = harness.add_project("/srv/shop")
+    lake, stone = harness.add_agent(project, "BlueLake"), harness.add_agent(project, "RedStone")
+    harness.archive()
+    harness.send(lake, [stone], subject="Who takes the parser?")
+    harness.archive()
 
-    newest, oldest = read_history(room.path(project), agent=None, limit=10)
+    newest, oldest = read_history(harness.path(project), agent=None, limit=10)
 
     assert newest.summary == "mail: BlueLake -> RedStone | Who takes the parser?"
     assert (newest.author, newest.agents) == ("BlueLake", ("BlueLake",))
@@ -32,26 +32,26 @@ def test_commits_come_newest_first_with_who_acted(room: ArchiveRoom) -> None:
     assert "RedStone" in oldest.agents
 
 
-def test_commits_of_one_agent_ignore_case_and_keep_to_the_limit(room: ArchiveRoom) -> None:
-    project = room.add_project("/srv/shop")
-    lake, stone = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
+def test_commits_of_one_agent_ignore_case_and_keep_to_the_limit(harness: ArchiveHarness) -> None:
+    project = harness.add_project("/srv/shop")
+    lake, stone = harness.add_agent(project, "BlueLake"), harness.add_agent(project, "RedStone")
     for subject in ("one", "two", "three"):
-        room.send(lake, [stone], subject=subject)
-        room.archive()
+        harness.send(lake, [stone], subject=subject)
+        harness.archive()
 
-    found = read_history(room.path(project), agent="bluelake", limit=2)
-    of_nobody = read_history(room.path(project), agent="GreenHill", limit=2)
+    found = read_history(harness.path(project), agent="bluelake", limit=2)
+    of_nobody = read_history(harness.path(project), agent="GreenHill", limit=2)
 
     assert [entry.summary.rpartition(" ")[2] for entry in found] == ["three", "two"]
     assert of_nobody == []
 
 
-def test_a_commit_made_by_a_person_has_no_sequence(room: ArchiveRoom) -> None:
-    project = room.add_project("/srv/shop")
-    room.archive()
-    git(room.path(project), "commit", "--allow-empty", "-m", "a note of mine")
+def test_a_commit_made_by_a_person_has_no_sequence(harness: ArchiveHarness) -> None:
+    project = harness.add_project("/srv/shop")
+    harness.archive()
+    git(harness.path(project), "commit", "--allow-empty", "-m", "a note of mine")
 
-    newest = read_history(room.path(project), agent=None, limit=1)[0]
+    newest = read_history(harness.path(project), agent=None, limit=1)[0]
 
     assert (newest.summary, newest.last_seq, newest.agents) == ("a note of mine", None, ())
 
@@ -62,12 +62,12 @@ def test_a_folder_without_an_archive_is_a_typed_error(tmp_path: Path) -> None:
 
 
 def test_a_hooks_environment_does_not_redirect_the_look(
-    room: ArchiveRoom, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    harness: ArchiveHarness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project = room.add_project("/srv/shop")
-    room.archive()
+    project = harness.add_project("/srv/shop")
+    harness.archive()
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
 
-    found = read_history(room.path(project), agent=None, limit=5)
+    found = read_history(harness.path(project), agent=None, limit=5)
 
     assert len(found) == 1

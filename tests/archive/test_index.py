@@ -18,7 +18,7 @@ from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.commit_message import CommitText
-from tests.archive_room import Killed, git, killed_at
+from tests.archive_harness import Killed, git, killed_at
 
 AT = Micros(1_800_000_000 * SECOND)
 OWNER = ArchiveOwner(store_id="this-store", author_name="mcp-agent", author_email="mcp-agent@example.com")

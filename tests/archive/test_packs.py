@@ -26,7 +26,7 @@ from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
-from tests.archive_room import Killed, git, killed_at
+from tests.archive_harness import Killed, git, killed_at
 
 LONG_S = 60.0
 US = Signature(name="mcp-agent", email="mcp-agent@example.com")

@@ -17,7 +17,7 @@ from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.commit_message import CommitText
-from tests.archive_room import git
+from tests.archive_harness import git
 
 AT = Micros(1_800_000_000 * SECOND)
 OWNER = ArchiveOwner(store_id="this-store", author_name="mcp-agent", author_email="mcp-agent@example.com")

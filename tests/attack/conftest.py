@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.archive_room import ArchiveRoom, git, open_archive_room
+from tests.archive_harness import ArchiveHarness, git, open_archive_harness
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Iterator[ArchiveRoom]:
+def harness(tmp_path: Path) -> Iterator[ArchiveHarness]:
     (tmp_path / "store").mkdir()
-    with open_archive_room(tmp_path / "store") as opened:
+    with open_archive_harness(tmp_path / "store") as opened:
         opened.in_workspace = True
         yield opened
 

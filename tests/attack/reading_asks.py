@@ -1,14 +1,14 @@
 """What is asked for each tool, resource, prompt and route: as the blind recipient, whose mail nobody else may read.
 
 A tool or a resource without a line here fails the matrix. What changes or ends something does it in a project of its
-own, so that everybody who asks meets the same house.
+own, so that everybody who asks meets the same server.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tests.attack.reading_house import APP, BLIND, PRODUCT, SPARE, THREAD, TOPIC, House
+from tests.attack.served_secrets import APP, BLIND, PRODUCT, SPARE, THREAD, TOPIC, ServedSecrets
 from tests.served import Json
 
 Arguments = Mapping[str, Json]
@@ -124,6 +124,6 @@ ROUTES: Mapping[str, tuple[str, Json]] = {
 COMPLETIONS = ("project", "slug", "agent", "thread_id")
 
 
-def uri_of(template: str, house: House, slug: Callable[[str], str]) -> str:
-    filled = RESOURCES[template].replace("{app}", APP).replace("{blind}", str(house.ids["blind copy"]))
+def uri_of(template: str, served: ServedSecrets, slug: Callable[[str], str]) -> str:
+    filled = RESOURCES[template].replace("{app}", APP).replace("{blind}", str(served.ids["blind copy"]))
     return "resource://" + filled.replace("code-reading-app", slug(APP))

@@ -13,21 +13,21 @@ import pytest
 
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import Credentials
-from tests.features.macros.team_room import APP, LIB, NOBODY, TeamRoom, open_team_room, refused
+from tests.features.macros.harness import APP, LIB, NOBODY, MacrosHarness, open_macros, refused
 
 OPERATOR = Credentials(via="rpc", bearer_token="unused")  # what the team room's services are given
 PROFILE = {"program": "tests", "model": "none"}
 WINDOW = "11111111-1111-4111-8111-111111111111"
 SOURCE = Path(__file__).parents[2] / "src" / "mcp_agent_mail"
 
-Way = Callable[[TeamRoom, Credentials], Awaitable[Any]]
+Way = Callable[[MacrosHarness, Credentials], Awaitable[Any]]
 
 
 def _registering(**arguments: Any) -> Way:
     return lambda team, who: team.call("register_agent", who, project_key=APP, **PROFILE, **arguments)
 
 
-def _from_window(team: TeamRoom, who: Credentials) -> Awaitable[Any]:
+def _from_window(team: MacrosHarness, who: Credentials) -> Awaitable[Any]:
     window = replace(who, window_id=WINDOW)
     return team.call("register_agent", window, project_key=APP, name="NewComer", **PROFILE)
 
@@ -82,8 +82,8 @@ ASKING_ACROSS: dict[str, Way] = {
 }
 
 
-async def opened(folder: Path, **settings: str) -> AsyncIterator[TeamRoom]:
-    async with open_team_room(folder, **settings) as team:
+async def opened(folder: Path, **settings: str) -> AsyncIterator[MacrosHarness]:
+    async with open_macros(folder, **settings) as team:
         await team.start("BlueLake")
         await team.start("QuietFox", LIB)
         yield team
@@ -95,24 +95,24 @@ def auth(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def member(tmp_path: Path, auth: str) -> AsyncIterator[TeamRoom]:
+async def member(tmp_path: Path, auth: str) -> AsyncIterator[MacrosHarness]:
     async for team in opened(tmp_path, PROJECT_ADMISSION="member", AGENT_AUTH=auth):
         yield team
 
 
 @pytest.fixture
-async def operator(tmp_path: Path, auth: str) -> AsyncIterator[TeamRoom]:
+async def operator(tmp_path: Path, auth: str) -> AsyncIterator[MacrosHarness]:
     async for team in opened(tmp_path, PROJECT_ADMISSION="operator", AGENT_AUTH=auth):
         yield team
 
 
 @pytest.fixture
-async def strict(tmp_path: Path) -> AsyncIterator[TeamRoom]:
+async def strict(tmp_path: Path) -> AsyncIterator[MacrosHarness]:
     async for team in opened(tmp_path, AGENT_AUTH="strict"):
         yield team
 
 
-async def invite(team: TeamRoom, project: str = APP, **arguments: Any) -> str:
+async def invite(team: MacrosHarness, project: str = APP, **arguments: Any) -> str:
     answer = await team.call("create_join_code", OPERATOR, project_key=project, **arguments)
     return str(answer["join_code"])
 
@@ -121,18 +121,18 @@ def as_header(code: str) -> Credentials:
     return Credentials(via="mcp", agent_token=code)
 
 
-def everything(team: TeamRoom) -> dict[str, list[Any]]:
+def everything(team: MacrosHarness) -> dict[str, list[Any]]:
     return {**team.everything(), "windows": team.rows("SELECT * FROM windows")}
 
 
-def names(team: TeamRoom, project: str = APP) -> set[str]:
+def names(team: MacrosHarness, project: str = APP) -> set[str]:
     query = (
         "SELECT a.name FROM agents a JOIN projects p ON p.id = a.project_id WHERE p.human_key = ? AND a.kind = 'agent'"
     )
     return {name for (name,) in team.rows(query, project)}
 
 
-async def refusals(team: TeamRoom, ways: dict[str, Way], who: Credentials) -> dict[str, tuple[str, bool]]:
+async def refusals(team: MacrosHarness, ways: dict[str, Way], who: Credentials) -> dict[str, tuple[str, bool]]:
     """Per way the error and whether it left a trace."""
     found = {}
     for way, enter in ways.items():
@@ -154,7 +154,7 @@ def unknown(ways: dict[str, Way]) -> dict[str, tuple[str, bool]]:
     return dict.fromkeys(ways, ("RECIPIENT_NOT_FOUND", False))
 
 
-async def test_a_stranger_comes_into_no_project_by_any_way(member: TeamRoom) -> None:
+async def test_a_stranger_comes_into_no_project_by_any_way(member: MacrosHarness) -> None:
     coming = NAMING | UNNAMED
 
     assert await refusals(member, coming, NOBODY) == denied(coming)
@@ -162,7 +162,7 @@ async def test_a_stranger_comes_into_no_project_by_any_way(member: TeamRoom) -> 
     assert await refusals(member, ASKING_ACROSS, member.proof("QuietFox", LIB)) == unknown(ASKING_ACROSS)
 
 
-async def test_a_refusal_says_how_to_be_let_in(member: TeamRoom) -> None:
+async def test_a_refusal_says_how_to_be_let_in(member: MacrosHarness) -> None:
     error = await refused(member.call("register_agent", project_key=APP, name="NewComer", **PROFILE))
 
     assert error.data["admission"] == "member"
@@ -204,7 +204,7 @@ async def test_a_members_proof_lets_a_newcomer_in_and_stays_the_members(tmp_path
 
 
 @pytest.mark.parametrize("way", UNNAMED)
-async def test_a_members_token_without_a_name_means_the_member(member: TeamRoom, way: str) -> None:
+async def test_a_members_token_without_a_name_means_the_member(member: MacrosHarness, way: str) -> None:
     profile = {"program": "a-helpers", "model": "another"}
     tool, place = {
         "register unnamed": ("register_agent", {"project_key": APP}),
@@ -219,7 +219,7 @@ async def test_a_members_token_without_a_name_means_the_member(member: TeamRoom,
     assert names(member) == {"BlueLake"}
 
 
-async def test_a_member_that_lets_somebody_in_keeps_its_window(member: TeamRoom) -> None:
+async def test_a_member_that_lets_somebody_in_keeps_its_window(member: MacrosHarness) -> None:
     proof = replace(member.proof("BlueLake"), window_id=WINDOW)
 
     answer = await member.call("register_agent", proof, project_key=APP, name="NewComer", **PROFILE)
@@ -227,7 +227,7 @@ async def test_a_member_that_lets_somebody_in_keeps_its_window(member: TeamRoom)
     assert (answer["name"], answer["window_display_name"]) == ("NewComer", "BlueLake")
 
 
-async def test_where_the_operator_decides_a_member_lets_nobody_in(operator: TeamRoom) -> None:
+async def test_where_the_operator_decides_a_member_lets_nobody_in(operator: MacrosHarness) -> None:
     proof = operator.proof("BlueLake")
 
     assert await refusals(operator, NAMING, proof) == denied(NAMING)
@@ -235,7 +235,7 @@ async def test_where_the_operator_decides_a_member_lets_nobody_in(operator: Team
 
 
 async def test_who_asks_for_a_name_that_may_not_come_in_is_told_of_the_name_and_not_of_a_door(
-    operator: TeamRoom,
+    operator: MacrosHarness,
 ) -> None:
     error = await refused(_asking(APP, "BlueLake", to_agent="BlueLage")(operator, operator.proof("BlueLake")))
 
@@ -248,7 +248,7 @@ async def test_who_asks_for_a_name_that_may_not_come_in_is_told_of_the_name_and_
 
 
 @pytest.mark.parametrize("way", [*NAMING, *UNNAMED])
-async def test_the_operators_own_call_lets_a_newcomer_in(operator: TeamRoom, way: str) -> None:
+async def test_the_operators_own_call_lets_a_newcomer_in(operator: MacrosHarness, way: str) -> None:
     answer = await (NAMING | UNNAMED)[way](operator, OPERATOR)
 
     assert answer.get("agent", answer)["registration_token"].startswith("amt_")
@@ -257,7 +257,9 @@ async def test_the_operators_own_call_lets_a_newcomer_in(operator: TeamRoom, way
 
 @pytest.mark.parametrize("way", [*NAMING, *UNNAMED])
 @pytest.mark.parametrize("place", ["agent_token", "token_argument"])
-async def test_a_join_code_stands_where_a_token_would_and_lets_one_in(operator: TeamRoom, way: str, place: str) -> None:
+async def test_a_join_code_stands_where_a_token_would_and_lets_one_in(
+    operator: MacrosHarness, way: str, place: str
+) -> None:
     enter = (NAMING | UNNAMED)[way]
     code: dict[str, Any] = {place: await invite(operator)}
     who = Credentials(via="mcp", **code)
@@ -271,7 +273,7 @@ async def test_a_join_code_stands_where_a_token_would_and_lets_one_in(operator: 
     assert (again.code, again.data) == ("PERMISSION_DENIED", {"used_by": agent["name"]})
 
 
-async def test_a_join_code_beside_a_members_proof_lets_the_named_one_in(operator: TeamRoom) -> None:
+async def test_a_join_code_beside_a_members_proof_lets_the_named_one_in(operator: MacrosHarness) -> None:
     both = replace(operator.proof("BlueLake"), token_argument=await invite(operator))
 
     answer = await NAMING["register"](operator, both)
@@ -280,7 +282,7 @@ async def test_a_join_code_beside_a_members_proof_lets_the_named_one_in(operator
     assert (await refused(NAMING["create"](operator, both))).code == "PERMISSION_DENIED"
 
 
-async def test_of_two_that_race_with_one_code_exactly_one_comes_in(operator: TeamRoom) -> None:
+async def test_of_two_that_race_with_one_code_exactly_one_comes_in(operator: MacrosHarness) -> None:
     who = as_header(await invite(operator))
     names_of_racers = [f"Racer{number}" for number in range(8)]
 
@@ -295,7 +297,7 @@ async def test_of_two_that_race_with_one_code_exactly_one_comes_in(operator: Tea
     assert names(operator) == {"BlueLake", *let_in}
 
 
-async def test_a_registration_that_is_refused_uses_no_code_up(operator: TeamRoom) -> None:
+async def test_a_registration_that_is_refused_uses_no_code_up(operator: MacrosHarness) -> None:
     who = as_header(await invite(operator))
 
     refusals_of_others = [
@@ -314,7 +316,7 @@ async def test_a_registration_that_is_refused_uses_no_code_up(operator: TeamRoom
     assert (await NAMING["register"](operator, who))["name"] == "NewComer"
 
 
-async def test_an_expired_code_and_one_taken_back_let_nobody_in(operator: TeamRoom) -> None:
+async def test_an_expired_code_and_one_taken_back_let_nobody_in(operator: MacrosHarness) -> None:
     short, revoked = await invite(operator, lifetime_seconds=60), await invite(operator)
     (newest, _) = await operator.call("list_join_codes", OPERATOR, project_key=APP)
     await operator.call("revoke_join_code", OPERATOR, project_key=APP, join_code_id=newest["id"])
@@ -325,7 +327,7 @@ async def test_an_expired_code_and_one_taken_back_let_nobody_in(operator: TeamRo
     assert await refusals(operator, NAMING, as_header("amj_made-up")) == denied(NAMING)
 
 
-async def test_a_code_is_no_bearer_and_proves_no_agent(operator: TeamRoom) -> None:
+async def test_a_code_is_no_bearer_and_proves_no_agent(operator: MacrosHarness) -> None:
     code = await invite(operator)
     status = {"project_key": APP, "agent_name": "BlueLake", "status": "busy"}
 
@@ -335,7 +337,7 @@ async def test_a_code_is_no_bearer_and_proves_no_agent(operator: TeamRoom) -> No
     assert (as_bearer.code, acting.code) == ("PERMISSION_DENIED", "PERMISSION_DENIED")
 
 
-async def test_a_client_that_keeps_sending_its_used_code_goes_on_with_its_own_token(operator: TeamRoom) -> None:
+async def test_a_client_that_keeps_sending_its_used_code_goes_on_with_its_own_token(operator: MacrosHarness) -> None:
     who = as_header(await invite(operator))
     token = (await NAMING["register"](operator, who))["registration_token"]
     status = {"project_key": APP, "agent_name": "NewComer", "status": "busy"}
@@ -349,7 +351,7 @@ async def test_a_client_that_keeps_sending_its_used_code_goes_on_with_its_own_to
     assert (acted["agent"], alone.code, anothers.code) == ("NewComer", "PERMISSION_DENIED", "PERMISSION_DENIED")
 
 
-async def test_codes_are_the_operators_alone_and_stored_hashed(operator: TeamRoom) -> None:
+async def test_codes_are_the_operators_alone_and_stored_hashed(operator: MacrosHarness) -> None:
     code = await invite(operator)
     everybody = [NOBODY, operator.proof("BlueLake"), replace(NOBODY, via="rpc"), replace(OPERATOR, via="mcp")]
     calls: list[tuple[str, dict[str, Any]]] = [
@@ -369,7 +371,7 @@ async def test_codes_are_the_operators_alone_and_stored_hashed(operator: TeamRoo
     assert code not in str(await operator.call("list_join_codes", OPERATOR, project_key=APP))
 
 
-async def test_a_code_that_was_used_cannot_be_taken_back_and_says_who_came(operator: TeamRoom) -> None:
+async def test_a_code_that_was_used_cannot_be_taken_back_and_says_who_came(operator: MacrosHarness) -> None:
     await NAMING["register"](operator, as_header(await invite(operator)))
     (listed,) = await operator.call("list_join_codes", OPERATOR, project_key=APP)
 
@@ -378,7 +380,7 @@ async def test_a_code_that_was_used_cannot_be_taken_back_and_says_who_came(opera
     assert (listed["status"], listed["used_by"], error.code) == ("used", "NewComer", "CONFLICT")
 
 
-async def test_the_first_agent_of_a_project_and_names_that_are_there_need_nobodys_word(operator: TeamRoom) -> None:
+async def test_the_first_agent_of_a_project_and_names_that_are_there_need_nobodys_word(operator: MacrosHarness) -> None:
     first = await operator.start("FirstOne", "/code/new")
     back = await operator.call(
         "register_agent", operator.proof("BlueLake"), project_key=APP, name="BlueLake", **PROFILE
@@ -389,7 +391,7 @@ async def test_the_first_agent_of_a_project_and_names_that_are_there_need_nobody
     assert (await refused(operator.start("SecondOne", "/code/new"))).code == "PERMISSION_DENIED"
 
 
-async def test_names_that_were_only_spoken_of_lock_no_project(operator: TeamRoom) -> None:
+async def test_names_that_were_only_spoken_of_lock_no_project(operator: MacrosHarness) -> None:
     await operator.call("ensure_project", human_key="/code/new")
     fox = operator.proof("QuietFox", LIB)
     await _asking(LIB, "QuietFox", to_agent="SquatName", to_project="/code/new")(operator, fox)
@@ -408,7 +410,7 @@ CLAIMING: dict[str, Way] = {
 
 
 @pytest.mark.parametrize("way", CLAIMING)
-async def test_a_name_that_a_stranger_made_is_the_first_ones_that_registers_it(strict: TeamRoom, way: str) -> None:
+async def test_a_name_that_a_stranger_made_is_the_first_ones_that_registers_it(strict: MacrosHarness, way: str) -> None:
     fox = strict.proof("QuietFox", LIB)
     await _asking(LIB, "QuietFox", to_agent="NewComer", to_project=APP)(strict, fox)
 
@@ -428,7 +430,7 @@ async def test_a_name_that_a_stranger_made_is_the_first_ones_that_registers_it(s
 
 
 @pytest.mark.parametrize("way", CLAIMING)
-async def test_who_may_not_come_in_does_not_get_a_name_that_was_spoken_of(member: TeamRoom, way: str) -> None:
+async def test_who_may_not_come_in_does_not_get_a_name_that_was_spoken_of(member: MacrosHarness, way: str) -> None:
     await ASKING["ask"](member, member.proof("BlueLake"))
     ways = {way: CLAIMING[way]}
 
@@ -438,7 +440,7 @@ async def test_who_may_not_come_in_does_not_get_a_name_that_was_spoken_of(member
     assert answer.get("agent", answer)["registration_token"].startswith("amt_")
 
 
-async def test_nobody_acts_as_a_name_that_nobody_registered(strict: TeamRoom) -> None:
+async def test_nobody_acts_as_a_name_that_nobody_registered(strict: MacrosHarness) -> None:
     fox = strict.proof("QuietFox", LIB)
     await _asking(LIB, "QuietFox", to_agent="NewComer", to_project=APP)(strict, fox)
     status = {"project_key": APP, "agent_name": "NewComer", "status": "busy"}
@@ -456,7 +458,9 @@ PROJECT_ACTS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("tool", PROJECT_ACTS)
-async def test_acts_on_a_project_need_a_members_proof_before_anything_is_looked_at(strict: TeamRoom, tool: str) -> None:
+async def test_acts_on_a_project_need_a_members_proof_before_anything_is_looked_at(
+    strict: MacrosHarness, tool: str
+) -> None:
     """A path that is not there would be INVALID_INPUT: a stranger is not even told that."""
     arguments = PROJECT_ACTS[tool]
     code = await invite(strict)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
-from tests.archive_room import ArchiveRoom, fill, git, write
+from tests.archive_harness import ArchiveHarness, fill, git, write
 
 
 @pytest.fixture
@@ -56,37 +56,37 @@ def mail_in(archive: Path) -> int:
     return len(list(archive.glob("messages/*/*/*/*.md")))
 
 
-def test_a_planted_repository_fetches_nothing(room: ArchiveRoom, code: Path, trap: Path) -> None:
+def test_a_planted_repository_fetches_nothing(harness: ArchiveHarness, code: Path, trap: Path) -> None:
     planted = code / ".mcp-mail"
     planted.mkdir()
     git(planted, "init", "-q", "-b", "main")
     git(planted, "commit", "-q", "--allow-empty", "-m", "Theirs")
     drop_object(planted, git(planted, "rev-parse", "main").strip())
     make_promisor(planted, trap)
-    fill(room, code)
+    fill(harness, code)
 
-    left = room.archive()
+    left = harness.archive()
 
     assert not has_run(trap)
     assert left > 0
-    assert "no archive of this store" in room.failures[0].message
-    assert f"Move {planted} away" in room.failures[0].hint
+    assert "no archive of this store" in harness.failures[0].message
+    assert f"Move {planted} away" in harness.failures[0].hint
 
 
-def test_the_repository_around_an_archive_fetches_nothing(room: ArchiveRoom, code: Path, trap: Path) -> None:
+def test_the_repository_around_an_archive_fetches_nothing(harness: ArchiveHarness, code: Path, trap: Path) -> None:
     git(code, "sparse-checkout", "set", "--cone", "--sparse-index")
     drop_object(code, git(code, "rev-parse", "HEAD:other").strip())
     make_promisor(code, trap)
-    project = fill(room, code)
+    project = fill(harness, code)
 
-    left = room.archive()
+    left = harness.archive()
 
     assert not has_run(trap)
     assert left == 0
     assert mail_in(code / ".mcp-mail") == 1
     assert ".mcp-mail/" in (code / ".git/info/exclude").read_text().splitlines()
-    write(room, project)
-    assert room.archive() == 0
+    write(harness, project)
+    assert harness.archive() == 0
     assert not has_run(trap)
 
 
@@ -119,10 +119,10 @@ def test_the_repository_around_an_archive_fetches_nothing(room: ArchiveRoom, cod
     ],
 )
 def test_what_is_put_into_the_git_directory_in_the_workspace_never_runs(
-    room: ArchiveRoom, code: Path, trap: Path, name: str, attribute: str
+    harness: ArchiveHarness, code: Path, trap: Path, name: str, attribute: str
 ) -> None:
-    project = fill(room, code)
-    room.archive()
+    project = fill(harness, code)
+    harness.archive()
     work_tree = code / ".mcp-mail"
     if (work_tree / ".git").is_file():
         (work_tree / ".git").unlink()
@@ -134,11 +134,11 @@ def test_what_is_put_into_the_git_directory_in_the_workspace_never_runs(
     for letter in work_tree.glob("messages/*/*/*/*.md"):
         # To Git it looks changed, so that it is read through the filter.
         os.utime(letter, (1, 1))
-    write(room, project)
+    write(harness, project)
 
-    room.archive()
+    harness.archive()
 
-    assert room.verify().findings == ()
+    assert harness.verify().findings == ()
     assert not has_run(trap)
     assert mail_in(work_tree) == 2
 
@@ -161,45 +161,45 @@ def plant_setting(repository: Path, trap: Path, name: str) -> None:
 
 @pytest.mark.parametrize("folder", ["messages", "agents", "agents/RedStone", "agents/RedStone/inbox"])
 def test_a_folder_replaced_by_a_link_leads_nothing_outside(
-    room: ArchiveRoom, code: Path, outside: Path, folder: str
+    harness: ArchiveHarness, code: Path, outside: Path, folder: str
 ) -> None:
-    project = fill(room, code)
-    room.archive()
+    project = fill(harness, code)
+    harness.archive()
     replaced = code / ".mcp-mail" / folder
     replaced.rename(code / "before")
     replaced.symlink_to(outside)
-    write(room, project)
+    write(harness, project)
 
-    room.archive()
+    harness.archive()
 
     assert list(outside.rglob("*")) == []
-    assert any("cannot be written: something else stands there" in failure.message for failure in room.failures)
-    assert any("away; the file is then written by itself" in failure.hint for failure in room.failures)
+    assert any("cannot be written: something else stands there" in failure.message for failure in harness.failures)
+    assert any("away; the file is then written by itself" in failure.hint for failure in harness.failures)
     replaced.unlink()
     (code / "before").rename(replaced)
-    write(room, project)
-    assert room.archive() == 0
-    assert room.verify().findings == ()
+    write(harness, project)
+    assert harness.archive() == 0
+    assert harness.verify().findings == ()
     assert git(code / ".mcp-mail", "status", "--porcelain") == ""
 
 
 def test_the_work_tree_replaced_by_a_link_is_told_and_not_followed(
-    room: ArchiveRoom, code: Path, outside: Path
+    harness: ArchiveHarness, code: Path, outside: Path
 ) -> None:
-    project = fill(room, code)
-    room.archive()
+    project = fill(harness, code)
+    harness.archive()
     work_tree = code / ".mcp-mail"
     work_tree.rename(code / "before")
     work_tree.symlink_to(outside)
-    write(room, project)
+    write(harness, project)
 
-    room.archive()
+    harness.archive()
 
     assert list(outside.rglob("*")) == []
-    assert f"{work_tree} is a link or a file" in room.failures[0].message
-    assert f"Move {work_tree} away" in room.failures[0].hint
+    assert f"{work_tree} is a link or a file" in harness.failures[0].message
+    assert f"Move {work_tree} away" in harness.failures[0].hint
     work_tree.unlink()
-    assert room.archive() == 0
+    assert harness.archive() == 0
     assert mail_in(work_tree) == 2
 
 
@@ -222,19 +222,19 @@ InTheWay = Callable[[Path, Path], None]
 
 @pytest.mark.parametrize("put", [with_fifo, with_link, with_second_name])
 def test_what_stands_in_place_of_a_file_is_neither_waited_for_nor_written_through(
-    room: ArchiveRoom, code: Path, outside: Path, put: InTheWay
+    harness: ArchiveHarness, code: Path, outside: Path, put: InTheWay
 ) -> None:
-    project = fill(room, code)
-    room.archive()
+    project = fill(harness, code)
+    harness.archive()
     profile = code / ".mcp-mail" / "agents" / "BlueLake" / "profile.json"
     profile.unlink()
     put(profile, outside)
-    blue = room.tx.agents.find_by_name(project.id, "BlueLake")
+    blue = harness.tx.agents.find_by_name(project.id, "BlueLake")
     assert blue is not None
 
-    seen = room.verify()
-    room.describe(project, blue, "new task")
-    left = room.archive()
+    seen = harness.verify()
+    harness.describe(project, blue, "new task")
+    left = harness.archive()
 
     assert [finding.path for finding in seen.findings] == ["agents/BlueLake/profile.json"]
     assert left == 0
@@ -247,7 +247,7 @@ def test_what_stands_in_place_of_a_file_is_neither_waited_for_nor_written_throug
 @pytest.mark.parametrize("put", [with_fifo, with_link])
 @pytest.mark.parametrize("where", [".git/info/exclude", ".git/info", ".git/index", ".git"])
 def test_what_stands_in_the_way_in_the_code_repository_is_refused_by_name(
-    room: ArchiveRoom, code: Path, outside: Path, where: str, put: InTheWay
+    harness: ArchiveHarness, code: Path, outside: Path, where: str, put: InTheWay
 ) -> None:
     place = code / where
     if place.is_dir():
@@ -259,116 +259,118 @@ def test_what_stands_in_the_way_in_the_code_repository_is_refused_by_name(
     else:
         put(place, outside)
     before = {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()}
-    fill(room, code)
+    fill(harness, code)
 
-    room.archive()
+    harness.archive()
 
     assert {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()} == before
-    assert str(place) in room.failures[0].message
-    assert "ARCHIVE_LOCATION=store" in room.failures[0].hint
+    assert str(place) in harness.failures[0].message
+    assert "ARCHIVE_LOCATION=store" in harness.failures[0].hint
 
 
-def test_a_file_with_a_second_name_outside_is_not_edited_in_place(room: ArchiveRoom, code: Path, outside: Path) -> None:
+def test_a_file_with_a_second_name_outside_is_not_edited_in_place(
+    harness: ArchiveHarness, code: Path, outside: Path
+) -> None:
     (code / ".git/info/exclude").unlink()
     with_second_name(code / ".git/info/exclude", outside)
-    fill(room, code)
+    fill(harness, code)
 
-    room.archive()
+    harness.archive()
 
     assert (outside / "theirs").read_text() == "theirs"
     assert (code / ".git/info/exclude").read_text() == "theirs\n.mcp-mail/\n"
 
 
 def test_a_git_file_that_names_another_repository_writes_nothing_there(
-    room: ArchiveRoom, code: Path, tmp_path: Path
+    harness: ArchiveHarness, code: Path, tmp_path: Path
 ) -> None:
     clone = tmp_path / "clone"
     clone.mkdir()
     (clone / ".git").write_text(f"gitdir: {code}/.git\n")
     before = (code / ".git/info/exclude").read_text()
-    fill(room, clone)
+    fill(harness, clone)
 
-    assert room.archive() == 0
+    assert harness.archive() == 0
 
     assert (code / ".git/info/exclude").read_text() == before
     assert mail_in(clone / ".mcp-mail") == 1
 
 
-def test_a_submodule_is_kept_out_of_its_own_status(room: ArchiveRoom, code: Path, tmp_path: Path) -> None:
+def test_a_submodule_is_kept_out_of_its_own_status(harness: ArchiveHarness, code: Path, tmp_path: Path) -> None:
     above = tmp_path / "above"
     above.mkdir()
     git(above, "init", "-q")
     git(above, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(code), "inner")
-    fill(room, above / "inner")
+    fill(harness, above / "inner")
 
-    assert room.archive() == 0
+    assert harness.archive() == 0
 
     assert git(above / "inner", "status", "--porcelain") == ""
     assert git(above, "status", "--porcelain", "inner").strip() == "A  inner"
 
 
-def test_the_store_keeps_no_setting_but_names_and_remotes(room: ArchiveRoom, code: Path, trap: Path) -> None:
-    room.in_workspace = False
-    project = fill(room, code)
-    room.archive()
-    place = room.root / PROJECTS_FOLDER / project.slug
+def test_the_store_keeps_no_setting_but_names_and_remotes(harness: ArchiveHarness, code: Path, trap: Path) -> None:
+    harness.in_workspace = False
+    project = fill(harness, code)
+    harness.archive()
+    place = harness.root / PROJECTS_FOLDER / project.slug
     git(place, "config", "user.name", "Ann")
     git(place, "remote", "add", "backup", "ssh://backup.example/mail")
-    write(room, project)
-    room.archive()
+    write(harness, project)
+    harness.archive()
     kept = (place / ".git/config").read_text()
 
     git(place, "config", "filter.trap.clean", str(trap))
     (place / ".git/info/attributes").write_text("* filter=trap\n")
-    write(room, project)
-    room.archive()
+    write(harness, project)
+    harness.archive()
 
     assert "Ann" in kept
     assert "backup.example" in kept
     assert not has_run(trap)
     assert "trap" not in (place / ".git/config").read_text()
     assert "trap" in (place / ".git/config.set-aside").read_text()
-    assert room.verify().findings == ()
+    assert harness.verify().findings == ()
 
 
 @pytest.mark.parametrize("name", ["commondir", "objects/info/alternates"])
-def test_an_archive_that_leads_to_another_repository_is_refused(room: ArchiveRoom, code: Path, name: str) -> None:
-    room.in_workspace = False
-    project = fill(room, code)
-    room.archive()
-    place = room.root / PROJECTS_FOLDER / project.slug
+def test_an_archive_that_leads_to_another_repository_is_refused(harness: ArchiveHarness, code: Path, name: str) -> None:
+    harness.in_workspace = False
+    project = fill(harness, code)
+    harness.archive()
+    place = harness.root / PROJECTS_FOLDER / project.slug
     (place / ".git" / name).write_text(f"{code}/.git/objects\n")
-    write(room, project)
+    write(harness, project)
 
-    assert room.archive() == 1
+    assert harness.archive() == 1
 
-    assert str(place / ".git" / name) in room.failures[0].message
-    assert "Move" in room.failures[0].hint
+    assert str(place / ".git" / name) in harness.failures[0].message
+    assert "Move" in harness.failures[0].hint
 
 
-def test_a_gitfile_in_the_store_is_refused(room: ArchiveRoom, code: Path) -> None:
-    room.in_workspace = False
-    project = fill(room, code)
-    room.archive()
-    place = room.root / PROJECTS_FOLDER / project.slug
+def test_a_gitfile_in_the_store_is_refused(harness: ArchiveHarness, code: Path) -> None:
+    harness.in_workspace = False
+    project = fill(harness, code)
+    harness.archive()
+    place = harness.root / PROJECTS_FOLDER / project.slug
     (place / ".git").rename(code / "moved")
     (place / ".git").symlink_to(code / "moved")
-    write(room, project)
+    write(harness, project)
 
-    assert room.archive() == 1
+    assert harness.archive() == 1
 
-    assert f"{place / '.git'} is a link" in room.failures[0].message
+    assert f"{place / '.git'} is a link" in harness.failures[0].message
 
 
-def test_replaced_objects_are_not_what_git_shows(room: ArchiveRoom, code: Path) -> None:
-    room.in_workspace = False
-    project = fill(room, code)
-    room.archive()
-    place = room.root / PROJECTS_FOLDER / project.slug
+def test_replaced_objects_are_not_what_git_shows(harness: ArchiveHarness, code: Path) -> None:
+    harness.in_workspace = False
+    project = fill(harness, code)
+    harness.archive()
+    place = harness.root / PROJECTS_FOLDER / project.slug
     forged = git(place, "hash-object", "-w", str(code / "main.py")).strip()
     git(place, "replace", git(place, "rev-parse", "main:archive.json").strip(), forged)
-    write(room, project)
+    write(harness, project)
 
-    assert room.archive() == 0
+    assert harness.archive() == 0
 
-    assert room.failures == []
+    assert harness.failures == []

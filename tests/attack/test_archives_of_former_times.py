@@ -17,7 +17,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 from mcp_agent_mail.features.archiving.renew import RenewedArchive, renew_archive
 from mcp_agent_mail.store.database import Store
-from tests.archive_room import ArchiveRoom, git, write
+from tests.archive_harness import ArchiveHarness, git, write
 
 
 @pytest.fixture
@@ -35,17 +35,17 @@ def trap(tmp_path: Path) -> Path:
     return program
 
 
-def fill(room: ArchiveRoom, work_tree: Path) -> Project:
-    project = room.add_project(str(work_tree.parent))
-    blue, red = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
-    room.send(blue, [red])
-    room.archive()
+def fill(harness: ArchiveHarness, work_tree: Path) -> Project:
+    project = harness.add_project(str(work_tree.parent))
+    blue, red = harness.add_agent(project, "BlueLake"), harness.add_agent(project, "RedStone")
+    harness.send(blue, [red])
+    harness.archive()
     return project
 
 
-def make_former(room: ArchiveRoom, project: Project, work_tree: Path) -> Path:
+def make_former(harness: ArchiveHarness, project: Project, work_tree: Path) -> Path:
     """As it was laid out formerly; the link to it in the store."""
-    link = room.root / PROJECTS_FOLDER / project.slug
+    link = harness.root / PROJECTS_FOLDER / project.slug
     (work_tree / ".git").unlink()
     (link / ".git").rename(work_tree / ".git")
     link.rmdir()
@@ -60,49 +60,49 @@ def mail_in(archive: Path) -> int:
     return len(list(archive.glob("messages/*/*/*/*.md")))
 
 
-def test_it_is_moved_at_start_and_gone_on_with(room: ArchiveRoom, work_tree: Path) -> None:
-    project = fill(room, work_tree)
-    link = make_former(room, project, work_tree)
+def test_it_is_moved_at_start_and_gone_on_with(harness: ArchiveHarness, work_tree: Path) -> None:
+    project = fill(harness, work_tree)
+    link = make_former(harness, project, work_tree)
     git(work_tree, "gc", "-q")
     tip = git(work_tree, "rev-parse", "main")
 
-    room.archive()
+    harness.archive()
 
     assert not link.is_symlink()
     assert git(link, "rev-parse", "main") == tip
     assert (work_tree / ".git").read_text() == f"gitdir: {link}/.git\n"
     assert (work_tree / ".git.set-aside" / "HEAD").is_file()
-    assert list((room.root / MOVING_FOLDER).iterdir()) == []
-    write(room, project)
-    assert room.archive() == 0
-    assert room.failures == []
+    assert list((harness.root / MOVING_FOLDER).iterdir()) == []
+    write(harness, project)
+    assert harness.archive() == 0
+    assert harness.failures == []
     assert mail_in(work_tree) == 2
     assert git(work_tree, "status", "--porcelain") == ""
     assert git(link, "fsck", "--strict") == ""
-    assert room.verify().findings == ()
+    assert harness.verify().findings == ()
 
 
-def test_months_that_were_put_away_stay_away(room: ArchiveRoom, work_tree: Path) -> None:
-    room.max_tracked_files = 5
-    project = fill(room, work_tree)
-    room.clock.step(200 * 86_400)
-    write(room, project)
-    room.archive()
+def test_months_that_were_put_away_stay_away(harness: ArchiveHarness, work_tree: Path) -> None:
+    harness.max_tracked_files = 5
+    project = fill(harness, work_tree)
+    harness.clock.step(200 * 86_400)
+    write(harness, project)
+    harness.archive()
     shown = mail_in(work_tree)
-    make_former(room, project, work_tree)
+    make_former(harness, project, work_tree)
 
-    room.archive()
-    room.archive()
+    harness.archive()
+    harness.archive()
 
     assert shown == mail_in(work_tree) == 1
-    assert room.failures == []
+    assert harness.failures == []
     assert git(work_tree, "status", "--porcelain") == ""
-    assert room.verify().findings == ()
+    assert harness.verify().findings == ()
 
 
-def test_nothing_but_objects_and_the_branch_is_taken(room: ArchiveRoom, work_tree: Path, trap: Path) -> None:
-    project = fill(room, work_tree)
-    link = make_former(room, project, work_tree)
+def test_nothing_but_objects_and_the_branch_is_taken(harness: ArchiveHarness, work_tree: Path, trap: Path) -> None:
+    project = fill(harness, work_tree)
+    link = make_former(harness, project, work_tree)
     for name in ("core.fsmonitor", "core.sshCommand", "filter.trap.clean", "filter.trap.smudge", "core.pager"):
         git(work_tree, "config", name, str(trap))
     git(work_tree, "config", "extensions.worktreeConfig", "true")
@@ -116,15 +116,15 @@ def test_nothing_but_objects_and_the_branch_is_taken(room: ArchiveRoom, work_tre
         shutil.copy2(trap, hooks / hook)
     for letter in work_tree.glob("messages/*/*/*/*.md"):
         os.utime(letter, (1, 1))
-    write(room, project)
+    write(harness, project)
 
-    assert room.archive() == 0
+    assert harness.archive() == 0
 
     assert not trap.with_name("ran").exists()
     assert "trap" not in (link / ".git/config").read_text()
     assert not (link / ".git/config.worktree").exists()
     assert not (link / ".git/hooks").exists()
-    assert room.verify().findings == ()
+    assert harness.verify().findings == ()
 
 
 def with_alternates(git_path: Path, elsewhere: Path) -> None:
@@ -190,22 +190,22 @@ HOSTILE = [
 
 @pytest.mark.parametrize("change", HOSTILE)
 def test_one_that_somebody_changed_is_refused_by_name(
-    room: ArchiveRoom, work_tree: Path, tmp_path: Path, change: Callable[[Path, Path], None]
+    harness: ArchiveHarness, work_tree: Path, tmp_path: Path, change: Callable[[Path, Path], None]
 ) -> None:
-    project = fill(room, work_tree)
-    link = make_former(room, project, work_tree)
+    project = fill(harness, work_tree)
+    link = make_former(harness, project, work_tree)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     change(work_tree / ".git", elsewhere)
-    write(room, project)
+    write(harness, project)
 
-    assert room.archive() == 1
+    assert harness.archive() == 1
 
-    failure = room.failures[0]
+    failure = harness.failures[0]
     assert f"{work_tree} is not taken for the archive" in failure.message
     assert f"am archive renew {project.slug}" in failure.hint
     assert link.is_symlink()
-    assert list((room.root / MOVING_FOLDER).iterdir()) == []
+    assert list((harness.root / MOVING_FOLDER).iterdir()) == []
 
 
 def with_a_vast_pack(git_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,20 +227,20 @@ def with_many_files(git_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [(with_a_vast_pack, "needs more than what is free"), (with_many_files, "more than 20 files")],
 )
 def test_one_that_has_no_room_in_the_store_is_left_where_it_is_until_it_has(
-    room: ArchiveRoom,
+    harness: ArchiveHarness,
     work_tree: Path,
     monkeypatch: pytest.MonkeyPatch,
     change: Callable[[Path, pytest.MonkeyPatch], None],
     why: str,
 ) -> None:
-    project = fill(room, work_tree)
-    link = make_former(room, project, work_tree)
-    write(room, project)
+    project = fill(harness, work_tree)
+    link = make_former(harness, project, work_tree)
+    write(harness, project)
     with monkeypatch.context() as planted:
         change(work_tree / ".git", planted)
-        left = room.archive()
+        left = harness.archive()
         was_link = link.is_symlink()
-        moved = list((room.root / MOVING_FOLDER).iterdir())
+        moved = list((harness.root / MOVING_FOLDER).iterdir())
     for planted_file in [
         *(work_tree / ".git/objects/pack").glob("pack-000*"),
         *work_tree.glob(".git/objects/pack/tmp_*"),
@@ -248,21 +248,21 @@ def test_one_that_has_no_room_in_the_store_is_left_where_it_is_until_it_has(
         planted_file.unlink()
 
     assert (left, was_link, moved) == (1, True, [])
-    assert why in room.failures[0].message
-    assert "free some space" in room.failures[0].hint
-    assert room.archive() == 0
-    assert room.verify().findings == ()
+    assert why in harness.failures[0].message
+    assert "free some space" in harness.failures[0].hint
+    assert harness.archive() == 0
+    assert harness.verify().findings == ()
 
 
-def test_one_that_was_refused_is_written_again_as_it_is_told(room: ArchiveRoom, work_tree: Path) -> None:
-    project = fill(room, work_tree)
-    link = make_former(room, project, work_tree)
+def test_one_that_was_refused_is_written_again_as_it_is_told(harness: ArchiveHarness, work_tree: Path) -> None:
+    project = fill(harness, work_tree)
+    link = make_former(harness, project, work_tree)
     of_another(work_tree / ".git", work_tree)
-    room.archive()
+    harness.archive()
 
     async def renew() -> RenewedArchive:
-        async with Store(room.database) as store:
-            return await renew_archive(store, room.settings, project)
+        async with Store(harness.database) as store:
+            return await renew_archive(store, harness.settings, project)
 
     work_tree.rename(work_tree.with_name("away"))
     link.unlink()
@@ -270,48 +270,48 @@ def test_one_that_was_refused_is_written_again_as_it_is_told(room: ArchiveRoom, 
 
     assert renewed.failed == []
     assert mail_in(work_tree) == 1
-    assert room.verify().findings == ()
+    assert harness.verify().findings == ()
 
 
-def test_a_move_that_was_cut_off_is_finished_or_begun_again(room: ArchiveRoom, work_tree: Path) -> None:
-    project = fill(room, work_tree)
-    link = make_former(room, project, work_tree)
-    half = room.root / MOVING_FOLDER / f"{project.slug}.half"
+def test_a_move_that_was_cut_off_is_finished_or_begun_again(harness: ArchiveHarness, work_tree: Path) -> None:
+    project = fill(harness, work_tree)
+    link = make_former(harness, project, work_tree)
+    half = harness.root / MOVING_FOLDER / f"{project.slug}.half"
     (half / ".git").mkdir(parents=True)
-    room.archive()
-    moving = room.root / MOVING_FOLDER / project.slug
+    harness.archive()
+    moving = harness.root / MOVING_FOLDER / project.slug
     link.rename(moving)
-    write(room, project)
+    write(harness, project)
 
-    assert room.archive() == 0
+    assert harness.archive() == 0
 
     assert not half.exists()
     assert not moving.exists()
     assert mail_in(work_tree) == 2
-    assert room.verify().findings == ()
+    assert harness.verify().findings == ()
 
 
-def test_a_link_that_leads_anywhere_else_is_refused(room: ArchiveRoom, work_tree: Path, tmp_path: Path) -> None:
-    project = fill(room, work_tree)
-    link = make_former(room, project, work_tree)
+def test_a_link_that_leads_anywhere_else_is_refused(harness: ArchiveHarness, work_tree: Path, tmp_path: Path) -> None:
+    project = fill(harness, work_tree)
+    link = make_former(harness, project, work_tree)
     work_tree.rename(tmp_path / "anywhere")
     link.unlink()
     link.symlink_to(tmp_path / "anywhere")
-    write(room, project)
+    write(harness, project)
 
-    assert room.archive() == 1
+    assert harness.archive() == 1
 
-    assert f"{link} is a link to {tmp_path / 'anywhere'}" in room.failures[0].message
+    assert f"{link} is a link to {tmp_path / 'anywhere'}" in harness.failures[0].message
 
 
-def test_readers_run_no_git_there_before_it_is_moved(room: ArchiveRoom, work_tree: Path) -> None:
-    project = fill(room, work_tree)
-    make_former(room, project, work_tree)
+def test_readers_run_no_git_there_before_it_is_moved(harness: ArchiveHarness, work_tree: Path) -> None:
+    project = fill(harness, work_tree)
+    make_former(harness, project, work_tree)
     shutil.rmtree(work_tree / ".git/objects")
     for name in ("months", "work-tree", "open"):
         (work_tree / ".git/agent-mail" / name).unlink(missing_ok=True)
         os.mkfifo(work_tree / ".git/agent-mail" / name)
 
-    findings = room.verify().findings
+    findings = harness.verify().findings
 
     assert [(finding.check, finding.problem) for finding in findings] == [("archive", "missing")]

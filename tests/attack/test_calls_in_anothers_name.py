@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.attack.reading_house import APP, LIB
+from tests.attack.served_secrets import APP, LIB
 from tests.served import Connection, Json, Served
 
 AGENTS = {"Alice": APP, "Bob": APP, "Dave": APP, "Mallory": LIB}

@@ -28,7 +28,7 @@ WAYS = ("session", "modern", "rpc")
 
 
 @dataclass(frozen=True)
-class House:
+class ServedAgents:
     """A server with two agents; `tokens` by what a combination calls them."""
 
     server: Served
@@ -37,17 +37,17 @@ class House:
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["no server token", "server token"])
-def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedAgents]:
     settings: dict[str, str] = {"HTTP_BEARER_TOKEN": SERVERS} if request.param else {}
     authorization = {"Authorization": f"Bearer {SERVERS}"} if request.param else {}
-    root = tmp_path_factory.mktemp("house") / "store"
+    root = tmp_path_factory.mktemp("served") / "store"
     with Served(root, port=None, **settings) as server, server.connect(**authorization) as connection:
         connection.call("ensure_project", human_key=PROJECT)
         tokens = {"wrong": WRONG, "servers": SERVERS}
         for key, name in (("blue", "BlueLake"), ("red", "RedStone")):
             agent = connection.call("register_agent", project_key=PROJECT, name=name, **PROFILE)
             tokens[key] = agent["registration_token"]
-        yield House(server, tokens, request.param)
+        yield ServedAgents(server, tokens, request.param)
 
 
 def call(connection: Connection, way: str, headers: dict[str, str], arguments: dict[str, Any]) -> str:
@@ -81,9 +81,9 @@ def _call_mcp(connection: Connection, way: str, headers: dict[str, str], argumen
     return connection.request("POST", "/mcp", json.dumps(message).encode(), sent)
 
 
-def expected(house: House, bearer: str, header: str, argument: str) -> str:
+def expected(served: ServedAgents, bearer: str, header: str, argument: str) -> str:
     """The contract: what is given and wrong is refused; two agents at once are nobody; nothing is no proof."""
-    if house.has_token and bearer != "servers":
+    if served.has_token and bearer != "servers":
         return "HTTP 401"
     given = {one for one in (bearer, header, argument) if one not in ("nothing", "servers")}
     if not given:
@@ -92,37 +92,37 @@ def expected(house: House, bearer: str, header: str, argument: str) -> str:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_combination_of_proofs_is_judged_as_a_whole(house: House, way: str) -> None:
-    bearers = ("nothing", "servers", "blue", "red", "wrong") if house.has_token else GIVEN_AS
+def test_every_combination_of_proofs_is_judged_as_a_whole(served: ServedAgents, way: str) -> None:
+    bearers = ("nothing", "servers", "blue", "red", "wrong") if served.has_token else GIVEN_AS
     rows = list(product(bearers, GIVEN_AS, GIVEN_AS, ARGUMENTS))
     told, foretold = {}, {}
 
-    first = {"Authorization": f"Bearer {SERVERS}"} if house.has_token else {}
-    with house.server.connect() as connection, house.server.connect(**first) as opening:
+    first = {"Authorization": f"Bearer {SERVERS}"} if served.has_token else {}
+    with served.server.connect() as connection, served.server.connect(**first) as opening:
         opening.open_session()
         connection._session = opening._session
         for bearer, header, argument, parameter in rows:
-            headers = {} if bearer == "nothing" else {"Authorization": f"Bearer {house.tokens[bearer]}"}
-            headers |= {} if header == "nothing" else {"X-Agent-Token": house.tokens[header]}
-            token = {} if argument == "nothing" else {parameter: house.tokens[argument]}
+            headers = {} if bearer == "nothing" else {"Authorization": f"Bearer {served.tokens[bearer]}"}
+            headers |= {} if header == "nothing" else {"X-Agent-Token": served.tokens[header]}
+            token = {} if argument == "nothing" else {parameter: served.tokens[argument]}
             arguments = {"project_key": PROJECT, "agent_name": "BlueLake", "status": "busy", **token}
             row = (bearer, header, argument, parameter)
             told[row] = call(connection, way, headers, arguments)
-            foretold[row] = expected(house, bearer, header, argument)
+            foretold[row] = expected(served, bearer, header, argument)
 
     assert len(told) == len(bearers) * 4 * 4 * 2
     assert {row: (told[row], foretold[row]) for row in rows if told[row] != foretold[row]} == {}
 
 
-def test_two_arguments_that_differ_are_refused_whichever_is_right(house: House) -> None:
-    first = {"Authorization": f"Bearer {SERVERS}"} if house.has_token else {}
+def test_two_arguments_that_differ_are_refused_whichever_is_right(served: ServedAgents) -> None:
+    first = {"Authorization": f"Bearer {SERVERS}"} if served.has_token else {}
     act = {"project_key": PROJECT, "agent_name": "BlueLake", "status": "busy"}
     pairs = [("blue", "wrong"), ("wrong", "blue"), ("blue", "red"), ("red", "blue"), ("blue", "blue")]
 
-    with house.server.connect(**first) as connection:
+    with served.server.connect(**first) as connection:
         outcomes = [
             connection.rpc(
-                "set_status", {**act, "registration_token": house.tokens[one], "sender_token": house.tokens[other]}
+                "set_status", {**act, "registration_token": served.tokens[one], "sender_token": served.tokens[other]}
             ).error_type
             for one, other in pairs
         ]
@@ -131,7 +131,7 @@ def test_two_arguments_that_differ_are_refused_whichever_is_right(house: House) 
 
 
 @pytest.mark.parametrize("path", ["read_resource", "whois", "list_agents", "ensure_project", "fetch_inbox"])
-def test_reading_and_looking_up_refuse_a_wrong_half_too(house: House, path: str) -> None:
+def test_reading_and_looking_up_refuse_a_wrong_half_too(served: ServedAgents, path: str) -> None:
     arguments = {
         "read_resource": {"uri": f"resource://agents/{PROJECT.replace('/', '%2F')}"},
         "whois": {"project_key": PROJECT, "agent_name": "BlueLake"},
@@ -139,13 +139,13 @@ def test_reading_and_looking_up_refuse_a_wrong_half_too(house: House, path: str)
         "ensure_project": {"human_key": PROJECT},
         "fetch_inbox": {"project_key": PROJECT, "agent_name": "BlueLake"},
     }[path]
-    good, bad = {"X-Agent-Token": house.tokens["blue"]}, {"X-Agent-Token": WRONG}
-    first = {"Authorization": f"Bearer {SERVERS}"} if house.has_token else {}
+    good, bad = {"X-Agent-Token": served.tokens["blue"]}, {"X-Agent-Token": WRONG}
+    first = {"Authorization": f"Bearer {SERVERS}"} if served.has_token else {}
     wrong_bearer = {"Authorization": f"Bearer {WRONG}"}
 
-    with house.server.connect() as connection:
+    with served.server.connect() as connection:
         right = connection.rpc(path, arguments, **first, **good)
         beside = connection.rpc(path, arguments, **wrong_bearer, **good)
         alone = connection.rpc(path, arguments, **first, **bad)
 
-    assert (right.status, beside.status, alone.status) == (200, 401 if house.has_token else 403, 403)
+    assert (right.status, beside.status, alone.status) == (200, 401 if served.has_token else 403, 403)

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_agent_mail.archive import code_status
 from mcp_agent_mail.core.clock import SECOND, Micros
-from tests.archive_room import ArchiveRoom, fill, git, write
+from tests.archive_harness import ArchiveHarness, fill, git, write
 
 
 def test_a_git_directory_exchanged_for_a_link_leads_to_no_other_repository(
@@ -81,42 +81,44 @@ def nothing_written(victim: Path) -> bool:
 
 
 @pytest.mark.parametrize("above", [False, True], ids=["the project", "the folder above"])
-def test_a_project_replaced_by_a_link_leads_nowhere(room: ArchiveRoom, code: Path, tmp_path: Path, above: bool) -> None:
+def test_a_project_replaced_by_a_link_leads_nowhere(
+    harness: ArchiveHarness, code: Path, tmp_path: Path, above: bool
+) -> None:
     place = tmp_path / "mine" / "sub"
     place.mkdir(parents=True)
-    project = fill(room, place)
-    assert room.archive() == 0
+    project = fill(harness, place)
+    assert harness.archive() == 0
     swap(place.parent if above else place, code.parent if above else code)
     if above:
         code.rename(code.with_name("sub"))
         code = code.with_name("sub")
-    write(room, project)
+    write(harness, project)
 
-    left = room.archive()
+    left = harness.archive()
 
     assert left == 1
     assert nothing_written(code)
-    assert "over a link now" in room.failures[-1].message
+    assert "over a link now" in harness.failures[-1].message
 
 
 def test_a_project_replaced_by_a_link_while_its_archive_is_open_leads_nowhere(
-    room: ArchiveRoom, code: Path, tmp_path: Path
+    harness: ArchiveHarness, code: Path, tmp_path: Path
 ) -> None:
     place = tmp_path / "mine" / "sub"
     place.mkdir(parents=True)
-    project = fill(room, place)
+    project = fill(harness, place)
     (code / ".mcp-mail").mkdir()
-    with room.drain() as drain:
+    with harness.drain() as drain:
         drain.resume()
-        until = Micros(room.clock() + 60 * SECOND)
+        until = Micros(harness.clock() + 60 * SECOND)
         assert drain.flush(until) == 0
         swap(place, code)
-        write(room, project)
+        write(harness, project)
         drain.flush(until)
 
     assert list((code / ".mcp-mail").iterdir()) == []
     assert b".mcp-mail" not in (code / ".git/info/exclude").read_bytes()
-    assert room.failures
+    assert harness.failures
 
 
 def test_a_project_replaced_by_a_link_in_the_instant_before_exclude_is_written_leads_nowhere(

@@ -15,60 +15,60 @@ import pytest
 from mcp_agent_mail.archive.history import read_history
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.doctor.check import CheckTarget, check_everything
-from tests.archive_room import ArchiveRoom, open_archive_room
+from tests.archive_harness import ArchiveHarness, open_archive_harness
 from tests.cli.command_line import am
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Iterator[ArchiveRoom]:
+def harness(tmp_path: Path) -> Iterator[ArchiveHarness]:
     (tmp_path / "store").mkdir(mode=0o700)
-    with open_archive_room(tmp_path / "store") as opened:
+    with open_archive_harness(tmp_path / "store") as opened:
         opened.in_workspace = True
         yield opened
 
 
 @pytest.fixture
-def two(room: ArchiveRoom, tmp_path: Path) -> tuple[Project, Project]:
+def two(harness: ArchiveHarness, tmp_path: Path) -> tuple[Project, Project]:
     """Two projects with mail in their archives; the directory of the first is removed."""
     projects = []
     for name in ("gone", "here"):
         (tmp_path / name).mkdir()
-        project = room.add_project(str(tmp_path / name))
-        blue, red = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
-        room.send(blue, [red])
+        project = harness.add_project(str(tmp_path / name))
+        blue, red = harness.add_agent(project, "BlueLake"), harness.add_agent(project, "RedStone")
+        harness.send(blue, [red])
         projects.append(project)
-    assert room.archive() == 0
+    assert harness.archive() == 0
     shutil.rmtree(tmp_path / "gone")
     return projects[0], projects[1]
 
 
-def archive_stats(room: ArchiveRoom, tmp_path: Path) -> tuple[int, dict[str, dict[str, object]]]:
+def archive_stats(harness: ArchiveHarness, tmp_path: Path) -> tuple[int, dict[str, dict[str, object]]]:
     done = am(
         *("archive", "stats", "--json"),
         home=tmp_path,
-        STORAGE_ROOT=str(room.root),
-        DATABASE_URL=f"sqlite:///{room.database}",
+        STORAGE_ROOT=str(harness.root),
+        DATABASE_URL=f"sqlite:///{harness.database}",
     )
     assert done.stdout, done
     return done.returncode, {str(row["project"]): row for row in json.loads(done.stdout)}
 
 
 def test_archives_are_measured_whose_files_are_gone(
-    room: ArchiveRoom, two: tuple[Project, Project], tmp_path: Path
+    harness: ArchiveHarness, two: tuple[Project, Project], tmp_path: Path
 ) -> None:
-    code, rows = archive_stats(room, tmp_path)
+    code, rows = archive_stats(harness, tmp_path)
 
     assert code == 0
     assert [rows[project.slug]["messages"] for project in two] == [1, 1]
 
 
 def test_an_archive_that_cannot_be_measured_is_told_in_its_own_row(
-    room: ArchiveRoom, two: tuple[Project, Project], tmp_path: Path
+    harness: ArchiveHarness, two: tuple[Project, Project], tmp_path: Path
 ) -> None:
     broken, fine = two
-    (room.path(broken) / ".git" / "config").write_text("[core]\n\tfsmonitor = true\n")
+    (harness.path(broken) / ".git" / "config").write_text("[core]\n\tfsmonitor = true\n")
 
-    code, rows = archive_stats(room, tmp_path)
+    code, rows = archive_stats(harness, tmp_path)
 
     assert code == 1
     assert "settings that are not the archive's" in str(rows[broken.slug]["problem"])
@@ -76,14 +76,14 @@ def test_an_archive_that_cannot_be_measured_is_told_in_its_own_row(
     assert rows[fine.slug]["problem"] is None
 
 
-def test_the_history_is_read_without_the_files(room: ArchiveRoom, two: tuple[Project, Project]) -> None:
-    entries = read_history(room.path(two[0]), agent=None, limit=10)
+def test_the_history_is_read_without_the_files(harness: ArchiveHarness, two: tuple[Project, Project]) -> None:
+    entries = read_history(harness.path(two[0]), agent=None, limit=10)
 
     assert entries
 
 
-def test_verify_tells_of_the_place_once(room: ArchiveRoom, two: tuple[Project, Project]) -> None:
-    report = room.verify()
+def test_verify_tells_of_the_place_once(harness: ArchiveHarness, two: tuple[Project, Project]) -> None:
+    report = harness.verify()
 
     (finding,) = report.findings
     assert (finding.check, finding.problem, finding.project) == ("work tree", "gone", two[0].slug)
@@ -91,8 +91,8 @@ def test_verify_tells_of_the_place_once(room: ArchiveRoom, two: tuple[Project, P
     assert "Put " in finding.next_step
 
 
-def test_check_says_what_is_gone_and_what_to_do(room: ArchiveRoom, two: tuple[Project, Project]) -> None:
-    place = CheckTarget(storage_root=room.root, database_path=room.database, owner=None, clock=room.clock)
+def test_check_says_what_is_gone_and_what_to_do(harness: ArchiveHarness, two: tuple[Project, Project]) -> None:
+    place = CheckTarget(storage_root=harness.root, database_path=harness.database, owner=None, clock=harness.clock)
 
     (finding,) = [
         finding for checked in check_everything(place) for finding in checked.findings if finding.project == two[0].slug

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.attack.reading_house import APP, BLIND, THREAD, House, open_house, words_in
+from tests.attack.served_secrets import APP, BLIND, THREAD, ServedSecrets, serve_secrets, words_in
 from tests.served import Connection, Json, git
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    with open_house(tmp_path_factory.mktemp("strict") / "store", "strict") as opened:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedSecrets]:
+    with serve_secrets(tmp_path_factory.mktemp("strict") / "store", "strict") as opened:
         yield opened
 
 
@@ -26,29 +26,31 @@ def unread(connection: Connection) -> Json:
     return {agent["name"]: agent["unread_count"] for agent in agents}
 
 
-def archive_of(house: House) -> Path:
-    (path,) = house.server.root.glob("projects/code-reading-app*/")
+def archive_of(served: ServedSecrets) -> Path:
+    (path,) = served.server.root.glob("projects/code-reading-app*/")
     return path
 
 
 @pytest.mark.parametrize("caller", ["anonymous", "stranger"])
-def test_commits_are_not_told_to_who_may_not_read_the_mail(house: House, caller: str) -> None:
-    with house.connect(caller) as connection:
+def test_commits_are_not_told_to_who_may_not_read_the_mail(served: ServedSecrets, caller: str) -> None:
+    with served.connect(caller) as connection:
         told = whois(connection, "BlueLake")
 
     assert (told["name"], told["recent_commits"]) == ("BlueLake", [])
 
 
-def test_commits_are_told_to_members(house: House) -> None:
-    with house.connect("member") as connection:
+def test_commits_are_told_to_members(served: ServedSecrets) -> None:
+    with served.connect("member") as connection:
         told = whois(connection, "BlueLake")
 
     assert "blind copy" in words_in(told)
 
 
 @pytest.mark.parametrize("caller", ["anonymous", "stranger"])
-def test_a_thread_is_not_told_to_who_may_not_read_it_and_nobody_is_registered(house: House, caller: str) -> None:
-    with house.connect(caller) as connection, house.connect("operator") as operator:
+def test_a_thread_is_not_told_to_who_may_not_read_it_and_nobody_is_registered(
+    served: ServedSecrets, caller: str
+) -> None:
+    with served.connect(caller) as connection, served.connect("operator") as operator:
         before = unread(operator).keys()
         profile = {"program": "tests", "model": "none"}
         answer = connection.rpc("macro_prepare_thread", {"project_key": APP, "thread_id": THREAD, **profile})
@@ -58,11 +60,11 @@ def test_a_thread_is_not_told_to_who_may_not_read_it_and_nobody_is_registered(ho
         assert unread(operator).keys() == before
 
 
-def test_a_blind_copy_and_what_comes_of_it_cannot_be_counted(house: House) -> None:
+def test_a_blind_copy_and_what_comes_of_it_cannot_be_counted(served: ServedSecrets) -> None:
     with (
-        house.connect("member") as member,
-        house.connect("blind recipient") as blind,
-        house.as_agent("BlueLake") as blue,
+        served.connect("member") as member,
+        served.connect("blind recipient") as blind,
+        served.as_agent("BlueLake") as blue,
     ):
 
         def seen() -> Json:
@@ -78,7 +80,7 @@ def test_a_blind_copy_and_what_comes_of_it_cannot_be_counted(house: House) -> No
             )
 
         blind.call("file_reservation_paths", project_key=APP, agent_name=BLIND, paths=["docs/x.md"])
-        house.server.await_drained()
+        served.server.await_drained()
         before, own = seen(), unread(blind)[BLIND]
         letter = {"subject": "quiet", "body_md": "", "bcc": [BLIND], "ack_required": True}
         sent = blue.call("send_message", project_key=APP, sender_name="BlueLake", **letter)
@@ -86,16 +88,16 @@ def test_a_blind_copy_and_what_comes_of_it_cannot_be_counted(house: House) -> No
         landed = seen()
         assert unread(blind)[BLIND] == own + 1
         blind.call("acknowledge_message", project_key=APP, agent_name=BLIND, message_id=message_id)
-        house.server.await_drained()
+        served.server.await_drained()
 
         assert (landed, seen()) == (before, before)
 
 
-def test_a_blind_recipients_acknowledgement_names_nobody_in_the_history(house: House) -> None:
-    with house.connect("blind recipient") as blind:
-        blind.call("acknowledge_message", project_key=APP, agent_name=BLIND, message_id=house.ids["blind copy"])
-    house.server.await_drained()
-    archive = archive_of(house)
+def test_a_blind_recipients_acknowledgement_names_nobody_in_the_history(served: ServedSecrets) -> None:
+    with served.connect("blind recipient") as blind:
+        blind.call("acknowledge_message", project_key=APP, agent_name=BLIND, message_id=served.ids["blind copy"])
+    served.server.await_drained()
+    archive = archive_of(served)
 
     newest = git(archive, "log", "-1", "--format=%an%n%B", "main")
     told = [path for path in git(archive, "ls-tree", "-r", "--name-only", "main").splitlines() if "receipts/" in path]
@@ -103,5 +105,5 @@ def test_a_blind_recipients_acknowledgement_names_nobody_in_the_history(house: H
     assert BLIND not in newest
     assert all(path.startswith(f"agents/{BLIND}/receipts/") for path in told)
     assert len(told) > 0
-    verified = house.server.am("doctor", "verify")
+    verified = served.server.am("doctor", "verify")
     assert verified.returncode == 0, verified.stdout + verified.stderr

@@ -16,7 +16,7 @@ import pytest
 from mcp_agent_mail.server.assembly import ROUTES as DECLARED_ROUTES
 from mcp_agent_mail.server.prompts import WORKFLOWS
 from tests.attack.reading_asks import COMPLETIONS, RESOURCES, ROUTES, TOOLS, uri_of
-from tests.attack.reading_house import APP, CALLERS, SECRETS, House, open_house, words_in
+from tests.attack.served_secrets import APP, CALLERS, SECRETS, ServedSecrets, serve_secrets, words_in
 from tests.served import Connection, Json
 from tests.server.reference_pages import declared
 
@@ -46,20 +46,20 @@ def allowed(caller: str, mode: str) -> frozenset[str]:
     return frozenset(_DIRECTORY | _WORK)
 
 
-def ask_all(house: House) -> Read:
+def ask_all(served: ServedSecrets) -> Read:
     read: Read = {}
     for caller in CALLERS:
-        with house.connect(caller) as connection:
-            for asked, answer in _ask(house, connection):
+        with served.connect(caller) as connection:
+            for asked, answer in _ask(served, connection):
                 read.setdefault(asked, {})[caller] = words_in(answer)
     return read
 
 
-def _ask(house: House, connection: Connection) -> Iterator[tuple[str, Json]]:
+def _ask(served: ServedSecrets, connection: Connection) -> Iterator[tuple[str, Json]]:
     """Resources first: tools leave calls behind that would be read."""
     slugs = {one["human_key"]: one["slug"] for one in _resource(connection, "resource://projects")}
     for template in RESOURCES:
-        yield template, _resource(connection, uri_of(template, house, slugs.__getitem__))
+        yield template, _resource(connection, uri_of(template, served, slugs.__getitem__))
     for name, arguments in TOOLS.items():
         yield name, connection.rpc(name, dict(arguments)).value
     for path, (method, body) in ROUTES.items():
@@ -97,8 +97,8 @@ def _over_mcp(connection: Connection) -> Iterator[tuple[str, Json]]:
 def matrix(root: Path) -> Mapping[str, Read]:
     found = {}
     for mode in MODES:
-        with open_house(root / mode, mode) as house:
-            found[mode] = ask_all(house)
+        with serve_secrets(root / mode, mode) as served:
+            found[mode] = ask_all(served)
     return found
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.attack.reading_house import APP, LIB
+from tests.attack.served_secrets import APP, LIB
 from tests.served import Connection, Json, Served
 
 TRIED = 20

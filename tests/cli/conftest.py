@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,12 +77,21 @@ def post(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Post]:
         yield Post(server=server, project=str(project), **ids)
 
 
-@pytest.fixture
-def stopped_post(tmp_path: Path) -> Post:
-    """The same mail in a store of its own whose server has stopped."""
-    project = tmp_path / "shop"
+@pytest.fixture(scope="session")
+def stopped_pattern(tmp_path_factory: pytest.TempPathFactory) -> Post:
+    """The same mail in a store of its own whose server has stopped: to be copied, not to be worked with."""
+    home = tmp_path_factory.mktemp("stopped")
+    project = home / "shop"
     project.mkdir()
-    server = Served(tmp_path / "store", HOME=str(tmp_path))
+    server = Served(home / "store", HOME=str(home))
     with server, server.connect() as connection:
         ids = write_mail(connection, str(project))
     return Post(server=server, project=str(project), **ids)
+
+
+@pytest.fixture
+def stopped_post(stopped_pattern: Post, tmp_path: Path) -> Post:
+    """A copy of that store for one test, at the port that its server had; the project's folder is everybody's."""
+    shutil.copytree(stopped_pattern.server.root, tmp_path / "store", symlinks=True)
+    server = Served(tmp_path / "store", port=stopped_pattern.server.port, HOME=str(tmp_path))
+    return replace(stopped_pattern, server=server)

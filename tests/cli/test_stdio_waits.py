@@ -16,26 +16,26 @@ from tests.cli.stdio.test_proxy import MODERN_META
 from tests.cli.stdio_clients import RawClient
 from tests.served import Connection, Served, pause
 
-PROJECT = "/srv/shop"
 WAIT_S = 50
 NOTICED_WITHIN_S = 25
 """Half of what a call waits that nobody takes back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shop:
+class WaitingCalls:
     """BlueLake holds `a`; RedStone asks through the proxy; GreenField looks what is free."""
 
+    project: str
     server: Served
     connection: Connection
     client: RawClient
 
     def reserve(self, agent: str, *paths: str, **arguments: Any) -> Any:
-        given = {"project_key": PROJECT, "agent_name": agent, "paths": list(paths), **arguments}
+        given = {"project_key": self.project, "agent_name": agent, "paths": list(paths), **arguments}
         return self.connection.call("file_reservation_paths", **given)
 
     def ask(self, number: int, *paths: str, meta: dict[str, Any] | None) -> None:
-        arguments = {"project_key": PROJECT, "agent_name": "RedStone", "paths": list(paths), "wait_seconds": WAIT_S}
+        arguments = {"project_key": self.project, "agent_name": "RedStone", "paths": paths, "wait_seconds": WAIT_S}
         self._write(number, "tools/call", name="file_reservation_paths", arguments=arguments, _meta=meta)
 
     def _write(self, number: int, method: str, **params: Any) -> None:
@@ -48,7 +48,7 @@ class Shop:
         self.client.write(json.dumps(message).encode() + b"\n")
 
     def is_waited_for(self, path: str) -> bool:
-        given = {"project_key": PROJECT, "agent_name": "GreenField", "paths": [path]}
+        given = {"project_key": self.project, "agent_name": "GreenField", "paths": [path]}
         return bool(self.connection.call("check_file_reservation_conflicts", **given)["conflicts"])
 
     def until_waited_for(self, path: str, *, is_waited_for: bool) -> None:
@@ -58,64 +58,72 @@ class Shop:
             pause()
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Each test has a project of its own in it."""
+    with Served(tmp_path_factory.mktemp("waits") / "store") as server:
+        yield server
+
+
 @pytest.fixture
-def shop(tmp_path: Path) -> Iterator[Shop]:
-    with Served(tmp_path / "store") as server, server.connect() as connection:
-        connection.call("ensure_project", human_key=PROJECT)
+def calls(server: Served, tmp_path: Path) -> Iterator[WaitingCalls]:
+    project = f"/srv/{tmp_path.name}"
+    with server.connect() as connection:
+        connection.call("ensure_project", human_key=project)
         for agent in ("BlueLake", "RedStone", "GreenField"):
-            connection.call("register_agent", project_key=PROJECT, program="p", model="m", name=agent)
+            connection.call("register_agent", project_key=project, program="p", model="m", name=agent)
         environment = server.environment() | {"AGENT_MAIL_URL": f"http://127.0.0.1:{server.port}"}
         with RawClient(tmp_path, environment) as client:
-            shop = Shop(server=server, connection=connection, client=client)
-            shop.reserve("BlueLake", "a")
-            yield shop
+            calls = WaitingCalls(project=project, server=server, connection=connection, client=client)
+            calls.reserve("BlueLake", "a")
+            yield calls
 
 
 @pytest.mark.parametrize("meta", [None, MODERN_META], ids=["handshake", "modern"])
-def test_a_call_that_is_taken_back_gives_up_its_place(shop: Shop, meta: dict[str, Any] | None) -> None:
+def test_a_call_that_is_taken_back_gives_up_its_place(calls: WaitingCalls, meta: dict[str, Any] | None) -> None:
     if meta is None:
-        shop.client.open()
-    shop.ask(7, "a", "b", meta=meta)
-    shop.until_waited_for("b", is_waited_for=True)
+        calls.client.open()
+    calls.ask(7, "a", "b", meta=meta)
+    calls.until_waited_for("b", is_waited_for=True)
 
-    shop.take_back(7, meta=meta)
+    calls.take_back(7, meta=meta)
 
-    shop.until_waited_for("b", is_waited_for=False)
-
-
-def test_a_proxy_that_is_killed_gives_up_its_places(shop: Shop) -> None:
-    shop.client.open()
-    shop.ask(7, "a", "b", meta=None)
-    shop.until_waited_for("b", is_waited_for=True)
-
-    shop.client.process.kill()
-
-    shop.until_waited_for("b", is_waited_for=False)
+    calls.until_waited_for("b", is_waited_for=False)
 
 
-def test_a_client_that_is_gone_gives_up_its_places(shop: Shop) -> None:
-    shop.client.open()
-    shop.ask(7, "a", "b", meta=None)
-    shop.until_waited_for("b", is_waited_for=True)
-    process = shop.client.process
+def test_a_proxy_that_is_killed_gives_up_its_places(calls: WaitingCalls) -> None:
+    calls.client.open()
+    calls.ask(7, "a", "b", meta=None)
+    calls.until_waited_for("b", is_waited_for=True)
+
+    calls.client.process.kill()
+
+    calls.until_waited_for("b", is_waited_for=False)
+
+
+def test_a_client_that_is_gone_gives_up_its_places(calls: WaitingCalls) -> None:
+    calls.client.open()
+    calls.ask(7, "a", "b", meta=None)
+    calls.until_waited_for("b", is_waited_for=True)
+    process = calls.client.process
     assert process.stdin is not None
     assert process.stdout is not None
 
     process.stdout.close()
     process.stdin.close()
 
-    shop.until_waited_for("b", is_waited_for=False)
+    calls.until_waited_for("b", is_waited_for=False)
     process.stdin = process.stdout = None
 
 
-def test_what_takes_a_call_back_is_read_however_many_calls_are_under_way(shop: Shop) -> None:
-    shop.client.open()
+def test_what_takes_a_call_back_is_read_however_many_calls_are_under_way(calls: WaitingCalls) -> None:
+    calls.client.open()
     for number in range(100, 100 + MAX_AT_ONCE):
-        shop.ask(number, *(["a", "b"] if number == 100 else ["a"]), meta=None)
-    shop.until_waited_for("b", is_waited_for=True)
-    shop.ask(200, "c", meta=None)
+        calls.ask(number, *(["a", "b"] if number == 100 else ["a"]), meta=None)
+    calls.until_waited_for("b", is_waited_for=True)
+    calls.ask(200, "c", meta=None)
 
-    shop.take_back(100, meta=None)
+    calls.take_back(100, meta=None)
 
-    assert shop.client.read()["id"] == 200
-    shop.until_waited_for("b", is_waited_for=False)
+    assert calls.client.read()["id"] == 200
+    calls.until_waited_for("b", is_waited_for=False)

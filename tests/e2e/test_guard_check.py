@@ -14,64 +14,70 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.guard_room import Room, told_of_leases
+from tests.e2e.guarded_project import GuardedProject, told_of_leases
 from tests.served import Connection, Served, git
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Each test has a project of its own in it."""
+    with Served(tmp_path_factory.mktemp("guarded") / "store") as server:
+        yield server
+
+
 @pytest.fixture
-def room(tmp_path: Path) -> Iterator[Room]:
-    with Served(tmp_path / "store") as server:
-        yield Room(server, (tmp_path / "code").resolve())
+def guarded(server: Served, tmp_path: Path) -> GuardedProject:
+    return GuardedProject(server, (tmp_path / "code").resolve())
 
 
-def test_a_live_lease_blocks_the_moment_it_is_granted_and_no_longer_than_it_is_held(room: Room) -> None:
-    before = room.check("src/app.py")
-    room.hold("src/**", reason="the parser")
+def test_a_live_lease_blocks_the_moment_it_is_granted_and_no_longer_than_it_is_held(guarded: GuardedProject) -> None:
+    before = guarded.check("src/app.py")
+    guarded.hold("src/**", reason="the parser")
 
-    held = room.commit("src/app.py")
-    room.call("release_file_reservations", project_key=str(room.code), agent_name="RedStone")
-    after = room.commit("src/app.py")
+    held = guarded.commit("src/app.py")
+    guarded.call("release_file_reservations", project_key=str(guarded.code), agent_name="RedStone")
+    after = guarded.commit("src/app.py")
 
     assert (before.returncode, held.returncode, after.returncode) == (0, 1, 0), (before, held, after)
     assert "held by RedStone until" in held.stderr
     assert 'says: "the parser"' in held.stderr
     assert "read from the server" in held.stderr
     assert told_of_leases(after) == []
-    assert [(event["action"], event["agent"], event["hook"]) for event in room.log()] == [
+    assert [(event["action"], event["agent"], event["hook"]) for event in guarded.log()] == [
         ("refused", "BlueLake", "pre-commit")
     ]
 
 
-def test_a_shared_lease_and_ones_own_do_not_block(room: Room) -> None:
-    room.hold("shared/**", exclusive=False)
-    room.hold("own/**", agent="BlueLake")
+def test_a_shared_lease_and_ones_own_do_not_block(guarded: GuardedProject) -> None:
+    guarded.hold("shared/**", exclusive=False)
+    guarded.hold("own/**", agent="BlueLake")
 
-    done = room.commit("shared/a", "own/b")
+    done = guarded.commit("shared/a", "own/b")
 
     assert (done.returncode, told_of_leases(done)) == (0, [])
 
 
-def test_the_author_counts_when_the_server_knows_an_agent_of_that_name(room: Room) -> None:
-    room.hold("src/app.py")
+def test_the_author_counts_when_the_server_knows_an_agent_of_that_name(guarded: GuardedProject) -> None:
+    guarded.hold("src/app.py")
 
-    stranger = room.commit("src/app.py", AGENT_NAME="", GIT_AUTHOR_NAME="Stranger")
-    agent = room.commit("src/app.py", AGENT_NAME="", GIT_AUTHOR_NAME="bluelake")
+    stranger = guarded.commit("src/app.py", AGENT_NAME="", GIT_AUTHOR_NAME="Stranger")
+    agent = guarded.commit("src/app.py", AGENT_NAME="", GIT_AUTHOR_NAME="bluelake")
 
     assert (stranger.returncode, agent.returncode) == (0, 1)
     assert "it is a person's" in stranger.stderr
 
 
-def test_names_that_are_no_utf8_reach_the_server_as_they_are(room: Room) -> None:
-    room.hold("data/**")
+def test_names_that_are_no_utf8_reach_the_server_as_they_are(guarded: GuardedProject) -> None:
+    guarded.hold("data/**")
 
-    done = room.commit(os.fsdecode(b"data/caf\xe9 %41"))
+    done = guarded.commit(os.fsdecode(b"data/caf\xe9 %41"))
 
     assert done.returncode == 1
     assert "data/caf\\udce9 %41" in done.stderr
 
 
-def test_a_project_that_the_server_does_not_know_is_said_and_passes(room: Room) -> None:
-    done = room.commit("a", AGENT_MAIL_PROJECT="/code/nobody-knows")
+def test_a_project_that_the_server_does_not_know_is_said_and_passes(guarded: GuardedProject) -> None:
+    done = guarded.commit("a", AGENT_MAIL_PROJECT="/code/nobody-knows")
 
     assert done.returncode == 0
     assert "knows no project /code/nobody-knows" in done.stderr
@@ -101,9 +107,9 @@ def test_a_server_that_wants_its_token_is_asked_with_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/guard/check", "/guard/events"])
-def test_the_guards_doors_are_guarded_like_the_tools(room: Room, path: str) -> None:
+def test_the_guards_doors_are_guarded_like_the_tools(guarded: GuardedProject, path: str) -> None:
     headers = {"Content-Type": "application/json"}
-    with room.server.connect() as connection:
+    with guarded.server.connect() as connection:
         host = connection.request("POST", path, b"{}", {**headers, "Host": "evil.example"})
         origin = connection.request("POST", path, b"{}", {**headers, "Origin": "https://evil.example"})
         form = connection.request("POST", path, b"{}", {"Content-Type": "text/plain"})
@@ -116,23 +122,23 @@ def test_the_guards_doors_are_guarded_like_the_tools(room: Room, path: str) -> N
     assert [answer.error_type for answer in (broken, listed, empty)] == ["INVALID_INPUT"] * 3
 
 
-def test_bodies_and_lists_are_bounded(room: Room) -> None:
+def test_bodies_and_lists_are_bounded(guarded: GuardedProject) -> None:
     headers = {"Content-Type": "application/json"}
-    too_many = json.dumps({"project": str(room.code), "paths": [str(number) for number in range(5_001)]}).encode()
-    with Connection(room.server.port) as connection:
+    too_many = json.dumps({"project": str(guarded.code), "paths": [str(number) for number in range(5_001)]}).encode()
+    with Connection(guarded.server.port) as connection:
         paths = connection.request("POST", "/guard/check", too_many, headers)
         events = connection.request("POST", "/guard/events", json.dumps({"events": [{}] * 101}).encode(), headers)
-    with Connection(room.server.port) as connection:
+    with Connection(guarded.server.port) as connection:
         large = connection.request("POST", "/guard/check", b" " * (4 * 1024 * 1024 + 1), headers)
 
     assert (paths.error_type, events.error_type, large.status) == ("INVALID_INPUT", "INVALID_INPUT", 413)
 
 
-def test_an_event_sent_twice_is_stored_once(room: Room) -> None:
+def test_an_event_sent_twice_is_stored_once(guarded: GuardedProject) -> None:
     event = {
         "event_key": "0" * 32,
         "ts": "2026-01-01T00:00:00Z",
-        "project": str(room.code),
+        "project": str(guarded.code),
         "action": "warned",
         "hook": "check",
         "agent": "BlueLake",
@@ -140,17 +146,17 @@ def test_an_event_sent_twice_is_stored_once(room: Room) -> None:
         "detail": {"paths": []},
     }
     body = json.dumps({"events": [event]}).encode()
-    with room.server.connect() as connection:
+    with guarded.server.connect() as connection:
         answers = [
             connection.request("POST", "/guard/events", body, {"Content-Type": "application/json"}).value
             for _ in range(2)
         ]
 
     assert answers == [{"stored": 1, "known": 0}, {"stored": 0, "known": 1}]
-    assert len(room.log()) == 1
+    assert len(guarded.log()) == 1
 
 
-def test_an_answer_that_drips_is_not_waited_for(room: Room) -> None:
+def test_an_answer_that_drips_is_not_waited_for(guarded: GuardedProject) -> None:
     stop = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as dripping:
 
@@ -163,14 +169,14 @@ def test_an_answer_that_drips_is_not_waited_for(room: Room) -> None:
 
         thread = threading.Thread(target=drip)
         thread.start()
-        done = room.check("a", AGENT_MAIL_URL=f"http://127.0.0.1:{dripping.getsockname()[1]}")
+        done = guarded.check("a", AGENT_MAIL_URL=f"http://127.0.0.1:{dripping.getsockname()[1]}")
         stop.set()
         thread.join()
 
     assert "did not answer within 300 ms" in done.stderr
 
 
-def test_what_answers_may_be_somebody_else(room: Room) -> None:
+def test_what_answers_may_be_somebody_else(guarded: GuardedProject) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
 
         def answer() -> None:
@@ -181,7 +187,7 @@ def test_what_answers_may_be_somebody_else(room: Room) -> None:
 
         thread = threading.Thread(target=answer)
         thread.start()
-        done = room.check("a", AGENT_MAIL_URL=f"http://127.0.0.1:{other.getsockname()[1]}")
+        done = guarded.check("a", AGENT_MAIL_URL=f"http://127.0.0.1:{other.getsockname()[1]}")
         thread.join()
 
     assert "no agent-mail server" in done.stderr

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.features.archiving.index_refresh import LOOK_S
-from tests.archive_room import LONG, git, open_archive_room
+from tests.archive_harness import LONG, git, open_archive_harness
 from tests.faults.disks import fill_disk, small_disk
 from tests.faults.git_double import GitDouble, install_git_double
-from tests.faults.house import PROJECT, RED, House, house, until
+from tests.faults.harness import PROJECT, RED, Harness, harness, until
 from tests.served import Served
 
 GIT_TIMEOUT_S = 0.7
@@ -41,9 +41,9 @@ def do_as_told(command: str) -> None:
 
 
 @asynccontextmanager
-async def impatient_house(root: Path) -> AsyncIterator[House]:
+async def impatient_house(root: Path) -> AsyncIterator[Harness]:
     """With an archiver that waits for Git only so long."""
-    async with house(root, starts=False) as home:
+    async with harness(root, starts=False) as home:
         archiving = home.services.archiving
         archiving._settings = replace(archiving._settings, git_timeout_s=GIT_TIMEOUT_S)
         home.services.start()
@@ -57,7 +57,7 @@ def double(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitDouble:
 
 async def test_a_full_archive_disk_holds_no_send_up_says_so_and_catches_up_once_there_is_room(tmp_path: Path) -> None:
     with small_disk(tmp_path / "store" / "projects", size_kib=2_048) as disk:
-        async with house(tmp_path / "store") as home:
+        async with harness(tmp_path / "store") as home:
             await home.send("Before")
             await home.until_archived()
             ballast = fill_disk(disk)
@@ -74,7 +74,7 @@ async def test_a_full_archive_disk_holds_no_send_up_says_so_and_catches_up_once_
 
 async def test_a_short_write_of_a_pack_is_no_commit_and_is_made_again(tmp_path: Path) -> None:
     """The kernel cuts the pack off (RLIMIT_FSIZE) and kills the Git that goes on writing."""
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         await home.send("Before")
         await home.until_archived()
         archiver = home.services.archiving.status().archiver_pid
@@ -94,7 +94,7 @@ async def test_a_short_write_of_a_pack_is_no_commit_and_is_made_again(tmp_path: 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="SKIPPED: reading /proc/self/mem is how EIO comes")
 async def test_an_io_error_of_the_archive_disk_shows_and_passes(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         await home.send("Before")
         await home.until_archived()
         head = home.archive / ".git" / "HEAD"
@@ -137,7 +137,7 @@ async def test_a_git_that_hangs_is_ended_with_its_children_and_the_work_done_aga
 async def test_a_git_that_is_killed_costs_a_retry_and_nothing_twice(
     tmp_path: Path, double: GitDouble, mode: str
 ) -> None:
-    async with house(tmp_path / "store") as home:
+    async with harness(tmp_path / "store") as home:
         await home.send("Before")
         await home.until_archived()
         double.behave(mode)
@@ -156,7 +156,7 @@ async def test_a_git_that_is_killed_costs_a_retry_and_nothing_twice(
 async def test_a_git_that_says_it_committed_and_did_not_is_not_believed(
     tmp_path: Path, double: GitDouble, mode: str
 ) -> None:
-    async with house(tmp_path / "store") as home:
+    async with harness(tmp_path / "store") as home:
         await home.send("Before")
         await home.until_archived()
         double.behave(mode)
@@ -178,7 +178,7 @@ async def test_a_missing_git_shows_with_what_to_do_and_is_used_once_it_is_there(
     monkeypatch.setenv("PATH", str(double.folder))
     script = double.folder / "git"
     script.rename(double.folder / "not-yet")
-    async with house(tmp_path / "store") as home:
+    async with harness(tmp_path / "store") as home:
         await home.send()
         error = await home.until_archive_says("git")
         monkeypatch.undo()
@@ -190,7 +190,7 @@ async def test_a_missing_git_shows_with_what_to_do_and_is_used_once_it_is_there(
 
 @pytest.mark.slow
 async def test_a_foreign_index_lock_stops_no_commit_and_is_waited_for(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         await home.send("Before")
         await home.until_archived()
         await home.until_idle()
@@ -214,7 +214,7 @@ async def test_a_foreign_index_lock_stops_no_commit_and_is_waited_for(tmp_path: 
 
 
 async def test_an_archive_moved_away_under_the_server_is_gone_on_with_once_it_is_back(tmp_path: Path) -> None:
-    async with house(tmp_path / "store") as home:
+    async with harness(tmp_path / "store") as home:
         await home.send("Before")
         await home.until_archived()
         home.archive.rename(tmp_path / "away")
@@ -233,7 +233,7 @@ async def test_an_archive_moved_away_under_the_server_is_gone_on_with_once_it_is
 
 @pytest.mark.slow
 async def test_an_archive_replaced_by_an_older_copy_under_the_server_is_not_written_to(tmp_path: Path) -> None:
-    async with house(tmp_path / "store") as home:
+    async with harness(tmp_path / "store") as home:
         await home.send("First")
         await home.until_archived()
         await home.until_idle()
@@ -260,7 +260,7 @@ async def test_an_archive_replaced_by_an_older_copy_under_the_server_is_not_writ
 async def test_an_archive_lost_for_good_is_written_again_by_the_command_that_health_named(
     tmp_path: Path, is_copy_left: bool
 ) -> None:
-    async with house(tmp_path / "store") as home:
+    async with harness(tmp_path / "store") as home:
         await home.send("First")
         await home.until_archived()
         copy = shutil.copytree(home.archive, tmp_path / "copy")
@@ -272,7 +272,7 @@ async def test_an_archive_lost_for_good_is_written_again_by_the_command_that_hea
         copy.rename(home.archive)
     sent = home.sent
 
-    async with house(tmp_path / "store") as home:
+    async with harness(tmp_path / "store") as home:
         home.sent = sent
         await home.send("Third")
         error = await home.until_archive_says("am archive renew")
@@ -280,14 +280,14 @@ async def test_an_archive_lost_for_good_is_written_again_by_the_command_that_hea
     done = am_in(tmp_path / "store", *command.split())
 
     assert done.returncode == 0, done.stdout + done.stderr
-    async with house(tmp_path / "store") as home:
+    async with harness(tmp_path / "store") as home:
         home.sent = sent
         await home.send("Fourth")
         await home.require_nothing_lost()
 
 
 async def test_an_archive_that_lacks_nothing_is_not_renewed(tmp_path: Path) -> None:
-    async with house(tmp_path / "store") as home:
+    async with harness(tmp_path / "store") as home:
         await home.send("First")
         await home.until_archived()
 
@@ -298,13 +298,13 @@ async def test_an_archive_that_lacks_nothing_is_not_renewed(tmp_path: Path) -> N
 
 
 async def test_an_old_archive_under_a_new_database_is_refused_and_untouched(tmp_path: Path) -> None:
-    async with house(tmp_path / "old") as old:
+    async with harness(tmp_path / "old") as old:
         await old.send("Of the old store")
         await old.until_archived()
     (tmp_path / "new").mkdir()
     (tmp_path / "old" / "projects").rename(tmp_path / "new" / "projects")
 
-    async with house(tmp_path / "new") as home:
+    async with harness(tmp_path / "new") as home:
         tip = git(home.archive, "rev-parse", "main")
         await home.send("Of the new store")
         error = await home.until_archive_says("belongs to store")
@@ -318,16 +318,16 @@ async def test_an_old_archive_under_a_new_database_is_refused_and_untouched(tmp_
 
 
 async def test_an_old_database_over_newer_archives_is_told_and_writes_nothing(tmp_path: Path) -> None:
-    async with house(tmp_path / "store") as home:
+    async with harness(tmp_path / "store") as home:
         await home.send("First")
         await home.until_archived()
     shutil.copy(home.database, tmp_path / "backup")
-    async with house(tmp_path / "store") as home:
+    async with harness(tmp_path / "store") as home:
         await home.send("Lost with the database")
         await home.until_archived()
     (tmp_path / "backup").rename(home.database)
 
-    async with house(tmp_path / "store") as home:
+    async with harness(tmp_path / "store") as home:
         tip = git(home.archive, "rev-parse", "main")
         await home.send("Gets the lost one's number")
         error = await home.until_archive_says("older than its archive")
@@ -340,7 +340,7 @@ async def test_an_old_database_over_newer_archives_is_told_and_writes_nothing(tm
 
 @pytest.mark.slow
 async def test_an_edited_file_does_not_stop_the_archive_and_check_names_the_way_back(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         await home.send("First")
         await home.until_archived()
         await home.until_idle()
@@ -358,7 +358,7 @@ async def test_an_edited_file_does_not_stop_the_archive_and_check_names_the_way_
 
 
 async def test_a_folder_where_a_file_belongs_is_left_alone_and_the_file_written_once_it_is_gone(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         await home.send("First")
         await home.until_archived()
         profile = home.archive / "agents" / RED / "profile.json"
@@ -384,7 +384,7 @@ async def test_a_folder_where_a_file_belongs_is_left_alone_and_the_file_written_
 
 @pytest.mark.slow
 async def test_a_planted_hook_is_never_run(tmp_path: Path) -> None:
-    async with house(tmp_path / "store") as home:
+    async with harness(tmp_path / "store") as home:
         await home.send("First")
         await home.until_archived()
         hooks = home.archive / ".git" / "hooks"
@@ -410,7 +410,7 @@ async def test_a_planted_hook_is_never_run(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_persons_own_commit_stays_and_ours_go_on_top(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         await home.send("First")
         await home.until_archived()
         await home.until_idle()
@@ -428,7 +428,7 @@ async def test_a_persons_own_commit_stays_and_ours_go_on_top(tmp_path: Path) -> 
 
 @pytest.mark.slow
 async def test_a_failing_archive_holds_up_no_other_projects(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         await home.send("First")
         await home.until_archived()
         home.archive.rename(tmp_path / "away")
@@ -446,21 +446,21 @@ async def test_a_failing_archive_holds_up_no_other_projects(tmp_path: Path) -> N
 
 
 def test_a_clock_set_back_an_hour_does_not_make_the_archive_wait_for_it(tmp_path: Path) -> None:
-    with open_archive_room(tmp_path) as room, room.drain() as drain:
-        project = room.add_project("/code/app")
-        blue, red = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
+    with open_archive_harness(tmp_path) as disk_archive, disk_archive.drain() as drain:
+        project = disk_archive.add_project("/code/app")
+        blue, red = disk_archive.add_agent(project, "BlueLake"), disk_archive.add_agent(project, "RedStone")
         drain.step()
-        room.clock.step(LONG)
+        disk_archive.clock.step(LONG)
         drain.step()
-        assert room.tx.outbox.count_pending(project.id) == 0
-        room.clock.step(-3_600)
-        room.send(blue, [red])
+        assert disk_archive.tx.outbox.count_pending(project.id) == 0
+        disk_archive.clock.step(-3_600)
+        disk_archive.send(blue, [red])
 
         waits = []
-        while room.tx.outbox.count_pending(project.id) or unseen_status(room.path(project)):
+        while disk_archive.tx.outbox.count_pending(project.id) or unseen_status(disk_archive.path(project)):
             waits.append(drain.step() or 0)
-            room.clock.step(waits[-1])
+            disk_archive.clock.step(waits[-1])
 
         # While Git is at work it is looked after every LOOK_S, and how long Git takes is not the clock's to say.
         assert sum(wait for wait in waits[:-1] if wait > LOOK_S) < 5
-        assert room.verify().findings == ()
+        assert disk_archive.verify().findings == ()

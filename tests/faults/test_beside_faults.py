@@ -23,7 +23,7 @@ from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.faults import StoreFailed
 from tests.architecture.kept import names_of_keepers
-from tests.faults.house import PLACE, WITHIN_S, until
+from tests.faults.harness import PLACE, WITHIN_S, until
 
 E = TypeVar("E", bound=Exception)
 

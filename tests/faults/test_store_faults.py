@@ -13,18 +13,18 @@ from pathlib import Path
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.store.transaction import Tx
-from tests.faults.house import BLUE, PROJECT, RED, House, house, until
-from tests.mailroom import SetClock
+from tests.faults.harness import BLUE, PROJECT, RED, Harness, harness, until
+from tests.seeded_store import SetClock
 
 LARGE = "z" * 300_000
 
 
-async def fill_up(home: House) -> None:
+async def fill_up(home: Harness) -> None:
     """From here on the database file may not grow: SQLite's own way to a full disk."""
     await home.store.write(lambda tx: tx.messages._connection.execute("PRAGMA max_page_count=1").fetchone())
 
 
-async def make_room(home: House) -> None:
+async def make_room(home: Harness) -> None:
     await home.store.write(lambda tx: tx.messages._connection.execute("PRAGMA max_page_count=1000000").fetchone())
 
 
@@ -58,7 +58,7 @@ def io_error() -> sqlite3.OperationalError:
     return error
 
 
-async def until_queued(home: House, count: int) -> None:
+async def until_queued(home: Harness, count: int) -> None:
     """Until so many writes wait for the writer: it takes them as one group."""
 
     async def look() -> bool:
@@ -68,7 +68,7 @@ async def until_queued(home: House, count: int) -> None:
 
 
 async def test_a_full_disk_refuses_the_send_says_what_to_do_and_serves_reads(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         kept = await home.send("Parser", body_md="lexer")
         await fill_up(home)
 
@@ -86,7 +86,7 @@ async def test_a_full_disk_refuses_the_send_says_what_to_do_and_serves_reads(tmp
 
 
 async def test_a_short_write_to_the_log_acknowledges_nothing_and_leaves_the_store_whole(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         kept = await home.send()
         await home.until_archived()
         log = tmp_path / "mail.sqlite3-wal"
@@ -105,7 +105,7 @@ async def test_a_short_write_to_the_log_acknowledges_nothing_and_leaves_the_stor
 
 async def test_an_io_error_before_the_commit_is_told_and_passes(tmp_path: Path) -> None:
     trouble = Trouble(FailPoint.BEFORE_COMMIT, io_error())
-    async with house(tmp_path, fault_hook=trouble) as home:
+    async with harness(tmp_path, fault_hook=trouble) as home:
         kept = await home.send()
         trouble.is_on = True
 
@@ -134,7 +134,7 @@ async def test_a_commit_that_fails_after_some_sends_acknowledges_none_of_them(tm
         connection.execute("PRAGMA defer_foreign_keys=ON")
         connection.execute("UPDATE outbox SET project_id = 999 WHERE seq = (SELECT max(seq) FROM outbox)")
 
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         kept = await home.send()
         await home.until_archived()
         hold = asyncio.create_task(home.store.write(hold_the_writer))
@@ -157,7 +157,7 @@ async def test_a_commit_that_fails_after_some_sends_acknowledges_none_of_them(tm
 
 
 async def test_while_the_writer_has_stopped_reads_answer_and_writes_are_refused(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         kept = await home.send("Parser", body_md="lexer")
         await home.until_archived()
 
@@ -178,7 +178,7 @@ async def test_while_the_writer_hangs_reads_answer_health_says_so_and_the_send_i
         if reached is FailPoint.BEFORE_COMMIT:
             may_go_on.wait()
 
-    async with house(tmp_path, fault_hook=hang) as home:
+    async with harness(tmp_path, fault_hook=hang) as home:
         kept = await home.send("Parser", body_md="lexer")
         await home.until_archived()
         home.services.upkeep.patience_s = 0.05
@@ -199,7 +199,7 @@ async def test_while_the_writer_hangs_reads_answer_health_says_so_and_the_send_i
 
 async def test_a_clock_set_back_an_hour_changes_neither_order_nor_what_is_new(tmp_path: Path) -> None:
     clock = SetClock()
-    async with house(tmp_path, clock=clock) as home:
+    async with harness(tmp_path, clock=clock) as home:
         first = await home.send("First")
         (seen,) = await home.call("fetch_inbox", project_key=PROJECT, agent_name=RED)
         clock.step(-3_600)

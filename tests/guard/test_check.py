@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.guard.scene import Scene
+from tests.guard.harness import GuardHarness
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
-    scene = Scene(tmp_path)
-    scene.base("src/app.py")
-    scene.hold("src/**", reason="the parser")
-    return scene
+def harness(tmp_path: Path) -> GuardHarness:
+    harness = GuardHarness(tmp_path)
+    harness.base("src/app.py")
+    harness.hold("src/**", reason="the parser")
+    return harness
 
 
-def test_a_free_path_is_0_and_a_held_one_1(scene: Scene) -> None:
-    free, held = scene.guard("check", "README.md"), scene.guard("check", "README.md", "src/new.py")
+def test_a_free_path_is_0_and_a_held_one_1(harness: GuardHarness) -> None:
+    free, held = harness.guard("check", "README.md"), harness.guard("check", "README.md", "src/new.py")
 
     assert (free.returncode, held.returncode) == (0, 1)
     assert "edit refused: 1 path is held by another agent" in held.stderr.decode()
@@ -27,49 +27,49 @@ def test_a_free_path_is_0_and_a_held_one_1(scene: Scene) -> None:
     assert held.stdout == b""
 
 
-def test_paths_are_meant_from_where_one_stands_or_absolute(scene: Scene) -> None:
-    (scene.code / "src" / "deep").mkdir()
+def test_paths_are_meant_from_where_one_stands_or_absolute(harness: GuardHarness) -> None:
+    (harness.code / "src" / "deep").mkdir()
 
     codes = [
-        scene.guard("check", "app.py", cwd=scene.code / "src").returncode,
-        scene.guard("check", "../app.py", cwd=scene.code / "src" / "deep").returncode,
-        scene.guard("check", str(scene.code / "src" / "app.py"), cwd=scene.code).returncode,
-        scene.guard("check", "../README.md", cwd=scene.code / "src").returncode,
+        harness.guard("check", "app.py", cwd=harness.code / "src").returncode,
+        harness.guard("check", "../app.py", cwd=harness.code / "src" / "deep").returncode,
+        harness.guard("check", str(harness.code / "src" / "app.py"), cwd=harness.code).returncode,
+        harness.guard("check", "../README.md", cwd=harness.code / "src").returncode,
     ]
 
     assert codes == [1, 1, 1, 0]
 
 
-def test_a_link_to_the_repository_is_the_repository(scene: Scene) -> None:
-    (scene.root / "link").symlink_to(scene.code)
+def test_a_link_to_the_repository_is_the_repository(harness: GuardHarness) -> None:
+    (harness.root / "link").symlink_to(harness.code)
 
-    assert scene.guard("check", str(scene.root / "link" / "src" / "app.py")).returncode == 1
+    assert harness.guard("check", str(harness.root / "link" / "src" / "app.py")).returncode == 1
 
 
 @pytest.mark.parametrize("path", ["../elsewhere.py", "/etc/passwd", "."])
-def test_what_is_no_file_of_the_repository_is_an_error(scene: Scene, path: str) -> None:
-    done = scene.guard("check", path)
+def test_what_is_no_file_of_the_repository_is_an_error(harness: GuardHarness, path: str) -> None:
+    done = harness.guard("check", path)
 
     assert done.returncode == 2
     assert "is no file of the repository" in done.stderr.decode()
 
 
-def test_outside_any_repository_it_cannot_tell(scene: Scene) -> None:
-    warned = scene.guard("check", "x", cwd=scene.root)
-    blocked = scene.guard("check", "x", cwd=scene.root, AGENT_MAIL_GUARD_ON_ERROR="block")
+def test_outside_any_repository_it_cannot_tell(harness: GuardHarness) -> None:
+    warned = harness.guard("check", "x", cwd=harness.root)
+    blocked = harness.guard("check", "x", cwd=harness.root, AGENT_MAIL_GUARD_ON_ERROR="block")
 
     assert (warned.returncode, blocked.returncode) == (0, 69)
     assert "not a git repository" in warned.stderr.decode()
 
 
-def test_the_answer_as_json(scene: Scene) -> None:
-    done = scene.guard("check", "--json", "src/app.py", "./README.md")
+def test_the_answer_as_json(harness: GuardHarness) -> None:
+    done = harness.guard("check", "--json", "src/app.py", "./README.md")
 
     answer = json.loads(done.stdout)
     assert done.returncode == 1
     assert answer["free"] is False
     assert answer["agent"] == "BlueLake"
-    assert answer["project"] == str(scene.code)
+    assert answer["project"] == str(harness.code)
     assert answer["source"].startswith("a snapshot of the leases")
     held, free = answer["paths"]
     assert (held["path"], held["free"], held["holder"]["agent"]) == ("src/app.py", False, "RedStone")
@@ -78,45 +78,45 @@ def test_the_answer_as_json(scene: Scene) -> None:
     assert free == {"path": "./README.md", "free": True, "holder": None, "is_own_too": False}
 
 
-def test_one_that_i_hold_too_is_free(scene: Scene) -> None:
-    scene.hold("src/app.py", agent="BlueLake")
+def test_one_that_i_hold_too_is_free(harness: GuardHarness) -> None:
+    harness.hold("src/app.py", agent="BlueLake")
 
-    done = scene.guard("check", "--json", "src/app.py")
+    done = harness.guard("check", "--json", "src/app.py")
 
     assert done.returncode == 0
     assert json.loads(done.stdout)["paths"][0]["is_own_too"] is True
 
 
 @pytest.mark.parametrize("given", [b"README.md\nsrc/app.py\n", b"README.md\0src/app.py\0", b"src/\xe9\n"])
-def test_paths_come_on_standard_input_too(scene: Scene, given: bytes) -> None:
-    assert scene.guard("check", "--stdin", stdin=given).returncode == 1
+def test_paths_come_on_standard_input_too(harness: GuardHarness, given: bytes) -> None:
+    assert harness.guard("check", "--stdin", stdin=given).returncode == 1
 
 
 @pytest.mark.parametrize("arguments", [[], ["--stdin"], ["--jsn", "x"]])
-def test_a_question_that_is_none_is_usage(scene: Scene, arguments: list[str]) -> None:
-    assert scene.guard("check", *arguments).returncode == 2
+def test_a_question_that_is_none_is_usage(harness: GuardHarness, arguments: list[str]) -> None:
+    assert harness.guard("check", *arguments).returncode == 2
 
 
-def test_a_path_that_begins_with_a_dash_follows_two(scene: Scene) -> None:
-    assert scene.guard("check", "--", "-x").returncode == 0
+def test_a_path_that_begins_with_a_dash_follows_two(harness: GuardHarness) -> None:
+    assert harness.guard("check", "--", "-x").returncode == 0
 
 
-def test_a_held_edit_is_recorded(scene: Scene) -> None:
-    scene.guard("check", "src/app.py")
+def test_a_held_edit_is_recorded(harness: GuardHarness) -> None:
+    harness.guard("check", "src/app.py")
 
-    assert [(event["hook"], event["action"]) for event in scene.spooled()] == [("check", "refused")]
+    assert [(event["hook"], event["action"]) for event in harness.spooled()] == [("check", "refused")]
 
 
-def test_a_bypass_says_free_and_is_recorded(scene: Scene) -> None:
-    done = scene.guard("check", "src/app.py", AGENT_MAIL_BYPASS="1")
+def test_a_bypass_says_free_and_is_recorded(harness: GuardHarness) -> None:
+    done = harness.guard("check", "src/app.py", AGENT_MAIL_BYPASS="1")
 
     assert done.returncode == 0
-    assert [event["action"] for event in scene.spooled()] == ["bypassed"]
+    assert [event["action"] for event in harness.spooled()] == ["bypassed"]
 
 
-def test_it_changes_nothing_in_the_repository(scene: Scene) -> None:
-    before = scene.git("status", "--porcelain")
+def test_it_changes_nothing_in_the_repository(harness: GuardHarness) -> None:
+    before = harness.git("status", "--porcelain")
 
-    scene.guard("check", "src/app.py")
+    harness.guard("check", "src/app.py")
 
-    assert scene.git("status", "--porcelain") == before
+    assert harness.git("status", "--porcelain") == before

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.guard.scene import PACKAGES, WITHIN_S, Scene
+from tests.guard.harness import PACKAGES, WITHIN_S, GuardHarness
 from tests.served import Served
 
 HEAVY = {"asyncio", "http.client", "sqlite3", "ssl", "email", "logging", "difflib", "uuid", "random", "secrets", "hmac"}
@@ -27,11 +27,11 @@ print("MODULES", json.dumps([int(code), sorted(sys.modules)]), file=sys.stderr)
 """
 
 
-def _loaded(scene: Scene, *arguments: str, code: int, **settings: str) -> set[str]:
+def _loaded(harness: GuardHarness, *arguments: str, code: int, **settings: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", _PROGRAM, str(PACKAGES), *arguments],
-        cwd=scene.code,
-        env={**scene.environment(), "AGENT_NAME": "BlueLake", **settings},
+        cwd=harness.code,
+        env={**harness.environment(), "AGENT_NAME": "BlueLake", **settings},
         capture_output=True,
         check=False,
         timeout=WITHIN_S,
@@ -54,12 +54,12 @@ def _foreign(modules: set[str]) -> set[str]:
 def test_a_run_loads_the_standard_library_and_little_of_it(
     tmp_path: Path, arguments: tuple[str, ...], code: int
 ) -> None:
-    scene = Scene(tmp_path)
-    scene.hold("src/**")
-    scene.write("src/app.py")
-    scene.git("add", "-A")
+    harness = GuardHarness(tmp_path)
+    harness.hold("src/**")
+    harness.write("src/app.py")
+    harness.git("add", "-A")
 
-    modules = _loaded(scene, "guard", *arguments, code=code)
+    modules = _loaded(harness, "guard", *arguments, code=code)
 
     assert _foreign(modules) == set()
     assert modules & HEAVY == set()
@@ -68,12 +68,12 @@ def test_a_run_loads_the_standard_library_and_little_of_it(
 
 
 def test_a_server_costs_a_socket_and_no_reading_of_patterns(tmp_path: Path) -> None:
-    scene = Scene(tmp_path)
+    harness = GuardHarness(tmp_path)
     with Served(tmp_path / "store") as server:
         with server.connect() as connection:
-            connection.call("ensure_project", human_key=str(scene.code))
+            connection.call("ensure_project", human_key=str(harness.code))
 
-        modules = _loaded(scene, "guard", "check", "a", code=0, AGENT_MAIL_URL=f"http://127.0.0.1:{server.port}")
+        modules = _loaded(harness, "guard", "check", "a", code=0, AGENT_MAIL_URL=f"http://127.0.0.1:{server.port}")
 
     assert _foreign(modules) == set()
     assert modules & HEAVY == set()

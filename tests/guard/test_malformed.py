@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.guard.scene import Scene
+from tests.guard.harness import GuardHarness
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
-    scene = Scene(tmp_path)
-    scene.base("src/app.py")
-    scene.hook_up()
-    return scene
+def harness(tmp_path: Path) -> GuardHarness:
+    harness = GuardHarness(tmp_path)
+    harness.base("src/app.py")
+    harness.hook_up()
+    return harness
 
 
 @contextmanager
@@ -48,12 +48,12 @@ def answering(status: int, content: bytes) -> Iterator[str]:
         server.server_close()
 
 
-def test_a_snapshot_that_is_a_pipe_holds_no_commit_up(scene: Scene) -> None:
-    file = scene.write_snapshot()
+def test_a_snapshot_that_is_a_pipe_holds_no_commit_up(harness: GuardHarness) -> None:
+    file = harness.write_snapshot()
     file.unlink()
     os.mkfifo(file)
 
-    code, heard = scene.commit("src/app.py", AGENT_MAIL_GUARD_ON_ERROR="warn")
+    code, heard = harness.commit("src/app.py", AGENT_MAIL_GUARD_ON_ERROR="warn")
 
     assert f"{file} is no ordinary file" in heard
     assert code == 0
@@ -74,10 +74,12 @@ _DEEP = b"[" * 100_000
     ids=["deep", "a deep refusal", "deep words", "no number", "no list"],
 )
 @pytest.mark.parametrize("policy", ["warn", "block"])
-def test_a_malformed_answer_is_a_failure_with_a_policy(scene: Scene, answer: tuple[int, bytes], policy: str) -> None:
-    scene.write_snapshot().unlink()
+def test_a_malformed_answer_is_a_failure_with_a_policy(
+    harness: GuardHarness, answer: tuple[int, bytes], policy: str
+) -> None:
+    harness.write_snapshot().unlink()
     with answering(*answer) as url:
-        code, heard = scene.commit("src/app.py", AGENT_MAIL_GUARD_ON_ERROR=policy, AGENT_MAIL_URL=url)
+        code, heard = harness.commit("src/app.py", AGENT_MAIL_GUARD_ON_ERROR=policy, AGENT_MAIL_URL=url)
 
     assert "Traceback" not in heard
     assert "holds no snapshot of the leases" in heard

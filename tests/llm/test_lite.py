@@ -21,7 +21,7 @@ from mcp_agent_mail.llm.lite import LiteLlm, LlmRules
 from mcp_agent_mail.store.database import Store
 from tests.core.machine import Machine
 from tests.llm.model_server import ModelServer, serve_model
-from tests.mailroom import Mailroom, open_mailroom
+from tests.seeded_store import SeededStore, open_seeded_store
 
 pytestmark = [
     pytest.mark.llm,
@@ -142,23 +142,25 @@ async def test_without_the_package_redis_answers_are_kept_in_memory(
 # --- Through the service ------------------------------------------------------------------------------------------
 
 
-def service(store: Store, model: LiteLlm, room: Mailroom, *, budget: float = 1.0) -> SummaryService:
+def service(store: Store, model: LiteLlm, seeded: SeededStore, *, budget: float = 1.0) -> SummaryService:
     return SummaryService(
-        store, refiner=Refiner(store, model=model, daily_budget_usd=budget, clock=room.clock), clock=room.clock
+        store, refiner=Refiner(store, model=model, daily_budget_usd=budget, clock=seeded.clock), clock=seeded.clock
     )
 
 
 async def test_a_summary_is_refined_and_its_cost_outlives_the_server(tmp_path: Path, server: ModelServer) -> None:
-    async with open_mailroom(tmp_path) as room:
-        await room.post(room.letter(room.blue, body="Decision: x", thread_id="plan-1"), *room.addressed([room.red]))
-        first = await service(room.store, lite(server), room, budget=0.2).summarize_threads(
+    async with open_seeded_store(tmp_path) as seeded:
+        await seeded.post(
+            seeded.letter(seeded.blue, body="Decision: x", thread_id="plan-1"), *seeded.addressed([seeded.red])
+        )
+        first = await service(seeded.store, lite(server), seeded, budget=0.2).summarize_threads(
             ANYONE, "/code/app", ["plan-1"], DigestOptions(), per_thread_limit=50
         )
-        day = room.clock.now // 86_400_000_000
+        day = seeded.clock.now // 86_400_000_000
 
-    async with Store(tmp_path / "mail.sqlite3", clock=room.clock) as store:
+    async with Store(tmp_path / "mail.sqlite3", clock=seeded.clock) as store:
         spent = store.read(lambda view: view.llm_spending.of_day(day))
-        second = await service(store, lite(server), room, budget=0.2).summarize_threads(
+        second = await service(store, lite(server), seeded, budget=0.2).summarize_threads(
             ANYONE, "/code/app", ["plan-1"], DigestOptions(), per_thread_limit=50
         )
 

@@ -19,7 +19,7 @@ from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.notify.signal_files import SignalFiles
 from mcp_agent_mail.notify.signals import MAX_REST_S, REST_PER_WORK, Mail, Signals
 from mcp_agent_mail.store.database import Store
-from tests.mailroom import Mailroom, add_agent, open_mailroom
+from tests.seeded_store import SeededStore, add_agent, open_seeded_store
 
 
 def signals_of(store: Store, folder: Path, *, with_metadata: bool = True, debounce_s: float = 0.0) -> Signals:
@@ -39,12 +39,12 @@ def signals_of(store: Store, folder: Path, *, with_metadata: bool = True, deboun
 class Watch:
     """`signals` is not started: a test says when it looks."""
 
-    room: Mailroom
+    seeded: SeededStore
     folder: Path
     signals: Signals
 
     def path(self, agent: Agent) -> Path:
-        return self.folder / "projects" / self.room.project_of(agent).slug / "agents" / f"{agent.name}.signal"
+        return self.folder / "projects" / self.seeded.project_of(agent).slug / "agents" / f"{agent.name}.signal"
 
     def content(self, agent: Agent) -> Any:
         return json.loads(self.path(agent).read_bytes())
@@ -53,14 +53,14 @@ class Watch:
         return sorted(path.name for path in self.folder.rglob("*") if path.is_file())
 
     async def send(self, *to: NewRecipient) -> MessageId:
-        message, _ = await self.room.post(self.room.letter(self.room.blue), *to)
+        message, _ = await self.seeded.post(self.seeded.letter(self.seeded.blue), *to)
         return message.id
 
     async def send_to(self, *agents: Agent, kind: RecipientKind = RecipientKind.TO) -> MessageId:
-        return await self.send(*self.room.addressed(agents, kind))
+        return await self.send(*self.seeded.addressed(agents, kind))
 
     async def read(self, agent: Agent, message_id: MessageId) -> None:
-        await self.room.store.write(lambda tx: tx.inboxes.mark_read(agent.id, message_id, tx.now))
+        await self.seeded.store.write(lambda tx: tx.inboxes.mark_read(agent.id, message_id, tx.now))
 
     async def look(self) -> None:
         await asyncio.sleep(0)  # what the commit told is on its way
@@ -69,20 +69,20 @@ class Watch:
 
 @pytest.fixture
 async def watch(tmp_path: Path) -> AsyncIterator[Watch]:
-    async with open_mailroom(tmp_path) as room:
-        signals = signals_of(room.store, tmp_path / "signals")
+    async with open_seeded_store(tmp_path) as seeded:
+        signals = signals_of(seeded.store, tmp_path / "signals")
         signals._bus.subscribe(signals.note)
         await signals.reconcile()
         await signals.catch_up()
-        yield Watch(room, tmp_path / "signals", signals)
+        yield Watch(seeded, tmp_path / "signals", signals)
 
 
 async def test_a_signal_says_which_unread_message_is_the_newest(watch: Watch) -> None:
-    await watch.send_to(watch.room.red)
-    newest = await watch.send_to(watch.room.red)
+    await watch.send_to(watch.seeded.red)
+    newest = await watch.send_to(watch.seeded.red)
     await watch.look()
 
-    assert watch.content(watch.room.red) == {
+    assert watch.content(watch.seeded.red) == {
         "timestamp": "2027-01-15T08:00:00.000000+00:00",
         "project": "code-app",
         "agent": "RedStone",
@@ -92,57 +92,57 @@ async def test_a_signal_says_which_unread_message_is_the_newest(watch: Watch) ->
 
 
 async def test_a_signal_goes_with_the_last_unread_message_and_not_before(watch: Watch) -> None:
-    first = await watch.send_to(watch.room.red)
-    second = await watch.send_to(watch.room.red)
-    await watch.read(watch.room.red, second)
+    first = await watch.send_to(watch.seeded.red)
+    second = await watch.send_to(watch.seeded.red)
+    await watch.read(watch.seeded.red, second)
     await watch.look()
-    assert watch.content(watch.room.red)["message"]["id"] == first
+    assert watch.content(watch.seeded.red)["message"]["id"] == first
 
-    await watch.read(watch.room.red, first)
+    await watch.read(watch.seeded.red, first)
     await watch.look()
 
     assert watch.names() == []
 
 
 async def test_a_read_that_changes_nothing_leaves_the_signal(watch: Watch) -> None:
-    message_id = await watch.send_to(watch.room.red)
-    await watch.read(watch.room.green, message_id)
-    watch.room.store.read(lambda view: view.unread.inboxes([watch.room.red.id]))
+    message_id = await watch.send_to(watch.seeded.red)
+    await watch.read(watch.seeded.green, message_id)
+    watch.seeded.store.read(lambda view: view.unread.inboxes([watch.seeded.red.id]))
     await watch.look()
 
     assert watch.names() == ["RedStone.signal"]
 
 
 async def test_a_blind_copy_signals_its_recipient(watch: Watch) -> None:
-    await watch.send_to(watch.room.fox, kind=RecipientKind.BCC)
+    await watch.send_to(watch.seeded.fox, kind=RecipientKind.BCC)
     await watch.look()
 
-    assert watch.content(watch.room.fox)["message"]["from"] == "BlueLake@code-app"
+    assert watch.content(watch.seeded.fox)["message"]["from"] == "BlueLake@code-app"
 
 
 async def test_held_mail_signals_nothing_until_it_is_approved(watch: Watch) -> None:
-    blue, red = watch.room.blue, watch.room.red
-    held = NewRecipient(agent=red, project=watch.room.app, kind=RecipientKind.TO, held_code="CONTACT_REQUIRED")
+    blue, red = watch.seeded.blue, watch.seeded.red
+    held = NewRecipient(agent=red, project=watch.seeded.app, kind=RecipientKind.TO, held_code="CONTACT_REQUIRED")
     await watch.send(held)
     await watch.look()
     assert watch.names() == []
 
-    await watch.room.store.write(lambda tx: tx.held.deliver(blue.id, red.id, tx.now))
+    await watch.seeded.store.write(lambda tx: tx.held.deliver(blue.id, red.id, tx.now))
     await watch.look()
 
     assert watch.names() == ["RedStone.signal"]
 
 
 async def test_after_a_restart_the_files_are_made_true_and_strange_ones_stay(watch: Watch) -> None:
-    await watch.send_to(watch.room.red)
-    stale = watch.path(watch.room.green)
+    await watch.send_to(watch.seeded.red)
+    stale = watch.path(watch.seeded.green)
     stale.parent.mkdir(parents=True)
     stale.write_text("left behind")
     strange = [watch.folder / "README", stale.with_name("Stranger.signal"), stale.with_name("GreenField.txt")]
     for path in strange:
         path.write_text("not ours")
 
-    again = signals_of(watch.room.store, watch.folder)
+    again = signals_of(watch.seeded.store, watch.folder)
     await again.reconcile()
     await again.catch_up()
 
@@ -151,9 +151,9 @@ async def test_after_a_restart_the_files_are_made_true_and_strange_ones_stay(wat
 
 
 async def test_what_cannot_be_written_is_shown_and_tried_again_and_holds_up_nobody(watch: Watch) -> None:
-    in_the_way = watch.path(watch.room.red)
+    in_the_way = watch.path(watch.seeded.red)
     in_the_way.mkdir(parents=True)
-    await watch.send_to(watch.room.red, watch.room.green)
+    await watch.send_to(watch.seeded.red, watch.seeded.green)
     await watch.look()
 
     figures = watch.signals.figures()
@@ -170,13 +170,13 @@ async def test_what_cannot_be_written_is_shown_and_tried_again_and_holds_up_nobo
 
 
 async def test_a_signal_is_its_owners_alone_and_comes_whole(watch: Watch) -> None:
-    await watch.send_to(watch.room.red)
+    await watch.send_to(watch.seeded.red)
     await watch.look()
-    first = watch.path(watch.room.red).stat()
-    await watch.send_to(watch.room.red)
+    first = watch.path(watch.seeded.red).stat()
+    await watch.send_to(watch.seeded.red)
     await watch.look()
 
-    second = watch.path(watch.room.red).stat()
+    second = watch.path(watch.seeded.red).stat()
     assert (first.st_mode & 0o777, second.st_mode & 0o777) == (0o600, 0o600)
     assert first.st_ino != second.st_ino
 
@@ -184,12 +184,12 @@ async def test_a_signal_is_its_owners_alone_and_comes_whole(watch: Watch) -> Non
 async def test_a_link_in_the_place_of_a_signal_is_replaced_and_not_followed(watch: Watch) -> None:
     target = watch.folder.parent / "precious"
     target.write_text("precious")
-    place = watch.path(watch.room.red)
+    place = watch.path(watch.seeded.red)
     place.parent.mkdir(parents=True)
     place.symlink_to(target)
     place.with_name(".RedStone.signal.new").symlink_to(target)
 
-    await watch.send_to(watch.room.red)
+    await watch.send_to(watch.seeded.red)
     await watch.look()
 
     assert target.read_text() == "precious"
@@ -198,33 +198,33 @@ async def test_a_link_in_the_place_of_a_signal_is_replaced_and_not_followed(watc
 
 @pytest.mark.parametrize("name", ["RedStone.signal", ".RedStone.signal.new"])
 async def test_a_pipe_in_the_place_of_a_signal_is_replaced_and_holds_up_nobody(watch: Watch, name: str) -> None:
-    place = watch.path(watch.room.red)
+    place = watch.path(watch.seeded.red)
     place.parent.mkdir(parents=True)
     os.mkfifo(place.with_name(name))
-    await watch.send_to(watch.room.red, watch.room.green)
+    await watch.send_to(watch.seeded.red, watch.seeded.green)
 
     await asyncio.wait_for(watch.look(), 60)
 
-    assert watch.content(watch.room.red)["agent"] == "RedStone"
-    assert watch.path(watch.room.green).is_file()
+    assert watch.content(watch.seeded.red)["agent"] == "RedStone"
+    assert watch.path(watch.seeded.green).is_file()
     assert watch.signals.figures().failed == 0
 
 
 async def test_without_metadata_a_signal_names_no_message(watch: Watch) -> None:
-    await watch.send_to(watch.room.red)
-    plain = signals_of(watch.room.store, watch.folder, with_metadata=False)
+    await watch.send_to(watch.seeded.red)
+    plain = signals_of(watch.seeded.store, watch.folder, with_metadata=False)
 
     await plain.reconcile()
     await plain.catch_up()
 
-    assert sorted(watch.content(watch.room.red)) == ["agent", "project", "timestamp"]
+    assert sorted(watch.content(watch.seeded.red)) == ["agent", "project", "timestamp"]
 
 
 async def test_every_agent_is_looked_at_at_the_start_however_many_there_are(watch: Watch) -> None:
-    room = watch.room
-    many = await room.store.write(lambda tx: [add_agent(tx, room.app, f"Agent{number}") for number in range(250)])
+    seeded = watch.seeded
+    many = await seeded.store.write(lambda tx: [add_agent(tx, seeded.app, f"Agent{number}") for number in range(250)])
     await watch.send_to(*many)
-    again = signals_of(room.store, watch.folder)
+    again = signals_of(seeded.store, watch.folder)
 
     await again.reconcile()
     await again.catch_up()
@@ -233,22 +233,22 @@ async def test_every_agent_is_looked_at_at_the_start_however_many_there_are(watc
 
 
 async def test_the_task_follows_mail_and_a_stop_looks_once_more(watch: Watch) -> None:
-    signals = signals_of(watch.room.store, watch.folder, debounce_s=60.0)
+    signals = signals_of(watch.seeded.store, watch.folder, debounce_s=60.0)
     signals.start()
-    await watch.send_to(watch.room.red)
+    await watch.send_to(watch.seeded.red)
 
     await signals.stop()
 
     assert watch.names() == ["RedStone.signal"]
-    assert signals.figures().reconciled_at == watch.room.clock.now
+    assert signals.figures().reconciled_at == watch.seeded.clock.now
 
 
 async def test_signals_that_never_started_stop_at_once(watch: Watch) -> None:
-    await signals_of(watch.room.store, watch.folder).stop()
+    await signals_of(watch.seeded.store, watch.folder).stop()
 
 
 async def test_a_pass_is_followed_by_a_rest_in_proportion_and_within_the_second(watch: Watch) -> None:
-    signals = signals_of(watch.room.store, watch.folder, debounce_s=0.1)
+    signals = signals_of(watch.seeded.store, watch.folder, debounce_s=0.1)
 
     fresh = signals.window_s(1_000.0)
     signals.rest_from(1_000.0, worked_s=0.004)
@@ -264,8 +264,8 @@ async def test_a_pass_is_followed_by_a_rest_in_proportion_and_within_the_second(
 
 
 async def test_what_a_killed_server_left_half_written_is_replaced(watch: Watch) -> None:
-    await watch.send_to(watch.room.red)
-    left = watch.path(watch.room.red).with_name(".RedStone.signal.new")
+    await watch.send_to(watch.seeded.red)
+    left = watch.path(watch.seeded.red).with_name(".RedStone.signal.new")
     left.parent.mkdir(parents=True)
     left.write_text("half")
 

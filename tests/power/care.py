@@ -18,7 +18,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.protocol import CareFailed, CheckOut, Failed
-from tests.archive_room import ArchiveRoom, open_archive_room
+from tests.archive_harness import ArchiveHarness, open_archive_harness
 from tests.power.log import Log
 
 STORE = "store"
@@ -43,38 +43,38 @@ def prepare(disk: Path) -> None:
 
 def live(disk: Path, log: Log, *, in_workspace: bool, seed: int) -> None:
     chance = random.Random(seed)
-    with open_archive_room(disk / STORE) as room:
-        settle(room, in_workspace=in_workspace)
-        teams = [_team(room, disk / CODE / name) for name in PROJECTS]
+    with open_archive_harness(disk / STORE) as harness:
+        settle(harness, in_workspace=in_workspace)
+        teams = [_team(harness, disk / CODE / name) for name in PROJECTS]
         for month in range(MONTHS):
             os.sync()  # A month passes: what was written is on disk by itself.
-            room.clock.step(31 * _DAY)
+            harness.clock.step(31 * _DAY)
             log.mark("stop" if month % 2 else "start")
-            with room.drain() as drain:
+            with harness.drain() as drain:
                 drain.resume()
                 for _ in range(TURNS):
-                    _turn(room, drain, log, teams, chance)
+                    _turn(harness, drain, log, teams, chance)
                 _ask_for_the_first_month(drain, teams, month)
-                _rest(room, drain)
+                _rest(harness, drain)
                 if month % 2:
-                    drain.flush(Micros(room.clock() + 60 * SECOND))
-        failed = [report for report in room.reports if isinstance(report, Failed | CareFailed)]
+                    drain.flush(Micros(harness.clock() + 60 * SECOND))
+        failed = [report for report in harness.reports if isinstance(report, Failed | CareFailed)]
         assert failed == [], failed
 
 
-def settle(room: ArchiveRoom, *, in_workspace: bool) -> None:
-    room.max_tracked_files = FILES
-    room.in_workspace = in_workspace
+def settle(harness: ArchiveHarness, *, in_workspace: bool) -> None:
+    harness.max_tracked_files = FILES
+    harness.in_workspace = in_workspace
 
 
-def _team(room: ArchiveRoom, code: Path) -> tuple[Project, list[Agent]]:
-    with room.together():
-        project = room.add_project(str(code))
-        return project, [room.add_agent(project, name) for name in ("BlueLake", "RedStone", "GrayFox")]
+def _team(harness: ArchiveHarness, code: Path) -> tuple[Project, list[Agent]]:
+    with harness.together():
+        project = harness.add_project(str(code))
+        return project, [harness.add_agent(project, name) for name in ("BlueLake", "RedStone", "GrayFox")]
 
 
 def _turn(
-    room: ArchiveRoom,
+    harness: ArchiveHarness,
     drain: Drain,
     log: Log,
     teams: Sequence[tuple[Project, list[Agent]]],
@@ -83,11 +83,11 @@ def _turn(
     for project, agents in teams:
         if chance.random() < 0.8:
             sender, *others = chance.sample(agents, 3)
-            with room.together():
-                message = room.send(sender, others, body="word " * chance.randrange(200))
-                room.describe(project, sender, f"After {message.id}")
+            with harness.together():
+                message = harness.send(sender, others, body="word " * chance.randrange(200))
+                harness.describe(project, sender, f"After {message.id}")
             log.answered({"what": "sent", "message_id": message.id})
-    room.clock.step(chance.choice((0.6, 0.6, 3.0)))
+    harness.clock.step(chance.choice((0.6, 0.6, 3.0)))
     drain.step()
     threading.Event().wait(LOOK_S)
 
@@ -97,9 +97,9 @@ def _ask_for_the_first_month(drain: Drain, teams: Sequence[tuple[Project, list[A
         drain.check_out(CheckOut(number=month, project=teams[month % 2][0].slug, month=_FIRST_MONTH))
 
 
-def _rest(room: ArchiveRoom, drain: Drain) -> None:
+def _rest(harness: ArchiveHarness, drain: Drain) -> None:
     """Nothing new comes: indexes are refreshed, packs joined, months put away."""
-    room.clock.step(3)
+    harness.clock.step(3)
     for _ in range(STEPS_TO_REST):
         drain.step()
         threading.Event().wait(LOOK_S)
@@ -108,27 +108,27 @@ def _rest(room: ArchiveRoom, drain: Drain) -> None:
 def faults_of_cared_for(disk: Path, answered: set[int], *, in_workspace: bool) -> list[str]:
     """What is wrong once the next drain has ended what it found."""
     try:
-        with open_archive_room(disk / STORE) as room:
-            settle(room, in_workspace=in_workspace)
-            return _faults(room, answered)
+        with open_archive_harness(disk / STORE) as harness:
+            settle(harness, in_workspace=in_workspace)
+            return _faults(harness, answered)
     except Exception as broken:  # noqa: BLE001  # A damaged store fails in many ways; each is a finding.
         return [f"the examination ends with {broken!r}"]
 
 
-def _faults(room: ArchiveRoom, answered: set[int]) -> list[str]:
+def _faults(harness: ArchiveHarness, answered: set[int]) -> list[str]:
     newest, stored = 0, set()
-    for message_id, created in room.connection.execute("SELECT id, created_ts FROM messages"):
+    for message_id, created in harness.connection.execute("SELECT id, created_ts FROM messages"):
         newest = max(newest, created)
         stored.add(message_id)
-    room.clock.now = Micros(max(room.clock.now, newest) + SECOND)
+    harness.clock.now = Micros(max(harness.clock.now, newest) + SECOND)
     faults = [f"message {lost} is not in SQLite" for lost in sorted(answered - stored)]
-    if left := room.archive():
+    if left := harness.archive():
         faults.append(f"{left} events are not in Git")
     faults += [
-        f"{failed.project}: {failed.message}" for failed in room.reports if isinstance(failed, Failed | CareFailed)
+        f"{failed.project}: {failed.message}" for failed in harness.reports if isinstance(failed, Failed | CareFailed)
     ]
-    faults += [f"{found.check}: {found.problem}: {found.path}" for found in room.verify().findings[:5]]
-    for place in sorted(place for place in (room.root / "projects").glob("*") if place.is_dir()):
+    faults += [f"{found.check}: {found.problem}: {found.path}" for found in harness.verify().findings[:5]]
+    for place in sorted(place for place in (harness.root / "projects").glob("*") if place.is_dir()):
         faults += _faults_of_archive(place)
     return faults
 

@@ -27,8 +27,8 @@ from mcp_agent_mail.domain.search.query import Filters, Order, SearchScope, read
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.search import search
 from mcp_agent_mail.store.transaction import Tx
-from tests.mailroom import SetClock, add_agent, add_project
 from tests.relevance.corpus import HERE, Letter, letters
+from tests.seeded_store import SetClock, add_agent, add_project
 
 DEPTH = 10
 HALVES = ("tuning", "held out")

@@ -8,7 +8,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.store.adoption import AGENT_COLUMNS, PROJECT_COLUMNS
 from mcp_agent_mail.store.transaction import View
-from tests.mailroom import Mailroom, open_mailroom
+from tests.seeded_store import SeededStore, open_seeded_store
 
 
 def _references(view: View, table: str) -> set[tuple[str, str]]:
@@ -34,41 +34,41 @@ def _named(view: View, *columns: str) -> set[tuple[str, str]]:
 
 
 async def test_an_adoption_decides_about_every_column_that_names_a_project_or_an_agent(tmp_path: Path) -> None:
-    async with open_mailroom(tmp_path) as room:
-        projects = room.store.read(lambda view: _references(view, "projects") | _named(view, "project_id"))
-        agents = room.store.read(lambda view: _references(view, "agents") | _named(view, "agent_id", "sender_id"))
+    async with open_seeded_store(tmp_path) as seeded:
+        projects = seeded.store.read(lambda view: _references(view, "projects") | _named(view, "project_id"))
+        agents = seeded.store.read(lambda view: _references(view, "agents") | _named(view, "agent_id", "sender_id"))
 
     assert projects == set(PROJECT_COLUMNS), "say in store/adoption.py what becomes of these rows"
     assert agents == set(AGENT_COLUMNS), "say in store/adoption.py what becomes of these rows"
 
 
-async def join(room: Mailroom) -> None:
+async def join(seeded: SeededStore) -> None:
     """`app` into `lib`, once none of their agents has the other's name."""
 
     def unit(tx: View) -> None:
-        tx.adoption._connection.execute("UPDATE agents SET name_key = 'other' WHERE id = ?", (room.lib_blue.id,))
-        tx.aliases.retire(room.app.id)
-        tx.adoption.move(room.app.id, room.lib.id)
+        tx.adoption._connection.execute("UPDATE agents SET name_key = 'other' WHERE id = ?", (seeded.lib_blue.id,))
+        tx.aliases.retire(seeded.app.id)
+        tx.adoption.move(seeded.app.id, seeded.lib.id)
 
-    await room.store.write(unit)
+    await seeded.store.write(unit)
 
 
-async def post(room: Mailroom, thread_id: str | None = None) -> int:
+async def post(seeded: SeededStore, thread_id: str | None = None) -> int:
     """From `lib` to an agent and to `Human` of both projects."""
-    humans = room.store.read(
-        lambda view: [view.agents.find_by_name(project.id, "Human") for project in (room.app, room.lib)]
+    humans = seeded.store.read(
+        lambda view: [view.agents.find_by_name(project.id, "Human") for project in (seeded.app, seeded.lib)]
     )
     people = [human for human in humans if human is not None]
-    to = [*room.addressed([room.red, *people[:1]]), *room.addressed(people[1:], RecipientKind.CC)]
-    message, _ = await room.post(room.letter(room.fox, thread_id=thread_id, body="zebra"), *to)
+    to = [*seeded.addressed([seeded.red, *people[:1]]), *seeded.addressed(people[1:], RecipientKind.CC)]
+    message, _ = await seeded.post(seeded.letter(seeded.fox, thread_id=thread_id, body="zebra"), *to)
     return message.id
 
 
 async def test_one_copy_of_what_both_humans_got_stays_and_it_counts_as_unread_once(tmp_path: Path) -> None:
-    async with open_mailroom(tmp_path) as room:
-        message_id = await post(room)
+    async with open_seeded_store(tmp_path) as seeded:
+        message_id = await post(seeded)
 
-        await join(room)
+        await join(seeded)
 
         def look(view: View) -> list[tuple[object, ...]]:
             sql = """
@@ -77,22 +77,24 @@ async def test_one_copy_of_what_both_humans_got_stays_and_it_counts_as_unread_on
             """
             return sorted(view.adoption._connection.execute(sql, (message_id,)).fetchall())
 
-        assert room.store.read(look) == [("Human", 1), ("RedStone", 1)]
-        broken = room.store.read(lambda view: view.adoption._connection.execute("PRAGMA foreign_key_check").fetchall())
-        scope = room.store.read(
+        assert seeded.store.read(look) == [("Human", 1), ("RedStone", 1)]
+        broken = seeded.store.read(
+            lambda view: view.adoption._connection.execute("PRAGMA foreign_key_check").fetchall()
+        )
+        scope = seeded.store.read(
             lambda view: view.adoption._connection.execute("SELECT scope FROM messages LIMIT 2").fetchall()
         )
         assert broken == []
-        assert scope == [(f"p{room.lib.id}",)]
+        assert scope == [(f"p{seeded.lib.id}",)]
 
 
 async def test_names_clash_ignoring_case_and_threads_unless_a_message_is_mail_of_both(tmp_path: Path) -> None:
-    async with open_mailroom(tmp_path) as room:
-        await post(room, thread_id="shared")
-        await room.post(room.letter(room.blue, thread_id="parser"), *room.addressed([room.red]))
-        await room.post(room.letter(room.fox, thread_id="parser"), *room.addressed([room.lib_blue]))
+    async with open_seeded_store(tmp_path) as seeded:
+        await post(seeded, thread_id="shared")
+        await seeded.post(seeded.letter(seeded.blue, thread_id="parser"), *seeded.addressed([seeded.red]))
+        await seeded.post(seeded.letter(seeded.fox, thread_id="parser"), *seeded.addressed([seeded.lib_blue]))
 
-        plan = room.store.read(lambda view: view.adoption.plan(room.app.id, room.lib.id, Micros(0)))
+        plan = seeded.store.read(lambda view: view.adoption.plan(seeded.app.id, seeded.lib.id, Micros(0)))
 
     assert plan.clashing_names == ("BlueLake",)
     assert plan.clashing_threads == ("parser",)
@@ -101,11 +103,11 @@ async def test_names_clash_ignoring_case_and_threads_unless_a_message_is_mail_of
 
 @pytest.mark.parametrize("kind", ["tie", "former"])
 async def test_names_of_an_adopted_project_lead_on_but_are_not_the_other_ones_own(kind: str, tmp_path: Path) -> None:
-    async with open_mailroom(tmp_path) as room:
+    async with open_seeded_store(tmp_path) as seeded:
         sql = "INSERT INTO project_aliases (alias, project_id, kind, created_ts) VALUES ('uid:their-uid-1', ?, ?, 1)"
-        await room.store.write(lambda tx: tx.adoption._connection.execute(sql, (room.app.id, kind)).rowcount)
+        await seeded.store.write(lambda tx: tx.adoption._connection.execute(sql, (seeded.app.id, kind)).rowcount)
 
-        await join(room)
+        await join(seeded)
 
-        assert room.store.read(lambda view: view.aliases.find("uid:their-uid-1")) == room.lib.id
-        assert room.store.read(lambda view: view.aliases.uid(room.lib.id)) is None
+        assert seeded.store.read(lambda view: view.aliases.find("uid:their-uid-1")) == seeded.lib.id
+        assert seeded.store.read(lambda view: view.aliases.uid(seeded.lib.id)) is None

@@ -9,31 +9,31 @@ from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.contacts import LinkStatus, Relation
 from mcp_agent_mail.store import contacts
 from mcp_agent_mail.store.mail import held
-from tests.mailroom import Mailroom, open_mailroom
+from tests.seeded_store import SeededStore, open_seeded_store
 
 
 @pytest.fixture
-async def room(tmp_path: Path) -> AsyncIterator[Mailroom]:
-    async with open_mailroom(tmp_path) as opened:
+async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
+    async with open_seeded_store(tmp_path) as opened:
         yield opened
 
 
-async def put(room: Mailroom, status: LinkStatus, expires_ts: Micros | None = None, reason: str = "") -> int:
-    contact = await room.store.write(
+async def put(seeded: SeededStore, status: LinkStatus, expires_ts: Micros | None = None, reason: str = "") -> int:
+    contact = await seeded.store.write(
         lambda tx: tx.contacts.put(
-            room.blue.id, room.fox.id, status=status, reason=reason, expires_ts=expires_ts, now=tx.now
+            seeded.blue.id, seeded.fox.id, status=status, reason=reason, expires_ts=expires_ts, now=tx.now
         )
     )
     return contact.id
 
 
-async def test_a_link_is_one_row_whatever_becomes_of_it(room: Mailroom) -> None:
-    first = await put(room, LinkStatus.PENDING, reason="one")
-    room.clock.step()
+async def test_a_link_is_one_row_whatever_becomes_of_it(seeded: SeededStore) -> None:
+    first = await put(seeded, LinkStatus.PENDING, reason="one")
+    seeded.clock.step()
 
-    again = await put(room, LinkStatus.APPROVED, Micros(room.clock.now + SECOND), reason="two")
+    again = await put(seeded, LinkStatus.APPROVED, Micros(seeded.clock.now + SECOND), reason="two")
 
-    contact = room.store.read(lambda view: view.contacts.find(room.blue.id, room.fox.id))
+    contact = seeded.store.read(lambda view: view.contacts.find(seeded.blue.id, seeded.fox.id))
     assert contact is not None
     assert first == again == contact.id
     assert (contact.source.name, contact.target.name, contact.target.project_slug) == (
@@ -44,17 +44,21 @@ async def test_a_link_is_one_row_whatever_becomes_of_it(room: Mailroom) -> None:
     assert (contact.reason, contact.updated_ts - contact.created_ts) == ("two", SECOND)
 
 
-async def test_what_a_send_must_look_into_is_told_of_each_side(room: Mailroom) -> None:
+async def test_what_a_send_must_look_into_is_told_of_each_side(seeded: SeededStore) -> None:
     def concerns() -> list[tuple[bool, bool]]:
-        return room.store.read(lambda view: [tuple(view.contacts.concerns(one.id)) for one in (room.blue, room.fox)])  # type: ignore[misc]
+        return seeded.store.read(
+            lambda view: [tuple(view.contacts.concerns(one.id)) for one in (seeded.blue, seeded.fox)]  # type: ignore[misc]
+        )
 
     assert concerns() == [(False, False), (False, False)]
-    await put(room, LinkStatus.BLOCKED)
+    await put(seeded, LinkStatus.BLOCKED)
     assert concerns() == [(True, False), (False, True)]
 
-    lifted = await room.store.write(lambda tx: tx.contacts.lift(room.fox.id, [room.blue.id, room.red.id], tx.now))
+    lifted = await seeded.store.write(
+        lambda tx: tx.contacts.lift(seeded.fox.id, [seeded.blue.id, seeded.red.id], tx.now)
+    )
 
-    assert [one.relation(room.clock.now) for one in lifted] == [Relation.EXPIRED]
+    assert [one.relation(seeded.clock.now) for one in lifted] == [Relation.EXPIRED]
     assert concerns() == [(True, False), (False, False)]
 
 
@@ -68,9 +72,9 @@ async def test_what_a_send_must_look_into_is_told_of_each_side(room: Mailroom) -
         ("_ELSEWHERE", {"source": 1, "name": "x", "now": 1, "limit": 2}, "sqlite_autoindex_contacts_1"),
     ],
 )
-async def test_links_are_found_by_an_index(room: Mailroom, sql: str, values: object, index: str) -> None:
+async def test_links_are_found_by_an_index(seeded: SeededStore, sql: str, values: object, index: str) -> None:
 
-    plan = room.store._reading.execute(f"EXPLAIN QUERY PLAN {getattr(contacts, sql)}", values).fetchall()  # type: ignore[arg-type]
+    plan = seeded.store._reading.execute(f"EXPLAIN QUERY PLAN {getattr(contacts, sql)}", values).fetchall()  # type: ignore[arg-type]
 
     assert index in str(plan)
     assert "SCAN c" not in str(plan)
@@ -85,9 +89,9 @@ async def test_links_are_found_by_an_index(room: Mailroom, sql: str, values: obj
         ("_LIST_BY", {"source": 1, "after": 0, "limit": 1}),
     ],
 )
-async def test_held_mail_is_found_by_its_index(room: Mailroom, sql: str, values: object) -> None:
+async def test_held_mail_is_found_by_its_index(seeded: SeededStore, sql: str, values: object) -> None:
 
-    plan = room.store._reading.execute(f"EXPLAIN QUERY PLAN {getattr(held, sql)}", values).fetchall()  # type: ignore[arg-type]
+    plan = seeded.store._reading.execute(f"EXPLAIN QUERY PLAN {getattr(held, sql)}", values).fetchall()  # type: ignore[arg-type]
 
     assert "recipients_held" in str(plan)
     assert "SCAN m" not in str(plan)

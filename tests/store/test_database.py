@@ -15,7 +15,7 @@ from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.connection import open_reading, open_writing
 from mcp_agent_mail.store.engine.writer import StoreClosed
 from mcp_agent_mail.store.transaction import View
-from tests.mailroom import SetClock, add_project
+from tests.seeded_store import SetClock, add_project
 
 
 @pytest.fixture

@@ -10,15 +10,17 @@ from pathlib import Path
 from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store.engine.connection import add_functions
 from mcp_agent_mail.store.engine.migrate import apply_migration, shipped_migrations
-from tests.mailroom import open_mailroom
+from tests.seeded_store import open_seeded_store
 
 _SCOPING = next(one for one in shipped_migrations() if "identifiers_delete" in one.sql)
 
 
 async def test_names_in_older_mail_are_kept_once_by_the_migration(tmp_path: Path) -> None:
-    async with open_mailroom(tmp_path) as room:
+    async with open_seeded_store(tmp_path) as seeded:
         for _ in range(2):
-            await room.post(replace(room.letter(room.blue), subject="reparseToken"), *room.addressed([room.red]))
+            await seeded.post(
+                replace(seeded.letter(seeded.blue), subject="reparseToken"), *seeded.addressed([seeded.red])
+            )
 
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         add_functions(connection)
@@ -30,4 +32,4 @@ async def test_names_in_older_mail_are_kept_once_by_the_migration(tmp_path: Path
         apply_migration(connection, _SCOPING, no_fault)
 
         found = connection.execute("SELECT name, scope FROM identifiers_fts WHERE identifiers_fts MATCH 'parseTok'")
-        assert found.fetchall() == [("reparsetoken", f"p{room.app.id}.")]
+        assert found.fetchall() == [("reparsetoken", f"p{seeded.app.id}.")]

@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.store.checks.integrity import find_faults
-from tests.mailroom import Mailroom, open_mailroom
+from tests.seeded_store import SeededStore, open_seeded_store
 
 _ORDER = "SELECT project_id, message_id FROM message_projects ORDER BY project_id, delivery_seq"
 _COUNTED = "SELECT id, unread_count, open_unread_count FROM agents"
@@ -23,20 +23,20 @@ def updates() -> list[str]:
     return [part.strip() for part in script.split(";") if part.strip().startswith("UPDATE")]
 
 
-async def fill(room: Mailroom) -> None:
-    await room.post(room.letter(room.blue), *room.addressed([room.red, room.fox]))
-    blind = room.addressed([room.red, room.fox], RecipientKind.BCC)
-    await room.post(room.letter(room.blue), *room.addressed([room.green]), *blind)
-    read, _ = await room.post(room.letter(room.green), *blind)
-    await room.store.write(lambda tx: tx.inboxes.mark_read(room.red.id, read.id, tx.now))
-    seen, _ = await room.post(room.letter(room.fox), *room.addressed([room.red, room.fox]))
-    await room.store.write(lambda tx: tx.inboxes.acknowledge(room.red.id, seen.id, tx.now))
+async def fill(seeded: SeededStore) -> None:
+    await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red, seeded.fox]))
+    blind = seeded.addressed([seeded.red, seeded.fox], RecipientKind.BCC)
+    await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.green]), *blind)
+    read, _ = await seeded.post(seeded.letter(seeded.green), *blind)
+    await seeded.store.write(lambda tx: tx.inboxes.mark_read(seeded.red.id, read.id, tx.now))
+    seen, _ = await seeded.post(seeded.letter(seeded.fox), *seeded.addressed([seeded.red, seeded.fox]))
+    await seeded.store.write(lambda tx: tx.inboxes.acknowledge(seeded.red.id, seen.id, tx.now))
 
 
 async def test_an_older_store_gets_the_numbers_that_this_one_writes(tmp_path: Path) -> None:
-    async with open_mailroom(tmp_path) as room:
-        await fill(room)
-        connection = room.store._reading
+    async with open_seeded_store(tmp_path) as seeded:
+        await fill(seeded)
+        connection = seeded.store._reading
         before: dict[str, list[Any]] = {sql: connection.execute(sql).fetchall() for sql in (_ORDER, _COUNTED)}
 
         def forget_and_fill(tx: Any) -> None:
@@ -45,7 +45,7 @@ async def test_an_older_store_gets_the_numbers_that_this_one_writes(tmp_path: Pa
             for sql in updates():
                 tx.agents._connection.execute(sql)
 
-        await room.store.write(forget_and_fill)
+        await seeded.store.write(forget_and_fill)
 
         assert {sql: connection.execute(sql).fetchall() for sql in before} == before
         assert connection.execute("SELECT min(delivery_seq) FROM message_projects").fetchone() == (1,)
@@ -53,10 +53,10 @@ async def test_an_older_store_gets_the_numbers_that_this_one_writes(tmp_path: Pa
 
 
 async def test_blind_copies_count_for_their_recipient_alone(tmp_path: Path) -> None:
-    async with open_mailroom(tmp_path) as room:
-        await fill(room)
+    async with open_seeded_store(tmp_path) as seeded:
+        await fill(seeded)
 
-        red = room.store.read(lambda view: view.agents.find(room.red.id))
+        red = seeded.store.read(lambda view: view.agents.find(seeded.red.id))
 
         assert red is not None
         assert (red.unread_count, red.open_unread_count) == (2, 1)

@@ -33,21 +33,21 @@ from mcp_agent_mail.features.archiving.protocol import (
     from_line,
 )
 from mcp_agent_mail.store.outbox import Outbox
-from tests.archive_room import LOOKS, ArchiveRoom, git, open_archive_room
+from tests.archive_harness import LOOKS, ArchiveHarness, git, open_archive_harness
 
 WITHIN_S = 30.0
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Iterator[ArchiveRoom]:
-    with open_archive_room(tmp_path) as opened:
+def harness(tmp_path: Path) -> Iterator[ArchiveHarness]:
+    with open_archive_harness(tmp_path) as opened:
         yield opened
 
 
-def add(room: ArchiveRoom, path: str) -> tuple[Project, Agent, Agent]:
-    project = room.add_project(path)
-    blue, red = (room.add_agent(project, name) for name in ("BlueLake", "RedStone"))
-    room.send(blue, [red])
+def add(harness: ArchiveHarness, path: str) -> tuple[Project, Agent, Agent]:
+    project = harness.add_project(path)
+    blue, red = (harness.add_agent(project, name) for name in ("BlueLake", "RedStone"))
+    harness.send(blue, [red])
     return project, blue, red
 
 
@@ -73,89 +73,89 @@ class Hanging:
             os.close(fd)
 
 
-def commit(room: ArchiveRoom, drain: Drain) -> None:
+def commit(harness: ArchiveHarness, drain: Drain) -> None:
     """Everything pending that does not hang, at its pace."""
     for _ in range(3):
         drain.step()
-        room.clock.step(0.6)
+        harness.clock.step(0.6)
 
 
-def be_impatient(room: ArchiveRoom) -> None:
-    room.patience_s, room.hangs_after_s = 0.1, 0.5
+def be_impatient(harness: ArchiveHarness) -> None:
+    harness.patience_s, harness.hangs_after_s = 0.1, 0.5
 
 
-def work_until(room: ArchiveRoom, drain: Drain, is_reached: Callable[[], bool]) -> None:
+def work_until(harness: ArchiveHarness, drain: Drain, is_reached: Callable[[], bool]) -> None:
     """As the archiver works."""
     for _ in range(LOOKS):
         wait = drain.begin()
         if is_reached():
             return
         select.select([drain], [], [], WITHIN_S if wait is None else wait)
-        room.clock.step(0.02)
-    raise AssertionError(room.reports)
+        harness.clock.step(0.02)
+    raise AssertionError(harness.reports)
 
 
-def left(room: ArchiveRoom, project: Project) -> int:
-    return room.tx.outbox.count_pending(project.id)
+def left(harness: ArchiveHarness, project: Project) -> int:
+    return harness.tx.outbox.count_pending(project.id)
 
 
-def test_a_work_tree_that_hangs_holds_up_no_other_archive_and_goes_on_once_it_answers(room: ArchiveRoom) -> None:
-    hung, blue, red = add(room, "/code/hung")
-    fine, fox, owl = add(room, "/code/fine")
-    room.archive()
-    be_impatient(room)
-    with room.drain() as drain:
-        hanging = Hanging(room.path(hung))
+def test_a_work_tree_that_hangs_holds_up_no_other_archive_and_goes_on_once_it_answers(harness: ArchiveHarness) -> None:
+    hung, blue, red = add(harness, "/code/hung")
+    fine, fox, owl = add(harness, "/code/fine")
+    harness.archive()
+    be_impatient(harness)
+    with harness.drain() as drain:
+        hanging = Hanging(harness.path(hung))
         try:
-            room.send(blue, [red], subject="While it hangs")
-            room.send(fox, [owl], subject="Beside it")
-            work_until(room, drain, lambda: left(room, fine) == 0)
-            room.send(fox, [owl], subject="Later")
-            work_until(room, drain, lambda: left(room, fine) == 0)
-            while_it_hung = left(room, hung)
+            harness.send(blue, [red], subject="While it hangs")
+            harness.send(fox, [owl], subject="Beside it")
+            work_until(harness, drain, lambda: left(harness, fine) == 0)
+            harness.send(fox, [owl], subject="Later")
+            work_until(harness, drain, lambda: left(harness, fine) == 0)
+            while_it_hung = left(harness, hung)
         finally:
             hanging.end()
-        work_until(room, drain, lambda: left(room, hung) == 0)
+        work_until(harness, drain, lambda: left(harness, hung) == 0)
 
     assert while_it_hung == 1
-    assert room.verify().findings == ()
+    assert harness.verify().findings == ()
 
 
-def test_what_hangs_is_told_as_that_projects_problem_and_so_is_its_end(room: ArchiveRoom) -> None:
-    hung, blue, red = add(room, "/code/hung")
-    room.archive()
-    be_impatient(room)
-    with room.drain() as drain:
-        hanging = Hanging(room.path(hung))
+def test_what_hangs_is_told_as_that_projects_problem_and_so_is_its_end(harness: ArchiveHarness) -> None:
+    hung, blue, red = add(harness, "/code/hung")
+    harness.archive()
+    be_impatient(harness)
+    with harness.drain() as drain:
+        hanging = Hanging(harness.path(hung))
         try:
-            room.send(blue, [red])
-            work_until(room, drain, lambda: bool(room.failures))
-            told = list(room.reports)
+            harness.send(blue, [red])
+            work_until(harness, drain, lambda: bool(harness.failures))
+            told = list(harness.reports)
         finally:
             hanging.end()
-        work_until(room, drain, lambda: any(isinstance(report, Recovered) for report in room.reports))
+        work_until(harness, drain, lambda: any(isinstance(report, Recovered) for report in harness.reports))
 
     (failed,) = [report for report in told if isinstance(report, Failed)]
     assert (failed.project, failed.part) == ("code-hung", "")
     assert "nothing has come back from this archive" in failed.message
     assert "Other archives go on" in failed.hint
     assert told[-1] == Workload(hung=1)
-    assert room.reports[-1] == Workload()
-    assert left(room, hung) == 0
+    assert harness.reports[-1] == Workload()
+    assert left(harness, hung) == 0
 
 
-def test_a_stop_does_not_wait_for_what_hangs(room: ArchiveRoom) -> None:
-    hung, blue, red = add(room, "/code/hung")
-    fine, fox, owl = add(room, "/code/fine")
-    room.archive()
-    be_impatient(room)
-    with room.drain() as drain:
-        hanging = Hanging(room.path(hung))
+def test_a_stop_does_not_wait_for_what_hangs(harness: ArchiveHarness) -> None:
+    hung, blue, red = add(harness, "/code/hung")
+    fine, fox, owl = add(harness, "/code/fine")
+    harness.archive()
+    be_impatient(harness)
+    with harness.drain() as drain:
+        hanging = Hanging(harness.path(hung))
         try:
-            room.send(blue, [red])
-            room.send(fox, [owl])
-            work_until(room, drain, lambda: left(room, fine) == 0 and Workload(hung=1) in room.reports)
-            in_the_end = drain.flush(Micros(room.clock() + 3_600 * SECOND))
+            harness.send(blue, [red])
+            harness.send(fox, [owl])
+            work_until(harness, drain, lambda: left(harness, fine) == 0 and Workload(hung=1) in harness.reports)
+            in_the_end = drain.flush(Micros(harness.clock() + 3_600 * SECOND))
         finally:
             hanging.end()
 
@@ -164,17 +164,17 @@ def test_a_stop_does_not_wait_for_what_hangs(room: ArchiveRoom) -> None:
 
 @pytest.mark.parametrize("end", ["orderly", "its server is gone"])
 def test_an_archiver_ends_though_a_thread_of_it_hangs_and_leaves_no_git_behind(end: str, tmp_path: Path) -> None:
-    with open_archive_room(tmp_path) as room:
-        hung, blue, red = add(room, "/code/hung")
-        room.archive()
-        hanging = Hanging(room.path(hung))
-        room.send(blue, [red])
-    lock = room.root / LOCKS_FOLDER / hung.slug
+    with open_archive_harness(tmp_path) as harness:
+        hung, blue, red = add(harness, "/code/hung")
+        harness.archive()
+        hanging = Hanging(harness.path(hung))
+        harness.send(blue, [red])
+    lock = harness.root / LOCKS_FOLDER / hung.slug
     command = [sys.executable, "-P", "-m", "mcp_agent_mail.archiver"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as archiver:
         assert archiver.stdin is not None
         assert archiver.stdout is not None
-        archiver.stdin.write(room.settings.to_line())
+        archiver.stdin.write(harness.settings.to_line())
         archiver.stdin.flush()
         told = [from_line(archiver.stdout.readline())]
         while told[-1] != Workload(hung=1):
@@ -202,15 +202,15 @@ def test_an_archiver_ends_though_a_thread_of_it_hangs_and_leaves_no_git_behind(e
     assert f"process {git_left[0].pid}" in failed.message
 
 
-def test_while_archives_are_mended_the_commit_of_another_waits_for_its_own_alone(room: ArchiveRoom) -> None:
-    torn = [add(room, f"/code/torn{number}") for number in range(6)]
-    fine, fox, owl = add(room, "/code/fine")
-    room.archive()
+def test_while_archives_are_mended_the_commit_of_another_waits_for_its_own_alone(harness: ArchiveHarness) -> None:
+    torn = [add(harness, f"/code/torn{number}") for number in range(6)]
+    fine, fox, owl = add(harness, "/code/fine")
+    harness.archive()
     for _, blue, red in torn:
-        room.send(blue, [red])
-    room.archive_until_killed(FailPoint.INDEX_REFRESH)
-    room.send(fox, [owl], subject="First after the restart")
-    room.reports.clear()
+        harness.send(blue, [red])
+    harness.archive_until_killed(FailPoint.INDEX_REFRESH)
+    harness.send(fox, [owl], subject="First after the restart")
+    harness.reports.clear()
 
     is_committed = threading.Event()
 
@@ -219,90 +219,92 @@ def test_while_archives_are_mended_the_commit_of_another_waits_for_its_own_alone
         if point is FailPoint.INDEX_REFRESH:
             assert is_committed.wait(WITHIN_S)
 
-    with room.drain(hold_refreshes) as drain:
+    with harness.drain(hold_refreshes) as drain:
         drain.resume()
-        work_until(room, drain, lambda: left(room, fine) == 0)
-        unfinished = sum(is_unfinished(room.path(project)) for project, _, _ in torn)
+        work_until(harness, drain, lambda: left(harness, fine) == 0)
+        unfinished = sum(is_unfinished(harness.path(project)) for project, _, _ in torn)
         is_committed.set()
-        drain.mend(Micros(room.clock() + SECOND))
+        drain.mend(Micros(harness.clock() + SECOND))
 
     assert unfinished == len(torn)
-    assert not any(is_unfinished(room.path(project)) for project, _, _ in torn)
+    assert not any(is_unfinished(harness.path(project)) for project, _, _ in torn)
 
 
-def committed_last(room: ArchiveRoom) -> list[tuple[int, str]]:
-    rows = room.connection.execute(
+def committed_last(harness: ArchiveHarness) -> list[tuple[int, str]]:
+    rows = harness.connection.execute(
         "SELECT max(c.id), p.slug FROM commits c JOIN projects p ON p.id = c.project_id GROUP BY p.id"
     )
     return list(rows)
 
 
-def test_archives_are_mended_newest_mail_first_and_a_stop_leaves_the_rest_to_the_next_start(room: ArchiveRoom) -> None:
-    torn = [add(room, f"/code/torn{number}") for number in range(6)]
-    room.archive()
+def test_archives_are_mended_newest_mail_first_and_a_stop_leaves_the_rest_to_the_next_start(
+    harness: ArchiveHarness,
+) -> None:
+    torn = [add(harness, f"/code/torn{number}") for number in range(6)]
+    harness.archive()
     for _, blue, red in torn:
-        room.send(blue, [red])
-    room.archive_until_killed(FailPoint.INDEX_REFRESH)
-    newest = [slug for _, slug in sorted(committed_last(room))[-2:]]
+        harness.send(blue, [red])
+    harness.archive_until_killed(FailPoint.INDEX_REFRESH)
+    newest = [slug for _, slug in sorted(committed_last(harness))[-2:]]
 
-    with room.drain() as drain:
+    with harness.drain() as drain:
         drain.resume()
-        work_until(room, drain, lambda: is_whole(room, newest))
-        in_the_end = drain.flush(Micros(room.clock() + 3_600 * SECOND))
+        work_until(harness, drain, lambda: is_whole(harness, newest))
+        in_the_end = drain.flush(Micros(harness.clock() + 3_600 * SECOND))
 
-    left_torn = [project.slug for project, _, _ in torn if is_unfinished(room.path(project))]
+    left_torn = [project.slug for project, _, _ in torn if is_unfinished(harness.path(project))]
     assert in_the_end == 0
     assert len(left_torn) >= 2
-    assert room.archive() == 0
-    assert room.verify().findings == ()
+    assert harness.archive() == 0
+    assert harness.verify().findings == ()
 
 
-def is_whole(room: ArchiveRoom, slugs: Sequence[str]) -> bool:
-    return not any(is_unfinished(room.root / PROJECTS_FOLDER / slug) for slug in slugs)
+def is_whole(harness: ArchiveHarness, slugs: Sequence[str]) -> bool:
+    return not any(is_unfinished(harness.root / PROJECTS_FOLDER / slug) for slug in slugs)
 
 
-def test_only_so_many_quiet_archives_are_remembered(room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_so_many_quiet_archives_are_remembered(harness: ArchiveHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draining, "MOST_KEPT", 4)
-    projects = [add(room, f"/code/p{number}") for number in range(12)]
-    with room.drain() as drain:
+    projects = [add(harness, f"/code/p{number}") for number in range(12)]
+    with harness.drain() as drain:
         for _ in range(12):
-            commit(room, drain)
+            commit(harness, drain)
         remembered = len(drain._kept)
-        committed = [left(room, project) for project, _, _ in projects]
-        drain.mend(Micros(room.clock() + SECOND))
-        room.clock.step(3)
-        room.tidy(drain)
+        committed = [left(harness, project) for project, _, _ in projects]
+        drain.mend(Micros(harness.clock() + SECOND))
+        harness.clock.step(3)
+        harness.tidy(drain)
 
     assert remembered <= 4
     assert committed == [0] * 12
-    assert room.archive() == 0
-    assert [git(room.path(project), "status", "--porcelain") for project, _, _ in projects] == [""] * 12
+    assert harness.archive() == 0
+    assert [git(harness.path(project), "status", "--porcelain") for project, _, _ in projects] == [""] * 12
 
 
 def test_a_git_that_an_earlier_archiver_left_hanging_keeps_its_own_archive_locked_and_no_other(
-    room: ArchiveRoom,
+    harness: ArchiveHarness,
 ) -> None:
-    hung, blue, red = add(room, "/code/hung")
-    fine, fox, owl = add(room, "/code/fine")
-    room.archive()
-    room.send(blue, [red])
-    room.send(fox, [owl])
-    be_impatient(room)
-    with room.drain() as drain:
-        with ArchiveLock(room.root / LOCKS_FOLDER / hung.slug, timeout_s=0):
-            work_until(room, drain, lambda: left(room, fine) == 0)
-            while_locked = left(room, hung)
-        work_until(room, drain, lambda: left(room, hung) == 0)
+    hung, blue, red = add(harness, "/code/hung")
+    fine, fox, owl = add(harness, "/code/fine")
+    harness.archive()
+    harness.send(blue, [red])
+    harness.send(fox, [owl])
+    be_impatient(harness)
+    with harness.drain() as drain:
+        with ArchiveLock(harness.root / LOCKS_FOLDER / hung.slug, timeout_s=0):
+            work_until(harness, drain, lambda: left(harness, fine) == 0)
+            while_locked = left(harness, hung)
+        work_until(harness, drain, lambda: left(harness, hung) == 0)
 
     assert while_locked == 1
 
 
 def test_the_time_of_one_that_commits_batch_after_batch_begins_anew_with_each(
-    room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch
+    harness: ArchiveHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert Outbox.pending.__kwdefaults__ is not None
     monkeypatch.setitem(Outbox.pending.__kwdefaults__, "limit", 1)
-    add(room, "/code/app")
+    add(harness, "/code/app")
     drains: list[Drain] = []
     imports: list[FailPoint] = []
     seconds: list[float] = []
@@ -316,7 +318,7 @@ def test_the_time_of_one_that_commits_batch_after_batch_begins_anew_with_each(
             elif len(imports) == 2:
                 assert told.wait(WITHIN_S)
 
-    with room.drain(fault_hook) as drain:
+    with harness.drain(fault_hook) as drain:
         drains.append(drain)
         report = drain._report
 
@@ -327,7 +329,7 @@ def test_the_time_of_one_that_commits_batch_after_batch_begins_anew_with_each(
             report(heard)
 
         drain._report = hear
-        in_the_end = drain.flush(Micros(room.clock() + SECOND))
+        in_the_end = drain.flush(Micros(harness.clock() + SECOND))
 
     assert in_the_end == 0
     assert seconds[0] < 100

@@ -19,7 +19,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.maintenance import JOIN_EVERY, TIME_LIMIT
 from mcp_agent_mail.features.archiving.protocol import CareFailed, CareTaken
-from tests.archive_room import ArchiveRoom, Killed, git, killed_at, open_archive_room
+from tests.archive_harness import ArchiveHarness, Killed, git, killed_at, open_archive_harness
 
 LOOK_S = 0.02
 LOOKS = 1_500
@@ -29,28 +29,28 @@ LOOKS = 1_500
 class Desk:
     """An archive and a drain at work on it, as in the archiver."""
 
-    room: ArchiveRoom
+    harness: ArchiveHarness
     project: Project
     blue: Agent
     red: Agent
 
     @property
     def path(self) -> Path:
-        return self.room.path(self.project)
+        return self.harness.path(self.project)
 
     def packs(self) -> int:
         return len(list((self.path / ".git/objects/pack").glob("*.pack")))
 
     def commit(self, drain: Drain) -> None:
         """One more commit, so one more pack."""
-        self.room.send(self.blue, [self.red])
-        self.room.clock.step(1)
+        self.harness.send(self.blue, [self.red])
+        self.harness.clock.step(1)
         drain.step()
-        self.room.clock.step(1)
+        self.harness.clock.step(1)
         drain.step()
 
     def care(self) -> list[CareTaken | CareFailed]:
-        return [report for report in self.room.reports if isinstance(report, CareTaken | CareFailed)]
+        return [report for report in self.harness.reports if isinstance(report, CareTaken | CareFailed)]
 
     def join_many(self, drain: Drain) -> None:
         self.commit(drain)
@@ -64,19 +64,19 @@ class Desk:
             if len(self.care()) >= wanted:
                 return
             threading.Event().wait(LOOK_S)
-        raise AssertionError(self.room.reports)
+        raise AssertionError(self.harness.reports)
 
 
 @pytest.fixture
 def committer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     monkeypatch.setattr(archive_writer, "MANY_PACKS", 6)
-    with open_archive_room(tmp_path) as room:
-        project = room.add_project("/code/app")
-        yield Desk(room, project, room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone"))
+    with open_archive_harness(tmp_path) as harness:
+        project = harness.add_project("/code/app")
+        yield Desk(harness, project, harness.add_agent(project, "BlueLake"), harness.add_agent(project, "RedStone"))
 
 
 def test_many_packs_are_joined_while_commits_go_on(committer: Desk) -> None:
-    with committer.room.drain() as drain:
+    with committer.harness.drain() as drain:
         for _ in range(6):
             committer.commit(drain)
         committer.work(drain, 1)
@@ -87,20 +87,20 @@ def test_many_packs_are_joined_while_commits_go_on(committer: Desk) -> None:
     assert taken.packs <= 2
     assert committer.packs() <= 3
     assert git(committer.path, "fsck", "--strict") == ""
-    assert committer.room.verify().findings == ()
+    assert committer.harness.verify().findings == ()
 
 
 def test_few_packs_are_joined_once_an_hour_when_there_are_new_ones(committer: Desk) -> None:
-    with committer.room.drain() as drain:
+    with committer.harness.drain() as drain:
         for _ in range(3):
             committer.commit(drain)
         before = committer.packs()
         drain.step()
         unhurried = committer.packs()
-        committer.room.clock.step(JOIN_EVERY / SECOND)
+        committer.harness.clock.step(JOIN_EVERY / SECOND)
         committer.work(drain, 2)  # the index is refreshed, then the packs are joined
         after = committer.packs()
-        committer.room.clock.step(JOIN_EVERY / SECOND)
+        committer.harness.clock.step(JOIN_EVERY / SECOND)
         wait = drain.step()
 
     assert (before, unhurried, after) == (3, 3, 1)
@@ -108,24 +108,24 @@ def test_few_packs_are_joined_once_an_hour_when_there_are_new_ones(committer: De
 
 
 def test_an_idle_archiver_sleeps_until_the_hour_is_over(committer: Desk) -> None:
-    with committer.room.drain() as drain:
+    with committer.harness.drain() as drain:
         committer.commit(drain)
-        committer.room.clock.step(5)
-        wait = committer.room.tidy(drain)
+        committer.harness.clock.step(5)
+        wait = committer.harness.tidy(drain)
 
     assert wait is not None
     assert JOIN_EVERY / SECOND - 60 < wait <= JOIN_EVERY / SECOND
 
 
 def test_packs_that_a_person_keeps_apart_are_not_asked_about_at_every_step(committer: Desk) -> None:
-    with committer.room.drain() as drain:
+    with committer.harness.drain() as drain:
         for _ in range(5):
             committer.commit(drain)
         for pack in (committer.path / ".git/objects/pack").glob("*.pack"):
             pack.with_suffix(".keep").touch()
         committer.commit(drain)
-        committer.room.clock.step(5)
-        wait = committer.room.tidy(drain)
+        committer.harness.clock.step(5)
+        wait = committer.harness.tidy(drain)
 
     assert wait is not None
     assert wait > 60
@@ -135,22 +135,22 @@ def test_packs_that_a_person_keeps_apart_are_not_asked_about_at_every_step(commi
 def test_joining_that_takes_too_long_is_ended_reported_and_tried_again_later(
     committer: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with committer.room.drain() as drain:
+    with committer.harness.drain() as drain:
         for _ in range(5):
             committer.commit(drain)
-        committer.room.send(committer.blue, [committer.red])
-        committer.room.clock.step(1)
+        committer.harness.send(committer.blue, [committer.red])
+        committer.harness.clock.step(1)
         drain.step()
-        committer.room.clock.step(1)
+        committer.harness.clock.step(1)
         with monkeypatch.context() as slow:
             slow.setenv("PATH", f"{slow_git(tmp_path)}:{os.environ['PATH']}")
             drain.step()
             drain.step()
-            committer.room.clock.step(TIME_LIMIT / SECOND)
+            committer.harness.clock.step(TIME_LIMIT / SECOND)
             drain.step()
-        wait = committer.room.tidy(drain)
+        wait = committer.harness.tidy(drain)
         failed = next(report for report in committer.care() if isinstance(report, CareFailed))
-        committer.room.clock.step(600)
+        committer.harness.clock.step(600)
         committer.work(drain, 1)
 
     assert isinstance(failed, CareFailed)
@@ -158,7 +158,7 @@ def test_joining_that_takes_too_long_is_ended_reported_and_tried_again_later(
     assert wait is not None
     assert wait > 60
     assert committer.packs() == 1
-    assert committer.room.failures == []
+    assert committer.harness.failures == []
 
 
 def slow_git(folder: Path) -> Path:
@@ -174,7 +174,7 @@ def slow_git(folder: Path) -> Path:
 
 
 def test_a_damaged_pack_is_reported_by_care_and_mail_goes_on(committer: Desk) -> None:
-    with committer.room.drain() as drain:
+    with committer.harness.drain() as drain:
         for _ in range(5):
             committer.commit(drain)
         oldest = min((committer.path / ".git/objects/pack").glob("*.pack"), key=lambda path: path.stat().st_mtime_ns)
@@ -189,27 +189,27 @@ def test_a_damaged_pack_is_reported_by_care_and_mail_goes_on(committer: Desk) ->
 
 @pytest.mark.parametrize("point", [FailPoint.REPACK, FailPoint.REPACK_DELETE])
 def test_killed_while_packs_are_joined_nothing_is_lost_or_twice(committer: Desk, point: FailPoint) -> None:
-    with committer.room.drain(killed_at(point)) as drain:
+    with committer.harness.drain(killed_at(point)) as drain:
         for _ in range(5):
             committer.commit(drain)
         with pytest.raises(Killed):
             committer.join_many(drain)
 
-    assert committer.room.archive() == 0
+    assert committer.harness.archive() == 0
 
     assert git(committer.path, "fsck", "--strict") == ""
     assert git(committer.path, "status", "--porcelain") == ""
-    assert committer.room.verify().findings == ()
+    assert committer.harness.verify().findings == ()
 
 
 def test_a_stop_ends_what_runs(committer: Desk) -> None:
-    with committer.room.drain() as drain:
+    with committer.harness.drain() as drain:
         for _ in range(6):
             committer.commit(drain)
-        drain.flush(Micros(committer.room.clock() + 60 * SECOND))
+        drain.flush(Micros(committer.harness.clock() + 60 * SECOND))
 
     assert committer.packs() <= 2
-    assert committer.room.verify().findings == ()
+    assert committer.harness.verify().findings == ()
 
 
 @pytest.fixture
@@ -238,7 +238,7 @@ def test_care_does_not_go_on_with_a_writer_that_a_failed_commit_gave_up(
         if is_full and point is FailPoint.AFTER_IMPORT:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with committer.room.drain(fault_hook) as drain:
+    with committer.harness.drain(fault_hook) as drain:
         for _ in range(good):
             committer.commit(drain)
         care = drain._kept[committer.project.id].committer._care
@@ -247,7 +247,7 @@ def test_care_does_not_go_on_with_a_writer_that_a_failed_commit_gave_up(
         committer.commit(drain)
         runs_on = care.has_work
         is_full = False
-        committer.room.clock.step(60)
+        committer.harness.clock.step(60)
         committer.commit(drain)
         held_joining.touch()
         committer.work(drain, 1)
@@ -258,4 +258,4 @@ def test_care_does_not_go_on_with_a_writer_that_a_failed_commit_gave_up(
     assert not runs_on
     assert not [report for report in committer.care() if isinstance(report, CareFailed)]
     assert git(committer.path, "fsck", "--strict") == ""
-    assert committer.room.verify().findings == ()
+    assert committer.harness.verify().findings == ()

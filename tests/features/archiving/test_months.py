@@ -17,7 +17,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.protocol import CareFailed, CareTaken, CheckedOut, CheckOut, Committed
-from tests.archive_room import ArchiveRoom, Killed, git, killed_at, open_archive_room
+from tests.archive_harness import ArchiveHarness, Killed, git, killed_at, open_archive_harness
 
 DAY = 86_400
 LIMIT = 60
@@ -30,70 +30,70 @@ POINTS = [FailPoint.THINNING, FailPoint.THINNED, FailPoint.INDEX_REFRESH]
 class Years:
     """An archive with ten mails to two agents in each of MONTHS; it is the middle of the last of them."""
 
-    room: ArchiveRoom
+    harness: ArchiveHarness
     project: Project
     blue: Agent
     others: list[Agent]
 
     @property
     def path(self) -> Path:
-        return self.room.path(self.project)
+        return self.harness.path(self.project)
 
     def shown(self) -> list[str]:
         """The months that lie in the folder."""
         return sorted({"-".join(path.parts[-4:-2]) for path in (self.path / "messages").glob("*/*/*/*.md")})
 
     def send(self) -> None:
-        self.room.send(self.blue, self.others)
+        self.harness.send(self.blue, self.others)
 
     def status(self) -> str:
         return git(self.path, "status", "--porcelain")
 
     def check_out(self, month: str, fault_hook: FaultHook = no_fault) -> CheckedOut:
-        with self.room.drain(fault_hook) as drain:
+        with self.harness.drain(fault_hook) as drain:
             drain.resume()
             drain.check_out(CheckOut(number=1, project=self.project.slug, month=month))
-            drain.flush(Micros(self.room.clock() + 60 * SECOND))
-        (answer,) = [report for report in self.room.reports if isinstance(report, CheckedOut)]
+            drain.flush(Micros(self.harness.clock() + 60 * SECOND))
+        (answer,) = [report for report in self.harness.reports if isinstance(report, CheckedOut)]
         return answer
 
     def taken(self) -> CareTaken:
-        return next(report for report in reversed(self.room.reports) if isinstance(report, CareTaken))
+        return next(report for report in reversed(self.harness.reports) if isinstance(report, CareTaken))
 
 
 @pytest.fixture
 def years(tmp_path: Path) -> Iterator[Years]:
-    with open_archive_room(tmp_path) as room:
-        room.clock.now = Micros(1_789_000_000 * SECOND)
-        project = room.add_project("/code/app")
-        blue, *others = (room.add_agent(project, name) for name in ("BlueLake", "RedStone", "GreenField"))
-        room.add_agent(project, "Silent")
-        years = Years(room, project, blue, others)
+    with open_archive_harness(tmp_path) as harness:
+        harness.clock.now = Micros(1_789_000_000 * SECOND)
+        project = harness.add_project("/code/app")
+        blue, *others = (harness.add_agent(project, name) for name in ("BlueLake", "RedStone", "GreenField"))
+        harness.add_agent(project, "Silent")
+        years = Years(harness, project, blue, others)
         for month in MONTHS:
-            while f"{to_datetime(room.clock()):%Y-%m}" != month:
-                room.clock.step(DAY)
-            with room.together():
+            while f"{to_datetime(harness.clock()):%Y-%m}" != month:
+                harness.clock.step(DAY)
+            with harness.together():
                 for _ in range(10):
                     years.send()
-        room.clock.step(DAY)
+        harness.clock.step(DAY)
         yield years
 
 
 def thinned(years: Years) -> None:
-    years.room.max_tracked_files = LIMIT
-    years.room.archive()
+    years.harness.max_tracked_files = LIMIT
+    years.harness.archive()
 
 
 def later(years: Years) -> None:
     """A day after the last commit, so that what was committed before is not looked at again."""
-    years.room.clock.step(DAY)
+    years.harness.clock.step(DAY)
     years.send()
-    years.room.archive()
-    years.room.reports.clear()
+    years.harness.archive()
+    years.harness.reports.clear()
 
 
 def test_up_to_the_limit_every_month_is_shown(years: Years) -> None:
-    years.room.archive()
+    years.harness.archive()
 
     assert years.shown() == MONTHS
     assert not years.taken().is_thinned
@@ -103,21 +103,21 @@ def test_mail_that_comes_while_months_are_put_away_leaves_nothing_to_do_once_it_
     years: Years, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The commit comes while Git is at work on the files, and Git has ended when that is looked at next."""
-    years.room.max_tracked_files = LIMIT
+    years.harness.max_tracked_files = LIMIT
     begun: list[FailPoint] = []
     monkeypatch.setattr(Thinning, "is_running", lambda _job: commits() < 2)
 
     def commits() -> int:
-        return sum(isinstance(report, Committed) for report in years.room.reports)
+        return sum(isinstance(report, Committed) for report in years.harness.reports)
 
-    with years.room.drain(begun.append) as drain:
+    with years.harness.drain(begun.append) as drain:
         drain.resume()
         has_sent = False
         while (wait := drain.step()) is not None and wait < 60:
             if FailPoint.THINNING in begun and not has_sent:
                 has_sent = True
                 years.send()
-            years.room.clock.step(wait)
+            years.harness.clock.step(wait)
             threading.Event().wait(min(wait, 0.05))  # Git's time is real.
 
         assert commits() == 2
@@ -132,19 +132,19 @@ def test_beyond_the_limit_this_month_and_the_one_before_are_shown_and_git_has_al
     assert years.status() == ""
     assert len(git(years.path, "ls-tree", "-r", "--name-only", "main", "--", "messages").splitlines()) == 50
     assert git(years.path, "fsck", "--strict") == ""
-    assert years.room.verify().findings == ()
+    assert years.harness.verify().findings == ()
 
 
 def test_mail_after_a_pause_of_months_is_shown_like_any_other(years: Years) -> None:
     thinned(years)
-    years.room.clock.step(100 * DAY)
+    years.harness.clock.step(100 * DAY)
     years.send()
 
-    years.room.archive()
+    years.harness.archive()
 
-    assert years.shown() == [f"{to_datetime(years.room.clock()):%Y-%m}"]
+    assert years.shown() == [f"{to_datetime(years.harness.clock()):%Y-%m}"]
     assert years.status() == ""
-    assert years.room.verify().findings == ()
+    assert years.harness.verify().findings == ()
 
 
 def test_contacts_belong_to_no_month_and_are_always_shown(years: Years) -> None:
@@ -164,7 +164,7 @@ def test_contacts_belong_to_no_month_and_are_always_shown(years: Years) -> None:
         "expires_ts": None,
         "acting": None,
     }
-    years.room._event(years.project, EventKind.CONTACT, snapshot)
+    years.harness._event(years.project, EventKind.CONTACT, snapshot)
 
     thinned(years)
 
@@ -173,12 +173,12 @@ def test_contacts_belong_to_no_month_and_are_always_shown(years: Years) -> None:
 
 
 def test_the_index_holds_only_what_is_shown(years: Years) -> None:
-    years.room.archive()
+    years.harness.archive()
     before = years.taken()
 
     thinned(years)
     years.send()
-    years.room.archive()
+    years.harness.archive()
 
     after = years.taken()
     assert after.is_thinned
@@ -187,7 +187,7 @@ def test_the_index_holds_only_what_is_shown(years: Years) -> None:
 
 
 def test_profiles_and_a_persons_own_folders_stay(years: Years) -> None:
-    years.room.archive()
+    years.harness.archive()
     (years.path / "notes").mkdir()
     (years.path / "notes/mine.md").write_text("mine")
     git(years.path, "add", "notes")
@@ -203,38 +203,38 @@ def test_profiles_and_a_persons_own_folders_stay(years: Years) -> None:
 
 def test_mail_goes_on_in_a_thinned_archive(years: Years) -> None:
     thinned(years)
-    newcomer = years.room.add_agent(years.project, "Newcomer")
-    years.room.send(years.blue, [newcomer])
-    years.room.archive()
+    newcomer = years.harness.add_agent(years.project, "Newcomer")
+    years.harness.send(years.blue, [newcomer])
+    years.harness.archive()
 
     assert years.status() == ""
     assert list(years.path.glob("agents/Newcomer/inbox/*/*/*/*.md"))
-    assert years.room.verify().findings == ()
+    assert years.harness.verify().findings == ()
 
 
 def test_the_turn_of_the_month_puts_one_more_away(years: Years) -> None:
     thinned(years)
-    years.room.clock.step(31 * DAY)
+    years.harness.clock.step(31 * DAY)
     years.send()
-    years.room.archive()
+    years.harness.archive()
 
     assert years.shown() == ["2027-01", "2027-02"]
     assert years.status() == ""
-    assert years.room.verify().findings == ()
+    assert years.harness.verify().findings == ()
 
 
 def test_mail_of_a_month_that_is_put_away_comes_late_and_is_in_git_alone(years: Years) -> None:
     thinned(years)
-    now = years.room.clock.now
-    years.room.clock.step(-90 * DAY)
+    now = years.harness.clock.now
+    years.harness.clock.step(-90 * DAY)
     years.send()
-    years.room.clock.now = now
+    years.harness.clock.now = now
 
-    years.room.archive()
+    years.harness.archive()
 
     assert years.shown() == MONTHS[-2:]
     assert years.status() == ""
-    assert years.room.verify().findings == ()
+    assert years.harness.verify().findings == ()
 
 
 def test_a_month_comes_back_when_somebody_asks(years: Years) -> None:
@@ -245,22 +245,22 @@ def test_a_month_comes_back_when_somebody_asks(years: Years) -> None:
     assert (answer.files, answer.problem) == (40, "")
     assert years.shown() == ["2026-09", *MONTHS[-2:]]
     assert years.status() == ""
-    assert years.room.verify().findings == ()
+    assert years.harness.verify().findings == ()
 
 
 def test_a_month_that_was_brought_back_stays(years: Years) -> None:
     thinned(years)
     years.check_out("2026-09")
-    years.room.clock.step(31 * DAY)
+    years.harness.clock.step(31 * DAY)
     years.send()
-    years.room.archive()
+    years.harness.archive()
 
     assert years.shown() == ["2026-09", "2027-01", "2027-02"]
     assert years.status() == ""
 
 
 def test_a_month_that_is_shown_is_answered_at_once(years: Years) -> None:
-    years.room.archive()
+    years.harness.archive()
 
     answer = years.check_out("2026-09")
 
@@ -269,7 +269,7 @@ def test_a_month_that_is_shown_is_answered_at_once(years: Years) -> None:
 
 
 def test_a_month_without_files_is_unknown_and_the_known_ones_are_named(years: Years) -> None:
-    years.room.archive()
+    years.harness.archive()
 
     answer = years.check_out("2020-01")
 
@@ -286,7 +286,7 @@ def test_stopped_between_mending_the_index_and_putting_months_away_the_next_star
     git(years.path, "read-tree", "main")
     assert " D messages/2026/09/" in years.status()
 
-    years.room.archive()
+    years.harness.archive()
 
     assert years.status() == ""
     assert years.shown() == MONTHS[-2:]
@@ -294,17 +294,17 @@ def test_stopped_between_mending_the_index_and_putting_months_away_the_next_star
 
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_while_months_are_put_away_the_next_start_ends_it(years: Years, point: FailPoint) -> None:
-    years.room.archive()
-    years.room.max_tracked_files = LIMIT
+    years.harness.archive()
+    years.harness.max_tracked_files = LIMIT
     years.send()
     with pytest.raises(Killed):
-        years.room.archive(killed_at(point))
+        years.harness.archive(killed_at(point))
 
-    years.room.archive()
+    years.harness.archive()
 
     assert years.shown() == MONTHS[-2:]
     assert years.status() == ""
-    assert years.room.verify().findings == ()
+    assert years.harness.verify().findings == ()
 
 
 @pytest.mark.parametrize("point", POINTS[:2])
@@ -313,47 +313,47 @@ def test_killed_while_a_month_is_brought_back_it_is_there_after_the_next_start(y
     with pytest.raises(Killed):
         years.check_out("2026-09", killed_at(point))
 
-    years.room.archive()
+    years.harness.archive()
 
     assert years.shown() == ["2026-09", *MONTHS[-2:]]
     assert years.status() == ""
-    assert years.room.verify().findings == ()
+    assert years.harness.verify().findings == ()
 
 
 def test_files_half_put_away_are_no_loss(years: Years) -> None:
     """As after a loss of power in the middle: Git has removed some files and its index knows nothing of it."""
-    years.room.archive()
-    years.room.max_tracked_files = LIMIT
+    years.harness.archive()
+    years.harness.max_tracked_files = LIMIT
     years.send()
     with pytest.raises(Killed):
-        years.room.archive(killed_at(FailPoint.THINNED))
+        years.harness.archive(killed_at(FailPoint.THINNED))
     git(years.path, "sparse-checkout", "disable")
     for path in (years.path / "messages/2026/09").rglob("*.md"):
         path.unlink()
     (years.path / ".git/index.lock").touch()
 
-    years.room.archive()
+    years.harness.archive()
 
     assert years.shown() == MONTHS[-2:]
     assert years.status() == ""
-    assert years.room.verify().findings == ()
+    assert years.harness.verify().findings == ()
 
 
 def test_what_a_killed_git_left_locked_is_mended(years: Years) -> None:
-    years.room.archive()
-    years.room.max_tracked_files = LIMIT
+    years.harness.archive()
+    years.harness.max_tracked_files = LIMIT
     years.send()
     with pytest.raises(Killed):
-        years.room.archive(killed_at(FailPoint.THINNING))
+        years.harness.archive(killed_at(FailPoint.THINNING))
     (years.path / ".git/info").mkdir(exist_ok=True)
     for name in ("index", "config", "info/sparse-checkout"):
         (years.path / f".git/{name}.lock").touch()
 
-    years.room.archive()
+    years.harness.archive()
 
     assert years.shown() == MONTHS[-2:]
     assert not list((years.path / ".git").rglob("*.lock"))
-    assert years.room.verify().findings == ()
+    assert years.harness.verify().findings == ()
 
 
 def test_that_it_is_thinned_stands_in_the_repositorys_own_configuration(years: Years) -> None:
@@ -376,7 +376,7 @@ def test_half_of_a_month_that_was_brought_back_when_the_power_went_is_whole_agai
     torn.write_bytes(whole[:10])
     lost.unlink()
 
-    years.room.archive()
+    years.harness.archive()
 
     assert torn.read_bytes() == whole
     assert lost.exists()
@@ -392,9 +392,9 @@ def test_a_persons_edit_in_a_month_that_was_brought_back_is_kept_by_a_mend(years
     edited.write_text("mine")
     years.send()
     with pytest.raises(Killed):
-        years.room.archive(killed_at(FailPoint.AFTER_IMPORT))
+        years.harness.archive(killed_at(FailPoint.AFTER_IMPORT))
 
-    years.room.archive()
+    years.harness.archive()
 
     assert edited.read_text() == "mine"
 
@@ -404,7 +404,7 @@ def test_a_lost_index_of_a_thinned_archive_is_built_again(years: Years) -> None:
     (years.path / ".git/index").unlink()
     years.send()
 
-    years.room.archive()
+    years.harness.archive()
 
     assert years.shown() == MONTHS[-2:]
     assert years.status() == ""
@@ -414,11 +414,11 @@ def test_a_file_that_is_missing_among_the_shown_is_still_found(years: Years) -> 
     thinned(years)
     next((years.path / "messages/2027/01").rglob("*.md")).unlink()
 
-    assert [(found.check, found.problem) for found in years.room.verify().findings] == [("work tree", "missing")]
+    assert [(found.check, found.problem) for found in years.harness.verify().findings] == [("work tree", "missing")]
 
 
 def test_a_persons_edit_in_a_month_to_be_put_away_is_kept(years: Years) -> None:
-    years.room.archive()
+    years.harness.archive()
     edited = next((years.path / "messages/2026/09").rglob("*.md"))
     edited.unlink()
     edited.write_text("mine")
@@ -431,11 +431,11 @@ def test_a_persons_edit_in_a_month_to_be_put_away_is_kept(years: Years) -> None:
 
 
 def test_while_another_branch_is_checked_out_nothing_is_put_away(years: Years) -> None:
-    years.room.archive()
+    years.harness.archive()
     git(years.path, "switch", "-q", "-c", "mine")
     years.send()
 
     thinned(years)
 
     assert years.shown() == MONTHS
-    assert not any(isinstance(report, CareFailed) for report in years.room.reports)
+    assert not any(isinstance(report, CareFailed) for report in years.harness.reports)

@@ -15,12 +15,12 @@ from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 from mcp_agent_mail.features.archiving.renew import renew_archive
 from mcp_agent_mail.store.database import Store
-from tests.archive_room import ArchiveRoom, fill, git, open_archive_room, write
+from tests.archive_harness import ArchiveHarness, fill, git, open_archive_harness, write
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Iterator[ArchiveRoom]:
-    with open_archive_room(tmp_path / "store") as opened:
+def harness(tmp_path: Path) -> Iterator[ArchiveHarness]:
+    with open_archive_harness(tmp_path / "store") as opened:
         opened.in_workspace = True
         yield opened
 
@@ -44,175 +44,185 @@ def code(tmp_path: Path) -> Path:
     return folder
 
 
-def place_of(room: ArchiveRoom, project: Project) -> Path:
-    return ArchivePlaces(projects_path=room.root / PROJECTS_FOLDER, in_workspace=room.in_workspace).find(project)
+def place_of(harness: ArchiveHarness, project: Project) -> Path:
+    return ArchivePlaces(projects_path=harness.root / PROJECTS_FOLDER, in_workspace=harness.in_workspace).find(project)
 
 
 def mail_in(archive: Path) -> int:
     return len(list(archive.glob("messages/*/*/*/*.md")))
 
 
-def test_the_archive_lies_in_the_project_and_is_told_before_it_is_begun(room: ArchiveRoom, code: Path) -> None:
-    project = fill(room, code)
-    told = place_of(room, project)
+def test_the_archive_lies_in_the_project_and_is_told_before_it_is_begun(harness: ArchiveHarness, code: Path) -> None:
+    project = fill(harness, code)
+    told = place_of(harness, project)
 
-    room.archive()
+    harness.archive()
 
-    assert told == place_of(room, project) == code / ".mcp-mail"
+    assert told == place_of(harness, project) == code / ".mcp-mail"
     assert mail_in(told) == 1
     assert told.stat().st_mode & 0o777 == 0o700
     assert git(told, "status", "--porcelain") == ""
     assert git(told, "fsck", "--strict") == ""
-    assert room.verify().findings == ()
+    assert harness.verify().findings == ()
 
 
 @pytest.mark.parametrize("left", [None, ".git.new"])
-def test_a_begin_that_was_cut_off_begins_in_the_project_again(room: ArchiveRoom, code: Path, left: str | None) -> None:
-    project = fill(room, code)
-    place = room.root / PROJECTS_FOLDER / project.slug
+def test_a_begin_that_was_cut_off_begins_in_the_project_again(
+    harness: ArchiveHarness, code: Path, left: str | None
+) -> None:
+    project = fill(harness, code)
+    place = harness.root / PROJECTS_FOLDER / project.slug
     (place / (left or "")).mkdir(parents=True)
 
-    assert room.archive() == 0
+    assert harness.archive() == 0
 
     assert mail_in(code / ".mcp-mail") == 1
     assert [path.name for path in place.iterdir()] == [".git"]
 
 
-def test_files_of_an_archive_that_lost_its_git_directory_are_not_begun_elsewhere(room: ArchiveRoom, code: Path) -> None:
-    project = fill(room, code)
-    kept = room.root / PROJECTS_FOLDER / project.slug / "messages" / "kept.md"
+def test_files_of_an_archive_that_lost_its_git_directory_are_not_begun_elsewhere(
+    harness: ArchiveHarness, code: Path
+) -> None:
+    project = fill(harness, code)
+    kept = harness.root / PROJECTS_FOLDER / project.slug / "messages" / "kept.md"
     kept.parent.mkdir(parents=True)
     kept.write_text("mail")
 
-    room.archive()
+    harness.archive()
 
     assert not (code / ".mcp-mail").exists()
     assert kept.read_text() == "mail"
 
 
-def test_the_code_repository_does_not_see_it(room: ArchiveRoom, code: Path) -> None:
-    fill(room, code)
+def test_the_code_repository_does_not_see_it(harness: ArchiveHarness, code: Path) -> None:
+    fill(harness, code)
 
-    room.archive()
+    harness.archive()
 
     assert git(code, "status", "--porcelain") == ""
     git(code, "add", "-A")
     assert git(code, "diff", "--cached", "--name-only") == ""
 
 
-def test_it_is_named_once_and_the_file_around_it_is_kept(room: ArchiveRoom, code: Path) -> None:
+def test_it_is_named_once_and_the_file_around_it_is_kept(harness: ArchiveHarness, code: Path) -> None:
     exclude = code / ".git/info/exclude"
     exclude.write_text("*.log")
-    project = fill(room, code)
+    project = fill(harness, code)
     for _ in range(3):
-        write(room, project)
-        room.archive()
+        write(harness, project)
+        harness.archive()
 
     assert exclude.read_text() == "*.log\n.mcp-mail/\n"
 
 
-def test_in_a_work_tree_of_a_repository_the_common_file_is_used(room: ArchiveRoom, code: Path, tmp_path: Path) -> None:
+def test_in_a_work_tree_of_a_repository_the_common_file_is_used(
+    harness: ArchiveHarness, code: Path, tmp_path: Path
+) -> None:
     git(code, "worktree", "add", "-q", str(tmp_path / "feature"))
-    fill(room, tmp_path / "feature")
+    fill(harness, tmp_path / "feature")
 
-    room.archive()
+    harness.archive()
 
     assert ".mcp-mail/" in (code / ".git/info/exclude").read_text().splitlines()
     assert git(tmp_path / "feature", "status", "--porcelain") == ""
     assert mail_in(tmp_path / "feature/.mcp-mail") == 1
 
 
-def test_a_project_below_the_top_of_a_repository_is_kept_out_of_its_status_too(room: ArchiveRoom, code: Path) -> None:
+def test_a_project_below_the_top_of_a_repository_is_kept_out_of_its_status_too(
+    harness: ArchiveHarness, code: Path
+) -> None:
     (code / "service").mkdir()
     (code / "service/app.py").write_text("")
     git(code, "add", "service")
     git(code, "commit", "-q", "-m", "Service")
-    fill(room, code / "service")
+    fill(harness, code / "service")
 
-    room.archive()
+    harness.archive()
 
     assert git(code, "status", "--porcelain") == ""
 
 
-def test_a_directory_without_a_repository_will_do(room: ArchiveRoom, tmp_path: Path) -> None:
+def test_a_directory_without_a_repository_will_do(harness: ArchiveHarness, tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
-    fill(room, tmp_path / "plain")
+    fill(harness, tmp_path / "plain")
 
-    assert room.archive() == 0
+    assert harness.archive() == 0
 
     assert mail_in(tmp_path / "plain/.mcp-mail") == 1
     assert [path.name for path in (tmp_path / "plain").iterdir()] == [".mcp-mail"]
 
 
-def test_a_project_whose_directory_is_not_on_this_machine_has_its_archive_in_the_store(room: ArchiveRoom) -> None:
-    project = fill(room, Path("/nowhere/at-all"))
+def test_a_project_whose_directory_is_not_on_this_machine_has_its_archive_in_the_store(harness: ArchiveHarness) -> None:
+    project = fill(harness, Path("/nowhere/at-all"))
 
-    room.archive()
+    harness.archive()
 
-    assert place_of(room, project) == room.root / PROJECTS_FOLDER / project.slug
-    assert mail_in(place_of(room, project)) == 1
+    assert place_of(harness, project) == harness.root / PROJECTS_FOLDER / project.slug
+    assert mail_in(place_of(harness, project)) == 1
 
 
-def test_an_archive_in_the_store_stays_there_when_the_setting_changes(room: ArchiveRoom, code: Path) -> None:
-    room.in_workspace = False
-    project = fill(room, code)
-    room.archive()
-    room.in_workspace = True
-    write(room, project)
+def test_an_archive_in_the_store_stays_there_when_the_setting_changes(harness: ArchiveHarness, code: Path) -> None:
+    harness.in_workspace = False
+    project = fill(harness, code)
+    harness.archive()
+    harness.in_workspace = True
+    write(harness, project)
 
-    room.archive()
+    harness.archive()
 
     assert not (code / ".mcp-mail").exists()
-    assert mail_in(place_of(room, project)) == 2
+    assert mail_in(place_of(harness, project)) == 2
 
 
-def test_an_archive_in_its_project_stays_there_when_the_setting_changes(room: ArchiveRoom, code: Path) -> None:
-    project = fill(room, code)
-    room.archive()
-    room.in_workspace = False
-    write(room, project)
+def test_an_archive_in_its_project_stays_there_when_the_setting_changes(harness: ArchiveHarness, code: Path) -> None:
+    project = fill(harness, code)
+    harness.archive()
+    harness.in_workspace = False
+    write(harness, project)
 
-    room.archive()
+    harness.archive()
 
-    assert place_of(room, project) == code / ".mcp-mail"
+    assert place_of(harness, project) == code / ".mcp-mail"
     assert mail_in(code / ".mcp-mail") == 2
-    assert room.verify().findings == ()
+    assert harness.verify().findings == ()
 
 
 @pytest.mark.parametrize(
     "point", [FailPoint.BEFORE_IMPORT, FailPoint.AFTER_IMPORT, FailPoint.BEFORE_MARK, FailPoint.INDEX_REFRESH]
 )
-def test_killed_anywhere_it_is_gone_on_with_in_the_project(room: ArchiveRoom, code: Path, point: FailPoint) -> None:
-    project = fill(room, code)
-    room.archive_until_killed(point)
+def test_killed_anywhere_it_is_gone_on_with_in_the_project(
+    harness: ArchiveHarness, code: Path, point: FailPoint
+) -> None:
+    project = fill(harness, code)
+    harness.archive_until_killed(point)
 
-    assert room.archive() == 0
+    assert harness.archive() == 0
 
-    assert place_of(room, project) == code / ".mcp-mail"
+    assert place_of(harness, project) == code / ".mcp-mail"
     assert git(code / ".mcp-mail", "status", "--porcelain") == ""
-    assert room.verify().findings == ()
+    assert harness.verify().findings == ()
 
 
-def test_a_project_that_is_gone_is_told_and_nothing_is_begun_elsewhere(room: ArchiveRoom, code: Path) -> None:
-    project = fill(room, code)
-    room.archive()
+def test_a_project_that_is_gone_is_told_and_nothing_is_begun_elsewhere(harness: ArchiveHarness, code: Path) -> None:
+    project = fill(harness, code)
+    harness.archive()
     code.rename(code.with_name("moved"))
-    write(room, project)
+    write(harness, project)
 
-    left = room.archive()
+    left = harness.archive()
 
-    (failure,) = room.failures
+    (failure,) = harness.failures
     assert left == 1
     assert failure.message.startswith(f"{code} is not there, and the archive lay in it")
     assert f"Put {code} back" in failure.hint
     code.with_name("moved").rename(code)
-    assert room.archive() == 0
+    assert harness.archive() == 0
     assert mail_in(code / ".mcp-mail") == 2
 
 
 @pytest.mark.parametrize("what", ["folder", "file", "link"])
 def test_what_lies_there_already_is_never_written_into(
-    room: ArchiveRoom, code: Path, tmp_path: Path, what: str
+    harness: ArchiveHarness, code: Path, tmp_path: Path, what: str
 ) -> None:
     place = code / ".mcp-mail"
     elsewhere = tmp_path / "elsewhere"
@@ -224,70 +234,72 @@ def test_what_lies_there_already_is_never_written_into(
         place.write_text("theirs")
     else:
         place.symlink_to(elsewhere)
-    fill(room, code)
+    fill(harness, code)
 
-    left = room.archive()
+    left = harness.archive()
 
-    (failure,) = room.failures
+    (failure,) = harness.failures
     assert left > 0
     assert "is there already and is no archive of this store" in failure.message
     assert "ARCHIVE_LOCATION=store" in failure.hint
     assert list(elsewhere.iterdir()) == []
-    assert sorted(path.name for path in (room.root / PROJECTS_FOLDER).glob("*")) == []
+    assert sorted(path.name for path in (harness.root / PROJECTS_FOLDER).glob("*")) == []
 
 
-def test_an_archive_of_another_store_in_the_project_is_refused(room: ArchiveRoom, code: Path, tmp_path: Path) -> None:
+def test_an_archive_of_another_store_in_the_project_is_refused(
+    harness: ArchiveHarness, code: Path, tmp_path: Path
+) -> None:
     (tmp_path / "other").mkdir()
-    with open_archive_room(tmp_path / "other") as other:
+    with open_archive_harness(tmp_path / "other") as other:
         other.in_workspace = True
         fill(other, code)
         other.archive()
         tip = git(code / ".mcp-mail", "rev-parse", "main")
-        fill(room, code)
+        fill(harness, code)
 
-        room.archive()
+        harness.archive()
 
-    assert "no archive of this store" in room.failures[0].message
+    assert "no archive of this store" in harness.failures[0].message
     assert git(code / ".mcp-mail", "rev-parse", "main") == tip
 
 
 async def test_an_archive_whose_git_directory_is_lost_is_written_again_where_it_was(
-    room: ArchiveRoom, code: Path
+    harness: ArchiveHarness, code: Path
 ) -> None:
-    project = fill(room, code)
-    room.archive()
-    shutil.rmtree(room.root / PROJECTS_FOLDER / project.slug)
-    write(room, project)
-    assert room.archive() == 1
+    project = fill(harness, code)
+    harness.archive()
+    shutil.rmtree(harness.root / PROJECTS_FOLDER / project.slug)
+    write(harness, project)
+    assert harness.archive() == 1
 
-    async with Store(room.database) as store:
-        renewed = await renew_archive(store, room.settings, project)
+    async with Store(harness.database) as store:
+        renewed = await renew_archive(store, harness.settings, project)
 
-    assert "am archive renew" in room.failures[0].hint
+    assert "am archive renew" in harness.failures[0].hint
     assert renewed.failed == []
     assert mail_in(code / ".mcp-mail") == 2
-    assert room.verify().findings == ()
+    assert harness.verify().findings == ()
 
 
-def test_a_folder_that_was_removed_from_the_project_is_written_again(room: ArchiveRoom, code: Path) -> None:
-    project = fill(room, code)
-    room.archive()
+def test_a_folder_that_was_removed_from_the_project_is_written_again(harness: ArchiveHarness, code: Path) -> None:
+    project = fill(harness, code)
+    harness.archive()
     shutil.rmtree(code / ".mcp-mail")
-    write(room, project)
+    write(harness, project)
 
-    assert room.archive() == 0
+    assert harness.archive() == 0
 
     assert mail_in(code / ".mcp-mail") == 2
     assert git(code / ".mcp-mail", "status", "--porcelain") == ""
-    assert room.verify().findings == ()
+    assert harness.verify().findings == ()
 
 
-def test_the_git_directory_lies_in_the_store_and_people_are_led_there(room: ArchiveRoom, code: Path) -> None:
-    project = fill(room, code)
+def test_the_git_directory_lies_in_the_store_and_people_are_led_there(harness: ArchiveHarness, code: Path) -> None:
+    project = fill(harness, code)
 
-    room.archive()
+    harness.archive()
 
-    place = room.root / PROJECTS_FOLDER / project.slug
+    place = harness.root / PROJECTS_FOLDER / project.slug
     assert (place / ".git" / "HEAD").is_file()
     assert [path.name for path in place.iterdir()] == [".git"]
     assert (code / ".mcp-mail" / ".git").read_text() == f"gitdir: {place}/.git\n"
@@ -295,118 +307,118 @@ def test_the_git_directory_lies_in_the_store_and_people_are_led_there(room: Arch
     assert git(place, "status", "--porcelain") == ""
 
 
-def test_what_the_code_repository_tracks_is_not_touched(room: ArchiveRoom, code: Path) -> None:
+def test_what_the_code_repository_tracks_is_not_touched(harness: ArchiveHarness, code: Path) -> None:
     (code / ".mcp-mail").mkdir()
     (code / ".mcp-mail/tracked").write_text("theirs")
     git(code, "add", "-f", ".mcp-mail/tracked")
     git(code, "commit", "-q", "-m", "Track it")
     (code / ".mcp-mail/tracked").unlink()
-    fill(room, code)
+    fill(harness, code)
 
-    room.archive()
+    harness.archive()
 
-    assert "is tracked by the code repository" in room.failures[0].message
+    assert "is tracked by the code repository" in harness.failures[0].message
     assert git(code, "status", "--porcelain") == " D .mcp-mail/tracked\n"
 
 
-def test_a_clean_of_the_code_repository_leaves_it(room: ArchiveRoom, code: Path) -> None:
-    fill(room, code)
-    room.archive()
+def test_a_clean_of_the_code_repository_leaves_it(harness: ArchiveHarness, code: Path) -> None:
+    fill(harness, code)
+    harness.archive()
 
     git(code, "clean", "-q", "-f", "-d", "-x")
 
     assert mail_in(code / ".mcp-mail") == 1
 
 
-def test_the_hooks_of_the_code_repository_do_not_run(room: ArchiveRoom, code: Path) -> None:
+def test_the_hooks_of_the_code_repository_do_not_run(harness: ArchiveHarness, code: Path) -> None:
     hook = code / ".git/hooks/post-commit"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\ntouch ran\n")
     hook.chmod(0o755)
-    fill(room, code)
+    fill(harness, code)
 
-    room.archive()
+    harness.archive()
 
     assert subprocess.run(["find", str(code), "-name", "ran"], capture_output=True, text=True, check=True).stdout == ""
 
 
 async def test_an_archive_that_is_gone_with_its_project_can_be_written_again_in_the_store(
-    room: ArchiveRoom, code: Path
+    harness: ArchiveHarness, code: Path
 ) -> None:
-    project = fill(room, code)
-    room.archive()
+    project = fill(harness, code)
+    harness.archive()
     shutil.rmtree(code)
-    shutil.rmtree(room.root / PROJECTS_FOLDER / project.slug)
+    shutil.rmtree(harness.root / PROJECTS_FOLDER / project.slug)
 
-    async with Store(room.database) as store:
-        renewed = await renew_archive(store, room.settings, project)
+    async with Store(harness.database) as store:
+        renewed = await renew_archive(store, harness.settings, project)
 
     assert renewed.failed == []
-    assert mail_in(room.root / PROJECTS_FOLDER / project.slug) == 1
-    assert room.verify().findings == ()
+    assert mail_in(harness.root / PROJECTS_FOLDER / project.slug) == 1
+    assert harness.verify().findings == ()
 
 
-def real_note(room: ArchiveRoom, project: Project) -> Path:
-    return room.root / PROJECTS_FOLDER / project.slug / ".git/agent-mail/work-tree.real"
+def real_note(harness: ArchiveHarness, project: Project) -> Path:
+    return harness.root / PROJECTS_FOLDER / project.slug / ".git/agent-mail/work-tree.real"
 
 
 def test_a_project_that_is_reached_over_a_link_has_its_archive_where_that_led(
-    room: ArchiveRoom, code: Path, tmp_path: Path
+    harness: ArchiveHarness, code: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "way").symlink_to(tmp_path)
-    project = fill(room, tmp_path / "way" / "code")
-    assert room.archive() == 0
-    write(room, project)
-    assert room.archive() == 0
+    project = fill(harness, tmp_path / "way" / "code")
+    assert harness.archive() == 0
+    write(harness, project)
+    assert harness.archive() == 0
 
     assert mail_in(code / ".mcp-mail") == 2
     assert git(code, "status", "--porcelain") == ""
-    assert room.verify().findings == ()
+    assert harness.verify().findings == ()
 
     (tmp_path / "way").unlink()
     (tmp_path / "elsewhere" / "code").mkdir(parents=True)
     (tmp_path / "way").symlink_to(tmp_path / "elsewhere")
-    write(room, project)
-    assert room.archive() == 0
+    write(harness, project)
+    assert harness.archive() == 0
 
     assert mail_in(code / ".mcp-mail") == 3
     assert list((tmp_path / "elsewhere" / "code").iterdir()) == []
 
 
 def test_an_archive_that_was_begun_before_its_real_place_was_noted_goes_on_over_a_link(
-    room: ArchiveRoom, code: Path, tmp_path: Path
+    harness: ArchiveHarness, code: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "way").symlink_to(tmp_path)
-    project = fill(room, tmp_path / "way" / "code")
-    room.archive()
-    real_note(room, project).unlink()
-    assert room.verify().findings == ()
-    write(room, project)
+    project = fill(harness, tmp_path / "way" / "code")
+    harness.archive()
+    real_note(harness, project).unlink()
+    assert harness.verify().findings == ()
+    write(harness, project)
 
-    assert room.archive() == 0
+    assert harness.archive() == 0
 
     assert mail_in(code / ".mcp-mail") == 2
-    assert real_note(room, project).read_text() == f"{code}/.mcp-mail\n"
-    assert room.verify().findings == ()
+    assert real_note(harness, project).read_text() == f"{code}/.mcp-mail\n"
+    assert harness.verify().findings == ()
 
 
 def test_who_moved_a_project_and_left_a_link_is_told_how_to_go_on(
-    room: ArchiveRoom, code: Path, tmp_path: Path
+    harness: ArchiveHarness, code: Path, tmp_path: Path
 ) -> None:
-    project = fill(room, code)
-    room.archive()
+    project = fill(harness, code)
+    harness.archive()
     code.rename(tmp_path / "moved")
     code.symlink_to(tmp_path / "moved")
-    write(room, project)
+    write(harness, project)
 
-    left = room.archive()
+    left = harness.archive()
 
     assert left == 1
-    assert room.failures[-1].message.startswith(f"{code} leads to {tmp_path / 'moved'} over a link now")
-    assert f"remove {real_note(room, project)}" in room.failures[-1].hint
-    assert [finding.problem for finding in room.verify().findings] == ["gone"]
-    real_note(room, project).unlink()
-    assert room.archive() == 0
+    assert harness.failures[-1].message.startswith(f"{code} leads to {tmp_path / 'moved'} over a link now")
+    assert f"remove {real_note(harness, project)}" in harness.failures[-1].hint
+    assert [finding.problem for finding in harness.verify().findings] == ["gone"]
+    real_note(harness, project).unlink()
+    assert harness.archive() == 0
     assert mail_in(tmp_path / "moved" / ".mcp-mail") == 2
     assert git(tmp_path / "moved", "status", "--porcelain") == ""
-    assert room.verify().findings == ()
+    assert harness.verify().findings == ()

@@ -23,21 +23,21 @@ from mcp_agent_mail.features.archiving.committer import ArchiveCommitter
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.index_refresh import MOST_AT_ONCE
 from mcp_agent_mail.features.archiving.protocol import CareFailed, Committed, Failed, Recovered
-from tests.archive_room import ENDLESS_S, LONG, ArchiveRoom, open_archive_room
+from tests.archive_harness import ENDLESS_S, LONG, ArchiveHarness, open_archive_harness
 
 POISON = "nobody foresaw this"
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Iterator[ArchiveRoom]:
-    with open_archive_room(tmp_path) as opened:
+def harness(tmp_path: Path) -> Iterator[ArchiveHarness]:
+    with open_archive_harness(tmp_path) as opened:
         yield opened
 
 
-def add(room: ArchiveRoom, path: str) -> Project:
-    project = room.add_project(path)
-    blue, red = (room.add_agent(project, name) for name in ("BlueLake", "RedStone"))
-    room.send(blue, [red])
+def add(harness: ArchiveHarness, path: str) -> Project:
+    project = harness.add_project(path)
+    blue, red = (harness.add_agent(project, name) for name in ("BlueLake", "RedStone"))
+    harness.send(blue, [red])
     return project
 
 
@@ -52,26 +52,26 @@ def poison(monkeypatch: pytest.MonkeyPatch, project: Project) -> None:
     monkeypatch.setattr(committers, "batch_files", poisoned)
 
 
-def left(room: ArchiveRoom, project: Project) -> int:
-    return room.tx.outbox.count_pending(project.id)
+def left(harness: ArchiveHarness, project: Project) -> int:
+    return harness.tx.outbox.count_pending(project.id)
 
 
-def until_now(room: ArchiveRoom) -> Micros:
-    return Micros(room.clock() + int(LONG * SECOND))
+def until_now(harness: ArchiveHarness) -> Micros:
+    return Micros(harness.clock() + int(LONG * SECOND))
 
 
 def test_an_event_that_cannot_be_rendered_holds_up_its_own_archive_alone(
-    room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    harness: ArchiveHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bad, *others = [add(room, f"/code/p{number}") for number in range(9)]
+    bad, *others = [add(harness, f"/code/p{number}") for number in range(9)]
     poison(monkeypatch, bad)
 
     with caplog.at_level(logging.ERROR):
-        in_the_end = room.archive()
+        in_the_end = harness.archive()
 
-    assert [left(room, project) for project in others] == [0] * 8
-    assert in_the_end == left(room, bad) > 0
-    (failed,) = room.failures
+    assert [left(harness, project) for project in others] == [0] * 8
+    assert in_the_end == left(harness, bad) > 0
+    (failed,) = harness.failures
     assert (failed.project, failed.part) == (bad.slug, "")
     assert POISON in failed.message
     assert "log" in failed.hint
@@ -79,89 +79,89 @@ def test_an_event_that_cannot_be_rendered_holds_up_its_own_archive_alone(
 
 
 def test_it_is_tried_again_after_a_growing_pause_and_its_end_is_told(
-    room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch
+    harness: ArchiveHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bad = add(room, "/code/bad")
+    bad = add(harness, "/code/bad")
     waits = []
-    with room.drain() as drain, monkeypatch.context() as poisoning:
+    with harness.drain() as drain, monkeypatch.context() as poisoning:
         poison(poisoning, bad)
-        room.clock.step(drain.step() or 0)
+        harness.clock.step(drain.step() or 0)
         for _ in range(3):
             waits.append(drain.step())
-            room.clock.step(waits[-1] or 0)
+            harness.clock.step(waits[-1] or 0)
         poisoning.undo()
         drain.step()
 
     assert waits == [1.0, 2.0, 4.0]
-    assert left(room, bad) == 0
-    assert Recovered(project=bad.slug) in room.reports
+    assert left(harness, bad) == 0
+    assert Recovered(project=bad.slug) in harness.reports
 
 
 def test_a_refresh_nobody_foresaw_to_fail_leaves_commits_and_other_archives_alone(
-    room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch
+    harness: ArchiveHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    projects = [add(room, f"/code/p{number}") for number in range(3)]
+    projects = [add(harness, f"/code/p{number}") for number in range(3)]
 
     def fail(_: ArchiveWriter) -> None:
         raise AssertionError(POISON)
 
     monkeypatch.setattr(ArchiveWriter, "start_refresh", fail)
-    in_the_end = room.archive()
+    in_the_end = harness.archive()
 
     assert in_the_end == 0
-    assert {(failed.project, failed.part) for failed in room.failures} == {
+    assert {(failed.project, failed.part) for failed in harness.failures} == {
         (project.slug, "index") for project in projects
     }
 
 
 def test_care_nobody_foresaw_to_fail_is_told_and_gives_its_permit_back(
-    room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch
+    harness: ArchiveHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    projects = [add(room, f"/code/p{number}") for number in range(2)]
+    projects = [add(harness, f"/code/p{number}") for number in range(2)]
 
     def fail(_: ArchiveWriter, *, even_if_few: bool = False) -> None:
         raise AssertionError(POISON, even_if_few)
 
     monkeypatch.setattr(ArchiveWriter, "start_repack", fail)
     monkeypatch.setattr(ArchiveWriter, "has_many_packs", True)
-    with room.drain() as drain:
+    with harness.drain() as drain:
         for _ in range(4):
             drain.step()
-            room.clock.step(1)
+            harness.clock.step(1)
 
-    told = {report.project for report in room.reports if isinstance(report, CareFailed)}
+    told = {report.project for report in harness.reports if isinstance(report, CareFailed)}
     assert told == {project.slug for project in projects}
 
 
 def test_what_nobody_foresaw_anywhere_at_a_desk_is_told_of_that_archive(
-    room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch
+    harness: ArchiveHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bad, fine = add(room, "/code/bad"), add(room, "/code/fine")
+    bad, fine = add(harness, "/code/bad"), add(harness, "/code/fine")
     look_after = ArchiveCommitter.look_after
 
     def fail(committer: ArchiveCommitter) -> float | None:
         assert committer.archive.project.id != bad.id, POISON
         return look_after(committer)
 
-    with room.drain() as drain:
+    with harness.drain() as drain:
         with monkeypatch.context() as poisoning:
             poisoning.setattr(ArchiveCommitter, "look_after", fail)
             for _ in range(3):
                 drain.step()
-                room.clock.step(1)
-        told = list(room.failures)
-        room.clock.step(LONG)
+                harness.clock.step(1)
+        told = list(harness.failures)
+        harness.clock.step(LONG)
         drain.step()
 
-    assert (left(room, bad), left(room, fine)) == (0, 0)
+    assert (left(harness, bad), left(harness, fine)) == (0, 0)
     assert {failed.project for failed in told} == {bad.slug}
-    assert Recovered(project=bad.slug) in room.reports
+    assert Recovered(project=bad.slug) in harness.reports
 
 
 def test_a_snapshot_of_leases_that_cannot_be_rendered_holds_nobody_up(
-    room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch
+    harness: ArchiveHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bad, fine = add(room, "/code/bad"), add(room, "/code/fine")
+    bad, fine = add(harness, "/code/bad"), add(harness, "/code/fine")
     render = render_snapshot
 
     def poisoned(project: Project, *rest: object) -> bytes:
@@ -169,11 +169,11 @@ def test_a_snapshot_of_leases_that_cannot_be_rendered_holds_nobody_up(
         return render(project, *rest)  # type: ignore[arg-type]  # as it was called
 
     monkeypatch.setattr(lease_snapshots, "render_snapshot", poisoned)
-    in_the_end = room.archive()
+    in_the_end = harness.archive()
 
     assert in_the_end == 0
-    assert {(failed.project, failed.part) for failed in room.failures} == {(bad.slug, "lease snapshot")}
-    assert fine.slug in "".join(path.name for path in room.path(fine).parent.glob("*leases*"))
+    assert {(failed.project, failed.part) for failed in harness.failures} == {(bad.slug, "lease snapshot")}
+    assert fine.slug in "".join(path.name for path in harness.path(fine).parent.glob("*leases*"))
 
 
 class Ended(BaseException):
@@ -181,10 +181,10 @@ class Ended(BaseException):
 
 
 def test_a_fault_that_ends_the_process_is_raised_once_all_others_are_taken_back(
-    room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch
+    harness: ArchiveHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = add(room, "/code/first"), add(room, "/code/second")
-    room.patience_s = ENDLESS_S
+    first, second = add(harness, "/code/first"), add(harness, "/code/second")
+    harness.patience_s = ENDLESS_S
     ending: list[threading.Thread] = []
     begun = threading.Event()
 
@@ -198,9 +198,9 @@ def test_a_fault_that_ends_the_process_is_raised_once_all_others_are_taken_back(
         return 7.0
 
     monkeypatch.setattr(ArchiveCommitter, "commit", work)
-    with room.drain() as drain:
+    with harness.drain() as drain:
         drain.begin()
-        room.clock.step(1)
+        harness.clock.step(1)
         drain.begin()
         for thread in [thread for thread in threading.enumerate() if thread.name == "archive"]:
             thread.join(LONG)
@@ -211,29 +211,31 @@ def test_a_fault_that_ends_the_process_is_raised_once_all_others_are_taken_back(
     assert kept.wait == 7.0
 
 
-def test_only_the_thread_that_schedules_uses_its_connection(room: ArchiveRoom) -> None:
+def test_only_the_thread_that_schedules_uses_its_connection(harness: ArchiveHarness) -> None:
     for number in range(3):
-        add(room, f"/code/p{number}")
+        add(harness, f"/code/p{number}")
     threads: set[int] = set()
-    with room.drain() as drain:
+    with harness.drain() as drain:
         connection_of(drain).set_trace_callback(lambda _: threads.add(threading.get_ident()))
         drain.resume()
-        drain.mend(until_now(room))
-        drain.flush(until_now(room))
+        drain.mend(until_now(harness))
+        drain.flush(until_now(harness))
         connection_of(drain).set_trace_callback(None)
 
     assert threads == {threading.get_ident()}
-    assert sum(isinstance(report, Committed) for report in room.reports) == 3
+    assert sum(isinstance(report, Committed) for report in harness.reports) == 3
 
 
 def connection_of(drain: Drain) -> sqlite3.Connection:
     return drain._outbox._connection
 
 
-def test_a_git_that_no_kill_ends_does_not_hold_up_the_end(room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_git_that_no_kill_ends_does_not_hold_up_the_end(
+    harness: ArchiveHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The kernel may keep a killed process while it waits for a disk: nobody is told when it ends."""
-    add(room, "/code/stuck")
-    room.patience_s, room.hangs_after_s = 0.1, 0.5
+    add(harness, "/code/stuck")
+    harness.patience_s, harness.hangs_after_s = 0.1, 0.5
     died = threading.Event()
     kill = GitJob.kill
 
@@ -243,10 +245,10 @@ def test_a_git_that_no_kill_ends_does_not_hold_up_the_end(room: ArchiveRoom, mon
 
     monkeypatch.setattr(GitJob, "kill", killed_late)
     monkeypatch.setattr(GitJob, "is_running", lambda _: True)
-    with room.drain() as drain:
+    with harness.drain() as drain:
         while not any(kept.committer._tidy.is_running for kept in drain._kept.values()):
             drain.step()
-            room.clock.step(1)
+            harness.clock.step(1)
         ending = threading.Thread(target=drain.close, daemon=True)
         monkeypatch.setattr(drain, "close", lambda: ending.join(LONG))
         ending.start()
@@ -257,19 +259,21 @@ def test_a_git_that_no_kill_ends_does_not_hold_up_the_end(room: ArchiveRoom, mon
     assert has_ended
 
 
-def test_a_refresh_that_may_hang_does_not_keep_its_permit(room: ArchiveRoom, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refresh_that_may_hang_does_not_keep_its_permit(
+    harness: ArchiveHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its time limit is minutes, and there are but two permits for all archives."""
     for number in range(MOST_AT_ONCE + 1):
-        add(room, f"/code/p{number}")
-    with room.drain() as drain, monkeypatch.context() as hanging:
+        add(harness, f"/code/p{number}")
+    with harness.drain() as drain, monkeypatch.context() as hanging:
         hanging.setattr(GitJob, "is_running", lambda _: True)
         for _ in range(5):
             drain.step()
-            room.clock.step(1)
+            harness.clock.step(1)
         at_once = count_refreshes(drain)
         for _ in range(5):
             drain.step()
-            room.clock.step(10)
+            harness.clock.step(10)
         in_the_end = count_refreshes(drain)
 
     assert (at_once, in_the_end) == (MOST_AT_ONCE, MOST_AT_ONCE + 1)
@@ -279,11 +283,11 @@ def count_refreshes(drain: Drain) -> int:
     return sum(kept.committer._tidy.is_running for kept in drain._kept.values())
 
 
-def test_what_was_told_in_the_last_moment_is_heard(room: ArchiveRoom) -> None:
-    project = add(room, "/code/app")
-    with room.drain() as drain:
-        room.clock.step(drain.step() or 0)
+def test_what_was_told_in_the_last_moment_is_heard(harness: ArchiveHarness) -> None:
+    project = add(harness, "/code/app")
+    with harness.drain() as drain:
+        harness.clock.step(drain.step() or 0)
         drain.begin()
 
-    assert left(room, project) == 0
-    assert not any(isinstance(report, Failed) for report in room.reports)
+    assert left(harness, project) == 0
+    assert not any(isinstance(report, Failed) for report in harness.reports)

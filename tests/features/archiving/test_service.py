@@ -31,7 +31,7 @@ from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.faults import StoreFailed
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.transaction import View
-from tests.archive_room import git, open_archive_room, sealed_seqs
+from tests.archive_harness import git, open_archive_harness, sealed_seqs
 from tests.served import pause
 
 T = TypeVar("T")
@@ -41,11 +41,11 @@ PATIENCE_S = 30.0
 
 def prepare(root: Path) -> tuple[ArchiverSettings, Project]:
     """A store with a project and mail, all of it pending."""
-    with open_archive_room(root) as room:
-        project = room.add_project("/code/app")
-        blue, red = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
-        room.send(blue, [red])
-        return room.settings, project
+    with open_archive_harness(root) as harness:
+        project = harness.add_project("/code/app")
+        blue, red = harness.add_agent(project, "BlueLake"), harness.add_agent(project, "RedStone")
+        harness.send(blue, [red])
+        return harness.settings, project
 
 
 @asynccontextmanager
@@ -171,8 +171,8 @@ async def test_an_archiver_killed_by_the_kernel_leaves_nothing_undone_and_nothin
         await until(store, is_archived(service))
 
     assert len(sealed_seqs(tmp_path / "projects" / project.slug)) == 1
-    with open_archive_room(tmp_path) as room:
-        assert room.verify().findings == ()
+    with open_archive_harness(tmp_path) as harness:
+        assert harness.verify().findings == ()
 
 
 async def test_a_command_without_a_server_brings_its_events_into_git_by_itself(tmp_path: Path) -> None:
@@ -182,9 +182,9 @@ async def test_a_command_without_a_server_brings_its_events_into_git_by_itself(t
         failed = await drain_in_process(store, settings, timeout_s=PATIENCE_S)
 
     assert failed == []
-    with open_archive_room(tmp_path) as room:
-        assert room.verify().is_clean
-        assert room.verify().pending_events == 0
+    with open_archive_harness(tmp_path) as harness:
+        assert harness.verify().is_clean
+        assert harness.verify().pending_events == 0
 
 
 async def test_an_archive_that_cannot_be_written_shows_and_is_tried_again(tmp_path: Path) -> None:
@@ -192,9 +192,9 @@ async def test_an_archive_that_cannot_be_written_shows_and_is_tried_again(tmp_pa
     place = tmp_path / "projects" / project.slug
     place.parent.mkdir()
     place.write_text("in the way")
-    with open_archive_room(tmp_path) as room:
-        stuck = room.tx.outbox.count_pending(project.id)
-        room.add_project("/code/lib")
+    with open_archive_harness(tmp_path) as harness:
+        stuck = harness.tx.outbox.count_pending(project.id)
+        harness.add_project("/code/lib")
 
     async with archiving(tmp_path, settings) as (store, service):
         await until(store, lambda: service.status().backlog.pending_events == stuck)

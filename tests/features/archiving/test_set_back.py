@@ -16,134 +16,134 @@ from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.protocol import Recovered
 from mcp_agent_mail.features.archiving.renew import NothingToRenew, renew_archive
 from mcp_agent_mail.store.database import Store
-from tests.archive_room import ArchiveRoom, git, open_archive_room, sealed_seqs
+from tests.archive_harness import ArchiveHarness, git, open_archive_harness, sealed_seqs
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Iterator[ArchiveRoom]:
-    with open_archive_room(tmp_path) as opened:
+def harness(tmp_path: Path) -> Iterator[ArchiveHarness]:
+    with open_archive_harness(tmp_path) as opened:
         yield opened
 
 
-def add(room: ArchiveRoom) -> tuple[Project, Agent, Agent]:
-    project = room.add_project("/code/app")
-    blue, red = (room.add_agent(project, name) for name in ("BlueLake", "RedStone"))
+def add(harness: ArchiveHarness) -> tuple[Project, Agent, Agent]:
+    project = harness.add_project("/code/app")
+    blue, red = (harness.add_agent(project, name) for name in ("BlueLake", "RedStone"))
     return project, blue, red
 
 
-def commit(room: ArchiveRoom, drain: Drain) -> None:
+def commit(harness: ArchiveHarness, drain: Drain) -> None:
     """Everything pending, at its pace; a pause after a failure is over too."""
     for _ in range(3):
-        room.clock.step(0.6)
+        harness.clock.step(0.6)
         drain.step()
 
 
-def be_quiet(room: ArchiveRoom, drain: Drain) -> None:
-    room.clock.step(3)
-    room.tidy(drain)
+def be_quiet(harness: ArchiveHarness, drain: Drain) -> None:
+    harness.clock.step(3)
+    harness.tidy(drain)
 
 
 @pytest.mark.parametrize("is_packed", [False, True], ids=["loose", "packed"])
 @pytest.mark.parametrize("is_whole", [False, True], ids=["before-the-index-follows", "after"])
 def test_a_branch_set_back_is_not_written_to_until_it_is_put_right(
-    room: ArchiveRoom, is_whole: bool, is_packed: bool
+    harness: ArchiveHarness, is_whole: bool, is_packed: bool
 ) -> None:
-    project, blue, red = add(room)
-    path = room.path(project)
-    with room.drain() as drain:
-        commit(room, drain)
-        room.send(blue, [red], subject="Important")
-        commit(room, drain)
+    project, blue, red = add(harness)
+    path = harness.path(project)
+    with harness.drain() as drain:
+        commit(harness, drain)
+        harness.send(blue, [red], subject="Important")
+        commit(harness, drain)
         right = git(path, "rev-parse", "main").strip()
         if is_whole:
-            be_quiet(room, drain)
+            be_quiet(harness, drain)
         git(path, "reset", "--quiet", "--hard", "HEAD~1")
         if is_packed:
             git(path, "pack-refs", "--all", "--prune")
         wrong = git(path, "rev-parse", "main")
-        room.send(blue, [red], subject="Later")
-        commit(room, drain)
+        harness.send(blue, [red], subject="Later")
+        commit(harness, drain)
         after = git(path, "rev-parse", "main")
-        told = room.failures[-1]
+        told = harness.failures[-1]
         git(path, "reset", "--quiet", "--hard", right)
-        room.clock.step(60)
-        commit(room, drain)
+        harness.clock.step(60)
+        commit(harness, drain)
 
     assert after == wrong
     assert "it was set back, or is older" in told.message
     assert "am archive renew code-app" in told.hint
-    assert room.archive() == 0
-    assert room.verify().findings == ()
+    assert harness.archive() == 0
+    assert harness.verify().findings == ()
 
 
-def test_an_older_copy_of_all_files_put_into_the_same_place_is_not_written_to(room: ArchiveRoom) -> None:
-    project, blue, red = add(room)
-    path = room.path(project)
-    with room.drain() as drain:
-        commit(room, drain)
-        be_quiet(room, drain)
-        shutil.copytree(path, room.root / "backup")
-        room.send(blue, [red], subject="Important")
-        commit(room, drain)
-        be_quiet(room, drain)
+def test_an_older_copy_of_all_files_put_into_the_same_place_is_not_written_to(harness: ArchiveHarness) -> None:
+    project, blue, red = add(harness)
+    path = harness.path(project)
+    with harness.drain() as drain:
+        commit(harness, drain)
+        be_quiet(harness, drain)
+        shutil.copytree(path, harness.root / "backup")
+        harness.send(blue, [red], subject="Important")
+        commit(harness, drain)
+        be_quiet(harness, drain)
         for entry in (path / ".git").iterdir():
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-        shutil.copytree(room.root / "backup" / ".git", path / ".git", dirs_exist_ok=True)
+        shutil.copytree(harness.root / "backup" / ".git", path / ".git", dirs_exist_ok=True)
         wrong = git(path, "rev-parse", "main")
-        room.send(blue, [red], subject="Later")
-        commit(room, drain)
+        harness.send(blue, [red], subject="Later")
+        commit(harness, drain)
 
     assert git(path, "rev-parse", "main") == wrong
-    assert "it was set back, or is older" in room.failures[-1].message
+    assert "it was set back, or is older" in harness.failures[-1].message
 
 
-def test_it_is_told_by_what_follows_a_commit_without_further_mail(room: ArchiveRoom) -> None:
-    project, blue, red = add(room)
-    path = room.path(project)
-    with room.drain() as drain:
-        commit(room, drain)
-        room.send(blue, [red])
-        commit(room, drain)
+def test_it_is_told_by_what_follows_a_commit_without_further_mail(harness: ArchiveHarness) -> None:
+    project, blue, red = add(harness)
+    path = harness.path(project)
+    with harness.drain() as drain:
+        commit(harness, drain)
+        harness.send(blue, [red])
+        commit(harness, drain)
         git(path, "reset", "--quiet", "--hard", "HEAD~1")
-        room.clock.step(3)
+        harness.clock.step(3)
         drain.step()
-        told = list(room.failures)
+        told = list(harness.failures)
         git(path, "reset", "--quiet", "--hard", "ORIG_HEAD")
-        room.clock.step(60)
+        harness.clock.step(60)
         drain.step()
-        be_quiet(room, drain)
+        be_quiet(harness, drain)
 
     assert "it was set back, or is older" in told[-1].message
-    assert any(isinstance(report, Recovered) for report in room.reports)
-    assert room.verify().findings == ()
+    assert any(isinstance(report, Recovered) for report in harness.reports)
+    assert harness.verify().findings == ()
 
 
-def test_set_back_in_the_last_moment_before_a_commit_nothing_is_lost(room: ArchiveRoom) -> None:
-    project, blue, red = add(room)
-    path = room.path(project)
+def test_set_back_in_the_last_moment_before_a_commit_nothing_is_lost(harness: ArchiveHarness) -> None:
+    project, blue, red = add(harness)
+    path = harness.path(project)
     is_wanted = False
 
     def set_back(point: FailPoint) -> None:
         if is_wanted and point is FailPoint.BEFORE_IMPORT:
             git(path, "update-ref", "refs/heads/main", "main~1")
 
-    with room.drain(set_back) as drain:
-        commit(room, drain)
-        room.send(blue, [red], subject="Important")
-        commit(room, drain)
+    with harness.drain(set_back) as drain:
+        commit(harness, drain)
+        harness.send(blue, [red], subject="Important")
+        commit(harness, drain)
         is_wanted = True
-        room.send(blue, [red], subject="Later")
-        commit(room, drain)
+        harness.send(blue, [red], subject="Later")
+        commit(harness, drain)
         is_wanted = False
 
-    assert room.archive() == 0
+    assert harness.archive() == 0
     assert len(sealed_seqs(path)) == 3
-    assert room.verify().findings == ()
+    assert harness.verify().findings == ()
 
 
-def test_a_commit_of_a_person_in_that_moment_stays_and_ours_follows(room: ArchiveRoom) -> None:
-    project, blue, red = add(room)
-    path = room.path(project)
+def test_a_commit_of_a_person_in_that_moment_stays_and_ours_follows(harness: ArchiveHarness) -> None:
+    project, blue, red = add(harness)
+    path = harness.path(project)
     is_wanted = False
 
     def add_note(point: FailPoint) -> None:
@@ -154,84 +154,84 @@ def test_a_commit_of_a_person_in_that_moment_stays_and_ours_follows(room: Archiv
             git(path, "add", "NOTES.md")
             git(path, "commit", "--quiet", "-m", "mine", "--", "NOTES.md")
 
-    with room.drain(add_note) as drain:
-        commit(room, drain)
-        be_quiet(room, drain)
+    with harness.drain(add_note) as drain:
+        commit(harness, drain)
+        be_quiet(harness, drain)
         is_wanted = True
-        room.send(blue, [red])
-        commit(room, drain)
-        room.clock.step(60)
-        commit(room, drain)
+        harness.send(blue, [red])
+        commit(harness, drain)
+        harness.clock.step(60)
+        commit(harness, drain)
 
     assert git(path, "show", "main:NOTES.md") == "mine"
     assert len(sealed_seqs(path)) == 2
-    assert room.verify().findings == ()
+    assert harness.verify().findings == ()
 
 
 @pytest.mark.parametrize("is_packed", [False, True], ids=["loose", "packed"])
 def test_where_the_branch_stands_is_read_without_git(
-    room: ArchiveRoom, is_packed: bool, monkeypatch: pytest.MonkeyPatch
+    harness: ArchiveHarness, is_packed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project, _, _ = add(room)
-    room.archive()
-    repository = ArchiveRepository(room.path(project))
+    project, _, _ = add(harness)
+    harness.archive()
+    repository = ArchiveRepository(harness.path(project))
     tip = repository.tip()
     if is_packed:
-        git(room.path(project), "pack-refs", "--all", "--prune")
+        git(harness.path(project), "pack-refs", "--all", "--prune")
     monkeypatch.setattr(ArchiveRepository, "tip", lambda _: None)
 
     assert repository.stands_at(tip)
     assert not repository.stands_at("0" * 40)
 
 
-def drop_the_last_but_one(room: ArchiveRoom, path: Path) -> None:
+def drop_the_last_but_one(harness: ArchiveHarness, path: Path) -> None:
     """As an archiver of an earlier version left it: the newest commit stands on what was before the one below it."""
     was = git(path, "rev-parse", "main").strip()
     git(path, "rebase", "--quiet", "--onto", "main~2", "main~1", "main")
     now = git(path, "rev-parse", "main").strip()
-    room.connection.execute("UPDATE commits SET hexsha = ? WHERE hexsha = ?", (now, was))
+    harness.connection.execute("UPDATE commits SET hexsha = ? WHERE hexsha = ?", (now, was))
 
 
-async def test_a_history_that_lacks_an_earlier_commit_is_renewed(room: ArchiveRoom) -> None:
-    project, blue, red = add(room)
-    path = room.path(project)
-    room.archive()
-    important = room.send(blue, [red], subject="Important")
-    room.read(project, red, important)
-    room.archive()
-    room.send(blue, [red], subject="Later")
-    room.archive()
-    room.send(blue, [red], subject="Not in Git yet")
-    drop_the_last_but_one(room, path)
+async def test_a_history_that_lacks_an_earlier_commit_is_renewed(harness: ArchiveHarness) -> None:
+    project, blue, red = add(harness)
+    path = harness.path(project)
+    harness.archive()
+    important = harness.send(blue, [red], subject="Important")
+    harness.read(project, red, important)
+    harness.archive()
+    harness.send(blue, [red], subject="Later")
+    harness.archive()
+    harness.send(blue, [red], subject="Not in Git yet")
+    drop_the_last_but_one(harness, path)
     kept = git(path, "rev-parse", "main").strip()
-    found = room.verify().findings
+    found = harness.verify().findings
 
-    async with Store(room.database) as store:
-        renewed = await renew_archive(store, room.settings, project)
+    async with Store(harness.database) as store:
+        renewed = await renew_archive(store, harness.settings, project)
         with pytest.raises(NothingToRenew):
-            await renew_archive(store, room.settings, project)
-    room.send(blue, [red], subject="After it")
+            await renew_archive(store, harness.settings, project)
+    harness.send(blue, [red], subject="After it")
 
     assert {finding.problem for finding in found} == {"missing"}
     assert renewed.failed == []
-    assert room.archive() == 0
-    assert room.verify().findings == ()
+    assert harness.archive() == 0
+    assert harness.verify().findings == ()
     assert git(path, "merge-base", "--is-ancestor", kept, "main") == ""
     assert sealed_seqs(path) == sorted(sealed_seqs(path))
 
 
-async def test_what_was_set_back_besides_is_renewed_too(room: ArchiveRoom) -> None:
-    project, blue, red = add(room)
-    path = room.path(project)
+async def test_what_was_set_back_besides_is_renewed_too(harness: ArchiveHarness) -> None:
+    project, blue, red = add(harness)
+    path = harness.path(project)
     for subject in ("First", "Dropped", "Second", "Set back"):
-        room.send(blue, [red], subject=subject)
-        room.archive()
+        harness.send(blue, [red], subject=subject)
+        harness.archive()
     git(path, "reset", "--quiet", "--hard", "main~1")
-    drop_the_last_but_one(room, path)
+    drop_the_last_but_one(harness, path)
 
-    async with Store(room.database) as store:
-        renewed = await renew_archive(store, room.settings, project)
+    async with Store(harness.database) as store:
+        renewed = await renew_archive(store, harness.settings, project)
 
     assert renewed.failed == []
-    assert room.archive() == 0
-    assert room.verify().findings == ()
+    assert harness.archive() == 0
+    assert harness.verify().findings == ()

@@ -21,7 +21,7 @@ from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.archiving.silence import Silence, SilenceLimits
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx
-from tests.archive_room import open_archive_room
+from tests.archive_harness import open_archive_harness
 from tests.served import pause
 
 T = TypeVar("T")
@@ -33,15 +33,15 @@ NOW = Micros(1_800_000_000 * SECOND)
 
 def prepare(root: Path) -> ArchiverSettings:
     """A store with mail, all of it pending."""
-    with open_archive_room(root) as room:
-        project = room.add_project("/code/app")
-        room.send(room.add_agent(project, "BlueLake"), [room.add_agent(project, "RedStone")])
-        return room.settings
+    with open_archive_harness(root) as harness:
+        project = harness.add_project("/code/app")
+        harness.send(harness.add_agent(project, "BlueLake"), [harness.add_agent(project, "RedStone")])
+        return harness.settings
 
 
 def send(root: Path) -> None:
-    with open_archive_room(root) as room:
-        room.add_project("/code/lib")
+    with open_archive_harness(root) as harness:
+        harness.add_project("/code/lib")
 
 
 @asynccontextmanager
@@ -94,8 +94,8 @@ async def test_a_stopped_archiver_is_told_once_and_is_well_again_when_it_answers
 
 
 def test_an_archiver_answers_each_question(tmp_path: Path) -> None:
-    with open_archive_room(tmp_path) as room:
-        lines = [room.settings.to_line(), PING, PING, DRAIN + b" 10\n"]
+    with open_archive_harness(tmp_path) as harness:
+        lines = [harness.settings.to_line(), PING, PING, DRAIN + b" 10\n"]
 
     done = subprocess.run(
         [sys.executable, "-P", "-m", "mcp_agent_mail.archiver"],

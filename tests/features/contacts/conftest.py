@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.features.contacts.house import House, open_house
+from tests.features.contacts.harness import ContactsHarness, open_contacts
 
 
 @pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path) as opened:
+async def harness(tmp_path: Path) -> AsyncIterator[ContactsHarness]:
+    async with open_contacts(tmp_path) as opened:
         yield opened

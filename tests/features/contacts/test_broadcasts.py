@@ -1,25 +1,27 @@
 from __future__ import annotations
 
 from mcp_agent_mail.store.transaction import Tx
-from tests.features.contacts.house import House
-from tests.mailroom import add_agent
+from tests.features.contacts.harness import ContactsHarness
+from tests.seeded_store import add_agent
 
 
-async def test_a_broadcast_reaches_the_rest_and_lists_all_retired_and_blocking_with_reasons(house: House) -> None:
-    room = house.room
+async def test_a_broadcast_reaches_the_rest_and_lists_all_retired_and_blocking_with_reasons(
+    harness: ContactsHarness,
+) -> None:
+    seeded = harness.seeded
 
     def add(tx: Tx) -> None:
         for number in range(30):
-            agent = add_agent(tx, room.app, f"Gone{number}")
+            agent = add_agent(tx, seeded.app, f"Gone{number}")
             tx.agents.set_retired(agent.id, tx.now, tx.now)
         for number in range(3):
-            add_agent(tx, room.app, f"Blocking{number}")
+            add_agent(tx, seeded.app, f"Blocking{number}")
 
-    await room.store.write(add)
+    await seeded.store.write(add)
     for number in range(3):
-        await house.policy(f"Blocking{number}", "block_all")
+        await harness.policy(f"Blocking{number}", "block_all")
 
-    answer = await house.send(to=None, broadcast=True)
+    answer = await harness.send(to=None, broadcast=True)
 
     (delivery,) = answer["deliveries"]
     assert sorted(one["name"] for one in delivery["payload"]["recipients"]) == ["GreenField", "RedStone"]
@@ -31,21 +33,21 @@ async def test_a_broadcast_reaches_the_rest_and_lists_all_retired_and_blocking_w
     assert (answer["eligible"], answer["held"]) == (5, [])
 
 
-async def test_a_broadcast_asks_nobody_for_a_contact(house: House) -> None:
-    await house.policy("RedStone", "contacts_only")
+async def test_a_broadcast_asks_nobody_for_a_contact(harness: ContactsHarness) -> None:
+    await harness.policy("RedStone", "contacts_only")
 
-    answer = await house.send(to=None, broadcast=True, auto_contact_if_blocked=True)
+    answer = await harness.send(to=None, broadcast=True, auto_contact_if_blocked=True)
 
     assert [(one["agent"], one["code"]) for one in answer["skipped"]] == [("RedStone", "CONTACT_REQUIRED")]
-    assert await house.links("RedStone") == []
+    assert await harness.links("RedStone") == []
 
 
-async def test_a_broadcast_that_nobody_takes_stores_nothing(house: House) -> None:
+async def test_a_broadcast_that_nobody_takes_stores_nothing(harness: ContactsHarness) -> None:
     for name in ("RedStone", "GreenField"):
-        await house.policy(name, "contacts_only")
-    before = house.everything()
+        await harness.policy(name, "contacts_only")
+    before = harness.everything()
 
-    answer = await house.send(to=None, broadcast=True)
+    answer = await harness.send(to=None, broadcast=True)
 
     assert (answer["count"], len(answer["skipped"])) == (0, 2)
-    assert house.everything() == before
+    assert harness.everything() == before

@@ -12,12 +12,12 @@ from mcp_agent_mail.domain.contacts import AutoScope, ContactRules
 from mcp_agent_mail.domain.leases import LeaseKind, NewLease
 from mcp_agent_mail.domain.patterns.keys import keys_of
 from mcp_agent_mail.domain.patterns.pattern import stored_pattern
-from tests.features.contacts.house import APP, LIB, House, open_house, refused
+from tests.features.contacts.harness import APP, LIB, ContactsHarness, open_contacts, refused
 
 
 @pytest.fixture
-async def by_context(tmp_path: Path) -> AsyncIterator[House]:
-    async with open_house(tmp_path, ContactRules(scope=AutoScope.CONTEXT)) as opened:
+async def by_context(tmp_path: Path) -> AsyncIterator[ContactsHarness]:
+    async with open_contacts(tmp_path, ContactRules(scope=AutoScope.CONTEXT)) as opened:
         yield opened
 
 
@@ -25,7 +25,7 @@ def is_held(answer: Any) -> bool:
     return bool(answer["held"])
 
 
-async def lease(house: House, agent: Agent, text: str, *, ttl: int = 60) -> None:
+async def lease(harness: ContactsHarness, agent: Agent, text: str, *, ttl: int = 60) -> None:
     pattern = stored_pattern(text)
     new = NewLease(
         project_id=agent.project_id,
@@ -36,198 +36,202 @@ async def lease(house: House, agent: Agent, text: str, *, ttl: int = 60) -> None
         keys=keys_of(pattern),
         exclusive=False,
         reason="",
-        expires_ts=Micros(house.room.clock.now + ttl * SECOND),
+        expires_ts=Micros(harness.seeded.clock.now + ttl * SECOND),
     )
-    await house.room.store.write(lambda tx: tx.leases.add(new, tx.now))
+    await harness.seeded.store.write(lambda tx: tx.leases.add(new, tx.now))
 
 
-async def test_auto_takes_mail_of_the_same_project_and_of_no_other(house: House) -> None:
-    assert not is_held(await house.send())
-    assert is_held(await house.send(to=[f"QuietFox@{LIB}"]))
+async def test_auto_takes_mail_of_the_same_project_and_of_no_other(harness: ContactsHarness) -> None:
+    assert not is_held(await harness.send())
+    assert is_held(await harness.send(to=[f"QuietFox@{LIB}"]))
 
 
-async def test_open_takes_mail_from_everywhere(house: House) -> None:
-    await house.policy("QuietFox", "open", LIB)
+async def test_open_takes_mail_from_everywhere(harness: ContactsHarness) -> None:
+    await harness.policy("QuietFox", "open", LIB)
 
-    assert not is_held(await house.send(to=[f"QuietFox@{LIB}"]))
+    assert not is_held(await harness.send(to=[f"QuietFox@{LIB}"]))
 
 
-async def test_an_answer_reaches_whoever_wrote(house: House) -> None:
-    await house.policy("BlueLake", "contacts_only")
-    message_id = (await house.send())["deliveries"][0]["payload"]["id"]
+async def test_an_answer_reaches_whoever_wrote(harness: ContactsHarness) -> None:
+    await harness.policy("BlueLake", "contacts_only")
+    message_id = (await harness.send())["deliveries"][0]["payload"]["id"]
 
-    reply = await house.call("reply_message", message_id=message_id, sender_name="RedStone", body_md="yes")
+    reply = await harness.call("reply_message", message_id=message_id, sender_name="RedStone", body_md="yes")
 
     assert not is_held(reply)
-    assert not is_held(await house.send(sender_name="RedStone", to=["BlueLake"], reply_to=message_id))
-    assert is_held(await house.send(sender_name="GreenField", to=["BlueLake"], reply_to=message_id))
+    assert not is_held(await harness.send(sender_name="RedStone", to=["BlueLake"], reply_to=message_id))
+    assert is_held(await harness.send(sender_name="GreenField", to=["BlueLake"], reply_to=message_id))
 
 
-async def test_a_reply_crosses_projects_only_as_the_answer_it_is(house: House) -> None:
-    await house.policy("QuietFox", "open", LIB)
-    message_id = (await house.send(to=[f"QuietFox@{LIB}"]))["deliveries"][0]["payload"]["id"]
+async def test_a_reply_crosses_projects_only_as_the_answer_it_is(harness: ContactsHarness) -> None:
+    await harness.policy("QuietFox", "open", LIB)
+    message_id = (await harness.send(to=[f"QuietFox@{LIB}"]))["deliveries"][0]["payload"]["id"]
     given = {"project_key": LIB, "message_id": message_id, "sender_name": "QuietFox", "body_md": "yes"}
 
-    back = await house.call("reply_message", **given)
-    further = await house.call("reply_message", **given, to=[f"RedStone@{APP}"])
+    back = await harness.call("reply_message", **given)
+    further = await harness.call("reply_message", **given, to=[f"RedStone@{APP}"])
 
     assert (is_held(back), is_held(further)) == (False, True)
 
 
 async def test_with_enforcement_off_only_block_all_is_left(tmp_path: Path) -> None:
-    async with open_house(tmp_path, ContactRules(enforced=False)) as house:
-        await house.ask()
-        await house.answer(accept=False)
-        await house.policy("RedStone", "contacts_only")
-        await house.policy("GreenField", "block_all")
+    async with open_contacts(tmp_path, ContactRules(enforced=False)) as harness:
+        await harness.ask()
+        await harness.answer(accept=False)
+        await harness.policy("RedStone", "contacts_only")
+        await harness.policy("GreenField", "block_all")
 
-        assert not is_held(await house.send(to=["RedStone", f"QuietFox@{LIB}"]))
-        assert (await refused(house.send(to=["GreenField"]))).code == "CONTACT_BLOCKED"
+        assert not is_held(await harness.send(to=["RedStone", f"QuietFox@{LIB}"]))
+        assert (await refused(harness.send(to=["GreenField"]))).code == "CONTACT_BLOCKED"
 
 
 async def test_a_server_may_refuse_where_a_call_does_not_say(tmp_path: Path) -> None:
-    async with open_house(tmp_path, ContactRules(hold=False)) as house:
-        await house.policy("RedStone", "contacts_only")
+    async with open_contacts(tmp_path, ContactRules(hold=False)) as harness:
+        await harness.policy("RedStone", "contacts_only")
 
-        assert (await refused(house.send())).code == "CONTACT_REQUIRED"
-        assert is_held(await house.send(auto_contact_if_blocked=True))
+        assert (await refused(harness.send())).code == "CONTACT_REQUIRED"
+        assert is_held(await harness.send(auto_contact_if_blocked=True))
 
 
-async def test_a_policy_is_archived_with_the_profile_and_kept_when_the_agent_comes_back(house: House) -> None:
-    await house.policy("RedStone", "contacts_only")
-    before = house.rows("SELECT count(*) FROM outbox")
+async def test_a_policy_is_archived_with_the_profile_and_kept_when_the_agent_comes_back(
+    harness: ContactsHarness,
+) -> None:
+    await harness.policy("RedStone", "contacts_only")
+    before = harness.rows("SELECT count(*) FROM outbox")
 
-    await house.policy("RedStone", "contacts_only")
+    await harness.policy("RedStone", "contacts_only")
 
-    assert house.rows("SELECT count(*) FROM outbox") == before
-    ((snapshot,),) = house.rows("SELECT snapshot FROM outbox WHERE kind = 'profile'")
+    assert harness.rows("SELECT count(*) FROM outbox") == before
+    ((snapshot,),) = harness.rows("SELECT snapshot FROM outbox WHERE kind = 'profile'")
     assert '"contact_policy":"contacts_only"' in snapshot
 
 
 # --- A bare name, and links that know whom it means ------------------------------------------------------------------
 
 
-async def test_a_bare_name_that_nobody_has_here_is_the_contact_of_that_name_elsewhere(house: House) -> None:
-    unknown = await refused(house.send(to=["QuietFox"]))
-    await house.answer(accept=True, project_key=LIB, target="QuietFox", from_project=APP, ttl_seconds=60)
+async def test_a_bare_name_that_nobody_has_here_is_the_contact_of_that_name_elsewhere(harness: ContactsHarness) -> None:
+    unknown = await refused(harness.send(to=["QuietFox"]))
+    await harness.answer(accept=True, project_key=LIB, target="QuietFox", from_project=APP, ttl_seconds=60)
 
-    answer = await house.send(to=["quietfox"])
+    answer = await harness.send(to=["quietfox"])
 
     assert unknown.code == "RECIPIENT_NOT_FOUND"
     assert answer["deliveries"][0]["project"] == LIB
     assert not is_held(answer)
-    house.room.clock.step(60)
-    assert (await refused(house.send(to=["QuietFox"]))).code == "RECIPIENT_NOT_FOUND"
+    harness.seeded.clock.step(60)
+    assert (await refused(harness.send(to=["QuietFox"]))).code == "RECIPIENT_NOT_FOUND"
 
 
-async def test_several_contacts_of_the_name_are_an_error_that_lists_them(house: House) -> None:
-    await house.ask(source="QuietFox", target="Twin", project_key=LIB, to_project=APP)
-    await house.ask(source="QuietFox", target=f"Twin@{LIB}", project_key=LIB)
-    await house.ask(target=f"QuietFox@{LIB}")
-    room = house.room
-    other = await room.store.write(
+async def test_several_contacts_of_the_name_are_an_error_that_lists_them(harness: ContactsHarness) -> None:
+    await harness.ask(source="QuietFox", target="Twin", project_key=LIB, to_project=APP)
+    await harness.ask(source="QuietFox", target=f"Twin@{LIB}", project_key=LIB)
+    await harness.ask(target=f"QuietFox@{LIB}")
+    seeded = harness.seeded
+    other = await seeded.store.write(
         lambda tx: tx.projects.add(slug="x", human_key="/code/x", plain_slug="x", now=tx.now)
     )
-    await house.ask(target="QuietFox", to_project=other.human_key)
+    await harness.ask(target="QuietFox", to_project=other.human_key)
     for key in (LIB, other.human_key):
-        await house.answer(accept=True, project_key=key, target="QuietFox", from_project=APP)
-    before = house.everything()
+        await harness.answer(accept=True, project_key=key, target="QuietFox", from_project=APP)
+    before = harness.everything()
 
-    error = await refused(house.send(to=["QuietFox"]))
+    error = await refused(harness.send(to=["QuietFox"]))
 
     assert error.code == "INVALID_INPUT"
     assert error.data["accepted"] == ["QuietFox@code-lib", "QuietFox@x"]
-    assert house.everything() == before
+    assert harness.everything() == before
 
 
 # --- CONTACT_AUTO_SCOPE=context ---------------------------------------------------------------------------------------
 
 
-async def test_in_context_a_stranger_of_the_same_project_is_held(by_context: House) -> None:
+async def test_in_context_a_stranger_of_the_same_project_is_held(by_context: ContactsHarness) -> None:
     assert is_held(await by_context.send())
 
 
-async def test_a_made_up_thread_opens_nothing(by_context: House) -> None:
+async def test_a_made_up_thread_opens_nothing(by_context: ContactsHarness) -> None:
     assert is_held(await by_context.send(thread_id="TKT-1"))
     assert is_held(await by_context.send(thread_id="TKT-1"))
 
 
-async def test_a_thread_opens_the_way_between_those_who_both_took_part_in_it(by_context: House) -> None:
-    house = by_context
-    await house.policy("BlueLake", "open")
-    await house.send(sender_name="RedStone", to=["BlueLake"], thread_id="TKT-1")
-    assert not is_held(await house.send(to=["RedStone"], thread_id="TKT-1"))
+async def test_a_thread_opens_the_way_between_those_who_both_took_part_in_it(by_context: ContactsHarness) -> None:
+    harness = by_context
+    await harness.policy("BlueLake", "open")
+    await harness.send(sender_name="RedStone", to=["BlueLake"], thread_id="TKT-1")
+    assert not is_held(await harness.send(to=["RedStone"], thread_id="TKT-1"))
 
 
-async def test_a_thread_in_which_one_alone_took_part_opens_nothing(by_context: House) -> None:
-    house = by_context
-    await house.policy("BlueLake", "open")
-    await house.send(sender_name="GreenField", to=["BlueLake"], thread_id="TKT-1")
+async def test_a_thread_in_which_one_alone_took_part_opens_nothing(by_context: ContactsHarness) -> None:
+    harness = by_context
+    await harness.policy("BlueLake", "open")
+    await harness.send(sender_name="GreenField", to=["BlueLake"], thread_id="TKT-1")
 
-    assert is_held(await house.send(to=["RedStone"], thread_id="TKT-1"))
+    assert is_held(await harness.send(to=["RedStone"], thread_id="TKT-1"))
 
 
-async def test_a_thread_named_by_a_message_counts_that_message(by_context: House) -> None:
-    house = by_context
+async def test_a_thread_named_by_a_message_counts_that_message(by_context: ContactsHarness) -> None:
+    harness = by_context
     for name in ("RedStone", "BlueLake"):
-        await house.policy(name, "open")
-    root = (await house.send(sender_name="GreenField", to=["RedStone"], cc=["BlueLake"]))["deliveries"][0]["payload"][
+        await harness.policy(name, "open")
+    root = (await harness.send(sender_name="GreenField", to=["RedStone"], cc=["BlueLake"]))["deliveries"][0]["payload"][
         "id"
     ]
     for name in ("RedStone", "BlueLake"):
-        await house.policy(name, "auto")
+        await harness.policy(name, "auto")
 
-    assert not is_held(await house.send(thread_id=str(root)))
+    assert not is_held(await harness.send(thread_id=str(root)))
 
 
-async def test_a_blind_copy_is_no_part_in_a_thread_because_what_it_opens_would_tell_of_it(by_context: House) -> None:
-    house = by_context
+async def test_a_blind_copy_is_no_part_in_a_thread_because_what_it_opens_would_tell_of_it(
+    by_context: ContactsHarness,
+) -> None:
+    harness = by_context
     for name in ("RedStone", "BlueLake"):
-        await house.policy(name, "open")
-    await house.send(sender_name="GreenField", to=["BlueLake"], bcc=["RedStone"], thread_id="TKT-1")
-    await house.policy("RedStone", "auto")
+        await harness.policy(name, "open")
+    await harness.send(sender_name="GreenField", to=["BlueLake"], bcc=["RedStone"], thread_id="TKT-1")
+    await harness.policy("RedStone", "auto")
 
-    assert is_held(await house.send(thread_id="TKT-1"))
-
-
-async def test_held_mail_is_no_part_in_a_thread(by_context: House) -> None:
-    house = by_context
-    await house.policy("RedStone", "open")
-    await house.send(sender_name="GreenField", to=["RedStone"], thread_id="TKT-1")
-    await house.policy("RedStone", "auto")
-    await house.send(thread_id="TKT-1")
-
-    assert is_held(await house.send(thread_id="TKT-1"))
+    assert is_held(await harness.send(thread_id="TKT-1"))
 
 
-async def test_overlapping_reservations_open_the_way_while_they_last(by_context: House) -> None:
-    house = by_context
-    await lease(house, house.room.blue, "src/**")
-    await lease(house, house.room.red, "src/app.py")
-    await lease(house, house.room.green, "docs/**")
+async def test_held_mail_is_no_part_in_a_thread(by_context: ContactsHarness) -> None:
+    harness = by_context
+    await harness.policy("RedStone", "open")
+    await harness.send(sender_name="GreenField", to=["RedStone"], thread_id="TKT-1")
+    await harness.policy("RedStone", "auto")
+    await harness.send(thread_id="TKT-1")
 
-    assert not is_held(await house.send())
-    assert is_held(await house.send(to=["GreenField"]))
-    house.room.clock.step(60)
-    assert is_held(await house.send())
+    assert is_held(await harness.send(thread_id="TKT-1"))
 
 
-async def test_reservations_of_two_projects_have_nothing_in_common(by_context: House) -> None:
-    house = by_context
-    await lease(house, house.room.blue, "src/**")
-    await lease(house, house.room.fox, "src/**")
+async def test_overlapping_reservations_open_the_way_while_they_last(by_context: ContactsHarness) -> None:
+    harness = by_context
+    await lease(harness, harness.seeded.blue, "src/**")
+    await lease(harness, harness.seeded.red, "src/app.py")
+    await lease(harness, harness.seeded.green, "docs/**")
 
-    assert is_held(await house.send(to=[f"QuietFox@{LIB}"]))
+    assert not is_held(await harness.send())
+    assert is_held(await harness.send(to=["GreenField"]))
+    harness.seeded.clock.step(60)
+    assert is_held(await harness.send())
 
 
-async def test_recent_mail_in_both_directions_opens_the_way_for_its_time(by_context: House) -> None:
-    house = by_context
-    await house.policy("RedStone", "open")
-    first = (await house.send())["deliveries"][0]["payload"]["id"]
-    await house.policy("RedStone", "auto")
-    assert is_held(await house.send(subject="one direction"))
-    await house.call("reply_message", message_id=first, sender_name="RedStone", body_md="yes")
+async def test_reservations_of_two_projects_have_nothing_in_common(by_context: ContactsHarness) -> None:
+    harness = by_context
+    await lease(harness, harness.seeded.blue, "src/**")
+    await lease(harness, harness.seeded.fox, "src/**")
 
-    assert not is_held(await house.send(subject="both"))
-    house.room.clock.step(86_400)
-    assert is_held(await house.send(subject="too long ago"))
+    assert is_held(await harness.send(to=[f"QuietFox@{LIB}"]))
+
+
+async def test_recent_mail_in_both_directions_opens_the_way_for_its_time(by_context: ContactsHarness) -> None:
+    harness = by_context
+    await harness.policy("RedStone", "open")
+    first = (await harness.send())["deliveries"][0]["payload"]["id"]
+    await harness.policy("RedStone", "auto")
+    assert is_held(await harness.send(subject="one direction"))
+    await harness.call("reply_message", message_id=first, sender_name="RedStone", body_md="yes")
+
+    assert not is_held(await harness.send(subject="both"))
+    harness.seeded.clock.step(86_400)
+    assert is_held(await harness.send(subject="too long ago"))

@@ -13,14 +13,14 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.messages import Message
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.doctor.verify import Finding, verify_archives
-from tests.archive_room import ArchiveRoom, git, open_archive_room
+from tests.archive_harness import ArchiveHarness, git, open_archive_harness
 
 
 @dataclass
 class Archived:
     """A project whose mail is all in Git: BlueLake wrote to RedStone, who read it."""
 
-    room: ArchiveRoom
+    harness: ArchiveHarness
     project: Project
     blue: Agent
     red: Agent
@@ -28,7 +28,7 @@ class Archived:
 
     @property
     def path(self) -> Path:
-        return self.room.path(self.project)
+        return self.harness.path(self.project)
 
     @property
     def mail_path(self) -> str:
@@ -36,22 +36,22 @@ class Archived:
         return str(path.relative_to(self.path))
 
     def findings(self) -> list[tuple[str, str, str | None]]:
-        return [(found.check, found.problem, found.path) for found in self.room.verify().findings]
+        return [(found.check, found.problem, found.path) for found in self.harness.verify().findings]
 
 
 @pytest.fixture
 def archived(tmp_path: Path) -> Iterator[Archived]:
-    with open_archive_room(tmp_path) as room:
-        project = room.add_project("/code/app")
-        blue, red = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
-        message = room.send(blue, [red])
-        room.read(project, red, message)
-        room.archive()
-        yield Archived(room, project, blue, red, message)
+    with open_archive_harness(tmp_path) as harness:
+        project = harness.add_project("/code/app")
+        blue, red = harness.add_agent(project, "BlueLake"), harness.add_agent(project, "RedStone")
+        message = harness.send(blue, [red])
+        harness.read(project, red, message)
+        harness.archive()
+        yield Archived(harness, project, blue, red, message)
 
 
 def test_a_whole_archive_has_no_findings(archived: Archived) -> None:
-    report = archived.room.verify()
+    report = archived.harness.verify()
 
     assert report.is_clean
     # archive.json, four profiles, one receipts file, three copies of the mail.
@@ -59,14 +59,14 @@ def test_a_whole_archive_has_no_findings(archived: Archived) -> None:
 
 
 def test_what_git_has_yet_to_catch_up_with_is_counted_and_no_finding(archived: Archived) -> None:
-    room = archived.room
-    later = room.send(archived.blue, [archived.red], subject="Later")
-    room.read(archived.project, archived.red, later)
-    room.clock.step(5)
-    room.describe(archived.project, archived.red, "Changed")
-    room.add_project("/code/new")
+    harness = archived.harness
+    later = harness.send(archived.blue, [archived.red], subject="Later")
+    harness.read(archived.project, archived.red, later)
+    harness.clock.step(5)
+    harness.describe(archived.project, archived.red, "Changed")
+    harness.add_project("/code/new")
 
-    report = room.verify()
+    report = harness.verify()
 
     assert report.findings == ()
     assert report.pending_events == 6
@@ -96,12 +96,12 @@ def commit_an_edit(archived: Archived) -> str:
 def test_a_file_somebody_edited_is_found(archived: Archived) -> None:
     path = edit_file(archived)
 
-    (finding,) = archived.room.verify().findings
+    (finding,) = archived.harness.verify().findings
 
     assert (finding.check, finding.problem, finding.path) == ("work tree", "different", path)
     assert finding.next_step == f"git -C {archived.path} checkout -- {path}"
     git(archived.path, "checkout", "--", path)
-    assert archived.room.verify().is_clean
+    assert archived.harness.verify().is_clean
 
 
 def test_a_file_somebody_deleted_is_found(archived: Archived) -> None:
@@ -118,8 +118,8 @@ def test_a_commit_that_rewrites_mail_is_found_at_once(archived: Archived) -> Non
 
 def test_a_commit_that_rewrites_mail_is_found_after_further_mail_too(archived: Archived) -> None:
     path = commit_an_edit(archived)
-    archived.room.send(archived.blue, [archived.red], subject="Later")
-    archived.room.archive()
+    archived.harness.send(archived.blue, [archived.red], subject="Later")
+    archived.harness.archive()
 
     assert archived.findings() == [("archive", "different", path)]
 
@@ -128,8 +128,8 @@ def test_a_person_s_own_file_in_the_repository_is_no_finding(archived: Archived)
     (archived.path / "NOTES.md").write_text("mine")
     git(archived.path, "add", "NOTES.md")
     git(archived.path, "commit", "-q", "-m", "A note")
-    archived.room.send(archived.blue, [archived.red], subject="Later")
-    archived.room.archive()
+    archived.harness.send(archived.blue, [archived.red], subject="Later")
+    archived.harness.archive()
 
     assert archived.findings() == []
 
@@ -138,8 +138,8 @@ def test_a_file_too_many_among_ours_is_found(archived: Archived) -> None:
     (archived.path / "messages/extra.md").write_text("never sent")
     git(archived.path, "add", "messages/extra.md")
     git(archived.path, "commit", "-q", "-m", "Invent mail")
-    archived.room.send(archived.blue, [archived.red], subject="Later")
-    archived.room.archive()
+    archived.harness.send(archived.blue, [archived.red], subject="Later")
+    archived.harness.archive()
 
     assert archived.findings() == [("archive", "unexpected", "messages/extra.md")]
 
@@ -147,8 +147,8 @@ def test_a_file_too_many_among_ours_is_found(archived: Archived) -> None:
 def test_a_message_missing_in_the_database_is_found(archived: Archived) -> None:
     for table in ("message_projects", "recipients", "messages"):
         key = "id" if table == "messages" else "message_id"
-        archived.room.connection.execute("PRAGMA foreign_keys=OFF")
-        archived.room.connection.execute(f"DELETE FROM {table} WHERE {key} = ?", (archived.message.id,))
+        archived.harness.connection.execute("PRAGMA foreign_keys=OFF")
+        archived.harness.connection.execute(f"DELETE FROM {table} WHERE {key} = ?", (archived.message.id,))
 
     problems = {(check, problem) for check, problem, _ in archived.findings()}
 
@@ -157,13 +157,13 @@ def test_a_message_missing_in_the_database_is_found(archived: Archived) -> None:
 
 
 def test_a_message_changed_in_the_database_is_found(archived: Archived) -> None:
-    archived.room.connection.execute("UPDATE messages SET body_md = 'other'")
+    archived.harness.connection.execute("UPDATE messages SET body_md = 'other'")
 
     assert [found[1] for found in archived.findings() if found[0] == "archive"] == ["different"] * 3
 
 
 def test_a_receipt_changed_in_the_database_is_found(archived: Archived) -> None:
-    archived.room.connection.execute("UPDATE recipients SET read_ts = read_ts + 1")
+    archived.harness.connection.execute("UPDATE recipients SET read_ts = read_ts + 1")
 
     ((check, problem, path),) = archived.findings()
 
@@ -173,8 +173,8 @@ def test_a_receipt_changed_in_the_database_is_found(archived: Archived) -> None:
 
 
 def test_an_event_that_never_reached_the_outbox_is_found(archived: Archived) -> None:
-    lost = archived.room.send(archived.blue, [archived.red], subject="Lost")
-    archived.room.connection.execute("DELETE FROM outbox WHERE message_id = ?", (lost.id,))
+    lost = archived.harness.send(archived.blue, [archived.red], subject="Lost")
+    archived.harness.connection.execute("DELETE FROM outbox WHERE message_id = ?", (lost.id,))
 
     assert [problem for _, problem, _ in archived.findings()] == ["missing"] * 3
 
@@ -182,7 +182,7 @@ def test_an_event_that_never_reached_the_outbox_is_found(archived: Archived) -> 
 def test_history_that_was_rewritten_is_found(archived: Archived) -> None:
     git(archived.path, "commit", "-q", "--amend", "--reset-author", "-m", "Never happened")
 
-    (finding,) = archived.room.verify().findings
+    (finding,) = archived.harness.verify().findings
 
     assert (finding.check, finding.problem) == ("history", "rewritten")
 
@@ -190,7 +190,7 @@ def test_history_that_was_rewritten_is_found(archived: Archived) -> None:
 def test_an_archive_that_is_gone_is_found(archived: Archived) -> None:
     archived.path.rename(archived.path.with_name("elsewhere"))
 
-    kinds = [(found.check, found.problem, found.project) for found in archived.room.verify().findings]
+    kinds = [(found.check, found.problem, found.project) for found in archived.harness.verify().findings]
 
     assert kinds == [("archive", "missing", "code-app"), ("archive", "unexpected", "elsewhere")]
 
@@ -202,27 +202,27 @@ def test_a_damaged_pack_is_found(archived: Archived) -> None:
         damaged[len(damaged) // 2] ^= 0xFF
         pack.write_bytes(damaged)
 
-    findings: list[Finding] = list(archived.room.verify().findings)
+    findings: list[Finding] = list(archived.harness.verify().findings)
 
     assert {(found.check, found.project) for found in findings} >= {("git", "code-app")}
 
 
 def test_it_changes_nothing(archived: Archived) -> None:
-    before = _contents(archived.room.root)
+    before = _contents(archived.harness.root)
 
-    archived.room.verify()
+    archived.harness.verify()
 
-    assert _contents(archived.room.root) == before
+    assert _contents(archived.harness.root) == before
 
 
 def test_the_archive_may_go_on_while_it_is_checked(archived: Archived) -> None:
-    room = archived.room
-    room.send(archived.blue, [archived.red], subject="Meanwhile")
-    with room.drain() as drain:
-        room.unmarked = True
-        drain.flush(Micros(room.clock() + 60 * SECOND))
+    harness = archived.harness
+    harness.send(archived.blue, [archived.red], subject="Meanwhile")
+    with harness.drain() as drain:
+        harness.unmarked = True
+        drain.flush(Micros(harness.clock() + 60 * SECOND))
 
-        report = room.verify()
+        report = harness.verify()
 
     assert report.findings == ()
     assert report.pending_events == 1
@@ -238,8 +238,8 @@ def test_it_tells_how_far_it_is_with_messages_and_with_files(archived: Archived)
     files: list[tuple[int, int]] = []
 
     verify_archives(
-        archived.room.root,
-        archived.room.database,
+        archived.harness.root,
+        archived.harness.database,
         progress=lambda done, total: messages.append((done, total)),
         comparing=lambda done, total: files.append((done, total)),
     )
@@ -249,18 +249,18 @@ def test_it_tells_how_far_it_is_with_messages_and_with_files(archived: Archived)
 
 
 def test_receipts_for_blind_copies_are_found_where_they_lie_and_where_they_lay(tmp_path: Path) -> None:
-    with open_archive_room(tmp_path) as room:
-        project = room.add_project("/code/app")
-        blue, red = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
-        green = room.add_agent(project, "GreenField")
-        before, after = (room.send(blue, [red], bcc=[green]) for _ in range(2))
-        room.read(project, green, before, as_before=True)
-        room.read(project, red, after)
-        room.read(project, green, after)
-        room.archive()
+    with open_archive_harness(tmp_path) as harness:
+        project = harness.add_project("/code/app")
+        blue, red = harness.add_agent(project, "BlueLake"), harness.add_agent(project, "RedStone")
+        green = harness.add_agent(project, "GreenField")
+        before, after = (harness.send(blue, [red], bcc=[green]) for _ in range(2))
+        harness.read(project, green, before, as_before=True)
+        harness.read(project, red, after)
+        harness.read(project, green, after)
+        harness.archive()
 
-        told = sorted(str(path.relative_to(room.path(project))) for path in room.path(project).rglob("*.jsonl"))
+        told = sorted(str(path.relative_to(harness.path(project))) for path in harness.path(project).rglob("*.jsonl"))
 
         assert [path.split("/")[0] for path in told] == ["agents", "receipts"]
         assert told[0].startswith("agents/GreenField/receipts/")
-        assert room.verify().is_clean
+        assert harness.verify().is_clean

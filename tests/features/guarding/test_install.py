@@ -16,15 +16,15 @@ from mcp_agent_mail.domain.projects import ProjectArchived
 from mcp_agent_mail.features.guarding.install import GuardInstallation
 from mcp_agent_mail.features.guarding.tools import guard_tools
 from mcp_agent_mail.guard.hooks.install import OtherProject
-from tests.features.identity.desk import NOBODY, OPERATOR, PROJECT, Desk, open_desk, with_token
+from tests.features.identity.harness import NOBODY, OPERATOR, PROJECT, IdentityHarness, open_identity, with_token
 from tests.guard.code_repository import Code, make_code
 
 
 class Guards:
-    def __init__(self, desk: Desk, code: Code) -> None:
-        self.desk = desk
+    def __init__(self, harness: IdentityHarness, code: Code) -> None:
+        self.harness = harness
         self.code = code
-        self._tools = ToolTable(guard_tools(GuardInstallation(desk.store), desk.identity.caller))
+        self._tools = ToolTable(guard_tools(GuardInstallation(harness.store), harness.identity.caller))
 
     async def install(self, *, by: Credentials = NOBODY, project: str = PROJECT, path: Path | None = None) -> Any:
         arguments = {"project_key": project, "code_repo_path": str(path or self.code.top)}
@@ -36,10 +36,10 @@ class Guards:
 
 @asynccontextmanager
 async def _guards(folder: Path, auth: AgentAuth = AgentAuth.OPEN) -> AsyncIterator[Guards]:
-    async with open_desk(folder, auth=auth) as desk:
+    async with open_identity(folder, auth=auth) as harness:
         for key in (PROJECT, "/code/other"):
-            await desk.call("ensure_project", human_key=key)
-        yield Guards(desk, make_code(folder))
+            await harness.call("ensure_project", human_key=key)
+        yield Guards(harness, make_code(folder))
 
 
 async def test_a_repository_is_guarded_and_let_go(tmp_path: Path) -> None:
@@ -70,15 +70,17 @@ async def test_what_cannot_be_guarded_is_refused(tmp_path: Path) -> None:
         await guards.install()
         with pytest.raises(OtherProject):
             await guards.install(project="/code/other")
-        await guards.desk.call("archive_project", project_key=PROJECT)
+        await guards.harness.call("archive_project", project_key=PROJECT)
         with pytest.raises(ProjectArchived):
             await guards.install()
 
 
 async def test_in_strict_mode_it_takes_an_agent_of_the_project_or_the_operator(tmp_path: Path) -> None:
     async with _guards(tmp_path, AgentAuth.STRICT) as guards:
-        insider = with_token((await guards.desk.register("BlueLake"))["registration_token"])
-        outsider = with_token((await guards.desk.register("RedStone", project_key="/code/other"))["registration_token"])
+        insider = with_token((await guards.harness.register("BlueLake"))["registration_token"])
+        outsider = with_token(
+            (await guards.harness.register("RedStone", project_key="/code/other"))["registration_token"]
+        )
 
         with pytest.raises(TokenMissing):
             await guards.install()

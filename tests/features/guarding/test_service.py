@@ -25,7 +25,7 @@ from mcp_agent_mail.features.guarding.schemas import read_check
 from mcp_agent_mail.features.guarding.service import GuardingService
 from mcp_agent_mail.features.guarding.spool import SpoolDrain
 from mcp_agent_mail.store.guard_events import GuardEvents
-from tests.mailroom import Mailroom, open_mailroom
+from tests.seeded_store import SeededStore, open_seeded_store
 
 SOMEONE = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
 STRANGER = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.STRICT)
@@ -33,12 +33,12 @@ OPERATOR = Caller(kind=CallerKind.OPERATOR, auth=AgentAuth.OPEN)
 
 
 class Post:
-    def __init__(self, room: Mailroom) -> None:
-        self.room = room
-        self.service = GuardingService(room.store, clock=room.clock)
+    def __init__(self, seeded: SeededStore) -> None:
+        self.seeded = seeded
+        self.service = GuardingService(seeded.store, clock=seeded.clock)
 
     async def hold(self, agent: Agent, *patterns: str, exclusive: bool = True, ignore_case: bool = False) -> None:
-        now = self.room.clock()
+        now = self.seeded.clock()
         new = [
             NewLease(
                 project_id=agent.project_id,
@@ -54,10 +54,10 @@ class Post:
             )
             for pattern in patterns
         ]
-        await self.room.store.write(lambda tx: tx.leases.add_many(new, now))
+        await self.seeded.store.write(lambda tx: tx.leases.add_many(new, now))
 
     async def held(self, *paths: str, agent: str | None = "BlueLake", **more: str) -> list[tuple[str, str, bool]]:
-        value = {"project": self.room.app.human_key, "agent": agent, "paths": list(paths), **more}
+        value = {"project": self.seeded.app.human_key, "agent": agent, "paths": list(paths), **more}
         answer = await self.service.check(SOMEONE, read_check(value))
         return [(held.path, held.holding.agent, held.is_own_too) for held in answer.held]
 
@@ -65,7 +65,7 @@ class Post:
         return {
             "event_key": f"{number:032x}",
             "ts": "2026-01-01T00:00:00Z",
-            "project": self.room.app.human_key,
+            "project": self.seeded.app.human_key,
             "action": "refused",
             "hook": "pre-commit",
             "agent": "BlueLake",
@@ -77,8 +77,8 @@ class Post:
 
 @asynccontextmanager
 async def _post(folder: Path) -> AsyncIterator[Post]:
-    async with open_mailroom(folder) as room:
-        yield Post(room)
+    async with open_seeded_store(folder) as seeded:
+        yield Post(seeded)
 
 
 @pytest.mark.parametrize(
@@ -98,29 +98,29 @@ async def test_every_kind_of_lease_is_found_by_the_paths_it_covers(
     tmp_path: Path, pattern: str, path: str, ignore_case: bool
 ) -> None:
     async with _post(tmp_path) as post:
-        await post.hold(post.room.red, pattern, ignore_case=ignore_case)
+        await post.hold(post.seeded.red, pattern, ignore_case=ignore_case)
 
         assert len(await post.held("README.md", path)) == 1
 
 
 async def test_shared_own_expired_and_other_projects_leases_do_not_block(tmp_path: Path) -> None:
     async with _post(tmp_path) as post:
-        await post.hold(post.room.red, "shared", exclusive=False)
-        await post.hold(post.room.blue, "own")
-        await post.hold(post.room.fox, "elsewhere")
-        await post.hold(post.room.red, "late")
-        post.room.clock.step(60)
-        await post.hold(post.room.red, "now")
+        await post.hold(post.seeded.red, "shared", exclusive=False)
+        await post.hold(post.seeded.blue, "own")
+        await post.hold(post.seeded.fox, "elsewhere")
+        await post.hold(post.seeded.red, "late")
+        post.seeded.clock.step(60)
+        await post.hold(post.seeded.red, "now")
 
         assert await post.held("shared", "own", "elsewhere", "late", "now") == [("now", "RedStone", False)]
 
 
 async def test_who_asks_is_the_named_one_else_an_author_that_is_an_agent(tmp_path: Path) -> None:
     async with _post(tmp_path) as post:
-        await post.hold(post.room.red, "a")
+        await post.hold(post.seeded.red, "a")
 
         def request(**more: str | None) -> Any:
-            return read_check({"project": post.room.app.human_key, "paths": ["a"], **more})
+            return read_check({"project": post.seeded.app.human_key, "paths": ["a"], **more})
 
         agents = [
             (await post.service.check(SOMEONE, request(**who))).agent
@@ -137,7 +137,7 @@ async def test_who_asks_is_the_named_one_else_an_author_that_is_an_agent(tmp_pat
 
 async def test_thousands_of_paths_among_thousands_of_leases_are_answered(tmp_path: Path) -> None:
     async with _post(tmp_path) as post:
-        await post.hold(post.room.red, *(f"src/m{number}/f.py" for number in range(3_000)))
+        await post.hold(post.seeded.red, *(f"src/m{number}/f.py" for number in range(3_000)))
 
         found = await post.held(*(f"src/m{number}/f.py" for number in range(0, 6_000, 2)))
 
@@ -149,7 +149,7 @@ async def test_more_leases_than_are_looked_at_is_refused_not_cut(
 ) -> None:
     monkeypatch.setattr(guarding, "MAX_LEASES", 10)
     async with _post(tmp_path) as post:
-        await post.hold(post.room.red, *(f"*.{number}" for number in range(11)))
+        await post.hold(post.seeded.red, *(f"*.{number}" for number in range(11)))
 
         with pytest.raises(guarding.TooManyLeasesNearby):
             await post.held("a")
@@ -237,7 +237,7 @@ async def test_a_time_to_come_is_now(tmp_path: Path) -> None:
         await post.service.record(SOMEONE, [post.event(1, ts="2999-01-01")])
 
         (event,) = post.service.list_(OPERATOR, None, 1)
-        assert event.ts == post.room.clock()
+        assert event.ts == post.seeded.clock()
 
 
 @pytest.mark.parametrize(
@@ -263,30 +263,30 @@ async def test_a_report_that_is_none_stores_nothing_of_its_lot(tmp_path: Path, f
 
 async def test_only_the_newest_of_a_project_are_kept(tmp_path: Path) -> None:
     async with _post(tmp_path) as post:
-        events = [read_guard_event(post.event(n, ts=str(n)), post.room.clock()) for n in range(1, 9)]
+        events = [read_guard_event(post.event(n, ts=str(n)), post.seeded.clock()) for n in range(1, 9)]
 
         def unit(tx: Any) -> list[str]:
             kept = GuardEvents(tx.guard_events._connection, kept=3)
             for event in events:
-                kept.add(event, post.room.app.id)
-            kept.add(events[0], post.room.lib.id)
+                kept.add(event, post.seeded.app.id)
+            kept.add(events[0], post.seeded.lib.id)
             return [json.loads(event.detail)["note"] for event in kept.list_all(20)]
 
-        assert await post.room.store.write(unit) == ["n8", "n7", "n6", "n1"]
+        assert await post.seeded.store.write(unit) == ["n8", "n7", "n6", "n1"]
 
 
 async def test_one_reporters_flood_displaces_only_its_own(tmp_path: Path) -> None:
     async with _post(tmp_path) as post:
-        events = [read_guard_event(post.event(n, ts=str(n)), post.room.clock()) for n in range(1, 9)]
+        events = [read_guard_event(post.event(n, ts=str(n)), post.seeded.clock()) for n in range(1, 9)]
 
         def unit(tx: Any) -> list[str]:
             kept = GuardEvents(tx.guard_events._connection, kept_of_one=3)
-            kept.add(events[0], post.room.app.id, post.room.blue.id)
+            kept.add(events[0], post.seeded.app.id, post.seeded.blue.id)
             for event in events[1:]:
-                kept.add(event, post.room.app.id, post.room.red.id)
+                kept.add(event, post.seeded.app.id, post.seeded.red.id)
             return [json.loads(event.detail)["note"] for event in kept.list_all(20)]
 
-        assert await post.room.store.write(unit) == ["n8", "n7", "n6", "n1"]
+        assert await post.seeded.store.write(unit) == ["n8", "n7", "n6", "n1"]
 
 
 async def test_the_spool_is_brought_in_once_and_what_is_no_event_goes(tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ async def test_the_spool_is_brought_in_once_and_what_is_no_event_goes(tmp_path: 
         (spool / "broken.json").write_text("{")
         (spool / "large.json").write_text(json.dumps({"x": "y" * 20_000}))
         (spool / ".half").write_text("{")
-        drain = SpoolDrain(post.service, tmp_path, clock=post.room.clock)
+        drain = SpoolDrain(post.service, tmp_path, clock=post.seeded.clock)
         await post.service.record(SOMEONE, [post.event(7)])
 
         stored = await drain.drain()
@@ -312,11 +312,11 @@ async def test_the_drain_starts_at_once_and_ends_when_told(tmp_path: Path) -> No
     async with _post(tmp_path) as post:
         (tmp_path / "guard-spool").mkdir()
         (tmp_path / "guard-spool" / "1.json").write_text(json.dumps(post.event(1)))
-        drain = SpoolDrain(post.service, tmp_path, clock=post.room.clock)
+        drain = SpoolDrain(post.service, tmp_path, clock=post.seeded.clock)
 
         drain.start()
         while list((tmp_path / "guard-spool").iterdir()):
-            await post.room.store.write(lambda tx: tx.now)
+            await post.seeded.store.write(lambda tx: tx.now)
         await drain.close()
         await drain.close()
 

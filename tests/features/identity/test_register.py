@@ -14,7 +14,15 @@ from mcp_agent_mail.core.ids import token_hash
 from mcp_agent_mail.domain.identity.caller import AgentAuth, ReservedIdentity, TokenMissing, WrongToken
 from mcp_agent_mail.domain.identity.name_words import ADJECTIVES
 from mcp_agent_mail.domain.identity.names import NameEnforcement, is_generated_form
-from tests.features.identity.desk import OPERATOR, PROFILE, PROJECT, Desk, Ticking, open_desk, with_token
+from tests.features.identity.harness import (
+    OPERATOR,
+    PROFILE,
+    PROJECT,
+    IdentityHarness,
+    Ticking,
+    open_identity,
+    with_token,
+)
 
 AGENT_KEYS = [
     "attachments_policy",
@@ -31,16 +39,16 @@ AGENT_KEYS = [
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    async with open_desk(tmp_path, clock=Ticking()) as opened:
+async def harness(tmp_path: Path) -> AsyncIterator[IdentityHarness]:
+    async with open_identity(tmp_path, clock=Ticking()) as opened:
         await opened.call("ensure_project", human_key=PROJECT)
         yield opened
 
 
-async def test_a_new_agent_gets_its_token_and_its_profile_goes_to_the_archive(desk: Desk) -> None:
-    agent = await desk.register("BlueLake", task_description="the parser")
+async def test_a_new_agent_gets_its_token_and_its_profile_goes_to_the_archive(harness: IdentityHarness) -> None:
+    agent = await harness.register("BlueLake", task_description="the parser")
 
-    kind, agent_id, snapshot = desk.rows("SELECT kind, agent_id, snapshot FROM outbox ORDER BY seq DESC")[0]
+    kind, agent_id, snapshot = harness.rows("SELECT kind, agent_id, snapshot FROM outbox ORDER BY seq DESC")[0]
 
     assert sorted(agent) == sorted([*AGENT_KEYS, "registration_token", "verified"])
     assert agent["registration_token"].startswith("amt_")
@@ -48,20 +56,20 @@ async def test_a_new_agent_gets_its_token_and_its_profile_goes_to_the_archive(de
     assert (kind, agent_id, json.loads(snapshot)["task_description"]) == ("profile", agent["id"], "the parser")
 
 
-async def test_eight_agents_registering_one_name_at_once_are_one_identity(desk: Desk) -> None:
+async def test_eight_agents_registering_one_name_at_once_are_one_identity(harness: IdentityHarness) -> None:
     spellings = ["BlueLake", "bluelake", "BLUELAKE", " BlueLake "]
 
-    agents = await asyncio.gather(*(desk.register(spellings[number % 4]) for number in range(8)))
+    agents = await asyncio.gather(*(harness.register(spellings[number % 4]) for number in range(8)))
 
     assert len({agent["id"] for agent in agents}) == 1
     assert len({agent["name"] for agent in agents}) == 1
     assert sum("registration_token" in agent for agent in agents) == 1
 
 
-async def test_eight_new_identities_of_one_hint_are_eight(desk: Desk) -> None:
+async def test_eight_new_identities_of_one_hint_are_eight(harness: IdentityHarness) -> None:
     made = await asyncio.gather(
         *(
-            desk.call("create_agent_identity", project_key=PROJECT, name_hint="GoldenHarbor", **PROFILE)
+            harness.call("create_agent_identity", project_key=PROJECT, name_hint="GoldenHarbor", **PROFILE)
             for _ in range(8)
         )
     )
@@ -72,10 +80,10 @@ async def test_eight_new_identities_of_one_hint_are_eight(desk: Desk) -> None:
     assert len({agent["registration_token"] for agent in made}) == 8
 
 
-async def test_the_same_name_again_updates_the_profile_and_keeps_the_rest(desk: Desk) -> None:
-    first = await desk.register("BlueLake", task_description="the parser")
+async def test_the_same_name_again_updates_the_profile_and_keeps_the_rest(harness: IdentityHarness) -> None:
+    first = await harness.register("BlueLake", task_description="the parser")
 
-    again = await desk.register("bluelake", program="other", model="newer", task_description="")
+    again = await harness.register("bluelake", program="other", model="newer", task_description="")
 
     assert (again["id"], again["name"], again["inception_ts"]) == (first["id"], "BlueLake", first["inception_ts"])
     assert (again["program"], again["model"], again["task_description"]) == ("other", "newer", "the parser")
@@ -83,47 +91,47 @@ async def test_the_same_name_again_updates_the_profile_and_keeps_the_rest(desk: 
     assert "requested_name" not in again
 
 
-async def test_registering_again_never_replaces_the_token(desk: Desk) -> None:
-    token = (await desk.register("BlueLake"))["registration_token"]
-    await desk.register("BlueLake", program="other")
+async def test_registering_again_never_replaces_the_token(harness: IdentityHarness) -> None:
+    token = (await harness.register("BlueLake"))["registration_token"]
+    await harness.register("BlueLake", program="other")
 
-    proven = await desk.register("BlueLake", by=with_token(token))
+    proven = await harness.register("BlueLake", by=with_token(token))
 
     assert proven["verified"] is True
 
 
-async def test_registering_again_with_nothing_new_writes_nothing(desk: Desk) -> None:
-    await desk.register("BlueLake")
-    before = desk.rows("SELECT max(seq) FROM outbox")
+async def test_registering_again_with_nothing_new_writes_nothing(harness: IdentityHarness) -> None:
+    await harness.register("BlueLake")
+    before = harness.rows("SELECT max(seq) FROM outbox")
 
-    again = await desk.register("BlueLake")
+    again = await harness.register("BlueLake")
 
-    assert desk.rows("SELECT max(seq) FROM outbox") == before
+    assert harness.rows("SELECT max(seq) FROM outbox") == before
     assert again["last_active_ts"] > again["inception_ts"]
 
 
-async def test_a_retired_agent_comes_back_by_registering(desk: Desk) -> None:
-    first = await desk.register("BlueLake")
-    await desk.call("deregister_agent", project_key=PROJECT, agent_name="BlueLake")
+async def test_a_retired_agent_comes_back_by_registering(harness: IdentityHarness) -> None:
+    first = await harness.register("BlueLake")
+    await harness.call("deregister_agent", project_key=PROJECT, agent_name="BlueLake")
 
-    again = await desk.register("BlueLake")
+    again = await harness.register("BlueLake")
 
     assert again["id"] == first["id"]
-    assert (await desk.call("whois", project_key=PROJECT, agent_name="BlueLake"))["retired_at"] is None
+    assert (await harness.call("whois", project_key=PROJECT, agent_name="BlueLake"))["retired_at"] is None
 
 
-async def test_a_retired_name_is_not_given_to_another(desk: Desk) -> None:
-    first = await desk.register("BlueLake")
-    await desk.call("deregister_agent", project_key=PROJECT, agent_name="BlueLake")
+async def test_a_retired_name_is_not_given_to_another(harness: IdentityHarness) -> None:
+    first = await harness.register("BlueLake")
+    await harness.call("deregister_agent", project_key=PROJECT, agent_name="BlueLake")
 
-    made = await desk.call("create_agent_identity", project_key=PROJECT, name_hint="bluelake", **PROFILE)
+    made = await harness.call("create_agent_identity", project_key=PROJECT, name_hint="bluelake", **PROFILE)
 
     assert made["id"] != first["id"]
     assert made["name"].lower() != "bluelake"
 
 
-async def test_without_a_name_one_is_generated(desk: Desk) -> None:
-    agent = await desk.register()
+async def test_without_a_name_one_is_generated(harness: IdentityHarness) -> None:
+    agent = await harness.register()
 
     assert is_generated_form(agent["name"])
     assert "requested_name" not in agent
@@ -137,33 +145,33 @@ async def test_a_generated_name_that_is_taken_in_any_case_is_drawn_again(tmp_pat
         drawn.append(word)
         return word
 
-    async with open_desk(tmp_path, choose=choose) as desk:
-        await desk.call("ensure_project", human_key=PROJECT)
-        await desk.register("ableacorn")
+    async with open_identity(tmp_path, choose=choose) as harness:
+        await harness.call("ensure_project", human_key=PROJECT)
+        await harness.register("ableacorn")
         drawn.clear()
-        agent = await desk.register()
+        agent = await harness.register()
 
     assert ADJECTIVES[0] == "Able"
     assert agent["name"] == "AgileAlcove"
 
 
 async def test_when_every_draw_is_taken_the_agent_is_asked_for_a_name(tmp_path: Path) -> None:
-    async with open_desk(tmp_path, choose=lambda words: words[0]) as desk:
-        await desk.call("ensure_project", human_key=PROJECT)
-        await desk.register()
+    async with open_identity(tmp_path, choose=lambda words: words[0]) as harness:
+        await harness.call("ensure_project", human_key=PROJECT)
+        await harness.register()
 
         with pytest.raises(Conflict, match="generated names are all taken"):
-            await desk.register()
+            await harness.register()
 
 
 @pytest.mark.parametrize(
     "name", ["Human", "system", "all", "claude-code", "gpt-5", "Blue Lake", "1x", "x" * 65, "tests"]
 )
-async def test_an_unfit_name_is_refused_and_leaves_no_trace(name: str, desk: Desk) -> None:
+async def test_an_unfit_name_is_refused_and_leaves_no_trace(name: str, harness: IdentityHarness) -> None:
     with pytest.raises(InvalidInput):
-        await desk.register(name)
+        await harness.register(name)
 
-    assert desk.rows("SELECT count(*) FROM agents") == [(2,)]
+    assert harness.rows("SELECT count(*) FROM agents") == [(2,)]
 
 
 @pytest.mark.parametrize(
@@ -179,9 +187,9 @@ async def test_an_unfit_name_is_refused_and_leaves_no_trace(name: str, desk: Des
 async def test_a_mode_that_replaces_a_name_says_so(
     mode: NameEnforcement, name: str, *, is_kept: bool, tmp_path: Path
 ) -> None:
-    async with open_desk(tmp_path, enforcement=mode) as desk:
-        await desk.call("ensure_project", human_key=PROJECT)
-        agent = await desk.register(name)
+    async with open_identity(tmp_path, enforcement=mode) as harness:
+        await harness.call("ensure_project", human_key=PROJECT)
+        agent = await harness.register(name)
 
     if is_kept:
         assert (agent["name"], "requested_name" in agent, "name_coerced" in agent) == (name, False, False)
@@ -195,73 +203,73 @@ async def test_a_mode_that_replaces_a_name_says_so(
 async def test_in_every_mode_an_agent_comes_back_by_the_name_it_was_given(
     mode: NameEnforcement, tmp_path: Path
 ) -> None:
-    async with open_desk(tmp_path, enforcement=mode) as desk:
-        await desk.call("ensure_project", human_key=PROJECT)
-        given = await desk.register("reviewer")
+    async with open_identity(tmp_path, enforcement=mode) as harness:
+        await harness.call("ensure_project", human_key=PROJECT)
+        given = await harness.register("reviewer")
 
-        assert (await desk.register(given["name"]))["id"] == given["id"]
+        assert (await harness.register(given["name"]))["id"] == given["id"]
 
 
-async def test_the_token_stands_nowhere_in_the_database(desk: Desk) -> None:
-    token = (await desk.register("BlueLake"))["registration_token"]
+async def test_the_token_stands_nowhere_in_the_database(harness: IdentityHarness) -> None:
+    token = (await harness.register("BlueLake"))["registration_token"]
 
-    files = [path for path in desk.path.parent.iterdir() if path.is_file()]
+    files = [path for path in harness.path.parent.iterdir() if path.is_file()]
 
     assert any(token_hash(token) in path.read_bytes() for path in files)
     assert [path.name for path in files if token.encode() in path.read_bytes()] == []
 
 
-async def test_a_wrong_token_is_denied_even_for_a_new_name(desk: Desk) -> None:
+async def test_a_wrong_token_is_denied_even_for_a_new_name(harness: IdentityHarness) -> None:
     with pytest.raises(PermissionDenied):
-        await desk.register("BlueLake", registration_token="amt_wrong")
+        await harness.register("BlueLake", registration_token="amt_wrong")
 
-    assert desk.rows("SELECT count(*) FROM agents") == [(2,)]
+    assert harness.rows("SELECT count(*) FROM agents") == [(2,)]
 
 
-async def test_with_another_agents_token_a_new_name_is_free_and_a_known_one_is_denied(desk: Desk) -> None:
-    blue = (await desk.register("BlueLake"))["registration_token"]
-    await desk.register("RedStone")
+async def test_with_another_agents_token_a_new_name_is_free_and_a_known_one_is_denied(harness: IdentityHarness) -> None:
+    blue = (await harness.register("BlueLake"))["registration_token"]
+    await harness.register("RedStone")
 
-    helper = await desk.register("blue-helper", by=with_token(blue))
+    helper = await harness.register("blue-helper", by=with_token(blue))
     with pytest.raises(WrongToken):
-        await desk.register("RedStone", by=with_token(blue))
+        await harness.register("RedStone", by=with_token(blue))
 
     assert "registration_token" in helper
 
 
 async def test_in_strict_mode_coming_back_needs_the_token_and_a_new_name_does_not(tmp_path: Path) -> None:
-    async with open_desk(tmp_path, auth=AgentAuth.STRICT) as desk:
-        await desk.call("ensure_project", human_key=PROJECT)
-        agent = await desk.register("BlueLake")
+    async with open_identity(tmp_path, auth=AgentAuth.STRICT) as harness:
+        await harness.call("ensure_project", human_key=PROJECT)
+        agent = await harness.register("BlueLake")
 
         with pytest.raises(TokenMissing, match="needs its token"):
-            await desk.register("BlueLake", program="thief")
-        back = await desk.register("BlueLake", registration_token=agent["registration_token"])
+            await harness.register("BlueLake", program="thief")
+        back = await harness.register("BlueLake", registration_token=agent["registration_token"])
 
     assert "verified" not in agent
     assert (back["id"], back["program"]) == (agent["id"], PROFILE["program"])
 
 
-async def test_a_token_issued_again_voids_the_old_one(desk: Desk) -> None:
-    old = (await desk.register("BlueLake"))["registration_token"]
+async def test_a_token_issued_again_voids_the_old_one(harness: IdentityHarness) -> None:
+    old = (await harness.register("BlueLake"))["registration_token"]
 
-    answer = await desk.call("reissue_token", by=OPERATOR, project_key=PROJECT, agent_name="bluelake")
+    answer = await harness.call("reissue_token", by=OPERATOR, project_key=PROJECT, agent_name="bluelake")
 
     with pytest.raises(PermissionDenied, match="not valid"):
-        await desk.register("BlueLake", by=with_token(old))
-    assert (await desk.register("BlueLake", by=with_token(answer["registration_token"])))["verified"] is True
+        await harness.register("BlueLake", by=with_token(old))
+    assert (await harness.register("BlueLake", by=with_token(answer["registration_token"])))["verified"] is True
     assert answer["name"] == "BlueLake"
 
 
-async def test_only_the_operator_issues_tokens_again_and_never_over_mcp(desk: Desk) -> None:
-    own = (await desk.register("BlueLake"))["registration_token"]
+async def test_only_the_operator_issues_tokens_again_and_never_over_mcp(harness: IdentityHarness) -> None:
+    own = (await harness.register("BlueLake"))["registration_token"]
     arguments = {"project_key": PROJECT, "agent_name": "BlueLake"}
     over_rpc = type(OPERATOR)(via="rpc", agent_token=own)
     operator_over_mcp = type(OPERATOR)(via="mcp", bearer_token=OPERATOR.bearer_token)
 
     with pytest.raises(PermissionDenied, match="Only the operator"):
-        await desk.call("reissue_token", by=over_rpc, **arguments)
+        await harness.call("reissue_token", by=over_rpc, **arguments)
     with pytest.raises(Exception, match="Unknown tool"):
-        await desk.call("reissue_token", by=operator_over_mcp, **arguments)
+        await harness.call("reissue_token", by=operator_over_mcp, **arguments)
     with pytest.raises(ReservedIdentity):
-        await desk.call("reissue_token", by=OPERATOR, project_key=PROJECT, agent_name="Human")
+        await harness.call("reissue_token", by=OPERATOR, project_key=PROJECT, agent_name="Human")

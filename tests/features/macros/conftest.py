@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.features.macros.team_room import TeamRoom, open_team_room
+from tests.features.macros.harness import MacrosHarness, open_macros
 
 
 @pytest.fixture
-async def team(tmp_path: Path) -> AsyncIterator[TeamRoom]:
-    async with open_team_room(tmp_path) as opened:
+async def team(tmp_path: Path) -> AsyncIterator[MacrosHarness]:
+    async with open_macros(tmp_path) as opened:
         yield opened
 
 
 @pytest.fixture
-async def strict_team(tmp_path: Path) -> AsyncIterator[TeamRoom]:
+async def strict_team(tmp_path: Path) -> AsyncIterator[MacrosHarness]:
     """Every act needs the agent's token."""
-    async with open_team_room(tmp_path, AGENT_AUTH="strict") as opened:
+    async with open_macros(tmp_path, AGENT_AUTH="strict") as opened:
         yield opened

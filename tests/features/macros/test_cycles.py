@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from tests.features.macros.team_room import APP, TeamRoom, refused
+from tests.features.macros.harness import APP, MacrosHarness, refused
 
 
-async def live(team: TeamRoom, name: str) -> list[str]:
+async def live(team: MacrosHarness, name: str) -> list[str]:
     """The patterns that an agent holds."""
     leases = await team.services.resources.read(
         f"resource://file_reservations/{APP.replace('/', '%2F')}", team.proof(name)
@@ -11,7 +11,7 @@ async def live(team: TeamRoom, name: str) -> list[str]:
     return sorted(lease["path_pattern"] for lease in leases if lease["agent"] == name)
 
 
-async def test_a_cycle_reserves_like_the_tool_of_its_own(team: TeamRoom) -> None:
+async def test_a_cycle_reserves_like_the_tool_of_its_own(team: MacrosHarness) -> None:
     await team.start("BlueLake")
 
     cycled = await team.cycle("BlueLake", "src/**", "docs/a.md", exclusive=False, ttl_seconds=120)
@@ -22,7 +22,7 @@ async def test_a_cycle_reserves_like_the_tool_of_its_own(team: TeamRoom) -> None
     assert await live(team, "BlueLake") == ["docs/a.md", "src/**"]
 
 
-async def test_auto_release_gives_back_all_that_the_call_got(team: TeamRoom) -> None:
+async def test_auto_release_gives_back_all_that_the_call_got(team: MacrosHarness) -> None:
     await team.start("BlueLake")
 
     cycled = await team.cycle("BlueLake", "src/**", "docs/a.md", auto_release=True)
@@ -33,7 +33,7 @@ async def test_auto_release_gives_back_all_that_the_call_got(team: TeamRoom) -> 
     assert await live(team, "BlueLake") == []
 
 
-async def test_auto_release_keeps_what_was_held_before(team: TeamRoom) -> None:
+async def test_auto_release_keeps_what_was_held_before(team: MacrosHarness) -> None:
     await team.start("BlueLake", file_reservation_paths=["src/**"])
 
     cycled = await team.cycle("BlueLake", "src/**", "docs/a.md", auto_release=True)
@@ -43,7 +43,7 @@ async def test_auto_release_keeps_what_was_held_before(team: TeamRoom) -> None:
     assert await live(team, "BlueLake") == ["src/**"]
 
 
-async def test_auto_release_of_nothing_says_so(team: TeamRoom) -> None:
+async def test_auto_release_of_nothing_says_so(team: MacrosHarness) -> None:
     await team.start("BlueLake", file_reservation_paths=["src/**"])
     await team.start("RedStone")
 
@@ -53,7 +53,7 @@ async def test_auto_release_of_nothing_says_so(team: TeamRoom) -> None:
     assert cycled["released"] == {"released": 0, "released_at": None}
 
 
-async def test_a_large_cycle_with_auto_release_leaves_nothing(team: TeamRoom) -> None:
+async def test_a_large_cycle_with_auto_release_leaves_nothing(team: MacrosHarness) -> None:
     await team.start("BlueLake")
 
     cycled = await team.cycle("BlueLake", *(f"src/{number}.py" for number in range(120)), auto_release=True)
@@ -62,7 +62,7 @@ async def test_a_large_cycle_with_auto_release_leaves_nothing(team: TeamRoom) ->
     assert await live(team, "BlueLake") == []
 
 
-async def test_a_cycle_needs_the_agents_token_where_that_is_asked_for(strict_team: TeamRoom) -> None:
+async def test_a_cycle_needs_the_agents_token_where_that_is_asked_for(strict_team: MacrosHarness) -> None:
     await strict_team.start("BlueLake")
     before = strict_team.everything()
 

@@ -2,21 +2,21 @@ from __future__ import annotations
 
 import pytest
 
-from tests.features.macros.team_room import APP, LIB, TeamRoom, refused
+from tests.features.macros.harness import APP, LIB, MacrosHarness, refused
 
 
 @pytest.fixture(autouse=True)
-async def _two_agents(team: TeamRoom) -> None:
+async def _two_agents(team: MacrosHarness) -> None:
     await team.start("BlueLake")
     await team.start("RedStone")
 
 
-async def status_of(team: TeamRoom, requester: str = "BlueLake", project: str = APP) -> list[str]:
+async def status_of(team: MacrosHarness, requester: str = "BlueLake", project: str = APP) -> list[str]:
     links = await team.call("list_contacts", project_key=project, agent_name=requester)
     return [link["status"] for link in links if link["direction"] == "outbound"]
 
 
-async def test_a_handshake_asks_and_leaves_the_answer_to_the_target(team: TeamRoom) -> None:
+async def test_a_handshake_asks_and_leaves_the_answer_to_the_target(team: MacrosHarness) -> None:
     shaken = await team.shake(reason="the parser")
 
     assert (shaken["request"]["from"], shaken["request"]["to"], shaken["request"]["status"]) == (
@@ -28,7 +28,7 @@ async def test_a_handshake_asks_and_leaves_the_answer_to_the_target(team: TeamRo
     assert len(await team.subjects("RedStone")) == 1
 
 
-async def test_auto_accept_approves_where_the_policy_lets_the_mail_through_anyway(team: TeamRoom) -> None:
+async def test_auto_accept_approves_where_the_policy_lets_the_mail_through_anyway(team: MacrosHarness) -> None:
     shaken = await team.shake(auto_accept=True, welcome_subject="Hello", welcome_body="I do the parser.")
 
     assert (shaken["response"]["approved"], shaken["response"]["status"]) == (True, "approved")
@@ -37,7 +37,7 @@ async def test_auto_accept_approves_where_the_policy_lets_the_mail_through_anywa
     assert await status_of(team) == ["approved"]
 
 
-async def test_auto_accept_does_not_answer_for_a_target_that_takes_mail_of_contacts_only(team: TeamRoom) -> None:
+async def test_auto_accept_does_not_answer_for_a_target_that_takes_mail_of_contacts_only(team: MacrosHarness) -> None:
     await team.policy("RedStone", "contacts_only")
 
     shaken = await team.shake(auto_accept=True, welcome_subject="Hello", welcome_body="Hi.", reason="the parser")
@@ -49,7 +49,7 @@ async def test_auto_accept_does_not_answer_for_a_target_that_takes_mail_of_conta
     assert (waiting["status"], waiting["reason"]) == ("pending", "the parser")
 
 
-async def test_the_welcome_that_was_held_comes_with_the_approval(team: TeamRoom) -> None:
+async def test_the_welcome_that_was_held_comes_with_the_approval(team: MacrosHarness) -> None:
     await team.policy("RedStone", "contacts_only")
     await team.shake(welcome_subject="Hello", welcome_body="Hi.")
 
@@ -59,7 +59,7 @@ async def test_the_welcome_that_was_held_comes_with_the_approval(team: TeamRoom)
     assert (await team.subjects("RedStone"))[0] == "Hello"
 
 
-async def test_nobody_prolongs_an_approval_that_was_given_for_a_time(team: TeamRoom) -> None:
+async def test_nobody_prolongs_an_approval_that_was_given_for_a_time(team: MacrosHarness) -> None:
     await team.policy("RedStone", "contacts_only")
     pair = {"project_key": APP, "to_agent": "RedStone", "from_agent": "BlueLake"}
     given = await team.call("respond_contact", **pair, accept=True, ttl_seconds=3_600)
@@ -70,7 +70,7 @@ async def test_nobody_prolongs_an_approval_that_was_given_for_a_time(team: TeamR
     assert (shaken["request"]["status"], shaken["request"]["expires_ts"]) == ("approved", given["expires_ts"])
 
 
-async def test_auto_accept_never_shortens_an_approval(team: TeamRoom) -> None:
+async def test_auto_accept_never_shortens_an_approval(team: MacrosHarness) -> None:
     pair = {"project_key": APP, "to_agent": "RedStone", "from_agent": "BlueLake"}
     given = await team.call("respond_contact", **pair, accept=True, ttl_seconds=864_000)
 
@@ -79,7 +79,7 @@ async def test_auto_accept_never_shortens_an_approval(team: TeamRoom) -> None:
     assert shaken["response"]["expires_ts"] == given["expires_ts"]
 
 
-async def test_auto_accept_does_not_answer_across_projects_unless_the_target_is_open(team: TeamRoom) -> None:
+async def test_auto_accept_does_not_answer_across_projects_unless_the_target_is_open(team: MacrosHarness) -> None:
     await team.start("QuietFox", LIB)
 
     closed = await team.shake("BlueLake", "QuietFox", to_project=LIB, auto_accept=True, welcome_subject="Hello")
@@ -91,7 +91,7 @@ async def test_auto_accept_does_not_answer_across_projects_unless_the_target_is_
     assert "Hello" in await team.subjects("QuietFox", LIB)
 
 
-async def test_nobody_answers_for_the_overseer(team: TeamRoom) -> None:
+async def test_nobody_answers_for_the_overseer(team: MacrosHarness) -> None:
     shaken = await team.shake("BlueLake", "Human", auto_accept=True, welcome_subject="Hello")
 
     assert shaken["response"] is None
@@ -99,7 +99,9 @@ async def test_nobody_answers_for_the_overseer(team: TeamRoom) -> None:
 
 
 @pytest.mark.parametrize("policy", ["block_all"])
-async def test_a_handshake_with_who_takes_no_mail_is_refused_and_leaves_nothing(team: TeamRoom, policy: str) -> None:
+async def test_a_handshake_with_who_takes_no_mail_is_refused_and_leaves_nothing(
+    team: MacrosHarness, policy: str
+) -> None:
     await team.policy("RedStone", policy)
     before = team.everything()
 
@@ -109,7 +111,7 @@ async def test_a_handshake_with_who_takes_no_mail_is_refused_and_leaves_nothing(
     assert team.everything() == before
 
 
-async def test_a_welcome_that_is_refused_takes_the_request_back_with_it(team: TeamRoom) -> None:
+async def test_a_welcome_that_is_refused_takes_the_request_back_with_it(team: MacrosHarness) -> None:
     before = team.everything()
 
     error = await refused(team.shake("BlueLake", "GreenField", welcome_subject="Hello", thread_id="4711"))
@@ -118,7 +120,7 @@ async def test_a_welcome_that_is_refused_takes_the_request_back_with_it(team: Te
     assert team.everything() == before
 
 
-async def test_a_target_that_is_not_there_is_registered_and_without_leave_it_is_an_error(team: TeamRoom) -> None:
+async def test_a_target_that_is_not_there_is_registered_and_without_leave_it_is_an_error(team: MacrosHarness) -> None:
     missing = await refused(team.shake("BlueLake", "GreenField", register_if_missing=False))
 
     shaken = await team.shake("BlueLake", "GreenField", program="codex", model="gpt", task_description="Docs")
@@ -129,7 +131,7 @@ async def test_a_target_that_is_not_there_is_registered_and_without_leave_it_is_
     assert (known["program"], known["task_description"]) == ("codex", "Docs")
 
 
-async def test_the_only_two_agents_may_be_left_unsaid(team: TeamRoom) -> None:
+async def test_the_only_two_agents_may_be_left_unsaid(team: MacrosHarness) -> None:
     by_target = await team.shake(None, "RedStone")
     by_requester = await team.shake("RedStone", None)
     by_token = await team.call("macro_contact_handshake", team.proof("BlueLake"), project_key=APP)
@@ -139,7 +141,7 @@ async def test_the_only_two_agents_may_be_left_unsaid(team: TeamRoom) -> None:
     assert (by_token["request"]["from"], by_token["request"]["to"]) == ("BlueLake", "RedStone")
 
 
-async def test_among_several_agents_nobody_is_guessed(team: TeamRoom) -> None:
+async def test_among_several_agents_nobody_is_guessed(team: MacrosHarness) -> None:
     await team.start("GreenField")
     before = team.everything()
 
@@ -152,7 +154,7 @@ async def test_among_several_agents_nobody_is_guessed(team: TeamRoom) -> None:
     assert team.everything() == before
 
 
-async def test_a_projects_only_agent_is_both_unsaid_requester_and_target(team: TeamRoom) -> None:
+async def test_a_projects_only_agent_is_both_unsaid_requester_and_target(team: MacrosHarness) -> None:
     await team.start("QuietFox", LIB)
 
     shaken = await team.shake("BlueLake", None, to_project=LIB)
@@ -162,7 +164,7 @@ async def test_a_projects_only_agent_is_both_unsaid_requester_and_target(team: T
     assert (back["request"]["from"], back["request"]["from_project"]) == ("QuietFox", LIB)
 
 
-async def test_other_names_of_the_two_are_the_same_arguments(team: TeamRoom) -> None:
+async def test_other_names_of_the_two_are_the_same_arguments(team: MacrosHarness) -> None:
     shaken = await team.shake(None, None, agent_name="BlueLake", to_agent="RedStone")
     differing = await refused(team.shake("BlueLake", "RedStone", to_agent="GreenField"))
 

@@ -4,12 +4,12 @@ import asyncio
 from pathlib import Path
 
 from mcp_agent_mail.core.tools import Credentials
-from tests.features.macros.team_room import APP, LIB, TeamRoom, open_team_room, refused
+from tests.features.macros.harness import APP, LIB, MacrosHarness, open_macros, refused
 
 PROFILE = {"human_key": APP, "program": "tests", "model": "none"}
 
 
-async def test_one_call_makes_the_project_the_agent_and_its_reservations(team: TeamRoom) -> None:
+async def test_one_call_makes_the_project_the_agent_and_its_reservations(team: MacrosHarness) -> None:
     started = await team.start("BlueLake", file_reservation_paths=["src/**"], task_description="The lexer")
 
     (grant,) = started["file_reservations"]["granted"]
@@ -20,7 +20,7 @@ async def test_one_call_makes_the_project_the_agent_and_its_reservations(team: T
     assert (started["inbox"], started["peers"]) == ([], [])
 
 
-async def test_who_comes_back_finds_its_mail_and_its_peers(team: TeamRoom) -> None:
+async def test_who_comes_back_finds_its_mail_and_its_peers(team: MacrosHarness) -> None:
     first = await team.start("BlueLake", task_description="The lexer")
     await team.start("RedStone")
     await team.send("RedStone", "BlueLake", subject="Hello")
@@ -35,7 +35,7 @@ async def test_who_comes_back_finds_its_mail_and_its_peers(team: TeamRoom) -> No
     assert [peer["name"] for peer in again["peers"]] == ["RedStone"]
 
 
-async def test_a_session_without_a_name_gets_one(team: TeamRoom) -> None:
+async def test_a_session_without_a_name_gets_one(team: MacrosHarness) -> None:
     one = await team.start()
     other = await team.start()
 
@@ -43,7 +43,7 @@ async def test_a_session_without_a_name_gets_one(team: TeamRoom) -> None:
     assert [peer["name"] for peer in other["peers"]] == [one["agent"]["name"]]
 
 
-async def test_who_shows_its_token_and_no_name_comes_back_as_itself(team: TeamRoom) -> None:
+async def test_who_shows_its_token_and_no_name_comes_back_as_itself(team: MacrosHarness) -> None:
     await team.start("BlueLake")
 
     again = await team.call("macro_start_session", **PROFILE, registration_token=team.tokens[APP, "BlueLake"])
@@ -53,7 +53,9 @@ async def test_who_shows_its_token_and_no_name_comes_back_as_itself(team: TeamRo
     assert elsewhere["agent"]["name"] != "BlueLake"
 
 
-async def test_what_others_hold_comes_back_as_a_conflict_and_the_session_begins_all_the_same(team: TeamRoom) -> None:
+async def test_what_others_hold_comes_back_as_a_conflict_and_the_session_begins_all_the_same(
+    team: MacrosHarness,
+) -> None:
     await team.start("BlueLake", file_reservation_paths=["src/**"])
 
     started = await team.start("RedStone", file_reservation_paths=["src/app.py", "docs/a.md"])
@@ -64,7 +66,7 @@ async def test_what_others_hold_comes_back_as_a_conflict_and_the_session_begins_
     assert [grant["path_pattern"] for grant in started["file_reservations"]["granted"]] == ["docs/a.md"]
 
 
-async def test_a_session_that_fails_leaves_nothing_behind(team: TeamRoom) -> None:
+async def test_a_session_that_fails_leaves_nothing_behind(team: MacrosHarness) -> None:
     before = team.everything()
 
     error = await refused(team.start("Human", file_reservation_paths=["src/**"]))
@@ -74,7 +76,7 @@ async def test_a_session_that_fails_leaves_nothing_behind(team: TeamRoom) -> Non
     assert team.everything() == before
 
 
-async def test_a_reservation_too_many_takes_the_new_profile_back_with_it(team: TeamRoom) -> None:
+async def test_a_reservation_too_many_takes_the_new_profile_back_with_it(team: MacrosHarness) -> None:
     for folder in ("src", "lib"):
         await team.start("BlueLake", file_reservation_paths=[f"{folder}/{number}.py" for number in range(500)])
     full = team.everything()
@@ -87,7 +89,7 @@ async def test_a_reservation_too_many_takes_the_new_profile_back_with_it(team: T
     assert team.everything() == full
 
 
-async def test_an_archived_project_begins_no_session(team: TeamRoom) -> None:
+async def test_an_archived_project_begins_no_session(team: MacrosHarness) -> None:
     await team.start("BlueLake")
     await team.call("archive_project", project_key=APP)
     before = team.everything()
@@ -98,13 +100,13 @@ async def test_an_archived_project_begins_no_session(team: TeamRoom) -> None:
     assert team.everything() == before
 
 
-async def test_a_large_claim_in_a_new_project_is_compared_before_the_unit_of_work(team: TeamRoom) -> None:
+async def test_a_large_claim_in_a_new_project_is_compared_before_the_unit_of_work(team: MacrosHarness) -> None:
     started = await team.start("BlueLake", file_reservation_paths=[f"src/{number}.py" for number in range(120)])
 
     assert len(started["file_reservations"]["granted"]) == 120
 
 
-async def test_a_large_claim_sees_what_others_hold_and_not_ones_own(team: TeamRoom) -> None:
+async def test_a_large_claim_sees_what_others_hold_and_not_ones_own(team: MacrosHarness) -> None:
     mine = [f"src/{number}.py" for number in range(120)]
     await team.start("BlueLake", file_reservation_paths=mine)
 
@@ -116,7 +118,7 @@ async def test_a_large_claim_sees_what_others_hold_and_not_ones_own(team: TeamRo
     assert [grant["path_pattern"] for grant in other["file_reservations"]["granted"]] == ["free.py"]
 
 
-async def test_eight_that_begin_at_once_want_the_same_file_and_one_gets_it(team: TeamRoom) -> None:
+async def test_eight_that_begin_at_once_want_the_same_file_and_one_gets_it(team: MacrosHarness) -> None:
     names = [f"Agent{number}" for number in range(8)]
 
     started = await asyncio.gather(*(team.start(name, file_reservation_paths=["src/app.py"]) for name in names))
@@ -125,7 +127,7 @@ async def test_eight_that_begin_at_once_want_the_same_file_and_one_gets_it(team:
     assert len({one["project"]["id"] for one in started}) == 1
 
 
-async def test_nobody_overtakes_who_waits_in_line_by_beginning_a_session(team: TeamRoom) -> None:
+async def test_nobody_overtakes_who_waits_in_line_by_beginning_a_session(team: MacrosHarness) -> None:
     await team.start("BlueLake", file_reservation_paths=["src/app.py"])
     await team.start("RedStone")
     waiting = asyncio.ensure_future(
@@ -141,7 +143,7 @@ async def test_nobody_overtakes_who_waits_in_line_by_beginning_a_session(team: T
     assert [one["path_pattern"] for one in (await waiting)["granted"]] == ["src/**"]
 
 
-async def test_the_inbox_may_be_left_out(team: TeamRoom) -> None:
+async def test_the_inbox_may_be_left_out(team: MacrosHarness) -> None:
     await team.start("BlueLake")
     await team.start("RedStone")
     await team.send("RedStone", "BlueLake")
@@ -149,7 +151,7 @@ async def test_the_inbox_may_be_left_out(team: TeamRoom) -> None:
     assert (await team.start("BlueLake", inbox_limit=0))["inbox"] == []
 
 
-async def test_at_most_twenty_peers_are_shown(team: TeamRoom) -> None:
+async def test_at_most_twenty_peers_are_shown(team: MacrosHarness) -> None:
     for number in range(23):
         await team.start(f"Agent{number}")
 
@@ -158,7 +160,7 @@ async def test_at_most_twenty_peers_are_shown(team: TeamRoom) -> None:
     assert [peer["name"] for peer in started["peers"]] == [f"Agent{number}" for number in range(22, 2, -1)]
 
 
-async def test_coming_back_keeps_what_one_has_said_about_attachments(team: TeamRoom) -> None:
+async def test_coming_back_keeps_what_one_has_said_about_attachments(team: MacrosHarness) -> None:
     await team.start("BlueLake")
     of_blue = {"project_key": APP, "program": "tests", "model": "none", "name": "BlueLake"}
     await team.call("register_agent", **of_blue, attachments_policy="file")
@@ -166,7 +168,7 @@ async def test_coming_back_keeps_what_one_has_said_about_attachments(team: TeamR
     assert (await team.start("BlueLake"))["agent"]["attachments_policy"] == "file"
 
 
-async def test_strict_a_name_that_is_taken_needs_its_token(strict_team: TeamRoom) -> None:
+async def test_strict_a_name_that_is_taken_needs_its_token(strict_team: MacrosHarness) -> None:
     started = await strict_team.start("BlueLake", file_reservation_paths=["src/**"])
     before = strict_team.everything()
 
@@ -182,7 +184,7 @@ async def test_strict_a_name_that_is_taken_needs_its_token(strict_team: TeamRoom
     assert again["agent"]["id"] == started["agent"]["id"]
 
 
-async def test_a_wrong_token_is_denied_and_leaves_nothing(team: TeamRoom) -> None:
+async def test_a_wrong_token_is_denied_and_leaves_nothing(team: MacrosHarness) -> None:
     before = team.everything()
 
     error = await refused(team.call("macro_start_session", Credentials(via="mcp", agent_token="amt_wrong"), **PROFILE))
@@ -196,7 +198,7 @@ async def test_a_work_tree_of_a_known_project_reads_paths_from_that_projects_roo
     (main / "src").mkdir(parents=True)
     link = tmp_path / "link"
     link.symlink_to(main)
-    async with open_team_room(tmp_path) as team:
+    async with open_macros(tmp_path) as team:
         await team.start("BlueLake", str(main))
 
         started = await team.start("RedStone", str(link), file_reservation_paths=[str(main / "src")])

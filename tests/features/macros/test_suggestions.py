@@ -2,19 +2,19 @@ from __future__ import annotations
 
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.features.completion.service import NOTHING, CompletionKind, Suggested
-from tests.features.macros.team_room import APP, LIB, TeamRoom
+from tests.features.macros.harness import APP, LIB, MacrosHarness
 
 ANYONE = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
 UNPROVEN = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.STRICT)
 
 
 def suggest(
-    team: TeamRoom, asked: CompletionKind, beginning: str, project: str | None = APP, who: Caller = ANYONE
+    team: MacrosHarness, asked: CompletionKind, beginning: str, project: str | None = APP, who: Caller = ANYONE
 ) -> Suggested:
     return team.services.suggestions.suggest(who, asked, beginning, project)
 
 
-async def proven(team: TeamRoom, name: str, project: str) -> Caller:
+async def proven(team: MacrosHarness, name: str, project: str) -> Caller:
     """An agent that has shown its token."""
     agent = (await team.start(name, project))["agent"]
     return Caller(
@@ -26,7 +26,7 @@ async def proven(team: TeamRoom, name: str, project: str) -> Caller:
     )
 
 
-async def test_threads_are_suggested_to_those_who_may_read_them(team: TeamRoom) -> None:
+async def test_threads_are_suggested_to_those_who_may_read_them(team: MacrosHarness) -> None:
     blue = await proven(team, "BlueLake", APP)
     fox = await proven(team, "QuietFox", LIB)
     await team.start("RedStone")
@@ -37,7 +37,7 @@ async def test_threads_are_suggested_to_those_who_may_read_them(team: TeamRoom) 
     assert suggest(team, CompletionKind.THREAD, "plan", who=UNPROVEN) == NOTHING
 
 
-async def test_without_a_project_it_is_the_callers_own(team: TeamRoom) -> None:
+async def test_without_a_project_it_is_the_callers_own(team: MacrosHarness) -> None:
     fox = await proven(team, "QuietFox", LIB)
     await team.start("BlueLake")
 
@@ -45,7 +45,7 @@ async def test_without_a_project_it_is_the_callers_own(team: TeamRoom) -> None:
     assert suggest(team, CompletionKind.AGENT, "", None) == NOTHING
 
 
-async def test_mail_of_blind_recipients_elsewhere_names_no_thread_there(team: TeamRoom) -> None:
+async def test_mail_of_blind_recipients_elsewhere_names_no_thread_there(team: MacrosHarness) -> None:
     await team.start("BlueLake")
     await team.start("QuietFox", LIB)
     await team.policy("QuietFox", "open", LIB)
@@ -57,7 +57,7 @@ async def test_mail_of_blind_recipients_elsewhere_names_no_thread_there(team: Te
     assert suggest(team, CompletionKind.THREAD, "", LIB) == NOTHING
 
 
-async def test_at_most_a_hundred_are_suggested_and_the_rest_is_told(team: TeamRoom) -> None:
+async def test_at_most_a_hundred_are_suggested_and_the_rest_is_told(team: MacrosHarness) -> None:
     for number in range(101):
         await team.start(f"Agent{number}")
 
@@ -66,7 +66,7 @@ async def test_at_most_a_hundred_are_suggested_and_the_rest_is_told(team: TeamRo
     assert (len(found.values), found.values[0], found.has_more) == (100, "Agent100", True)
 
 
-async def test_a_slug_is_suggested_where_a_slug_is_asked_for(team: TeamRoom) -> None:
+async def test_a_slug_is_suggested_where_a_slug_is_asked_for(team: MacrosHarness) -> None:
     slug = (await team.start("BlueLake"))["project"]["slug"]
 
     assert suggest(team, CompletionKind.SLUG, "app", None).values == (slug,)

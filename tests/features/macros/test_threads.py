@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.features.macros.team_room import APP, LIB, TeamRoom, refused
+from tests.features.macros.harness import APP, LIB, MacrosHarness, refused
 
 
 @pytest.fixture
-async def talk(team: TeamRoom) -> TeamRoom:
+async def talk(team: MacrosHarness) -> MacrosHarness:
     """A thread between BlueLake and RedStone."""
     await team.start("BlueLake")
     await team.start("RedStone")
@@ -17,7 +17,7 @@ async def talk(team: TeamRoom) -> TeamRoom:
     return team
 
 
-async def test_a_newcomer_is_registered_and_told_what_the_thread_says(talk: TeamRoom) -> None:
+async def test_a_newcomer_is_registered_and_told_what_the_thread_says(talk: MacrosHarness) -> None:
     joined = await talk.join("GreenField", task_description="Docs")
 
     assert joined["project"]["human_key"] == APP
@@ -28,7 +28,7 @@ async def test_a_newcomer_is_registered_and_told_what_the_thread_says(talk: Team
     assert joined["inbox"] == []
 
 
-async def test_who_is_known_comes_back_with_its_inbox(talk: TeamRoom) -> None:
+async def test_who_is_known_comes_back_with_its_inbox(talk: MacrosHarness) -> None:
     joined = await talk.join("RedStone", include_inbox_bodies=True, include_examples=False)
 
     assert "registration_token" not in joined["agent"]
@@ -37,13 +37,13 @@ async def test_who_is_known_comes_back_with_its_inbox(talk: TeamRoom) -> None:
     assert joined["thread"]["examples"] == []
 
 
-async def test_a_thread_without_mail_is_an_empty_summary(talk: TeamRoom) -> None:
+async def test_a_thread_without_mail_is_an_empty_summary(talk: MacrosHarness) -> None:
     joined = await talk.join("RedStone", thread_id="no-such-thread")
 
     assert (joined["thread"]["total_messages"], joined["thread"]["summary"]["participants"]) == (0, [])
 
 
-async def test_without_leave_to_register_the_agent_must_be_there_and_stays_as_it_is(talk: TeamRoom) -> None:
+async def test_without_leave_to_register_the_agent_must_be_there_and_stays_as_it_is(talk: MacrosHarness) -> None:
     before = talk.everything()
 
     unknown = await refused(talk.join("GreenField", register_if_missing=False))
@@ -55,7 +55,7 @@ async def test_without_leave_to_register_the_agent_must_be_there_and_stays_as_it
     assert talk.everything() == before
 
 
-async def test_an_unknown_project_is_not_made(talk: TeamRoom) -> None:
+async def test_an_unknown_project_is_not_made(talk: MacrosHarness) -> None:
     before = talk.everything()
 
     error = await refused(talk.join("GreenField", project_key=LIB))
@@ -64,7 +64,7 @@ async def test_an_unknown_project_is_not_made(talk: TeamRoom) -> None:
     assert talk.everything() == before
 
 
-async def test_strict_only_who_is_a_member_already_reads_the_thread(strict_team: TeamRoom) -> None:
+async def test_strict_only_who_is_a_member_already_reads_the_thread(strict_team: MacrosHarness) -> None:
     await strict_team.start("BlueLake")
     before = strict_team.everything()
 
@@ -81,7 +81,7 @@ async def test_strict_only_who_is_a_member_already_reads_the_thread(strict_team:
     assert joined["agent"]["name"] == "GreenField"
 
 
-async def refuse_a_stranger(room: TeamRoom) -> None:
+async def refuse_a_stranger(room: MacrosHarness) -> None:
     await room.start("BlueLake")
     await room.start("QuietFox", LIB)
     before = room.everything()
@@ -93,15 +93,17 @@ async def refuse_a_stranger(room: TeamRoom) -> None:
     assert room.everything() == before
 
 
-async def test_an_agent_of_another_project_is_told_nothing_and_not_registered(team: TeamRoom) -> None:
+async def test_an_agent_of_another_project_is_told_nothing_and_not_registered(team: MacrosHarness) -> None:
     await refuse_a_stranger(team)
 
 
-async def test_strict_an_agent_of_another_project_is_told_nothing_and_not_registered(strict_team: TeamRoom) -> None:
+async def test_strict_an_agent_of_another_project_is_told_nothing_and_not_registered(
+    strict_team: MacrosHarness,
+) -> None:
     await refuse_a_stranger(strict_team)
 
 
-async def test_a_name_that_nobody_may_have_is_refused_and_nothing_is_left(talk: TeamRoom) -> None:
+async def test_a_name_that_nobody_may_have_is_refused_and_nothing_is_left(talk: MacrosHarness) -> None:
     before = talk.everything()
 
     error = await refused(talk.join("Human"))
@@ -111,7 +113,7 @@ async def test_a_name_that_nobody_may_have_is_refused_and_nothing_is_left(talk: 
 
 
 async def test_who_shows_anothers_token_is_refused_even_where_nothing_is_written_or_read_of_the_agent(
-    talk: TeamRoom,
+    talk: MacrosHarness,
 ) -> None:
     given = {"project_key": APP, "thread_id": "plan-1", "program": "tests", "model": "none", "agent_name": "RedStone"}
     only_looks = {"register_if_missing": False, "inbox_limit": 0}

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.features.messaging.office import Office, open_office
+from tests.features.messaging.harness import MessagingHarness, open_messaging
 
 
 @pytest.fixture
-async def office(tmp_path: Path) -> AsyncIterator[Office]:
-    async with open_office(tmp_path) as opened:
+async def harness(tmp_path: Path) -> AsyncIterator[MessagingHarness]:
+    async with open_messaging(tmp_path) as opened:
         yield opened

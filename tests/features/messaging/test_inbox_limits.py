@@ -9,108 +9,108 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.errors import QuotaExceeded
-from tests.features.messaging.office import LIB, Office, open_office
+from tests.features.messaging.harness import LIB, MessagingHarness, open_messaging
 
 LIMIT = 2
 
 
 @pytest.fixture
-async def office(tmp_path: Path) -> AsyncIterator[Office]:
-    async with open_office(tmp_path, inbox_limit=LIMIT) as opened:
+async def harness(tmp_path: Path) -> AsyncIterator[MessagingHarness]:
+    async with open_messaging(tmp_path, inbox_limit=LIMIT) as opened:
         yield opened
 
 
-async def fill(office: Office, name: str = "RedStone") -> int:
+async def fill(harness: MessagingHarness, name: str = "RedStone") -> int:
     """Up to the limit; the last one's id."""
     for _ in range(LIMIT - 1):
-        await office.send(to=[name])
-    return await office.sent_id(to=[name])
+        await harness.send(to=[name])
+    return await harness.sent_id(to=[name])
 
 
-async def test_a_full_inbox_refuses_the_whole_message_and_is_named(office: Office) -> None:
-    await fill(office)
+async def test_a_full_inbox_refuses_the_whole_message_and_is_named(harness: MessagingHarness) -> None:
+    await fill(harness)
 
     with pytest.raises(QuotaExceeded) as refused:
-        await office.send(to=["GreenField", "RedStone", f"QuietFox@{office.room.lib.slug}"])
+        await harness.send(to=["GreenField", "RedStone", f"QuietFox@{harness.seeded.lib.slug}"])
 
     assert refused.value.message == "RedStone has 2 or more unread messages; nothing was sent."
     assert refused.value.data == {"full": ["RedStone"], "limit": LIMIT}
-    assert await office.inbox("GreenField") == []
+    assert await harness.inbox("GreenField") == []
 
 
-async def test_one_read_makes_room_for_one(office: Office) -> None:
-    last = await fill(office)
-    await office.call("mark_message_read", agent_name="RedStone", message_id=last)
+async def test_one_read_makes_room_for_one(harness: MessagingHarness) -> None:
+    last = await fill(harness)
+    await harness.call("mark_message_read", agent_name="RedStone", message_id=last)
 
-    await office.send(subject="There is room")
+    await harness.send(subject="There is room")
 
     with pytest.raises(QuotaExceeded):
-        await office.send()
-    assert (await office.inbox("RedStone"))[0]["subject"] == "There is room"
+        await harness.send()
+    assert (await harness.inbox("RedStone"))[0]["subject"] == "There is room"
 
 
-async def test_an_inbox_of_another_project_is_named_as_one_writes_to_it(office: Office) -> None:
-    address = f"QuietFox@{office.room.lib.slug}"
-    await fill(office, address)
+async def test_an_inbox_of_another_project_is_named_as_one_writes_to_it(harness: MessagingHarness) -> None:
+    address = f"QuietFox@{harness.seeded.lib.slug}"
+    await fill(harness, address)
 
     with pytest.raises(QuotaExceeded) as refused:
-        await office.send(to=[], bcc=[address])
+        await harness.send(to=[], bcc=[address])
 
     assert refused.value.data["full"] == [address]
 
 
-async def test_a_reply_is_held_to_the_limit_too(office: Office) -> None:
-    question = await office.sent_id(sender_name="GreenField")
-    await office.send(sender_name="RedStone", to=["GreenField"])
-    await office.send(sender_name="RedStone", to=["GreenField"])
+async def test_a_reply_is_held_to_the_limit_too(harness: MessagingHarness) -> None:
+    question = await harness.sent_id(sender_name="GreenField")
+    await harness.send(sender_name="RedStone", to=["GreenField"])
+    await harness.send(sender_name="RedStone", to=["GreenField"])
 
     with pytest.raises(QuotaExceeded):
-        await office.call("reply_message", sender_name="RedStone", message_id=question, body_md="Yes")
+        await harness.call("reply_message", sender_name="RedStone", message_id=question, body_md="Yes")
 
 
-async def test_a_broadcast_leaves_full_inboxes_out(office: Office) -> None:
-    await fill(office)
+async def test_a_broadcast_leaves_full_inboxes_out(harness: MessagingHarness) -> None:
+    await fill(harness)
 
-    sent = await office.send(to=[], broadcast=True)
+    sent = await harness.send(to=[], broadcast=True)
 
     assert [skipped["code"] for skipped in sent["skipped"] if skipped["agent"] == "RedStone"] == ["QUOTA_EXCEEDED"]
-    assert len(await office.inbox("RedStone")) == LIMIT
-    assert len(await office.inbox("GreenField")) == 1
+    assert len(await harness.inbox("RedStone")) == LIMIT
+    assert len(await harness.inbox("GreenField")) == 1
 
 
-async def test_a_burst_does_not_slip_past_the_limit(office: Office) -> None:
-    results = await asyncio.gather(*(office.send() for _ in range(20)), return_exceptions=True)
+async def test_a_burst_does_not_slip_past_the_limit(harness: MessagingHarness) -> None:
+    results = await asyncio.gather(*(harness.send() for _ in range(20)), return_exceptions=True)
 
     assert sum(isinstance(result, QuotaExceeded) for result in results) == 20 - LIMIT
-    assert len(await office.inbox("RedStone")) == LIMIT
+    assert len(await harness.inbox("RedStone")) == LIMIT
 
 
 async def test_without_a_limit_an_inbox_takes_everything(tmp_path: Path) -> None:
-    async with open_office(tmp_path) as open_house:
+    async with open_messaging(tmp_path) as open_house:
         for _ in range(LIMIT + 1):
             await open_house.send(to=["QuietFox@" + LIB])
 
         assert len(await open_house.inbox("QuietFox", project_key=LIB)) == LIMIT + 1
 
 
-async def test_blind_copies_fill_no_inbox_for_open_mail(office: Office) -> None:
+async def test_blind_copies_fill_no_inbox_for_open_mail(harness: MessagingHarness) -> None:
     """Else whoever is refused would know that there are some."""
     for _ in range(LIMIT):
-        await office.send(to=[], bcc=["RedStone"])
+        await harness.send(to=[], bcc=["RedStone"])
 
-    await office.send(subject="There is room")
-
-    with pytest.raises(QuotaExceeded):
-        await office.send(to=[], bcc=["RedStone"])
-    assert (await office.inbox("RedStone"))[0]["subject"] == "There is room"
-
-
-async def test_a_full_inbox_tells_nobody_of_blind_copies_of_others(office: Office) -> None:
-    for _ in range(LIMIT):
-        await office.send(to=[], bcc=["RedStone"])
-
-    for _ in range(LIMIT):
-        await office.send(sender_name="GreenField", to=[], bcc=["RedStone"])
+    await harness.send(subject="There is room")
 
     with pytest.raises(QuotaExceeded):
-        await office.send(sender_name="GreenField", to=[], bcc=["RedStone"])
+        await harness.send(to=[], bcc=["RedStone"])
+    assert (await harness.inbox("RedStone"))[0]["subject"] == "There is room"
+
+
+async def test_a_full_inbox_tells_nobody_of_blind_copies_of_others(harness: MessagingHarness) -> None:
+    for _ in range(LIMIT):
+        await harness.send(to=[], bcc=["RedStone"])
+
+    for _ in range(LIMIT):
+        await harness.send(sender_name="GreenField", to=[], bcc=["RedStone"])
+
+    with pytest.raises(QuotaExceeded):
+        await harness.send(sender_name="GreenField", to=[], bcc=["RedStone"])

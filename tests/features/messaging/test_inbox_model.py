@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tests.features.messaging.office import Office, open_office
+from tests.features.messaging.harness import MessagingHarness, open_messaging
 
 AGENTS = ("BlueLake", "RedStone", "GreenField")
 names = st.sampled_from(AGENTS)
@@ -44,7 +44,9 @@ class Inboxes(RuleBasedStateMachine):
         self.runner = asyncio.Runner()
         self.stack = AsyncExitStack()
         directory = self.stack.enter_context(tempfile.TemporaryDirectory())
-        self.office: Office = self.run_in_loop(self.stack.enter_async_context(open_office(Path(directory))))
+        self.harness: MessagingHarness = self.run_in_loop(
+            self.stack.enter_async_context(open_messaging(Path(directory)))
+        )
         self.boxes = {name: Box() for name in AGENTS}
         self.ids: list[int] = []
 
@@ -64,7 +66,7 @@ class Inboxes(RuleBasedStateMachine):
         topic=st.sampled_from([None, "build", "BUILD", "other"]),
     )
     def send(self, sender: str, to: list[str], bcc: list[str], **what: Any) -> None:
-        answer = self.run_in_loop(self.office.send(sender_name=sender, to=to, bcc=bcc, **what))
+        answer = self.run_in_loop(self.harness.send(sender_name=sender, to=to, bcc=bcc, **what))
         message_id = answer["deliveries"][0]["payload"]["id"]
         self.ids.append(message_id)
         for name in dict.fromkeys((*to, *bcc)):
@@ -74,7 +76,7 @@ class Inboxes(RuleBasedStateMachine):
                     urgent=what["importance"] in ("high", "urgent"),
                     ack_required=what["ack_required"],
                     topic=what["topic"],
-                    delivered_ts=max([self.office.room.clock.now, *(i.delivered_ts for i in self.all_items())]),
+                    delivered_ts=max([self.harness.seeded.clock.now, *(i.delivered_ts for i in self.all_items())]),
                 )
             )
 
@@ -83,14 +85,14 @@ class Inboxes(RuleBasedStateMachine):
 
     @rule(seconds=st.integers(-3, 5))
     def time_passes(self, seconds: int) -> None:
-        self.office.room.clock.step(seconds)
+        self.harness.seeded.clock.step(seconds)
 
     @precondition(lambda self: self.ids)
     @rule(name=names, data=st.data(), acknowledge=st.booleans())
     def receipt(self, name: str, data: st.DataObject, acknowledge: bool) -> None:
         message_id = data.draw(st.sampled_from(self.ids))
         tool = "acknowledge_message" if acknowledge else "mark_message_read"
-        answer = self.run_in_loop(self.office.call(tool, agent_name=name, message_id=message_id))
+        answer = self.run_in_loop(self.harness.call(tool, agent_name=name, message_id=message_id))
         mine = [item for item in self.boxes[name].items if item.id == message_id]
         for item in mine:
             item.read = True
@@ -101,7 +103,7 @@ class Inboxes(RuleBasedStateMachine):
     def page_on(self, name: str, limit: int) -> None:
         box = self.boxes[name]
         after = box.paged[-1] if box.paged else 0
-        page = self.run_in_loop(self.office.inbox(name, after_id=after, limit=limit))
+        page = self.run_in_loop(self.harness.inbox(name, after_id=after, limit=limit))
         box.paged += [item["id"] for item in page]
         assert box.paged == [item.id for item in box.items][: len(box.paged)]
         assert len(page) == limit or len(box.paged) == len(box.items)
@@ -114,10 +116,10 @@ class Inboxes(RuleBasedStateMachine):
         since=st.sampled_from([None, -5, 0]),
     )
     def filtered(self, name: str, since: int | None, topic: str | None, **only: bool) -> None:
-        since_us = None if since is None else self.office.room.clock.now + since * 1_000_000
+        since_us = None if since is None else self.harness.seeded.clock.now + since * 1_000_000
         since_ts = None if since_us is None else f"{since_us // 1_000_000}"
         floor = -1 if since_us is None else since_us // 1_000_000 * 1_000_000
-        page = self.run_in_loop(self.office.inbox(name, limit=1_000, topic=topic, since_ts=since_ts, **only))
+        page = self.run_in_loop(self.harness.inbox(name, limit=1_000, topic=topic, since_ts=since_ts, **only))
         expected = [
             item.id
             for item in reversed(self.boxes[name].items)
@@ -131,7 +133,7 @@ class Inboxes(RuleBasedStateMachine):
     @invariant()
     def unread_is_counted_exactly(self) -> None:
         counts = dict(
-            self.office.rows("SELECT name, unread_count FROM agents WHERE project_id = ?", self.office.room.app.id)
+            self.harness.rows("SELECT name, unread_count FROM agents WHERE project_id = ?", self.harness.seeded.app.id)
         )
         assert {name: counts[name] for name in AGENTS} == {
             name: sum(not item.read for item in box.items) for name, box in self.boxes.items()
@@ -140,7 +142,7 @@ class Inboxes(RuleBasedStateMachine):
     @invariant()
     def what_waits_for_an_acknowledgement_is_listed(self) -> None:
         for name, box in self.boxes.items():
-            view = self.run_in_loop(self.office.read(f"views/ack-required/{name}?project=code-app&limit=1000"))
+            view = self.run_in_loop(self.harness.read(f"views/ack-required/{name}?project=code-app&limit=1000"))
             assert [item["id"] for item in view["messages"]] == [
                 item.id for item in reversed(box.items) if item.ack_required and not item.acknowledged
             ]

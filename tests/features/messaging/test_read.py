@@ -14,30 +14,30 @@ from mcp_agent_mail.core.errors import (
 )
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.messages import MAX_BODIES_BYTES
-from tests.features.messaging.office import APP, LIB, OPERATOR, Office
-from tests.mailroom import add_project
+from tests.features.messaging.harness import APP, LIB, OPERATOR, MessagingHarness
+from tests.seeded_store import add_project
 
 MESSAGE_KEYS = {
     *("id", "thread_id", "topic", "subject", "from", "importance", "ack_required", "created_ts", "attachments"),
 }
 
 
-async def test_the_inbox_lists_items_newest_first_without_bodies(office: Office) -> None:
-    ids = [await office.sent_id(subject=f"S{n}") for n in range(3)]
+async def test_the_inbox_lists_items_newest_first_without_bodies(harness: MessagingHarness) -> None:
+    ids = [await harness.sent_id(subject=f"S{n}") for n in range(3)]
 
-    items = await office.inbox("RedStone", limit=2)
+    items = await harness.inbox("RedStone", limit=2)
 
     assert [item["id"] for item in items] == [ids[2], ids[1]]
     assert set(items[0]) == MESSAGE_KEYS | {"kind"}
 
 
-async def test_reading_changes_nothing(office: Office) -> None:
-    message_id = await office.sent_id(importance="urgent", ack_required=True, thread_id="T", topic="b")
-    before = office.rows("SELECT * FROM recipients"), office.rows("SELECT * FROM agents")
+async def test_reading_changes_nothing(harness: MessagingHarness) -> None:
+    message_id = await harness.sent_id(importance="urgent", ack_required=True, thread_id="T", topic="b")
+    before = harness.rows("SELECT * FROM recipients"), harness.rows("SELECT * FROM agents")
 
     for _ in range(2):
-        await office.inbox("RedStone", include_bodies=True, unread_only=True)
-        await office.call("fetch_topic", topic_name="b")
+        await harness.inbox("RedStone", include_bodies=True, unread_only=True)
+        await harness.call("fetch_topic", topic_name="b")
         for uri in (
             f"message/{message_id}",
             "thread/T?include_bodies=true",
@@ -49,121 +49,121 @@ async def test_reading_changes_nothing(office: Office) -> None:
             "views/acks-stale/RedStone",
             "views/ack-overdue/RedStone",
         ):
-            await office.read(f"{uri}{'&' if '?' in uri else '?'}project=code-app")
+            await harness.read(f"{uri}{'&' if '?' in uri else '?'}project=code-app")
 
-    assert (office.rows("SELECT * FROM recipients"), office.rows("SELECT * FROM agents")) == before
-
-
-async def test_since_is_strict_and_about_delivery(office: Office) -> None:
-    first = await office.sent_id()
-    at = iso(office.room.clock.now)
-    office.room.clock.step(0.000001)
-    second = await office.sent_id()
-
-    assert [i["id"] for i in await office.inbox("RedStone", since_ts=at)] == [second]
-    assert [i["id"] for i in await office.inbox("RedStone", since_ts="2020-01-01")] == [second, first]
-    assert await office.inbox("RedStone", since_ts=iso(office.room.clock.now)) == []
+    assert (harness.rows("SELECT * FROM recipients"), harness.rows("SELECT * FROM agents")) == before
 
 
-async def test_after_id_pages_oldest_first_from_the_start(office: Office) -> None:
-    ids = [await office.sent_id() for _ in range(5)]
+async def test_since_is_strict_and_about_delivery(harness: MessagingHarness) -> None:
+    first = await harness.sent_id()
+    at = iso(harness.seeded.clock.now)
+    harness.seeded.clock.step(0.000001)
+    second = await harness.sent_id()
+
+    assert [i["id"] for i in await harness.inbox("RedStone", since_ts=at)] == [second]
+    assert [i["id"] for i in await harness.inbox("RedStone", since_ts="2020-01-01")] == [second, first]
+    assert await harness.inbox("RedStone", since_ts=iso(harness.seeded.clock.now)) == []
+
+
+async def test_after_id_pages_oldest_first_from_the_start(harness: MessagingHarness) -> None:
+    ids = [await harness.sent_id() for _ in range(5)]
 
     seen: list[int] = []
-    while page := await office.inbox("RedStone", after_id=seen[-1] if seen else 0, limit=2):
+    while page := await harness.inbox("RedStone", after_id=seen[-1] if seen else 0, limit=2):
         seen += [item["id"] for item in page]
 
     assert seen == ids
 
 
-async def test_after_id_of_another_inbox_is_an_error_that_says_so(office: Office) -> None:
-    foreign = await office.sent_id(to=["GreenField"])
+async def test_after_id_of_another_inbox_is_an_error_that_says_so(harness: MessagingHarness) -> None:
+    foreign = await harness.sent_id(to=["GreenField"])
 
     with pytest.raises(NotFound) as error:
-        await office.inbox("RedStone", after_id=foreign)
+        await harness.inbox("RedStone", after_id=foreign)
 
     assert "RedStone's inbox" in error.value.message
 
 
-async def test_filters_can_be_combined_with_a_cursor(office: Office) -> None:
-    first = await office.sent_id(topic="build", importance="high", thread_id="T")
-    await office.sent_id(topic="build")
-    third = await office.sent_id(topic="BUILD", importance="urgent", thread_id="T")
-    await office.call("mark_message_read", agent_name="RedStone", message_id=third)
+async def test_filters_can_be_combined_with_a_cursor(harness: MessagingHarness) -> None:
+    first = await harness.sent_id(topic="build", importance="high", thread_id="T")
+    await harness.sent_id(topic="build")
+    third = await harness.sent_id(topic="BUILD", importance="urgent", thread_id="T")
+    await harness.call("mark_message_read", agent_name="RedStone", message_id=third)
 
     def ids(items: list[dict[str, Any]]) -> list[int]:
         return [item["id"] for item in items]
 
-    assert ids(await office.inbox("RedStone", topic="Build", urgent_only=True)) == [third, first]
-    assert ids(await office.inbox("RedStone", topic="build", urgent_only=True, unread_only=True)) == [first]
-    assert ids(await office.inbox("RedStone", thread_id="T", after_id=first)) == [third]
-    assert ids(await office.inbox("RedStone", unread_only=True, after_id=first)) == [2]
+    assert ids(await harness.inbox("RedStone", topic="Build", urgent_only=True)) == [third, first]
+    assert ids(await harness.inbox("RedStone", topic="build", urgent_only=True, unread_only=True)) == [first]
+    assert ids(await harness.inbox("RedStone", thread_id="T", after_id=first)) == [third]
+    assert ids(await harness.inbox("RedStone", unread_only=True, after_id=first)) == [2]
 
 
-async def test_bodies_beyond_two_mebibytes_are_left_out_and_said_so(office: Office) -> None:
-    small = await office.sent_id(body_md="small")
-    large = await office.sent_id(body_md="x" * (MAX_BODIES_BYTES - 5))
-    over = await office.sent_id(body_md="1234567")
+async def test_bodies_beyond_two_mebibytes_are_left_out_and_said_so(harness: MessagingHarness) -> None:
+    small = await harness.sent_id(body_md="small")
+    large = await harness.sent_id(body_md="x" * (MAX_BODIES_BYTES - 5))
+    over = await harness.sent_id(body_md="1234567")
 
-    items = {item["id"]: item for item in await office.inbox("RedStone", include_bodies=True)}
+    items = {item["id"]: item for item in await harness.inbox("RedStone", include_bodies=True)}
 
     assert items[over]["body_md"] == "1234567"
     assert (items[large]["body_md"], items[large]["body_omitted"]) == (None, True)
     assert (items[small]["body_md"], "body_omitted" in items[small]) == ("small", False)
 
 
-async def test_bodies_count_as_json_writes_them(office: Office) -> None:
+async def test_bodies_count_as_json_writes_them(harness: MessagingHarness) -> None:
     controls = "\x01" * (MAX_BODIES_BYTES // 6 - 10)
-    older = await office.sent_id(body_md=controls)
-    small = await office.sent_id(body_md='"small"')
-    newer = await office.sent_id(body_md=controls)
+    older = await harness.sent_id(body_md=controls)
+    small = await harness.sent_id(body_md='"small"')
+    newer = await harness.sent_id(body_md=controls)
 
-    items = {item["id"]: item for item in await office.inbox("RedStone", include_bodies=True)}
+    items = {item["id"]: item for item in await harness.inbox("RedStone", include_bodies=True)}
 
     assert [items[one]["body_md"] for one in (newer, small, older)] == [controls, '"small"', None]
     assert items[older]["body_omitted"]
     assert len(json.dumps(list(items.values()))) < MAX_BODIES_BYTES + 4_096
 
 
-async def test_one_message_is_shown_whole_whatever_its_size(office: Office) -> None:
-    message_id = await office.sent_id(body_md="x" * (MAX_BODIES_BYTES + 1))
+async def test_one_message_is_shown_whole_whatever_its_size(harness: MessagingHarness) -> None:
+    message_id = await harness.sent_id(body_md="x" * (MAX_BODIES_BYTES + 1))
 
-    assert len((await office.read(f"message/{message_id}"))["body_md"]) == MAX_BODIES_BYTES + 1
+    assert len((await harness.read(f"message/{message_id}"))["body_md"]) == MAX_BODIES_BYTES + 1
 
 
-async def test_a_topic_lists_mail_whoever_the_recipients(office: Office) -> None:
-    first = await office.sent_id(topic="Build", bcc=["GreenField"])
-    second = await office.sent_id(sender_name="RedStone", to=["Human"], topic="build")
+async def test_a_topic_lists_mail_whoever_the_recipients(harness: MessagingHarness) -> None:
+    first = await harness.sent_id(topic="Build", bcc=["GreenField"])
+    second = await harness.sent_id(sender_name="RedStone", to=["Human"], topic="build")
 
-    items = await office.call("fetch_topic", topic_name="BUILD")
+    items = await harness.call("fetch_topic", topic_name="BUILD")
 
     assert [item["id"] for item in items] == [second, first]
     assert set(items[0]) == MESSAGE_KEYS | {"body_md"}
-    assert "body_md" not in (await office.call("fetch_topic", topic_name="build", include_bodies=False))[0]
-    assert await office.call("fetch_topic", topic_name="none") == []
+    assert "body_md" not in (await harness.call("fetch_topic", topic_name="build", include_bodies=False))[0]
+    assert await harness.call("fetch_topic", topic_name="none") == []
 
 
-async def test_a_message_resource_shows_what_the_contract_names(office: Office) -> None:
-    message_id = await office.sent_id(to=["RedStone", f"QuietFox@{LIB}"], cc=["Human"], bcc=["GreenField"])
+async def test_a_message_resource_shows_what_the_contract_names(harness: MessagingHarness) -> None:
+    message_id = await harness.sent_id(to=["RedStone", f"QuietFox@{LIB}"], cc=["Human"], bcc=["GreenField"])
 
-    message = await office.read(f"message/{message_id}")
+    message = await harness.read(f"message/{message_id}")
 
     assert set(message) == MESSAGE_KEYS | {"body_md", "to", "cc", "reply_to", "project"}
     assert (message["to"], message["cc"], message["project"]) == (["RedStone", "QuietFox@code-lib"], ["Human"], APP)
-    seen_from_lib = await office.read(f"message/{message_id}?project={LIB}")
+    seen_from_lib = await harness.read(f"message/{message_id}?project={LIB}")
     assert (seen_from_lib["from"], seen_from_lib["to"]) == ("BlueLake@code-app", ["RedStone@code-app", "QuietFox"])
 
 
 @pytest.mark.parametrize("message_id", ["999", "0", "-1", "abc", "99999999999999999999"])
-async def test_a_message_that_does_not_exist_is_an_error(office: Office, message_id: str) -> None:
+async def test_a_message_that_does_not_exist_is_an_error(harness: MessagingHarness, message_id: str) -> None:
     with pytest.raises((NotFound, InvalidInput)):
-        await office.read(f"message/{message_id}")
+        await harness.read(f"message/{message_id}")
 
 
-async def test_a_thread_pages_oldest_first(office: Office) -> None:
-    ids = [await office.sent_id(thread_id="T", body_md=str(n)) for n in range(5)]
+async def test_a_thread_pages_oldest_first(harness: MessagingHarness) -> None:
+    ids = [await harness.sent_id(thread_id="T", body_md=str(n)) for n in range(5)]
 
-    first = await office.read("thread/T?limit=2")
-    rest = await office.read(f"thread/T?limit=3&after_id={first['next_after_id']}&include_bodies=true")
+    first = await harness.read("thread/T?limit=2")
+    rest = await harness.read(f"thread/T?limit=3&after_id={first['next_after_id']}&include_bodies=true")
 
     assert [m["id"] for m in first["messages"]] == ids[:2]
     assert [m["body_md"] for m in rest["messages"]] == ["2", "3", "4"]
@@ -172,63 +172,63 @@ async def test_a_thread_pages_oldest_first(office: Office) -> None:
     assert (first["project"], first["thread_id"]) == (APP, "T")
 
 
-async def test_a_thread_started_by_a_reply_counts_its_root_in_every_page(office: Office) -> None:
-    root = await office.sent_id()
+async def test_a_thread_started_by_a_reply_counts_its_root_in_every_page(harness: MessagingHarness) -> None:
+    root = await harness.sent_id()
     replies = [
-        (await office.call("reply_message", message_id=root, sender_name="RedStone", body_md=""))["id"]
+        (await harness.call("reply_message", message_id=root, sender_name="RedStone", body_md=""))["id"]
         for _ in range(3)
     ]
 
-    first = await office.read(f"thread/{root}?limit=2")
-    rest = await office.read(f"thread/{root}?limit=2&after_id={first['next_after_id']}")
+    first = await harness.read(f"thread/{root}?limit=2")
+    rest = await harness.read(f"thread/{root}?limit=2&after_id={first['next_after_id']}")
 
     assert [m["id"] for m in (*first["messages"], *rest["messages"])] == [root, *replies]
     assert (first["total"], rest["next_after_id"]) == (4, None)
 
 
-async def test_a_message_nobody_answered_is_a_thread_of_one(office: Office) -> None:
-    root = await office.sent_id()
+async def test_a_message_nobody_answered_is_a_thread_of_one(harness: MessagingHarness) -> None:
+    root = await harness.sent_id()
 
-    assert (await office.read(f"thread/{root}"))["total"] == 1
+    assert (await harness.read(f"thread/{root}"))["total"] == 1
 
 
-async def test_a_thread_without_mail_is_an_error(office: Office) -> None:
-    await office.sent_id(thread_id="TKT")
+async def test_a_thread_without_mail_is_an_error(harness: MessagingHarness) -> None:
+    await harness.sent_id(thread_id="TKT")
 
     for uri in ("thread/tkt", f"thread/TKT?project={LIB}", "thread/999", "thread/..%2Fx"):
         with pytest.raises((NotFound, InvalidInput)):
-            await office.read(uri)
+            await harness.read(uri)
 
 
-async def test_a_thread_of_several_projects_asks_for_one(office: Office) -> None:
-    await office.sent_id(thread_id="T", to=[f"QuietFox@{LIB}"])
+async def test_a_thread_of_several_projects_asks_for_one(harness: MessagingHarness) -> None:
+    await harness.sent_id(thread_id="T", to=[f"QuietFox@{LIB}"])
 
     with pytest.raises(InvalidInput) as error:
-        await office.read("thread/T")
+        await harness.read("thread/T")
 
     assert [p["slug"] for p in error.value.data["projects"]] == ["code-app", "code-lib"]
 
 
-async def test_the_project_may_be_left_out_when_the_name_is_unique(office: Office) -> None:
-    await office.sent_id()
+async def test_the_project_may_be_left_out_when_the_name_is_unique(harness: MessagingHarness) -> None:
+    await harness.sent_id()
 
-    inbox = await office.read("inbox/redstone")
+    inbox = await harness.read("inbox/redstone")
 
     assert (inbox["project"], inbox["agent"], inbox["count"]) == (APP, "RedStone", 1)
     with pytest.raises(InvalidInput) as error:
-        await office.read("inbox/BlueLake")
+        await harness.read("inbox/BlueLake")
     assert [p["human_key"] for p in error.value.data["projects"]] == [APP, LIB]
-    assert (await office.read(f"inbox/BlueLake?project={LIB}"))["count"] == 0
+    assert (await harness.read(f"inbox/BlueLake?project={LIB}"))["count"] == 0
     with pytest.raises(NotFound):
-        await office.read("inbox/Nobody")
+        await harness.read("inbox/Nobody")
 
 
-async def test_the_outbox_lists_what_was_sent_newest_first(office: Office) -> None:
-    first = await office.sent_id(body_md="1")
-    second = await office.sent_id(to=["GreenField", f"QuietFox@{LIB}"], cc=["RedStone"], body_md="2")
-    await office.sent_id(sender_name="RedStone", to=["BlueLake"])
+async def test_the_outbox_lists_what_was_sent_newest_first(harness: MessagingHarness) -> None:
+    first = await harness.sent_id(body_md="1")
+    second = await harness.sent_id(to=["GreenField", f"QuietFox@{LIB}"], cc=["RedStone"], body_md="2")
+    await harness.sent_id(sender_name="RedStone", to=["BlueLake"])
 
-    outbox = await office.read(f"outbox/BlueLake?project={APP}&include_bodies=true")
+    outbox = await harness.read(f"outbox/BlueLake?project={APP}&include_bodies=true")
 
     assert [(m["id"], m["body_md"]) for m in outbox["messages"]] == [(second, "2"), (first, "1")]
     newest = outbox["messages"][0]
@@ -236,11 +236,11 @@ async def test_the_outbox_lists_what_was_sent_newest_first(office: Office) -> No
     assert set(newest) == MESSAGE_KEYS | {"to", "cc", "body_md"}
 
 
-async def test_the_mailbox_adds_the_commit_of_each_message(office: Office) -> None:
-    done = await office.sent_id()
-    pending = await office.sent_id()
-    app = office.room.app.id
-    await office.room.store.write(
+async def test_the_mailbox_adds_the_commit_of_each_message(harness: MessagingHarness) -> None:
+    done = await harness.sent_id()
+    pending = await harness.sent_id()
+    app = harness.seeded.app.id
+    await harness.seeded.store.write(
         lambda tx: (
             tx.messages._connection.execute(
                 "INSERT INTO commits (project_id, hexsha, summary, authored_ts, last_seq)"
@@ -251,7 +251,7 @@ async def test_the_mailbox_adds_the_commit_of_each_message(office: Office) -> No
         )
     )
 
-    mailbox = await office.read("mailbox/RedStone")
+    mailbox = await harness.read("mailbox/RedStone")
 
     assert [(m["id"], m["commit"]) for m in mailbox["messages"]] == [
         (pending, None),
@@ -259,31 +259,31 @@ async def test_the_mailbox_adds_the_commit_of_each_message(office: Office) -> No
     ]
 
 
-async def test_the_urgent_view_holds_unread_high_and_urgent_mail(office: Office) -> None:
-    high = await office.sent_id(importance="high")
-    read = await office.sent_id(importance="urgent")
-    await office.sent_id()
-    await office.call("mark_message_read", agent_name="RedStone", message_id=read)
+async def test_the_urgent_view_holds_unread_high_and_urgent_mail(harness: MessagingHarness) -> None:
+    high = await harness.sent_id(importance="high")
+    read = await harness.sent_id(importance="urgent")
+    await harness.sent_id()
+    await harness.call("mark_message_read", agent_name="RedStone", message_id=read)
 
-    view = await office.read("views/urgent-unread/RedStone")
+    view = await harness.read("views/urgent-unread/RedStone")
 
     assert (view["project"], view["agent"], view["count"]) == (APP, "RedStone", 1)
     assert view["messages"][0]["id"] == high
 
 
-async def test_the_views_of_acknowledgements_filter_by_age_first_and_then_limit(office: Office) -> None:
-    old = [await office.sent_id(ack_required=True) for _ in range(3)]
-    await office.call("mark_message_read", agent_name="RedStone", message_id=old[0])
-    read_at = iso(office.room.clock.now)
-    office.room.clock.step(1_800)
-    done = await office.sent_id(ack_required=True)
-    await office.call("acknowledge_message", agent_name="RedStone", message_id=done)
-    new = await office.sent_id(ack_required=True)
+async def test_the_views_of_acknowledgements_filter_by_age_first_and_then_limit(harness: MessagingHarness) -> None:
+    old = [await harness.sent_id(ack_required=True) for _ in range(3)]
+    await harness.call("mark_message_read", agent_name="RedStone", message_id=old[0])
+    read_at = iso(harness.seeded.clock.now)
+    harness.seeded.clock.step(1_800)
+    done = await harness.sent_id(ack_required=True)
+    await harness.call("acknowledge_message", agent_name="RedStone", message_id=done)
+    new = await harness.sent_id(ack_required=True)
 
-    waiting = await office.read("views/ack-required/RedStone")
-    stale = await office.read("views/acks-stale/RedStone?limit=2")
-    overdue = await office.read("views/ack-overdue/RedStone")
-    half_hour = await office.read("views/ack-overdue/RedStone?ttl_minutes=30")
+    waiting = await harness.read("views/ack-required/RedStone")
+    stale = await harness.read("views/acks-stale/RedStone?limit=2")
+    overdue = await harness.read("views/ack-overdue/RedStone")
+    half_hour = await harness.read("views/ack-overdue/RedStone?ttl_minutes=30")
 
     assert [m["id"] for m in waiting["messages"]] == [new, *reversed(old)]
     assert [(m["id"], m["read_at"], m["age_seconds"]) for m in stale["messages"]] == [
@@ -295,74 +295,76 @@ async def test_the_views_of_acknowledgements_filter_by_age_first_and_then_limit(
     assert ([m["id"] for m in half_hour["messages"]], half_hour["ttl_minutes"]) == (old, 30)
 
 
-async def test_an_inbox_is_read_as_its_agent(office: Office) -> None:
-    await office.sent_id()
-    room = office.room
+async def test_an_inbox_is_read_as_its_agent(harness: MessagingHarness) -> None:
+    await harness.sent_id()
+    seeded = harness.seeded
 
     for uri in ("inbox/RedStone", "mailbox/RedStone", "views/urgent-unread/RedStone", "views/acks-stale/RedStone"):
         with pytest.raises(PermissionDenied):
-            await office.read(uri, office.proof(room.green))
-        await office.read(uri, office.proof(room.red))
-        await office.read(uri, OPERATOR)
+            await harness.read(uri, harness.proof(seeded.green))
+        await harness.read(uri, harness.proof(seeded.red))
+        await harness.read(uri, OPERATOR)
     with pytest.raises(PermissionDenied):
-        await office.read(f"inbox/Human?project={APP}")
-    assert (await office.read(f"inbox/Human?project={APP}", OPERATOR))["count"] == 0
+        await harness.read(f"inbox/Human?project={APP}")
+    assert (await harness.read(f"inbox/Human?project={APP}", OPERATOR))["count"] == 0
 
 
-async def test_in_strict_mode_reading_needs_a_token(office: Office) -> None:
-    message_id = await office.sent_id(thread_id="T", topic="b")
-    office.identities.auth = AgentAuth.STRICT
+async def test_in_strict_mode_reading_needs_a_token(harness: MessagingHarness) -> None:
+    message_id = await harness.sent_id(thread_id="T", topic="b")
+    harness.identities.auth = AgentAuth.STRICT
 
     for uri in ("inbox/RedStone", "outbox/RedStone", f"message/{message_id}", "thread/T"):
         with pytest.raises(AuthenticationRequired):
-            await office.read(uri)
+            await harness.read(uri)
     with pytest.raises(AuthenticationRequired):
-        await office.call("fetch_topic", topic_name="b")
-    assert (await office.read("thread/T", office.proof(office.room.green)))["total"] == 1
+        await harness.call("fetch_topic", topic_name="b")
+    assert (await harness.read("thread/T", harness.proof(harness.seeded.green)))["total"] == 1
 
 
-async def test_across_projects_only_participants_read(office: Office) -> None:
-    room = office.room
-    inside = await office.sent_id(thread_id="T", topic="b")
-    across = await office.sent_id(to=[f"QuietFox@{LIB}"])
-    fox = office.proof(room.fox)
+async def test_across_projects_only_participants_read(harness: MessagingHarness) -> None:
+    seeded = harness.seeded
+    inside = await harness.sent_id(thread_id="T", topic="b")
+    across = await harness.sent_id(to=[f"QuietFox@{LIB}"])
+    fox = harness.proof(seeded.fox)
 
-    assert (await office.read(f"message/{across}", fox))["project"] == LIB
-    assert (await office.read(f"message/{across}?project={APP}", fox))["from"] == "BlueLake"
+    assert (await harness.read(f"message/{across}", fox))["project"] == LIB
+    assert (await harness.read(f"message/{across}?project={APP}", fox))["from"] == "BlueLake"
     with pytest.raises(NotFound):
-        await office.read(f"message/{inside}", fox)
+        await harness.read(f"message/{inside}", fox)
     with pytest.raises(NotFound):
-        await office.read(f"message/{inside}?project={APP}", fox)
+        await harness.read(f"message/{inside}?project={APP}", fox)
     for uri in (f"thread/T?project={APP}", "outbox/RedStone"):
         with pytest.raises(PermissionDenied):
-            await office.read(uri, fox)
+            await harness.read(uri, fox)
     with pytest.raises(PermissionDenied):
-        await office.call("fetch_topic", fox, topic_name="b")
+        await harness.call("fetch_topic", fox, topic_name="b")
     with pytest.raises(NotFound):
-        await office.read(f"message/{inside}?project={LIB}")
+        await harness.read(f"message/{inside}?project={LIB}")
 
 
-async def test_an_archived_project_can_still_be_read(office: Office) -> None:
-    message_id = await office.sent_id(thread_id="T")
-    await office.room.store.write(lambda tx: tx.projects.set_archived(office.room.app.id, tx.now))
+async def test_an_archived_project_can_still_be_read(harness: MessagingHarness) -> None:
+    message_id = await harness.sent_id(thread_id="T")
+    await harness.seeded.store.write(lambda tx: tx.projects.set_archived(harness.seeded.app.id, tx.now))
 
-    assert (await office.inbox("RedStone"))[0]["id"] == message_id
-    assert (await office.read(f"thread/T?project={APP}"))["total"] == 1
+    assert (await harness.inbox("RedStone"))[0]["id"] == message_id
+    assert (await harness.read(f"thread/T?project={APP}"))["total"] == 1
 
 
-async def test_a_limit_beyond_the_maximum_counts_as_it_and_one_below_the_minimum_is_refused(office: Office) -> None:
-    await office.sent_id()
+async def test_a_limit_beyond_the_maximum_counts_as_it_and_one_below_the_minimum_is_refused(
+    harness: MessagingHarness,
+) -> None:
+    await harness.sent_id()
 
-    assert len(await office.inbox("RedStone", limit=10**9)) == 1
+    assert len(await harness.inbox("RedStone", limit=10**9)) == 1
     for limit in (0, -1, "x", 5.5):
         with pytest.raises(InvalidInput):
-            await office.inbox("RedStone", limit=limit)
+            await harness.inbox("RedStone", limit=limit)
 
 
-async def test_an_unknown_project_is_an_error_with_the_nearest(office: Office) -> None:
-    await office.room.store.write(lambda tx: add_project(tx, "/code/apps"))
+async def test_an_unknown_project_is_an_error_with_the_nearest(harness: MessagingHarness) -> None:
+    await harness.seeded.store.write(lambda tx: add_project(tx, "/code/apps"))
 
     with pytest.raises(NotFound) as error:
-        await office.call("fetch_inbox", project_key="/code/ap", agent_name="RedStone")
+        await harness.call("fetch_inbox", project_key="/code/ap", agent_name="RedStone")
 
     assert "/code/app" in error.value.data["nearest"]

@@ -3,15 +3,17 @@ from __future__ import annotations
 import pytest
 
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, NotFound, RecipientNotFound
-from tests.features.messaging.office import LIB, Office
+from tests.features.messaging.harness import LIB, MessagingHarness
 
 
-async def test_a_reply_goes_to_the_sender_alone_and_inherits_thread_topic_importance_and_ack(office: Office) -> None:
-    original = await office.sent_id(
+async def test_a_reply_goes_to_the_sender_alone_and_inherits_thread_topic_importance_and_ack(
+    harness: MessagingHarness,
+) -> None:
+    original = await harness.sent_id(
         cc=["GreenField"], thread_id="TKT-1", topic="Build", importance="high", ack_required=True
     )
 
-    answer = await office.call("reply_message", message_id=original, sender_name="RedStone", body_md="Done")
+    answer = await harness.call("reply_message", message_id=original, sender_name="RedStone", body_md="Done")
 
     assert {key: answer[key] for key in ("to", "cc", "bcc", "thread_id", "topic", "importance", "ack_required")} == {
         "to": ["BlueLake"],
@@ -30,10 +32,10 @@ async def test_a_reply_goes_to_the_sender_alone_and_inherits_thread_topic_import
     assert answer["deliveries"][0]["payload"]["recipients"][0]["name"] == "BlueLake"
 
 
-async def test_what_a_reply_says_itself_beats_the_original(office: Office) -> None:
-    original = await office.sent_id(importance="urgent", ack_required=True)
+async def test_what_a_reply_says_itself_beats_the_original(harness: MessagingHarness) -> None:
+    original = await harness.sent_id(importance="urgent", ack_required=True)
 
-    answer = await office.call(
+    answer = await harness.call(
         "reply_message",
         message_id=original,
         sender_name="RedStone",
@@ -54,93 +56,93 @@ async def test_what_a_reply_says_itself_beats_the_original(office: Office) -> No
     )
 
 
-async def test_a_reply_to_mail_without_a_thread_starts_the_one_named_by_it(office: Office) -> None:
-    original = await office.sent_id()
+async def test_a_reply_to_mail_without_a_thread_starts_the_one_named_by_it(harness: MessagingHarness) -> None:
+    original = await harness.sent_id()
 
-    first = await office.call("reply_message", message_id=original, sender_name="RedStone", body_md="1")
-    second = await office.call("reply_message", message_id=first["id"], sender_name="BlueLake", body_md="2")
+    first = await harness.call("reply_message", message_id=original, sender_name="RedStone", body_md="1")
+    second = await harness.call("reply_message", message_id=first["id"], sender_name="BlueLake", body_md="2")
 
     assert (first["thread_id"], second["thread_id"]) == (str(original), str(original))
     assert (first["subject"], second["subject"]) == ("Re: Plan", "Re: Plan")
-    thread = await office.read(f"thread/{original}")
+    thread = await harness.read(f"thread/{original}")
     assert [m["id"] for m in thread["messages"]] == [original, first["id"], second["id"]]
     assert [m["reply_to"] for m in thread["messages"]] == [None, original, first["id"]]
     assert (thread["total"], thread["next_after_id"]) == (3, None)
 
 
-async def test_a_reply_crosses_projects_back_to_the_sender(office: Office) -> None:
-    original = await office.sent_id(to=[f"QuietFox@{LIB}"])
+async def test_a_reply_crosses_projects_back_to_the_sender(harness: MessagingHarness) -> None:
+    original = await harness.sent_id(to=[f"QuietFox@{LIB}"])
 
-    answer = await office.call(
+    answer = await harness.call(
         "reply_message", project_key=LIB, message_id=original, sender_name="QuietFox", body_md="Hi"
     )
 
     assert [delivery["project"] for delivery in answer["deliveries"]] == ["/code/app"]
-    assert (await office.inbox("BlueLake"))[0]["from"] == "QuietFox@code-lib"
+    assert (await harness.inbox("BlueLake"))[0]["from"] == "QuietFox@code-lib"
     for project in ("code-app", "code-lib"):
-        assert (await office.read(f"thread/{original}?project={project}"))["total"] == 2
+        assert (await harness.read(f"thread/{original}?project={project}"))["total"] == 2
 
 
-async def test_following_up_on_ones_own_message_goes_to_those_it_was_sent_to(office: Office) -> None:
-    original = await office.sent_id(to=["RedStone", f"QuietFox@{LIB}"], cc=["GreenField"])
+async def test_following_up_on_ones_own_message_goes_to_those_it_was_sent_to(harness: MessagingHarness) -> None:
+    original = await harness.sent_id(to=["RedStone", f"QuietFox@{LIB}"], cc=["GreenField"])
 
-    answer = await office.call("reply_message", message_id=original, sender_name="BlueLake", body_md="And")
+    answer = await harness.call("reply_message", message_id=original, sender_name="BlueLake", body_md="And")
 
     assert [d["payload"]["to"] for d in answer["deliveries"]] == [["RedStone"], ["QuietFox"]]
 
 
-async def test_following_up_on_mail_that_went_to_nobody_openly_needs_recipients(office: Office) -> None:
-    original = await office.sent_id(to=None, bcc=["RedStone"])
+async def test_following_up_on_mail_that_went_to_nobody_openly_needs_recipients(harness: MessagingHarness) -> None:
+    original = await harness.sent_id(to=None, bcc=["RedStone"])
 
     with pytest.raises(InvalidInput):
-        await office.call("reply_message", message_id=original, sender_name="BlueLake", body_md="And")
+        await harness.call("reply_message", message_id=original, sender_name="BlueLake", body_md="And")
 
 
-async def test_only_mail_that_one_may_see_can_be_answered(office: Office) -> None:
-    inside = await office.sent_id()
-    blind = await office.sent_id(to=None, bcc=[f"QuietFox@{LIB}"])
+async def test_only_mail_that_one_may_see_can_be_answered(harness: MessagingHarness) -> None:
+    inside = await harness.sent_id()
+    blind = await harness.sent_id(to=None, bcc=[f"QuietFox@{LIB}"])
 
     async def refusal(message_id: int, sender: str) -> AgentMailError:
         with pytest.raises(AgentMailError) as error:
-            await office.call("reply_message", project_key=LIB, message_id=message_id, sender_name=sender, body_md="")
+            await harness.call("reply_message", project_key=LIB, message_id=message_id, sender_name=sender, body_md="")
         return error.value
 
     assert isinstance(await refusal(inside, "QuietFox"), NotFound)
     assert isinstance(await refusal(blind, "BlueLake"), NotFound)
     assert isinstance(await refusal(999, "QuietFox"), NotFound)
-    await office.call("reply_message", project_key=LIB, message_id=blind, sender_name="QuietFox", body_md="")
+    await harness.call("reply_message", project_key=LIB, message_id=blind, sender_name="QuietFox", body_md="")
 
 
-async def test_any_agent_of_the_project_may_answer_its_mail(office: Office) -> None:
-    original = await office.sent_id()
+async def test_any_agent_of_the_project_may_answer_its_mail(harness: MessagingHarness) -> None:
+    original = await harness.sent_id()
 
-    answer = await office.call("reply_message", message_id=original, sender_name="GreenField", body_md="")
+    answer = await harness.call("reply_message", message_id=original, sender_name="GreenField", body_md="")
 
     assert answer["to"] == ["BlueLake"]
 
 
-async def test_system_mail_is_answered_only_by_naming_recipients(office: Office) -> None:
-    room = office.room
-    system = room.store.read(lambda view: view.agents.find_by_name(room.app.id, "System"))
+async def test_system_mail_is_answered_only_by_naming_recipients(harness: MessagingHarness) -> None:
+    seeded = harness.seeded
+    system = seeded.store.read(lambda view: view.agents.find_by_name(seeded.app.id, "System"))
     assert system is not None
-    original = await office.sent_id()
-    await room.store.write(
+    original = await harness.sent_id()
+    await seeded.store.write(
         lambda tx: tx.messages._connection.execute(
             "UPDATE messages SET sender_id = ?, is_system = 1 WHERE id = ?", (system.id, original)
         )
     )
 
-    assert (await office.inbox("RedStone"))[0]["system"] is True
+    assert (await harness.inbox("RedStone"))[0]["system"] is True
     with pytest.raises(RecipientNotFound):
-        await office.call("reply_message", message_id=original, sender_name="RedStone", body_md="")
+        await harness.call("reply_message", message_id=original, sender_name="RedStone", body_md="")
 
 
-async def test_reply_to_joins_the_thread_of_the_message_answered(office: Office) -> None:
-    named = await office.sent_id(thread_id="TKT-1")
-    plain = await office.sent_id()
+async def test_reply_to_joins_the_thread_of_the_message_answered(harness: MessagingHarness) -> None:
+    named = await harness.sent_id(thread_id="TKT-1")
+    plain = await harness.sent_id()
 
     async def thread_of(**arguments: object) -> object:
-        sent = await office.send(sender_name="RedStone", to=["BlueLake"], **arguments)
+        sent = await harness.send(sender_name="RedStone", to=["BlueLake"], **arguments)
         return sent["deliveries"][0]["payload"]["thread_id"]
 
     assert await thread_of(reply_to=named) == "TKT-1"
@@ -153,22 +155,22 @@ async def test_reply_to_joins_the_thread_of_the_message_answered(office: Office)
 
 
 @pytest.mark.parametrize("thread_id", ["999", 999, "007", "0", "99999999999999999999"])
-async def test_an_all_digit_thread_needs_its_message(office: Office, thread_id: object) -> None:
+async def test_an_all_digit_thread_needs_its_message(harness: MessagingHarness, thread_id: object) -> None:
     for _ in range(7):
-        await office.send()
+        await harness.send()
 
     with pytest.raises(InvalidInput):
-        await office.send(thread_id=thread_id)
+        await harness.send(thread_id=thread_id)
 
 
-async def test_an_all_digit_thread_is_accepted_where_its_message_exists(office: Office) -> None:
-    original = await office.sent_id()
+async def test_an_all_digit_thread_is_accepted_where_its_message_exists(harness: MessagingHarness) -> None:
+    original = await harness.sent_id()
 
-    joined = await office.sent_id(thread_id=original)
+    joined = await harness.sent_id(thread_id=original)
 
-    assert [m["id"] for m in (await office.read(f"thread/{original}"))["messages"]] == [original, joined]
+    assert [m["id"] for m in (await harness.read(f"thread/{original}"))["messages"]] == [original, joined]
     with pytest.raises(InvalidInput):
-        await office.call(
+        await harness.call(
             "send_message",
             project_key=LIB,
             sender_name="QuietFox",

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.domain.identity.caller import AgentAuth
-from tests.features.products.shop import Shop, open_shop
+from tests.features.products.harness import ProductsHarness, open_products
 
 
 @pytest.fixture
-async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
-    async with open_shop(tmp_path) as shop:
-        yield shop
+async def harness(tmp_path: Path) -> AsyncIterator[ProductsHarness]:
+    async with open_products(tmp_path) as harness:
+        yield harness
 
 
 @pytest.fixture
-async def strict_shop(tmp_path: Path) -> AsyncIterator[Shop]:
-    async with open_shop(tmp_path, auth=AgentAuth.STRICT) as shop:
-        yield shop
+async def strict_harness(tmp_path: Path) -> AsyncIterator[ProductsHarness]:
+    async with open_products(tmp_path, auth=AgentAuth.STRICT) as harness:
+        yield harness

@@ -22,15 +22,15 @@ from mcp_agent_mail.features.reservations.tools import reservation_tools
 from mcp_agent_mail.store.lease_events import end_leases
 from mcp_agent_mail.store.transaction import Tx
 from mcp_agent_mail.workspace.facts import Workspaces
-from tests.features.messaging.office import APP, NOBODY, Identities
-from tests.mailroom import Mailroom, add_agent, add_project, open_mailroom
+from tests.features.messaging.harness import APP, NOBODY, Identities
+from tests.seeded_store import SeededStore, add_agent, add_project, open_seeded_store
 
 
 @dataclass
 class Claims:
-    """Agents of `tests.mailroom` that reserve files of /code/app."""
+    """Agents of `tests.seeded_store` that reserve files of /code/app."""
 
-    room: Mailroom
+    seeded: SeededStore
     service: ReservationService
     identities: Identities
     tools: ToolTable
@@ -48,7 +48,7 @@ class Claims:
             for name in ("BlueLake", "RedStone"):
                 tx.agents.add(self._new_agent(project, name), tx.now)
 
-        await self.room.store.write(unit)
+        await self.seeded.store.write(unit)
 
     def _new_agent(self, project: Project, name: str) -> NewAgent:
         return NewAgent(
@@ -90,8 +90,8 @@ class Claims:
 
     async def add_agents(self, count: int) -> None:
         """Agent0, Agent1, … of /code/app."""
-        await self.room.store.write(
-            lambda tx: [add_agent(tx, self.room.app, f"Agent{number}") for number in range(count)]
+        await self.seeded.store.write(
+            lambda tx: [add_agent(tx, self.seeded.app, f"Agent{number}") for number in range(count)]
         )
 
     async def retire(self, agent: Agent) -> None:
@@ -102,26 +102,28 @@ class Claims:
             tx.agents.set_retired(agent.id, now, now)
             end_leases(tx, tx.leases.of_agent(agent.id, limit=10), EndedBy.RETIREMENT)
 
-        await self.room.store.write(unit)
+        await self.seeded.store.write(unit)
 
     def rows(self, sql: str, *values: object) -> list[Any]:
-        return self.room.store._reading.execute(sql, values).fetchall()
+        return self.seeded.store._reading.execute(sql, values).fetchall()
 
 
 @asynccontextmanager
 async def open_claims(directory: Path) -> AsyncIterator[Claims]:
-    async with open_mailroom(directory) as room, Activity(room.store, clock=room.clock) as activity:
-        workspaces = Workspaces(clock=room.clock)
+    async with open_seeded_store(directory) as seeded, Activity(seeded.store, clock=seeded.clock) as activity:
+        workspaces = Workspaces(clock=seeded.clock)
         staleness = Staleness(
             activity,
             workspaces,
             rules=StalenessRules(inactivity_s=1_800, grace_s=900),
-            watched_since=room.clock.now,
+            watched_since=seeded.clock.now,
         )
-        service = ReservationService(room.store, workspaces, staleness, note_activity=activity.note, clock=room.clock)
-        identities = Identities(room.store)
+        service = ReservationService(
+            seeded.store, workspaces, staleness, note_activity=activity.note, clock=seeded.clock
+        )
+        identities = Identities(seeded.store)
         yield Claims(
-            room,
+            seeded,
             service,
             identities,
             ToolTable(reservation_tools(service, identities.caller)),

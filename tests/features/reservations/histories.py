@@ -29,9 +29,9 @@ from mcp_agent_mail.store.engine.writer import Unit
 from mcp_agent_mail.store.lease_events import sweep_expired
 from mcp_agent_mail.store.transaction import Tx
 from mcp_agent_mail.workspace.facts import Workspaces
-from tests.features.messaging.office import NOBODY, Identities
+from tests.features.messaging.harness import NOBODY, Identities
 from tests.features.reservations.hearings import Deaf
-from tests.mailroom import SetClock, add_agent, add_project
+from tests.seeded_store import SetClock, add_agent, add_project
 
 AGENTS = ("BlueLake", "RedStone", "GreenField")
 WANTED = (["a"], ["b"], ["a", "b"], ["*"])

@@ -15,7 +15,7 @@ from mcp_agent_mail.features.archiving.backpressure import Backpressure
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.tools import messaging_tools
-from tests.features.messaging.office import APP, NOBODY
+from tests.features.messaging.harness import APP, NOBODY
 from tests.features.reservations.claims import Claims, open_claims
 
 
@@ -34,11 +34,11 @@ async def claims(tmp_path: Path) -> AsyncIterator[Claims]:
 
 async def send(claims: Claims, sender: str, *, respects_leases: bool = True, **arguments: object) -> dict[str, object]:
     service = MessagingService(
-        claims.room.store,
+        claims.seeded.store,
         body_max_bytes=10_000,
         note_activity=_ignore,
         throttle=Backpressure().keep,
-        clock=claims.room.clock,
+        clock=claims.seeded.clock,
         delivery=DeliveryPolicy(rules=ContactRules(), respects_leases=respects_leases),
     )
     tools = ToolTable(messaging_tools(service, claims.identities.caller))
@@ -92,7 +92,7 @@ async def test_shared_released_and_expired_reservations_stop_nothing(claims: Cla
     await claims.release("BlueLake")
     released = await send(claims, "GreenField")
     await claims.hold("BlueLake", OF_RED, ttl_seconds=60)
-    claims.room.clock.step(60)
+    claims.seeded.clock.step(60)
     expired = await send(claims, "GreenField")
 
     assert [shared["count"], released["count"], expired["count"]] == [1, 1, 1]

@@ -34,7 +34,7 @@ async def fill(
 ) -> None:
     """Leases as granted, without the checks of a grant."""
     patterns = [parse_pattern(text, ignore_case=ignore_case) for text in texts]
-    now = claims.room.clock.now
+    now = claims.seeded.clock.now
     new = [
         NewLease(
             project_id=holder.project_id,
@@ -50,7 +50,7 @@ async def fill(
         )
         for pattern in patterns
     ]
-    await claims.room.store.write(lambda tx: tx.leases.add_many(new, now))
+    await claims.seeded.store.write(lambda tx: tx.leases.add_many(new, now))
 
 
 Act = Callable[[Precheck], Awaitable[object]]
@@ -86,7 +86,7 @@ async def test_many_paths_are_decided_as_few_are(claims: Claims) -> None:
 
 
 async def test_a_pattern_that_meets_hundreds_names_the_first_holders(claims: Claims) -> None:
-    await fill(claims, claims.room.blue, [f"src/f{number}.py" for number in range(conflicts.MAX_CANDIDATES + 50)])
+    await fill(claims, claims.seeded.blue, [f"src/f{number}.py" for number in range(conflicts.MAX_CANDIDATES + 50)])
 
     answer = await claims.reserve("RedStone", "src/**", "docs")
 
@@ -118,7 +118,7 @@ async def test_what_expires_after_the_look_is_free(claims: Claims, monkeypatch: 
     await claims.hold("BlueLake", "dir5/**", ttl_seconds=60)
 
     async def pass_a_minute(_: Precheck) -> None:
-        claims.room.clock.step(60)
+        claims.seeded.clock.step(60)
 
     meanwhile(monkeypatch, pass_a_minute)
 
@@ -142,7 +142,7 @@ async def test_a_lease_that_became_exclusive_since_the_look_counts(
 async def test_when_all_the_holders_seen_are_gone_and_there_were_more_it_looks_again(
     claims: Claims, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await fill(claims, claims.room.blue, [f"src/f{number}.py" for number in range(conflicts.MAX_CANDIDATES + 50)])
+    await fill(claims, claims.seeded.blue, [f"src/f{number}.py" for number in range(conflicts.MAX_CANDIDATES + 50)])
     looks = meanwhile(monkeypatch, lambda seen: claims.release("BlueLake", file_reservation_ids=list(seen.against[0])))
 
     answer = await claims.reserve("RedStone", "src/**")
@@ -154,7 +154,7 @@ async def test_when_all_the_holders_seen_are_gone_and_there_were_more_it_looks_a
 async def test_whoever_grants_faster_than_a_large_call_looks_keeps_it_out(
     claims: Claims, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    agents = (claims.room.blue, claims.room.green, claims.room.blue)
+    agents = (claims.seeded.blue, claims.seeded.green, claims.seeded.blue)
     count = conflicts.MAX_CANDIDATES + 1
     acts = [
         lambda _, agent=agent, at=at: fill(claims, agent, [f"new{at}/{number}" for number in range(count)])
@@ -165,25 +165,25 @@ async def test_whoever_grants_faster_than_a_large_call_looks_keeps_it_out(
     with pytest.raises(Unavailable):
         await claims.reserve("RedStone", *MANY)
 
-    assert claims.rows("SELECT count(*) FROM leases WHERE agent_id = ?", claims.room.red.id) == [(0,)]
+    assert claims.rows("SELECT count(*) FROM leases WHERE agent_id = ?", claims.seeded.red.id) == [(0,)]
 
 
 async def test_patterns_beyond_the_bound_are_refused_and_change_nothing(
     claims: Claims, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await fill(claims, claims.room.blue, [f"{'*a' * 50}{number}" for number in range(300)])
+    await fill(claims, claims.seeded.blue, [f"{'*a' * 50}{number}" for number in range(300)])
     monkeypatch.setattr(claims.service._reserver._judge, "_max_steps", 1_000)
 
     with pytest.raises(InvalidInput) as refusal:
         await claims.reserve("RedStone", f"{'*a' * 100}*", "free")
 
     assert refusal.value.data["max_steps"] == 1_000
-    assert claims.rows("SELECT count(*) FROM leases WHERE agent_id = ?", claims.room.red.id) == [(0,)]
+    assert claims.rows("SELECT count(*) FROM leases WHERE agent_id = ?", claims.seeded.red.id) == [(0,)]
 
 
 async def test_leases_that_ignore_letter_case_meet_others_beside_some_that_do_not(claims: Claims) -> None:
-    await fill(claims, claims.room.blue, ["DIR5/FILE.PY"], ignore_case=True)
-    await fill(claims, claims.room.green, ["DIR6/FILE.PY"])
+    await fill(claims, claims.seeded.blue, ["DIR5/FILE.PY"], ignore_case=True)
+    await fill(claims, claims.seeded.green, ["DIR6/FILE.PY"])
 
     answer = await claims.reserve("RedStone", *MANY)
 
@@ -200,14 +200,14 @@ async def test_a_large_look_ahead_says_the_same(claims: Claims) -> None:
 
 
 async def test_one_call_among_ten_thousand_leases_reads_a_handful(claims: Claims) -> None:
-    await fill(claims, claims.room.blue, [f"pkg{n % 100}/mod{n}/file.py" for n in range(5_000)])
-    await fill(claims, claims.room.blue, [f"shared{n}/**" for n in range(2_500)], exclusive=False)
-    await fill(claims, claims.room.blue, [f"**/*.e{n}" for n in range(2_500)], exclusive=False)
-    wanted = await claims.service._reader.read(claims.room.app, ["fresh/dir/file.txt"], exclusive=True)
+    await fill(claims, claims.seeded.blue, [f"pkg{n % 100}/mod{n}/file.py" for n in range(5_000)])
+    await fill(claims, claims.seeded.blue, [f"shared{n}/**" for n in range(2_500)], exclusive=False)
+    await fill(claims, claims.seeded.blue, [f"**/*.e{n}" for n in range(2_500)], exclusive=False)
+    wanted = await claims.service._reader.read(claims.seeded.app, ["fresh/dir/file.txt"], exclusive=True)
     asking = conflicts.ConflictQuery(
-        project_id=claims.room.app.id, agent_id=claims.room.red.id, now=claims.room.clock.now
+        project_id=claims.seeded.app.id, agent_id=claims.seeded.red.id, now=claims.seeded.clock.now
     )
 
-    found = claims.room.store.read(lambda view: conflicts._candidates(view, asking, wanted))
+    found = claims.seeded.store.read(lambda view: conflicts._candidates(view, asking, wanted))
 
     assert found == []

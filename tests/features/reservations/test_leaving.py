@@ -34,8 +34,8 @@ async def cancel_in_its_unit(claims: Claims, *calls: Coroutine[Any, Any, Any]) -
         may_go_on.wait()
 
     loop = asyncio.get_running_loop()
-    writer = claims.room.store._writer
-    holding_up = asyncio.create_task(claims.room.store.write(hold_up))
+    writer = claims.seeded.store._writer
+    holding_up = asyncio.create_task(claims.seeded.store.write(hold_up))
     await asyncio.to_thread(holds_up.wait)
     tasks: list[asyncio.Task[Any]] = []
     for call in calls:
@@ -43,7 +43,7 @@ async def cancel_in_its_unit(claims: Claims, *calls: Coroutine[Any, Any, Any]) -
         while writer.pending() < len(tasks):
             await asyncio.to_thread(threading.get_ident)
     first, *others = tasks
-    leaving = asyncio.create_task(claims.room.store.write(lambda _tx: loop.call_soon_threadsafe(first.cancel)))
+    leaving = asyncio.create_task(claims.seeded.store.write(lambda _tx: loop.call_soon_threadsafe(first.cancel)))
     while writer.pending() < len(tasks) + 1:
         await asyncio.to_thread(threading.get_ident)
     may_go_on.set()
@@ -61,7 +61,7 @@ def leases(claims: Claims) -> list[Any]:
 async def test_a_caller_that_leaves_while_its_unit_runs_holds_nothing(claims: Claims, wait_s: int) -> None:
     await cancel_in_its_unit(claims, claims.reserve("RedStone", "a", wait_seconds=wait_s))
 
-    assert claims.rows("SELECT released_ts, ended_by FROM leases") == [(claims.room.clock.now, "release")]
+    assert claims.rows("SELECT released_ts, ended_by FROM leases") == [(claims.seeded.clock.now, "release")]
 
 
 @pytest.mark.parametrize("wait_s", [0, WAIT])
@@ -164,7 +164,7 @@ async def test_whoever_waits_for_a_lease_that_is_as_short_again_does_not_sleep_p
     deaf.leave()
     await settle(claims)
 
-    claims.room.clock.step(60)
+    claims.seeded.clock.step(60)
     await settle(claims)
 
     assert len((await waiter)["granted"]) == 1

@@ -24,11 +24,11 @@ class HeldJudge(ConflictScanner):
     """Compares nothing before it may, and then nothing."""
 
     def __init__(self, claims: Claims) -> None:
-        super().__init__(claims.room.store, Patterns())
+        super().__init__(claims.seeded.store, Patterns())
         self.may_end = threading.Event()
         self.served: list[str] = []
         self._asking = ConflictQuery(
-            project_id=claims.room.app.id, agent_id=claims.room.red.id, now=claims.room.clock.now
+            project_id=claims.seeded.app.id, agent_id=claims.seeded.red.id, now=claims.seeded.clock.now
         )
 
     def _compare(self, *_: object) -> tuple[list[list[Lease]], tuple[bool, ...]]:

@@ -21,7 +21,7 @@ async def claims(tmp_path: Path) -> AsyncIterator[Claims]:
 
 
 async def sweep(claims: Claims) -> int:
-    ended = await claims.room.store.write(lambda tx: sweep_expired(tx, 100))
+    ended = await claims.seeded.store.write(lambda tx: sweep_expired(tx, 100))
     return len(ended)
 
 
@@ -33,7 +33,7 @@ async def test_nothing_named_releases_everything_of_the_agent_and_nobody_elses(c
 
     assert answer == {
         "released": 2,
-        "released_at": iso(claims.room.clock.now),
+        "released_at": iso(claims.seeded.clock.now),
         "file_reservations": [{"id": 1, "path_pattern": "a"}, {"id": 2, "path_pattern": "b"}],
         "not_released": [],
         "verified": False,
@@ -57,13 +57,13 @@ async def test_a_release_of_nothing_says_why_of_each(claims: Claims) -> None:
     await claims.hold("BlueLake", "short", ttl_seconds=60)
     await claims.hold("BlueLake", "gone")
     await claims.release("BlueLake", file_reservation_ids=[3])
-    claims.room.clock.step(61)
+    claims.seeded.clock.step(61)
 
     answer = await claims.release("BlueLake", file_reservation_ids=[1, 2, 3, 4711])
 
     assert (answer["released"], answer["released_at"]) == (0, None)
-    expired = iso(claims.room.clock.now - 1_000_000)  # type: ignore[arg-type]
-    ended = iso(claims.room.clock.now - 61_000_000)  # type: ignore[arg-type]
+    expired = iso(claims.seeded.clock.now - 1_000_000)  # type: ignore[arg-type]
+    ended = iso(claims.seeded.clock.now - 61_000_000)  # type: ignore[arg-type]
     assert {one["id"]: one["reason"] for one in answer["not_released"]} == {
         1: "it is held by RedStone",
         2: f"it expired at {expired}",
@@ -108,7 +108,7 @@ async def test_a_renewal_counts_from_the_old_expiry_while_that_is_to_come(claims
             "id": 1,
             "path_pattern": "a",
             "old_expires_ts": held["expires_ts"],
-            "new_expires_ts": iso(claims.room.clock.now + 660_000_000),  # type: ignore[arg-type]
+            "new_expires_ts": iso(claims.seeded.clock.now + 660_000_000),  # type: ignore[arg-type]
             "fencing": 1,
         }
     ]
@@ -117,7 +117,7 @@ async def test_a_renewal_counts_from_the_old_expiry_while_that_is_to_come(claims
 @pytest.mark.parametrize("is_swept", [False, True])
 async def test_what_has_expired_comes_back_from_now_with_a_new_number(claims: Claims, is_swept: bool) -> None:
     await claims.hold("BlueLake", "a", ttl_seconds=60)
-    claims.room.clock.step(100)
+    claims.seeded.clock.step(100)
     if is_swept:
         assert await sweep(claims) == 1
 
@@ -125,7 +125,7 @@ async def test_what_has_expired_comes_back_from_now_with_a_new_number(claims: Cl
 
     (renewed,) = answer["file_reservations"]
     assert (renewed["id"], renewed["fencing"]) == (1, 2)
-    assert renewed["new_expires_ts"] == iso(claims.room.clock.now + 60_000_000)  # type: ignore[arg-type]
+    assert renewed["new_expires_ts"] == iso(claims.seeded.clock.now + 60_000_000)  # type: ignore[arg-type]
     refused = await claims.reserve("RedStone", "a")
     assert refused["granted"] == []
 
@@ -133,14 +133,14 @@ async def test_what_has_expired_comes_back_from_now_with_a_new_number(claims: Cl
 @pytest.mark.parametrize("is_swept", [False, True])
 async def test_what_has_expired_never_comes_back_past_another_holder(claims: Claims, is_swept: bool) -> None:
     await claims.hold("BlueLake", "src/**", ttl_seconds=60)
-    claims.room.clock.step(60)
+    claims.seeded.clock.step(60)
     if is_swept:
         assert await sweep(claims) == 1
     await claims.hold("RedStone", "src/app.py")
 
     answer = await claims.renew("BlueLake")
 
-    expired = iso(claims.room.clock.now)
+    expired = iso(claims.seeded.clock.now)
     assert answer["renewed"] == 0
     assert [(one["id"], one["reason"]) for one in answer["not_renewed"]] == [
         (1, f"it expired at {expired}, and RedStone holds src/app.py (reservation 2) now")
@@ -149,7 +149,7 @@ async def test_what_has_expired_never_comes_back_past_another_holder(claims: Cla
 
 async def test_long_after_its_expiry_a_lease_is_gone(claims: Claims) -> None:
     await claims.hold("BlueLake", "a", ttl_seconds=60)
-    claims.room.clock.step(60 + RENEWABLE_S)
+    claims.seeded.clock.step(60 + RENEWABLE_S)
 
     answer = await claims.renew("BlueLake", file_reservation_ids=[1])
 
@@ -179,7 +179,7 @@ async def test_a_look_ahead_tells_what_an_exclusive_claim_would_meet_and_changes
 async def test_a_look_ahead_meets_neither_ones_own_nor_expired_leases(claims: Claims) -> None:
     await claims.hold("RedStone", "src/**")
     await claims.hold("BlueLake", "docs", ttl_seconds=60)
-    claims.room.clock.step(60)
+    claims.seeded.clock.step(60)
 
     look = await claims.check("RedStone", "src/app.py", "docs")
 
@@ -191,7 +191,7 @@ async def test_the_list_is_paged_oldest_first_and_shows_ended_ones_only_when_ask
     await claims.hold("BlueLake", "a", "b", "c")
     await claims.release("BlueLake", paths=["a"])
     await claims.hold("RedStone", "d", ttl_seconds=60)
-    claims.room.clock.step(60)
+    claims.seeded.clock.step(60)
 
     active = await claims.listed()
     everything = await claims.listed("?active_only=false&limit=2&after_id=1")
@@ -205,7 +205,7 @@ async def test_the_list_is_paged_oldest_first_and_shows_ended_ones_only_when_ask
 
 async def test_a_reservation_of_a_build_slot_is_none_of_these_tools_business(claims: Claims) -> None:
     await claims.hold("BlueLake", "a")
-    await claims.room.store.write(lambda tx: tx.leases._connection.execute("UPDATE leases SET kind = 'slot'"))
+    await claims.seeded.store.write(lambda tx: tx.leases._connection.execute("UPDATE leases SET kind = 'slot'"))
 
     answer = await claims.release("BlueLake", file_reservation_ids=[1])
 

@@ -42,7 +42,7 @@ async def test_a_grant_says_what_is_held_until_when_and_with_which_number(claims
                 "path_pattern": "src/app.py",
                 "exclusive": True,
                 "reason": "the parser",
-                "expires_ts": iso(claims.room.clock.now + 120_000_000),  # type: ignore[arg-type]
+                "expires_ts": iso(claims.seeded.clock.now + 120_000_000),  # type: ignore[arg-type]
                 "fencing": 1,
             }
         ],
@@ -190,7 +190,7 @@ async def test_the_numbers_rise_with_every_grant_of_the_store(claims: Claims) ->
 
 async def test_an_expired_lease_blocks_nobody_at_that_very_instant(claims: Claims) -> None:
     await claims.hold("BlueLake", "src/**", ttl_seconds=60)
-    claims.room.clock.step(60)
+    claims.seeded.clock.step(60)
 
     granted = await claims.hold("RedStone", "src/app.py")
 
@@ -201,7 +201,7 @@ async def test_an_expired_lease_blocks_nobody_at_that_very_instant(claims: Claim
 
 async def test_one_instant_before_its_expiry_a_lease_still_holds(claims: Claims) -> None:
     await claims.hold("BlueLake", "src/**", ttl_seconds=60)
-    claims.room.clock.step(59.999_999)
+    claims.seeded.clock.step(59.999_999)
 
     refused = await claims.reserve("RedStone", "src/app.py")
 
@@ -264,7 +264,7 @@ async def test_an_agent_may_hold_a_thousand_and_no_call_that_asks_for_more_leave
 async def test_what_has_expired_does_not_count(claims: Claims) -> None:
     for start in range(0, MAX_LIVE_LEASES, 500):
         await claims.hold("BlueLake", *(f"f{number}" for number in range(start, start + 500)), ttl_seconds=60)
-    claims.room.clock.step(60)
+    claims.seeded.clock.step(60)
 
     granted = await claims.hold("BlueLake", "one/more")
 
@@ -272,11 +272,11 @@ async def test_what_has_expired_does_not_count(claims: Claims) -> None:
 
 
 async def test_a_retired_agent_and_an_archived_project_are_refused(claims: Claims) -> None:
-    now = claims.room.clock.now
-    await claims.room.store.write(lambda tx: tx.agents.set_retired(claims.room.blue.id, now, now))
+    now = claims.seeded.clock.now
+    await claims.seeded.store.write(lambda tx: tx.agents.set_retired(claims.seeded.blue.id, now, now))
     with pytest.raises(Conflict):
         await claims.reserve("BlueLake", "src")
-    await claims.room.store.write(lambda tx: tx.projects.set_archived(claims.room.app.id, now))
+    await claims.seeded.store.write(lambda tx: tx.projects.set_archived(claims.seeded.app.id, now))
 
     with pytest.raises(Conflict):
         await claims.reserve("RedStone", "src")
@@ -306,17 +306,17 @@ async def test_a_repeat_never_says_that_a_grant_holds_which_does_not(claims: Cla
     if end == "release":
         await claims.release("RedStone")
     elif end in ("expiry", "swept", "lapsed and renewed"):
-        claims.room.clock.step(60)
+        claims.seeded.clock.step(60)
     if end == "swept":
-        await claims.room.store.write(lambda tx: sweep_expired(tx, 10))
+        await claims.seeded.store.write(lambda tx: sweep_expired(tx, 10))
     elif end == "lapsed and renewed":
         await claims.renew("RedStone")
     elif end == "shared":
         await claims.hold("RedStone", "src", exclusive=False)
     elif end == "retired":
-        await claims.retire(claims.room.red)
+        await claims.retire(claims.seeded.red)
     elif end == "archived":
-        await claims.room.store.write(lambda tx: tx.projects.set_archived(claims.room.app.id, tx.now))
+        await claims.seeded.store.write(lambda tx: tx.projects.set_archived(claims.seeded.app.id, tx.now))
 
     again = await claims.reserve("RedStone", "src", idempotency_key="k", ttl_seconds=60)
 
@@ -354,4 +354,4 @@ async def test_every_change_is_told_to_the_archive_by_the_one_who_made_it(claims
 
     events = claims.rows("SELECT kind, agent_id FROM outbox ORDER BY seq")
 
-    assert events == [("reservation", claims.room.blue.id)] * 3
+    assert events == [("reservation", claims.seeded.blue.id)] * 3

@@ -38,7 +38,7 @@ async def start(claims: Claims, agent: str, *paths: str, **arguments: Any) -> as
 
 async def settle(claims: Claims) -> None:
     """Until whatever the writer was given before is done."""
-    await claims.room.store.write(lambda tx: tx.now)
+    await claims.seeded.store.write(lambda tx: tx.now)
 
 
 async def test_a_release_wakes_who_waits(claims: Claims) -> None:
@@ -61,7 +61,7 @@ async def test_whoever_waits_gets_all_or_nothing(claims: Claims) -> None:
     await claims.hold("BlueLake", "a", "b")
     waiter = await start(claims, "RedStone", "a", "b", "c")
     await claims.release("BlueLake", paths=["a"])
-    half = claims.rows("SELECT count(*) FROM leases WHERE agent_id = ?", claims.room.red.id)
+    half = claims.rows("SELECT count(*) FROM leases WHERE agent_id = ?", claims.seeded.red.id)
 
     await claims.release("BlueLake", paths=["b"])
 
@@ -137,18 +137,18 @@ async def test_when_the_time_is_up_nothing_is_granted_and_the_holders_are_named(
 async def test_an_expiry_wakes_who_waits_when_the_next_commit_shows_it(claims: Claims) -> None:
     await claims.hold("BlueLake", "a", ttl_seconds=60)
     waiter = await start(claims, "RedStone", "a")
-    claims.room.clock.step(60)
+    claims.seeded.clock.step(60)
 
-    await claims.room.store.write(lambda tx: sweep_expired(tx, 10))
+    await claims.seeded.store.write(lambda tx: sweep_expired(tx, 10))
 
     assert len((await waiter)["granted"]) == 1
 
 
 async def test_an_expiry_wakes_who_waits_at_that_instant_without_anybodys_doing(claims: Claims) -> None:
     await claims.hold("BlueLake", "a", ttl_seconds=60)
-    claims.room.clock.step(59.9)
+    claims.seeded.clock.step(59.9)
     waiter = await start(claims, "RedStone", "a")
-    claims.room.clock.step(0.2)
+    claims.seeded.clock.step(0.2)
 
     answer = await waiter
 
@@ -168,7 +168,7 @@ async def test_a_retirement_wakes_who_waits(claims: Claims) -> None:
     await claims.hold("BlueLake", "a")
     waiter = await start(claims, "RedStone", "a")
 
-    await claims.retire(claims.room.blue)
+    await claims.retire(claims.seeded.blue)
 
     assert len((await waiter)["granted"]) == 1
 
@@ -176,7 +176,7 @@ async def test_a_retirement_wakes_who_waits(claims: Claims) -> None:
 async def test_an_agent_that_retires_while_it_waits_is_refused(claims: Claims) -> None:
     await claims.hold("BlueLake", "a")
     waiter = await start(claims, "RedStone", "a")
-    await claims.retire(claims.room.red)
+    await claims.retire(claims.seeded.red)
 
     await claims.release("BlueLake")
 
@@ -195,7 +195,7 @@ async def test_a_caller_that_leaves_is_forgotten_and_the_next_one_moves_up(claim
 
     assert len((await stays)["granted"]) == 1
     assert leaves.cancelled()
-    assert claims.rows("SELECT count(*) FROM leases WHERE agent_id = ?", claims.room.red.id) == [(0,)]
+    assert claims.rows("SELECT count(*) FROM leases WHERE agent_id = ?", claims.seeded.red.id) == [(0,)]
 
 
 async def test_a_stop_wakes_everyone(claims: Claims) -> None:
@@ -257,7 +257,7 @@ async def test_who_is_retired_loses_its_place_at_once(claims: Claims) -> None:
     waiter = await start(claims, "RedStone", "held", "free")
     behind = await start(claims, "GreenField", "free")
 
-    await claims.retire(claims.room.red)
+    await claims.retire(claims.seeded.red)
 
     async with asyncio.timeout(WAIT / 2):
         with pytest.raises(Conflict, match="RedStone is retired"):
@@ -271,7 +271,7 @@ async def test_who_waits_in_a_project_that_is_archived_is_told_at_once_in_the_li
     await claims.hold("BlueLake", "held")
     waiters = [await start(claims, name, "held") for name in ("RedStone", "GreenField")]
 
-    await claims.room.store.write(lambda tx: tx.projects.set_archived(claims.room.app.id, tx.now))
+    await claims.seeded.store.write(lambda tx: tx.projects.set_archived(claims.seeded.app.id, tx.now))
 
     async with asyncio.timeout(WAIT / 2):
         for waiter in waiters:
@@ -287,7 +287,7 @@ async def test_a_clock_that_is_set_forward_wakes_who_waits_for_an_expiry(
     await claims.hold("BlueLake", "held", ttl_seconds=3_600)
     waiter = await start(claims, "RedStone", "held")
 
-    claims.room.clock.step(3_601)
+    claims.seeded.clock.step(3_601)
 
     async with asyncio.timeout(WAIT / 2):
         assert len((await waiter)["granted"]) == 1

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.features.summaries.summary_room import SummaryRoom, open_summary_room
+from tests.features.summaries.harness import SummariesHarness, open_summaries
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[SummaryRoom]:
-    async with open_summary_room(tmp_path) as opened:
+async def harness(tmp_path: Path) -> AsyncIterator[SummariesHarness]:
+    async with open_summaries(tmp_path) as opened:
         yield opened

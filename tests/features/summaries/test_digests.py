@@ -8,18 +8,18 @@ from mcp_agent_mail.core.clock import SECOND, Micros, iso
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, PermissionDenied
 from mcp_agent_mail.domain.summaries.digests import Newest
 from mcp_agent_mail.store.mail.digests import Digests
-from tests.features.summaries.summary_room import SummaryRoom
+from tests.features.summaries.harness import SummariesHarness
 
 HOUR = 3_600 * SECOND
 
 
-async def test_a_digest_is_stored_and_says_what_came(desk: SummaryRoom) -> None:
-    await desk.post("Decision: use `ruff`.")
-    await desk.post("Who tags the release?", thread_id="plan-2")
+async def test_a_digest_is_stored_and_says_what_came(harness: SummariesHarness) -> None:
+    await harness.post("Decision: use `ruff`.")
+    await harness.post("Who tags the release?", thread_id="plan-2")
 
-    recent = await desk.call("summarize_recent")
+    recent = await harness.call("summarize_recent")
 
-    now = desk.room.clock.now
+    now = harness.seeded.clock.now
     assert recent == {
         "id": 1,
         "summary_text": recent["summary_text"],
@@ -34,28 +34,28 @@ async def test_a_digest_is_stored_and_says_what_came(desk: SummaryRoom) -> None:
     }
     summary = json.loads(recent["summary_text"])
     assert (summary["decisions"], summary["open_questions"]) == (["use `ruff`."], ["Who tags the release?"])
-    assert await desk.call("fetch_summary") == [{key: value for key, value in recent.items() if key != "cached"}]
+    assert await harness.call("fetch_summary") == [{key: value for key, value in recent.items() if key != "cached"}]
 
 
-async def test_while_nothing_newer_came_the_stored_digest_is_given(desk: SummaryRoom) -> None:
-    await desk.post("Decision: one")
-    first = await desk.call("summarize_recent")
-    desk.room.clock.step(60)
-    again = await desk.call("summarize_recent")
-    await desk.post("Decision: two")
-    newer = await desk.call("summarize_recent")
+async def test_while_nothing_newer_came_the_stored_digest_is_given(harness: SummariesHarness) -> None:
+    await harness.post("Decision: one")
+    first = await harness.call("summarize_recent")
+    harness.seeded.clock.step(60)
+    again = await harness.call("summarize_recent")
+    await harness.post("Decision: two")
+    newer = await harness.call("summarize_recent")
 
     assert again == {**first, "cached": True}
     assert (newer["id"], newer["cached"], newer["source_message_count"]) == (2, False, 2)
 
 
-async def test_another_span_or_bound_is_another_digest(desk: SummaryRoom) -> None:
-    await desk.post("Decision: one")
-    desk.room.clock.step(5_400)
-    await desk.post("Decision: two")
+async def test_another_span_or_bound_is_another_digest(harness: SummariesHarness) -> None:
+    await harness.post("Decision: one")
+    harness.seeded.clock.step(5_400)
+    await harness.post("Decision: two")
 
     recent = [
-        await desk.call("summarize_recent", **given)
+        await harness.call("summarize_recent", **given)
         for given in ({}, {"since_hours": 2}, {"since_hours": "2", "max_messages": 1})
     ]
 
@@ -63,85 +63,87 @@ async def test_another_span_or_bound_is_another_digest(desk: SummaryRoom) -> Non
     assert [one["cached"] for one in recent] == [False] * 3
 
 
-async def test_without_mail_nothing_is_stored(desk: SummaryRoom) -> None:
-    await desk.post("Old news")
-    desk.room.clock.step(7_200)
+async def test_without_mail_nothing_is_stored(harness: SummariesHarness) -> None:
+    await harness.post("Old news")
+    harness.seeded.clock.step(7_200)
 
-    recent = await desk.call("summarize_recent")
+    recent = await harness.call("summarize_recent")
 
     assert (recent["id"], recent["created_ts"], recent["source_message_count"]) == (None, None, 0)
     assert json.loads(recent["summary_text"])["total_messages"] == 0
-    assert await desk.call("fetch_summary") == []
+    assert await harness.call("fetch_summary") == []
 
 
-async def test_mail_that_was_held_counts_from_when_it_was_delivered(desk: SummaryRoom) -> None:
+async def test_mail_that_was_held_counts_from_when_it_was_delivered(harness: SummariesHarness) -> None:
     """It is late: its id is older than that of mail that came long before it."""
-    held = await desk.post("Decision: late", to=[], held_for=[desk.room.red])
-    await desk.post("Decision: early")
-    desk.room.clock.step(7_200)
-    before = await desk.call("summarize_recent")
+    held = await harness.post("Decision: late", to=[], held_for=[harness.seeded.red])
+    await harness.post("Decision: early")
+    harness.seeded.clock.step(7_200)
+    before = await harness.call("summarize_recent")
 
     def deliver(tx: object) -> None:
         connection = tx.messages._connection  # type: ignore[attr-defined]  # as an approval leaves it
-        now = desk.room.clock.now
+        now = harness.seeded.clock.now
         connection.execute(
             "INSERT INTO message_projects (project_id, message_id, delivered_ts, is_late) VALUES (?, ?, ?, 1)",
-            (desk.room.app.id, held, now),
+            (harness.seeded.app.id, held, now),
         )
 
-    await desk.room.store.write(deliver)
-    after = await desk.call("summarize_recent")
+    await harness.seeded.store.write(deliver)
+    after = await harness.call("summarize_recent")
 
     assert before["id"] is None
     assert json.loads(after["summary_text"])["decisions"] == ["late"]
 
 
-async def test_digests_hold_no_mail_that_only_some_may_read(desk: SummaryRoom) -> None:
-    room = desk.room
-    await desk.post("Decision: held", to=[], held_for=[room.red])
-    await desk.post("Decision: blind", sender=room.lib_blue, to=[room.fox], bcc=[room.red])
+async def test_digests_hold_no_mail_that_only_some_may_read(harness: SummariesHarness) -> None:
+    seeded = harness.seeded
+    await harness.post("Decision: held", to=[], held_for=[seeded.red])
+    await harness.post("Decision: blind", sender=seeded.lib_blue, to=[seeded.fox], bcc=[seeded.red])
 
-    assert (await desk.call("summarize_recent", desk.proof(room.red)))["id"] is None
+    assert (await harness.call("summarize_recent", harness.proof(seeded.red)))["id"] is None
 
 
-async def test_digests_come_newest_first_and_only_of_the_hours_asked_for(desk: SummaryRoom) -> None:
+async def test_digests_come_newest_first_and_only_of_the_hours_asked_for(harness: SummariesHarness) -> None:
     for _ in range(3):
-        await desk.post("Decision: again")
-        await desk.call("summarize_recent")
-        desk.room.clock.step(1_800)
+        await harness.post("Decision: again")
+        await harness.call("summarize_recent")
+        harness.seeded.clock.step(1_800)
 
     async def ids(**given: object) -> list[int]:
-        return [one["id"] for one in await desk.call("fetch_summary", **given)]
+        return [one["id"] for one in await harness.call("fetch_summary", **given)]
 
     assert (await ids(), await ids(limit=1), await ids(since_hours=0.6)) == ([3, 2, 1], [3], [3])
 
 
-async def test_only_who_may_read_the_project_makes_and_reads_its_digests(desk: SummaryRoom) -> None:
+async def test_only_who_may_read_the_project_makes_and_reads_its_digests(harness: SummariesHarness) -> None:
     for tool in ("summarize_recent", "fetch_summary"):
         with pytest.raises(PermissionDenied):
-            await desk.call(tool, desk.proof(desk.room.fox))
+            await harness.call(tool, harness.proof(harness.seeded.fox))
 
 
-async def test_an_archived_project_gets_no_new_digests(desk: SummaryRoom) -> None:
-    await desk.room.store.write(lambda tx: tx.projects.set_archived(desk.room.app.id, tx.now))
+async def test_an_archived_project_gets_no_new_digests(harness: SummariesHarness) -> None:
+    await harness.seeded.store.write(lambda tx: tx.projects.set_archived(harness.seeded.app.id, tx.now))
 
     with pytest.raises(AgentMailError) as refused:
-        await desk.call("summarize_recent")
+        await harness.call("summarize_recent")
 
     assert refused.value.code == "CONFLICT"
-    assert await desk.call("fetch_summary") == []
+    assert await harness.call("fetch_summary") == []
 
 
 @pytest.mark.parametrize("hours", [0, -1, "nan", "soon", True])
-async def test_hours_are_a_number_over_zero(hours: object, desk: SummaryRoom) -> None:
+async def test_hours_are_a_number_over_zero(hours: object, harness: SummariesHarness) -> None:
     with pytest.raises(InvalidInput):
-        await desk.call("summarize_recent", since_hours=hours)
+        await harness.call("summarize_recent", since_hours=hours)
 
 
-async def test_the_newest_digests_of_a_project_are_kept(desk: SummaryRoom) -> None:
-    await desk.post("x")
-    await desk.call("summarize_recent")
-    (digest,) = desk.room.store.read(lambda view: view.digests.list_since(desk.room.app.id, Micros(0), limit=9))
+async def test_the_newest_digests_of_a_project_are_kept(harness: SummariesHarness) -> None:
+    await harness.post("x")
+    await harness.call("summarize_recent")
+    (digest,) = harness.seeded.store.read(
+        lambda view: view.digests.list_since(harness.seeded.app.id, Micros(0), limit=9)
+    )
     assert digest.created_ts is not None
 
     def add_three(tx: object) -> list[int | None]:
@@ -149,7 +151,7 @@ async def test_the_newest_digests_of_a_project_are_kept(desk: SummaryRoom) -> No
 
         digests = Digests(tx.messages._connection, kept=2)  # type: ignore[attr-defined]  # a smaller bound
         new = NewDigest(
-            project_id=desk.room.app.id,
+            project_id=harness.seeded.app.id,
             newest=Newest(message_id=1, delivered_ts=Micros(1)),  # type: ignore[arg-type]
             span=Micros(1),
             max_messages=1,
@@ -163,7 +165,7 @@ async def test_the_newest_digests_of_a_project_are_kept(desk: SummaryRoom) -> No
         )
         return [digests.add(new, Micros(number)).id for number in (3, 4, 5)]
 
-    added = await desk.room.store.write(add_three)
+    added = await harness.seeded.store.write(add_three)
 
-    kept = desk.room.store.read(lambda view: view.digests.list_since(desk.room.app.id, Micros(0), limit=9))
+    kept = harness.seeded.store.read(lambda view: view.digests.list_since(harness.seeded.app.id, Micros(0), limit=9))
     assert [one.id for one in kept] == [1, added[2]]

@@ -13,9 +13,9 @@ from mcp_agent_mail.features.summaries.refining import Refiner
 from mcp_agent_mail.features.summaries.service import SummaryService
 from mcp_agent_mail.features.summaries.tools import summary_tools
 from mcp_agent_mail.llm.answers import ModelAnswer, ModelFailed
-from tests.features.messaging.office import Identities
-from tests.features.summaries.summary_room import SummaryRoom
-from tests.mailroom import open_mailroom
+from tests.features.messaging.harness import Identities
+from tests.features.summaries.harness import SummariesHarness
+from tests.seeded_store import open_seeded_store
 
 
 @dataclass
@@ -35,17 +35,17 @@ class FakeModel:
 
 
 @dataclass
-class RefiningRoom(SummaryRoom):
+class RefiningRoom(SummariesHarness):
     model: FakeModel = field(default_factory=FakeModel)
 
 
 @pytest.fixture
 async def helped(tmp_path: Path) -> AsyncIterator[RefiningRoom]:
-    async with open_mailroom(tmp_path) as room:
-        identities, model = Identities(room.store), FakeModel()
-        refiner = Refiner(room.store, model=model, daily_budget_usd=1.0, clock=room.clock)
-        service = SummaryService(room.store, refiner=refiner, clock=room.clock)
-        opened = RefiningRoom(room, identities, ToolTable(summary_tools(service, identities.caller)), model=model)
+    async with open_seeded_store(tmp_path) as seeded:
+        identities, model = Identities(seeded.store), FakeModel()
+        refiner = Refiner(seeded.store, model=model, daily_budget_usd=1.0, clock=seeded.clock)
+        service = SummaryService(seeded.store, refiner=refiner, clock=seeded.clock)
+        opened = RefiningRoom(seeded, identities, ToolTable(summary_tools(service, identities.caller)), model=model)
         await opened.post("Decision: by the rules")
         yield opened
 
@@ -89,7 +89,7 @@ async def test_when_the_budget_of_the_day_is_used_the_rules_answer_until_the_nex
     for _ in range(3):
         await helped.thread()
     refused = await helped.thread()
-    helped.room.clock.step(86_400)
+    helped.seeded.clock.step(86_400)
     next_day = await helped.thread()
 
     assert refused["llm_error"] == "The budget of today is used up: LLM_DAILY_BUDGET_USD."

@@ -5,7 +5,7 @@ import pytest
 from mcp_agent_mail.core.clock import Micros, iso
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied
 from mcp_agent_mail.features.summaries.service import LONG_CHARACTERS
-from tests.features.summaries.summary_room import SummaryRoom
+from tests.features.summaries.harness import SummariesHarness
 
 NOTHING = {
     "participants": [],
@@ -21,11 +21,13 @@ NOTHING = {
 }
 
 
-async def test_a_thread_is_summarized_as_the_contract_says(desk: SummaryRoom) -> None:
-    first = await desk.post("We decided to keep `lexer.py`. Who writes the docs?\n\n- [ ] rename it (RedStone)")
-    second = await desk.post("@BlueLake the importer fails on CI.", sender=desk.room.red, to=[desk.room.blue])
+async def test_a_thread_is_summarized_as_the_contract_says(harness: SummariesHarness) -> None:
+    first = await harness.post("We decided to keep `lexer.py`. Who writes the docs?\n\n- [ ] rename it (RedStone)")
+    second = await harness.post(
+        "@BlueLake the importer fails on CI.", sender=harness.seeded.red, to=[harness.seeded.blue]
+    )
 
-    assert await desk.thread(include_examples=True) == {
+    assert await harness.thread(include_examples=True) == {
         "thread_id": "plan-1",
         "summary": {
             "participants": ["BlueLake", "RedStone"],
@@ -42,28 +44,28 @@ async def test_a_thread_is_summarized_as_the_contract_says(desk: SummaryRoom) ->
         "examples": [
             {"id": message_id, "subject": "Plan", "from": sender, "created_ts": iso(Micros(at))}
             for message_id, sender, at in (
-                (first, "BlueLake", desk.room.clock.now - 1_000_000),
-                (second, "RedStone", desk.room.clock.now),
+                (first, "BlueLake", harness.seeded.clock.now - 1_000_000),
+                (second, "RedStone", harness.seeded.clock.now),
             )
         ],
     }
 
 
-async def test_a_thread_without_mail_is_empty_and_no_error(desk: SummaryRoom) -> None:
-    assert await desk.thread(thread_id="none") == {"thread_id": "none", "summary": NOTHING, "examples": []}
+async def test_a_thread_without_mail_is_empty_and_no_error(harness: SummariesHarness) -> None:
+    assert await harness.thread(thread_id="none") == {"thread_id": "none", "summary": NOTHING, "examples": []}
 
 
-async def test_examples_are_given_only_when_asked_for(desk: SummaryRoom) -> None:
-    await desk.post("x")
+async def test_examples_are_given_only_when_asked_for(harness: SummariesHarness) -> None:
+    await harness.post("x")
 
-    assert (await desk.thread())["examples"] == []
+    assert (await harness.thread())["examples"] == []
 
 
-async def test_several_threads_come_with_what_they_say_together(desk: SummaryRoom) -> None:
-    await desk.post("Note: the port is 8081. @RedStone")
-    await desk.post("- [ ] ask them. @RedStone @GreenField", thread_id="plan-2")
+async def test_several_threads_come_with_what_they_say_together(harness: SummariesHarness) -> None:
+    await harness.post("Note: the port is 8081. @RedStone")
+    await harness.post("- [ ] ask them. @RedStone @GreenField", thread_id="plan-2")
 
-    answer = await desk.thread(thread_id="plan-1, plan-2,none")
+    answer = await harness.thread(thread_id="plan-1, plan-2,none")
 
     assert [one["thread_id"] for one in answer["threads"]] == ["plan-1", "plan-2", "none"]
     assert answer["aggregate"] == {
@@ -73,69 +75,71 @@ async def test_several_threads_come_with_what_they_say_together(desk: SummaryRoo
     }
 
 
-async def test_the_newest_messages_are_read_and_all_are_counted(desk: SummaryRoom) -> None:
+async def test_the_newest_messages_are_read_and_all_are_counted(harness: SummariesHarness) -> None:
     for number in range(5):
-        await desk.post(f"Decision: take {number}")
+        await harness.post(f"Decision: take {number}")
 
-    summary = (await desk.thread(per_thread_limit=2))["summary"]
+    summary = (await harness.thread(per_thread_limit=2))["summary"]
 
     assert (summary["decisions"], summary["total_messages"]) == (["take 3", "take 4"], 5)
 
 
-async def test_a_thread_that_a_reply_began_holds_the_message_it_answers(desk: SummaryRoom) -> None:
-    root = await desk.post("Which port does staging use?", thread_id=None)
-    await desk.post("8081, I think.", sender=desk.room.red, thread_id=str(root))
+async def test_a_thread_that_a_reply_began_holds_the_message_it_answers(harness: SummariesHarness) -> None:
+    root = await harness.post("Which port does staging use?", thread_id=None)
+    await harness.post("8081, I think.", sender=harness.seeded.red, thread_id=str(root))
 
-    answer = await desk.thread(thread_id=root, include_examples=True)
-    shortened = await desk.thread(thread_id=root, include_examples=True, per_thread_limit=1)
+    answer = await harness.thread(thread_id=root, include_examples=True)
+    shortened = await harness.thread(thread_id=root, include_examples=True, per_thread_limit=1)
 
     assert [one["id"] for one in answer["examples"]] == [root, root + 1]
     assert answer["summary"]["total_messages"] == 2
     assert [one["id"] for one in shortened["examples"]] == [root]
 
 
-async def test_mail_that_is_held_or_only_blind_is_not_part_of_a_summary(desk: SummaryRoom) -> None:
-    room = desk.room
-    await desk.post("Decision: shown to all")
-    await desk.post("Decision: held back", to=[], held_for=[room.red])
-    await desk.post("Decision: for the fox alone", sender=room.lib_blue, to=[room.fox], bcc=[room.red])
+async def test_mail_that_is_held_or_only_blind_is_not_part_of_a_summary(harness: SummariesHarness) -> None:
+    seeded = harness.seeded
+    await harness.post("Decision: shown to all")
+    await harness.post("Decision: held back", to=[], held_for=[seeded.red])
+    await harness.post("Decision: for the fox alone", sender=seeded.lib_blue, to=[seeded.fox], bcc=[seeded.red])
 
-    for credentials in (desk.proof(room.red), desk.proof(room.blue), desk.proof(room.green)):
-        summary = (await desk.thread(credentials))["summary"]
+    for credentials in (harness.proof(seeded.red), harness.proof(seeded.blue), harness.proof(seeded.green)):
+        summary = (await harness.thread(credentials))["summary"]
         assert (summary["decisions"], summary["total_messages"]) == (["shown to all"], 1)
 
 
-async def test_an_agent_of_another_project_is_refused(desk: SummaryRoom) -> None:
+async def test_an_agent_of_another_project_is_refused(harness: SummariesHarness) -> None:
     with pytest.raises(PermissionDenied):
-        await desk.thread(desk.proof(desk.room.fox))
+        await harness.thread(harness.proof(harness.seeded.fox))
 
 
-async def test_an_unknown_project_and_an_unfit_thread_are_errors(desk: SummaryRoom) -> None:
+async def test_an_unknown_project_and_an_unfit_thread_are_errors(harness: SummariesHarness) -> None:
     with pytest.raises(NotFound):
-        await desk.thread(project_key="/code/none")
+        await harness.thread(project_key="/code/none")
     with pytest.raises(InvalidInput):
-        await desk.thread(thread_id="no thread")
+        await harness.thread(thread_id="no thread")
 
 
-async def test_a_sender_of_another_project_is_shown_with_its_slug(desk: SummaryRoom) -> None:
-    await desk.post("Hello there, all of you.", sender=desk.room.fox)
+async def test_a_sender_of_another_project_is_shown_with_its_slug(harness: SummariesHarness) -> None:
+    await harness.post("Hello there, all of you.", sender=harness.seeded.fox)
 
-    assert (await desk.thread())["summary"]["participants"] == ["QuietFox@code-lib"]
-
-
-async def test_a_long_thread_is_summarized_beside_the_event_loop_with_the_same_result(desk: SummaryRoom) -> None:
-    await desk.post("Decision: short\n\n" + "word " * LONG_CHARACTERS)
-
-    assert (await desk.thread())["summary"]["decisions"] == ["short"]
+    assert (await harness.thread())["summary"]["participants"] == ["QuietFox@code-lib"]
 
 
-async def test_a_tombstone_is_counted_and_says_nothing(desk: SummaryRoom) -> None:
-    purged = await desk.post("Decision: gone")
-    await desk.post("Decision: kept")
+async def test_a_long_thread_is_summarized_beside_the_event_loop_with_the_same_result(
+    harness: SummariesHarness,
+) -> None:
+    await harness.post("Decision: short\n\n" + "word " * LONG_CHARACTERS)
+
+    assert (await harness.thread())["summary"]["decisions"] == ["short"]
+
+
+async def test_a_tombstone_is_counted_and_says_nothing(harness: SummariesHarness) -> None:
+    purged = await harness.post("Decision: gone")
+    await harness.post("Decision: kept")
     purge = "UPDATE messages SET purged_ts = ?, body_md = 'Decision: a tombstone' WHERE id = ?"
-    now = desk.room.clock.now
+    now = harness.seeded.clock.now
 
-    await desk.room.store.write(lambda tx: tx.messages._connection.execute(purge, (now, purged)).rowcount)
+    await harness.seeded.store.write(lambda tx: tx.messages._connection.execute(purge, (now, purged)).rowcount)
 
-    summary = (await desk.thread())["summary"]
+    summary = (await harness.thread())["summary"]
     assert (summary["decisions"], summary["total_messages"]) == (["kept"], 2)

@@ -94,7 +94,7 @@ class House:
         """A whole exchange with the server, and whatever the writer had to do."""
         async with httpx.AsyncClient() as client:
             await client.get(f"{self.url}/health/liveness")
-        await self.claims.room.store.write(lambda tx: tx.now)
+        await self.claims.seeded.store.write(lambda tx: tx.now)
 
     async def until(self, is_so: Callable[[], bool]) -> None:
         async with asyncio.timeout(NOTICED_WITHIN_S):
@@ -104,7 +104,7 @@ class House:
     def live(self) -> list[Any]:
         """What RedStone holds."""
         of_red = "SELECT path_pattern FROM leases WHERE released_ts IS NULL AND agent_id = ?"
-        return self.claims.rows(of_red, self.claims.room.red.id)
+        return self.claims.rows(of_red, self.claims.seeded.red.id)
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ async def held_up(house: House) -> AsyncIterator[None]:
         holds_up.set()
         may_go_on.wait()
 
-    holding_up = asyncio.create_task(house.claims.room.store.write(hold_up))
+    holding_up = asyncio.create_task(house.claims.seeded.store.write(hold_up))
     await asyncio.to_thread(holds_up.wait)
     try:
         yield
@@ -164,7 +164,7 @@ async def test_a_grant_whose_answer_cannot_be_written_is_taken_back(house: House
     post = await house.asks(door, paths=["c", "d"], idempotency_key="k")
     async with held_up(house):
         connection = await house.send(post)
-        writer = house.claims.room.store._writer
+        writer = house.claims.seeded.store._writer
         while writer.pending() == 0:
             await asyncio.to_thread(threading.get_ident)
         connection.close()

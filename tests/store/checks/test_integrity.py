@@ -10,7 +10,7 @@ import pytest
 from mcp_agent_mail.store.checks.integrity import DatabasePart, find_faults
 from mcp_agent_mail.store.engine.connection import add_functions
 from mcp_agent_mail.store.engine.migrate import ForeignStore, shipped_migrations
-from tests.mailroom import open_mailroom
+from tests.seeded_store import open_seeded_store
 
 
 def change(path: Path, *statements: str) -> None:
@@ -21,8 +21,8 @@ def change(path: Path, *statements: str) -> None:
 
 
 async def post(folder: Path) -> None:
-    async with open_mailroom(folder) as room:
-        await room.post(room.letter(room.blue), *room.addressed([room.red]))
+    async with open_seeded_store(folder) as seeded:
+        await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red]))
 
 
 @pytest.fixture

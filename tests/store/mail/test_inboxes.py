@@ -12,120 +12,120 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.store.mail.inboxes import InboxPage, MailFilter
 from mcp_agent_mail.store.transaction import Tx, View
-from tests.mailroom import Mailroom, open_mailroom
+from tests.seeded_store import SeededStore, open_seeded_store
 
 
 @pytest.fixture
-async def room(tmp_path: Path) -> AsyncIterator[Mailroom]:
-    async with open_mailroom(tmp_path) as opened:
+async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
+    async with open_seeded_store(tmp_path) as opened:
         yield opened
 
 
-def ids(room: Mailroom, agent: Agent, page: InboxPage) -> list[int]:
-    return room.store.read(lambda view: [entry.head.id for entry in view.inboxes.page(agent.id, page)])
+def ids(seeded: SeededStore, agent: Agent, page: InboxPage) -> list[int]:
+    return seeded.store.read(lambda view: [entry.head.id for entry in view.inboxes.page(agent.id, page)])
 
 
-def unread_count(room: Mailroom, agent: Agent) -> int:
-    found = room.store.read(lambda view: view.agents.find(agent.id))
+def unread_count(seeded: SeededStore, agent: Agent) -> int:
+    found = seeded.store.read(lambda view: view.agents.find(agent.id))
     assert found is not None
     return found.unread_count
 
 
-async def post(room: Mailroom, **what: object) -> MessageId:
-    message, _ = await room.post(room.letter(room.blue, **what), *room.addressed([room.red]))  # type: ignore[arg-type]
+async def post(seeded: SeededStore, **what: object) -> MessageId:
+    message, _ = await seeded.post(seeded.letter(seeded.blue, **what), *seeded.addressed([seeded.red]))  # type: ignore[arg-type]
     return message.id
 
 
-async def test_a_page_is_newest_first_or_oldest_first_after_a_cursor(room: Mailroom) -> None:
-    sent = [await post(room) for _ in range(5)]
+async def test_a_page_is_newest_first_or_oldest_first_after_a_cursor(seeded: SeededStore) -> None:
+    sent = [await post(seeded) for _ in range(5)]
 
-    assert ids(room, room.red, InboxPage(limit=2)) == [sent[4], sent[3]]
-    cursor = room.store.read(lambda view: view.inboxes.cursor(room.red.id, sent[1]))
+    assert ids(seeded, seeded.red, InboxPage(limit=2)) == [sent[4], sent[3]]
+    cursor = seeded.store.read(lambda view: view.inboxes.cursor(seeded.red.id, sent[1]))
     assert cursor is not None
-    assert ids(room, room.red, InboxPage(limit=2, after_seq=cursor, oldest_first=True)) == [sent[2], sent[3]]
+    assert ids(seeded, seeded.red, InboxPage(limit=2, after_seq=cursor, oldest_first=True)) == [sent[2], sent[3]]
 
 
-async def test_a_message_of_another_inbox_is_no_cursor(room: Mailroom) -> None:
-    sent = await post(room)
+async def test_a_message_of_another_inbox_is_no_cursor(seeded: SeededStore) -> None:
+    sent = await post(seeded)
 
-    assert room.store.read(lambda view: view.inboxes.cursor(room.green.id, sent)) is None
+    assert seeded.store.read(lambda view: view.inboxes.cursor(seeded.green.id, sent)) is None
 
 
-async def test_filters_keep_what_they_name(room: Mailroom) -> None:
-    plain = await post(room)
-    high = await post(room, importance=Importance.HIGH)
-    urgent = await post(room, importance=Importance.URGENT, thread_id="T", topic="Build")
-    low = await post(room, importance=Importance.LOW, ack_required=True, thread_id="t")
-    await room.store.write(lambda tx: tx.inboxes.mark_read(room.red.id, urgent, tx.now))
+async def test_filters_keep_what_they_name(seeded: SeededStore) -> None:
+    plain = await post(seeded)
+    high = await post(seeded, importance=Importance.HIGH)
+    urgent = await post(seeded, importance=Importance.URGENT, thread_id="T", topic="Build")
+    low = await post(seeded, importance=Importance.LOW, ack_required=True, thread_id="t")
+    await seeded.store.write(lambda tx: tx.inboxes.mark_read(seeded.red.id, urgent, tx.now))
 
     page = InboxPage(limit=9)
 
-    assert ids(room, room.red, page) == [low, urgent, high, plain]
-    assert ids(room, room.red, replace(page, keep=MailFilter.UNREAD)) == [low, high, plain]
-    assert ids(room, room.red, replace(page, keep=MailFilter.URGENT)) == [urgent, high]
-    assert ids(room, room.red, replace(page, keep=MailFilter.URGENT_UNREAD)) == [high]
-    assert ids(room, room.red, replace(page, keep=MailFilter.UNACKNOWLEDGED)) == [low]
-    assert ids(room, room.red, replace(page, thread_id="T")) == [urgent]
-    assert ids(room, room.red, replace(page, topic="bUILD")) == [urgent]
-    assert ids(room, room.red, replace(page, thread_id="T", topic="build", keep=MailFilter.UNREAD)) == []
+    assert ids(seeded, seeded.red, page) == [low, urgent, high, plain]
+    assert ids(seeded, seeded.red, replace(page, keep=MailFilter.UNREAD)) == [low, high, plain]
+    assert ids(seeded, seeded.red, replace(page, keep=MailFilter.URGENT)) == [urgent, high]
+    assert ids(seeded, seeded.red, replace(page, keep=MailFilter.URGENT_UNREAD)) == [high]
+    assert ids(seeded, seeded.red, replace(page, keep=MailFilter.UNACKNOWLEDGED)) == [low]
+    assert ids(seeded, seeded.red, replace(page, thread_id="T")) == [urgent]
+    assert ids(seeded, seeded.red, replace(page, topic="bUILD")) == [urgent]
+    assert ids(seeded, seeded.red, replace(page, thread_id="T", topic="build", keep=MailFilter.UNREAD)) == []
 
 
-async def test_a_time_parts_the_inbox_exactly(room: Mailroom) -> None:
+async def test_a_time_parts_the_inbox_exactly(seeded: SeededStore) -> None:
     times, sent = [], []
     for _ in range(6):
         for _ in range(3):
-            sent.append(await post(room))
-            times.append(room.clock.now)
-            await room.post(room.letter(room.red), *room.addressed([room.green, room.blue]))
-        room.clock.step()
+            sent.append(await post(seeded))
+            times.append(seeded.clock.now)
+            await seeded.post(seeded.letter(seeded.red), *seeded.addressed([seeded.green, seeded.blue]))
+        seeded.clock.step()
 
     for at in (times[0] - 1, *times, times[-1] + 1):
-        seq = room.store.read(lambda view, at=at: view.inboxes.seq_until(room.red.id, Micros(at)))  # type: ignore[misc]
-        later = ids(room, room.red, InboxPage(limit=99, after_seq=seq, oldest_first=True))
-        earlier = ids(room, room.red, InboxPage(limit=99, to_seq=seq, oldest_first=True))
+        seq = seeded.store.read(lambda view, at=at: view.inboxes.seq_until(seeded.red.id, Micros(at)))  # type: ignore[misc]
+        later = ids(seeded, seeded.red, InboxPage(limit=99, after_seq=seq, oldest_first=True))
+        earlier = ids(seeded, seeded.red, InboxPage(limit=99, to_seq=seq, oldest_first=True))
 
         assert later == [one for one, time in zip(sent, times, strict=True) if time > at]
         assert earlier == [one for one, time in zip(sent, times, strict=True) if time <= at]
 
 
-async def test_a_time_parts_an_empty_inbox_too(room: Mailroom) -> None:
-    assert room.store.read(lambda view: view.inboxes.seq_until(room.red.id, room.clock.now)) == 0
+async def test_a_time_parts_an_empty_inbox_too(seeded: SeededStore) -> None:
+    assert seeded.store.read(lambda view: view.inboxes.seq_until(seeded.red.id, seeded.clock.now)) == 0
 
 
-async def test_the_first_reading_and_the_first_acknowledgement_stand(room: Mailroom) -> None:
-    sent = await post(room)
-    first = room.clock.now
+async def test_the_first_reading_and_the_first_acknowledgement_stand(seeded: SeededStore) -> None:
+    sent = await post(seeded)
+    first = seeded.clock.now
 
     async def after(act: Callable[[Tx], object]) -> tuple[object, object, object]:
-        state = await room.store.write(act)
-        room.clock.step()
+        state = await seeded.store.write(act)
+        seeded.clock.step()
         return (state.read_ts, state.ack_ts, state.changed)  # type: ignore[attr-defined]
 
-    assert await after(lambda tx: tx.inboxes.mark_read(room.red.id, sent, tx.now)) == (first, None, True)
-    assert await after(lambda tx: tx.inboxes.mark_read(room.red.id, sent, tx.now)) == (first, None, False)
-    second = room.clock.now
-    assert await after(lambda tx: tx.inboxes.acknowledge(room.red.id, sent, tx.now)) == (first, second, True)
-    assert await after(lambda tx: tx.inboxes.acknowledge(room.red.id, sent, tx.now)) == (first, second, False)
-    assert unread_count(room, room.red) == 0
+    assert await after(lambda tx: tx.inboxes.mark_read(seeded.red.id, sent, tx.now)) == (first, None, True)
+    assert await after(lambda tx: tx.inboxes.mark_read(seeded.red.id, sent, tx.now)) == (first, None, False)
+    second = seeded.clock.now
+    assert await after(lambda tx: tx.inboxes.acknowledge(seeded.red.id, sent, tx.now)) == (first, second, True)
+    assert await after(lambda tx: tx.inboxes.acknowledge(seeded.red.id, sent, tx.now)) == (first, second, False)
+    assert unread_count(seeded, seeded.red) == 0
 
 
-async def test_acknowledging_implies_reading(room: Mailroom) -> None:
-    sent = await post(room)
+async def test_acknowledging_implies_reading(seeded: SeededStore) -> None:
+    sent = await post(seeded)
 
-    state = await room.store.write(lambda tx: tx.inboxes.acknowledge(room.red.id, sent, tx.now))
+    state = await seeded.store.write(lambda tx: tx.inboxes.acknowledge(seeded.red.id, sent, tx.now))
 
     assert state is not None
-    assert (state.read_ts, state.ack_ts) == (room.clock.now, room.clock.now)
-    assert unread_count(room, room.red) == 0
+    assert (state.read_ts, state.ack_ts) == (seeded.clock.now, seeded.clock.now)
+    assert unread_count(seeded, seeded.red) == 0
 
 
-async def test_nothing_changes_for_an_agent_that_is_no_recipient(room: Mailroom) -> None:
-    sent = await post(room)
+async def test_nothing_changes_for_an_agent_that_is_no_recipient(seeded: SeededStore) -> None:
+    sent = await post(seeded)
 
-    assert await room.store.write(lambda tx: tx.inboxes.mark_read(room.blue.id, sent, tx.now)) is None
-    assert await room.store.write(lambda tx: tx.inboxes.acknowledge(room.green.id, sent, tx.now)) is None
-    assert await room.store.write(lambda tx: tx.inboxes.acknowledge(room.red.id, MessageId(999), tx.now)) is None
-    assert [unread_count(room, agent) for agent in (room.red, room.green, room.blue)] == [1, 0, 0]
+    assert await seeded.store.write(lambda tx: tx.inboxes.mark_read(seeded.blue.id, sent, tx.now)) is None
+    assert await seeded.store.write(lambda tx: tx.inboxes.acknowledge(seeded.green.id, sent, tx.now)) is None
+    assert await seeded.store.write(lambda tx: tx.inboxes.acknowledge(seeded.red.id, MessageId(999), tx.now)) is None
+    assert [unread_count(seeded, agent) for agent in (seeded.red, seeded.green, seeded.blue)] == [1, 0, 0]
 
 
 _PAGES = [
@@ -142,8 +142,8 @@ _PAGES = [
 
 
 @pytest.mark.parametrize(("page", "index"), _PAGES)
-async def test_every_page_walks_its_index_and_sorts_nothing(room: Mailroom, page: InboxPage, index: str) -> None:
-    plans = plans_of(room, lambda view: view.inboxes.page(room.red.id, page))
+async def test_every_page_walks_its_index_and_sorts_nothing(seeded: SeededStore, page: InboxPage, index: str) -> None:
+    plans = plans_of(seeded, lambda view: view.inboxes.page(seeded.red.id, page))
 
     assert len(plans) == 1
     assert index in plans[0]
@@ -151,25 +151,25 @@ async def test_every_page_walks_its_index_and_sorts_nothing(room: Mailroom, page
     assert "TEMP B-TREE" not in plans[0]
 
 
-async def test_cursors_and_times_are_found_by_index(room: Mailroom) -> None:
-    sent = await post(room)
+async def test_cursors_and_times_are_found_by_index(seeded: SeededStore) -> None:
+    sent = await post(seeded)
 
     plans = [
-        *plans_of(room, lambda view: view.inboxes.cursor(room.red.id, sent)),
-        *plans_of(room, lambda view: view.inboxes.state(room.red.id, sent)),
-        *plans_of(room, lambda view: view.inboxes.seq_until(room.red.id, room.clock.now)),
+        *plans_of(seeded, lambda view: view.inboxes.cursor(seeded.red.id, sent)),
+        *plans_of(seeded, lambda view: view.inboxes.state(seeded.red.id, sent)),
+        *plans_of(seeded, lambda view: view.inboxes.seq_until(seeded.red.id, seeded.clock.now)),
     ]
 
     assert len(plans) >= 4
     assert not any("SCAN" in plan or "TEMP B-TREE" in plan for plan in plans), plans
 
 
-def plans_of(room: Mailroom, query: Callable[[View], object]) -> list[str]:
+def plans_of(seeded: SeededStore, query: Callable[[View], object]) -> list[str]:
     """The query plan of each statement that `query` runs."""
     statements: list[str] = []
-    reading = room.store._reading
+    reading = seeded.store._reading
     reading.set_trace_callback(statements.append)
-    room.store.read(query)
+    seeded.store.read(query)
     reading.set_trace_callback(None)
     return [
         "\n".join(row[3] for row in reading.execute(f"EXPLAIN QUERY PLAN {statement}"))

@@ -7,19 +7,19 @@ import pytest
 
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.messages import RecipientKind
-from tests.mailroom import Mailroom, open_mailroom
+from tests.seeded_store import SeededStore, open_seeded_store
 
 
 @pytest.fixture
-async def room(tmp_path: Path) -> AsyncIterator[Mailroom]:
-    async with open_mailroom(tmp_path) as opened:
+async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
+    async with open_seeded_store(tmp_path) as opened:
         yield opened
 
 
-async def test_a_stored_message_is_found_with_its_names_resolved(room: Mailroom) -> None:
-    new = room.letter(room.blue, body="caf\u00e9 \0 end", thread_id="TKT-1", topic="Build")
+async def test_a_stored_message_is_found_with_its_names_resolved(seeded: SeededStore) -> None:
+    new = seeded.letter(seeded.blue, body="caf\u00e9 \0 end", thread_id="TKT-1", topic="Build")
 
-    message, recipients = await room.post(new, *room.addressed([room.red, room.fox]))
+    message, recipients = await seeded.post(new, *seeded.addressed([seeded.red, seeded.fox]))
 
     assert (message.sender_name, message.project_slug, message.project_key) == ("BlueLake", "code-app", "/code/app")
     assert (message.thread_id, message.topic, message.body_md) == ("TKT-1", "Build", "caf\u00e9 \0 end")
@@ -27,72 +27,77 @@ async def test_a_stored_message_is_found_with_its_names_resolved(room: Mailroom)
         ("RedStone", "code-app", RecipientKind.TO, 0),
         ("QuietFox", "code-lib", RecipientKind.TO, 1),
     ]
-    assert room.store.read(lambda view: view.messages.find(message.id)) == message
+    assert seeded.store.read(lambda view: view.messages.find(message.id)) == message
 
 
-async def test_delivery_numbers_rise_over_all_recipients_and_messages(room: Mailroom) -> None:
-    _, first = await room.post(room.letter(room.blue), *room.addressed([room.red, room.green]))
-    _, second = await room.post(room.letter(room.red), *room.addressed([room.blue]))
+async def test_delivery_numbers_rise_over_all_recipients_and_messages(seeded: SeededStore) -> None:
+    _, first = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red, seeded.green]))
+    _, second = await seeded.post(seeded.letter(seeded.red), *seeded.addressed([seeded.blue]))
 
     assert [r.delivery_seq for r in (*first, *second)] == [1, 2, 3]
 
 
-async def test_delivery_times_never_fall_though_the_clock_does(room: Mailroom) -> None:
-    _, first = await room.post(room.letter(room.blue), *room.addressed([room.red]))
-    room.clock.step(-3_600)
+async def test_delivery_times_never_fall_though_the_clock_does(seeded: SeededStore) -> None:
+    _, first = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red]))
+    seeded.clock.step(-3_600)
 
-    message, second = await room.post(room.letter(room.blue), *room.addressed([room.red]))
+    message, second = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red]))
 
     assert second[0].delivered_ts == first[0].delivered_ts
-    assert message.created_ts == room.clock.now
+    assert message.created_ts == seeded.clock.now
 
 
-async def test_a_message_is_open_to_the_projects_of_its_sender_and_of_those_addressed_openly(room: Mailroom) -> None:
-    openly, _ = await room.post(room.letter(room.blue), *room.addressed([room.fox]))
-    blindly, _ = await room.post(room.letter(room.blue), *room.addressed([room.fox], RecipientKind.BCC))
+async def test_a_message_is_open_to_the_projects_of_its_sender_and_of_those_addressed_openly(
+    seeded: SeededStore,
+) -> None:
+    openly, _ = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.fox]))
+    blindly, _ = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.fox], RecipientKind.BCC))
 
     def open_to(message_id: MessageId) -> list[bool]:
-        return room.store.read(
-            lambda view: [view.messages.is_open_to(message_id, project.id) for project in (room.app, room.lib)]
+        return seeded.store.read(
+            lambda view: [view.messages.is_open_to(message_id, project.id) for project in (seeded.app, seeded.lib)]
         )
 
     assert open_to(openly.id) == [True, True]
     assert open_to(blindly.id) == [True, False]
 
 
-async def test_a_blind_copy_to_another_project_is_in_the_search_scope_of_its_recipient_alone(room: Mailroom) -> None:
-    message, _ = await room.post(room.letter(room.blue), *room.addressed([room.fox], RecipientKind.BCC))
+async def test_a_blind_copy_to_another_project_is_in_the_search_scope_of_its_recipient_alone(
+    seeded: SeededStore,
+) -> None:
+    message, _ = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.fox], RecipientKind.BCC))
 
-    async with room.store.long_read() as connection:
+    async with seeded.store.long_read() as connection:
         rows = await connection.execute_fetchall("SELECT scope FROM messages WHERE id = ?", (message.id,))
 
-    assert [scope for (scope,) in rows] == [f"p{room.app.id} b{room.fox.id}"]
+    assert [scope for (scope,) in rows] == [f"p{seeded.app.id} b{seeded.fox.id}"]
 
 
-async def test_a_thread_lists_the_projects_mail_oldest_first_by_pages(room: Mailroom) -> None:
+async def test_a_thread_lists_the_projects_mail_oldest_first_by_pages(seeded: SeededStore) -> None:
     ids = [
-        (await room.post(room.letter(room.blue, thread_id="T"), *room.addressed([room.red])))[0].id for _ in range(5)
+        (await seeded.post(seeded.letter(seeded.blue, thread_id="T"), *seeded.addressed([seeded.red])))[0].id
+        for _ in range(5)
     ]
-    await room.post(room.letter(room.fox, thread_id="T"), *room.addressed([room.lib_blue]))
+    await seeded.post(seeded.letter(seeded.fox, thread_id="T"), *seeded.addressed([seeded.lib_blue]))
 
-    first = room.store.read(lambda view: view.messages.list_thread(room.app.id, "T", limit=3))
-    read_to = room.store.read(lambda view: view.messages.place(room.app.id, first[-1].id))
+    first = seeded.store.read(lambda view: view.messages.list_thread(seeded.app.id, "T", limit=3))
+    read_to = seeded.store.read(lambda view: view.messages.place(seeded.app.id, first[-1].id))
     assert read_to is not None
-    rest = room.store.read(lambda view: view.messages.list_thread(room.app.id, "T", after=read_to, limit=3))
+    rest = seeded.store.read(lambda view: view.messages.list_thread(seeded.app.id, "T", after=read_to, limit=3))
 
     assert [head.id for head in (*first, *rest)] == ids
-    assert room.store.read(lambda view: view.messages.count_thread(room.app.id, "T")) == 5
-    assert room.store.read(lambda view: view.messages.projects_of_thread("T")) == [room.app.id, room.lib.id]
+    assert seeded.store.read(lambda view: view.messages.count_thread(seeded.app.id, "T")) == 5
+    assert seeded.store.read(lambda view: view.messages.projects_of_thread("T")) == [seeded.app.id, seeded.lib.id]
 
 
-async def test_a_topic_ignores_letter_case_and_lists_newest_first(room: Mailroom) -> None:
-    old, _ = await room.post(room.letter(room.blue, topic="Build"), *room.addressed([room.red]))
-    room.clock.step()
-    new, _ = await room.post(room.letter(room.blue, topic="BUILD"), *room.addressed([room.red]))
+async def test_a_topic_ignores_letter_case_and_lists_newest_first(seeded: SeededStore) -> None:
+    old, _ = await seeded.post(seeded.letter(seeded.blue, topic="Build"), *seeded.addressed([seeded.red]))
+    seeded.clock.step()
+    new, _ = await seeded.post(seeded.letter(seeded.blue, topic="BUILD"), *seeded.addressed([seeded.red]))
 
     def ids(since: int | None) -> list[int]:
-        return room.store.read(
-            lambda view: [h.id for h in view.messages.list_topic(room.app.id, "build", since=since, limit=9)]  # type: ignore[arg-type]
+        return seeded.store.read(
+            lambda view: [h.id for h in view.messages.list_topic(seeded.app.id, "build", since=since, limit=9)]  # type: ignore[arg-type]
         )
 
     assert ids(None) == [new.id, old.id]
@@ -100,21 +105,24 @@ async def test_a_topic_ignores_letter_case_and_lists_newest_first(room: Mailroom
     assert ids(new.created_ts) == []
 
 
-async def test_what_an_agent_sent_is_listed_newest_first(room: Mailroom) -> None:
-    ids = [(await room.post(room.letter(room.blue), *room.addressed([room.red])))[0].id for _ in range(3)]
-    await room.post(room.letter(room.red), *room.addressed([room.blue]))
+async def test_what_an_agent_sent_is_listed_newest_first(seeded: SeededStore) -> None:
+    ids = [(await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red])))[0].id for _ in range(3)]
+    await seeded.post(seeded.letter(seeded.red), *seeded.addressed([seeded.blue]))
 
-    assert room.store.read(lambda view: [h.id for h in view.messages.list_sent(room.blue.id, limit=2)]) == [
+    assert seeded.store.read(lambda view: [h.id for h in view.messages.list_sent(seeded.blue.id, limit=2)]) == [
         ids[2],
         ids[1],
     ]
 
 
-async def test_a_list_names_only_so_many_recipients_and_none_of_a_message_by_halves(room: Mailroom) -> None:
-    ids = [(await room.post(room.letter(room.blue), *room.addressed([room.red, room.green])))[0].id for _ in range(3)]
+async def test_a_list_names_only_so_many_recipients_and_none_of_a_message_by_halves(seeded: SeededStore) -> None:
+    ids = [
+        (await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red, seeded.green])))[0].id
+        for _ in range(3)
+    ]
 
     def covered(limit: int) -> list[int]:
-        return room.store.read(lambda view: list(view.messages.addressees(ids, limit=limit)))
+        return seeded.store.read(lambda view: list(view.messages.addressees(ids, limit=limit)))
 
     assert covered(6) == [ids[2], ids[1], ids[0]]
     assert covered(5) == covered(4) == [ids[2], ids[1]]
@@ -131,14 +139,14 @@ async def test_a_list_names_only_so_many_recipients_and_none_of_a_message_by_hal
         ("view.messages.list_sent(1, limit=5)", "messages_sender"),
     ],
 )
-async def test_every_list_of_messages_walks_an_index_in_its_order(room: Mailroom, call: str, index: str) -> None:
+async def test_every_list_of_messages_walks_an_index_in_its_order(seeded: SeededStore, call: str, index: str) -> None:
     statements: list[str] = []
-    room.store._reading.set_trace_callback(statements.append)
-    room.store.read(lambda view: eval(call, {"view": view}))
-    room.store._reading.set_trace_callback(None)
+    seeded.store._reading.set_trace_callback(statements.append)
+    seeded.store.read(lambda view: eval(call, {"view": view}))
+    seeded.store._reading.set_trace_callback(None)
 
     plans = [
-        "\n".join(row[3] for row in room.store._reading.execute(f"EXPLAIN QUERY PLAN {statement}"))
+        "\n".join(row[3] for row in seeded.store._reading.execute(f"EXPLAIN QUERY PLAN {statement}"))
         for statement in statements
         if statement.lstrip().startswith("SELECT")
     ]

@@ -27,7 +27,7 @@ from mcp_agent_mail.features.doctor.verify import VerifyReport, verify_archives
 from mcp_agent_mail.features.doctor.verify_store import verify_store
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.store.database import Store
-from tests.archive_room import git
+from tests.archive_harness import git
 from tests.served import pause
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ PLACE = ServerPlace(
 
 
 @dataclass
-class House:
+class Harness:
     """A project with two agents. `sent` holds the ids of all mail whose send was answered."""
 
     root: Path
@@ -167,16 +167,16 @@ def _settings(root: Path) -> Settings:
 
 
 @asynccontextmanager
-async def house(
+async def harness(
     root: Path, *, fault_hook: FaultHook = no_fault, clock: Clock = system_clock, starts: bool = True
-) -> AsyncIterator[House]:
+) -> AsyncIterator[Harness]:
     """Opened as a server opens it, the agents registered (again, if the store is older). `starts`: the archiver too."""
     loaded = _settings(root)
     async with Store(root / "mail.sqlite3", clock=clock, fault_hook=fault_hook) as store:
         services = build_services(loaded, store, place=PLACE, operator_token="unused", clock=clock)
         if starts:
             services.start()
-        opened = House(root, store, services)
+        opened = Harness(root, store, services)
         try:
             await opened.move_in()
             yield opened

@@ -21,7 +21,7 @@ from mcp_agent_mail.features.messaging.resources import messaging_resources
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.tools import messaging_tools
 from mcp_agent_mail.store.database import Store
-from tests.mailroom import Mailroom, open_mailroom, token_of
+from tests.seeded_store import SeededStore, open_seeded_store, token_of
 
 NOBODY = Credentials(via="mcp")
 OPERATOR = Credentials(via="local", bearer_token="amo_operator")
@@ -32,7 +32,7 @@ BODY_MAX_BYTES = 3 * 1024 * 1024
 
 @dataclass
 class Identities:
-    """Credentials to callers, as `features/identity` judges them; tokens are those of `tests.mailroom`."""
+    """Credentials to callers, as `features/identity` judges them; tokens are those of `tests.seeded_store`."""
 
     store: Store
     auth: AgentAuth = AgentAuth.OPEN
@@ -57,17 +57,17 @@ class Identities:
 
 
 @dataclass
-class Office:
+class MessagingHarness:
     """`noted` is every agent that was seen acting."""
 
-    room: Mailroom
+    seeded: SeededStore
     identities: Identities
     tools: ToolTable
     resources: ResourceTable
     noted: list[str] = field(default_factory=list)
 
     def proof(self, agent: Agent) -> Credentials:
-        project = self.room.app if agent.project_id == self.room.app.id else self.room.lib
+        project = self.seeded.app if agent.project_id == self.seeded.app.id else self.seeded.lib
         return Credentials(via="mcp", agent_token=token_of(agent.name, project))
 
     async def call(self, tool: str, credentials: Credentials = NOBODY, /, **arguments: Any) -> Any:
@@ -91,25 +91,27 @@ class Office:
         return await self.call("fetch_inbox", agent_name=agent, **arguments)
 
     def rows(self, sql: str, *values: object) -> list[Any]:
-        return self.room.store._reading.execute(sql, values).fetchall()
+        return self.seeded.store._reading.execute(sql, values).fetchall()
 
 
 @asynccontextmanager
-async def open_office(directory: Path, *, enforced: bool = False, inbox_limit: int = 0) -> AsyncIterator[Office]:
+async def open_messaging(
+    directory: Path, *, enforced: bool = False, inbox_limit: int = 0
+) -> AsyncIterator[MessagingHarness]:
     """Contact policies are off unless `enforced`: tests of consent switch them on."""
-    async with open_mailroom(directory) as room:
+    async with open_seeded_store(directory) as seeded:
         noted: list[str] = []
-        identities = Identities(room.store)
+        identities = Identities(seeded.store)
         service = MessagingService(
-            room.store,
+            seeded.store,
             body_max_bytes=BODY_MAX_BYTES,
             note_activity=lambda agent: noted.append(agent.name),
             throttle=Backpressure().keep,
-            clock=room.clock,
+            clock=seeded.clock,
             delivery=DeliveryPolicy(rules=ContactRules(enforced=enforced), inbox_limit=inbox_limit),
         )
-        yield Office(
-            room,
+        yield MessagingHarness(
+            seeded,
             identities,
             ToolTable(messaging_tools(service, identities.caller)),
             ResourceTable(messaging_resources(service, identities.caller)),

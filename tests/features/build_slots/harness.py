@@ -16,14 +16,14 @@ from mcp_agent_mail.features.build_slots.service import BuildSlotService
 from mcp_agent_mail.features.build_slots.tools import build_slot_tools
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.workspace.facts import Workspaces
-from tests.mailroom import SetClock, add_agent, add_project
+from tests.seeded_store import SetClock, add_agent, add_project
 from tests.workspace.code_repository import begin
 
 ANYBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
 
 
 @dataclass
-class SlotRoom:
+class BuildSlotsHarness:
     store: Store
     clock: SetClock
     project: Project
@@ -42,7 +42,7 @@ class SlotRoom:
 
 
 @asynccontextmanager
-async def open_slot_room(folder: Path) -> AsyncIterator[SlotRoom]:
+async def open_build_slots(folder: Path) -> AsyncIterator[BuildSlotsHarness]:
     clock = SetClock()
     code = begin(folder / "code")
     active: list[str] = []
@@ -52,4 +52,4 @@ async def open_slot_room(folder: Path) -> AsyncIterator[SlotRoom]:
         await store.write(lambda tx: [add_agent(tx, project, name) for name in ("RedStone", "GreenField")])
         service = BuildSlotService(store, Workspaces(), note_activity=lambda agent: active.append(agent.name))
         tools = ToolTable(build_slot_tools(service, lambda: ANYBODY))
-        yield SlotRoom(store, clock, project, blue, tools, active)
+        yield BuildSlotsHarness(store, clock, project, blue, tools, active)

@@ -52,7 +52,7 @@ class Ticking:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Desk:
+class IdentityHarness:
     store: Store
     path: Path
     activity: Activity
@@ -76,7 +76,7 @@ class Desk:
 
 
 @asynccontextmanager
-async def open_desk(
+async def open_identity(
     folder: Path,
     *,
     auth: AgentAuth = AgentAuth.OPEN,
@@ -84,7 +84,7 @@ async def open_desk(
     clock: Clock = system_clock,
     choose: Callable[[Sequence[str]], str] = secrets.choice,
     mode: IdentityMode = IdentityMode.DIR,
-) -> AsyncIterator[Desk]:
+) -> AsyncIterator[IdentityHarness]:
     path = folder / "mail.sqlite3"
     path.parent.mkdir(exist_ok=True)
     identities = Identities(WorkspaceIdentities(), mode)
@@ -94,7 +94,7 @@ async def open_desk(
         rules = AuthRules(auth=auth, server_token=SERVER_TOKEN, operator_token=OPERATOR_TOKEN)
         new_names = NamingRules(enforcement=enforcement)
         identity = IdentityService(store, activity, rules=rules, new_names=new_names, clock=clock, choose=choose)
-        yield Desk(
+        yield IdentityHarness(
             store=store,
             path=path,
             activity=activity,

@@ -25,17 +25,17 @@ from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.tools import messaging_tools
 from mcp_agent_mail.features.search.service import SearchService
 from mcp_agent_mail.features.search.tools import search_tools
-from tests.features.messaging.office import APP, LIB, NOBODY, Identities
-from tests.mailroom import Mailroom, open_mailroom, token_of
+from tests.features.messaging.harness import APP, LIB, NOBODY, Identities
+from tests.seeded_store import SeededStore, open_seeded_store, token_of
 
 BODY_MAX_BYTES = 3 * 1024 * 1024
 
 
 @dataclass
-class House:
+class ContactsHarness:
     """`noted` is every agent that was seen acting."""
 
-    room: Mailroom
+    seeded: SeededStore
     identities: Identities
     tools: ToolTable
     resources: ResourceTable
@@ -43,7 +43,7 @@ class House:
     noted: list[str] = field(default_factory=list)
 
     def proof(self, agent: Agent) -> Credentials:
-        return Credentials(via="mcp", agent_token=token_of(agent.name, self.room.project_of(agent)))
+        return Credentials(via="mcp", agent_token=token_of(agent.name, self.seeded.project_of(agent)))
 
     async def call(self, tool: str, credentials: Credentials = NOBODY, /, **arguments: Any) -> Any:
         return await self.tools.run(tool, {"project_key": APP, **arguments}, credentials)
@@ -80,7 +80,7 @@ class House:
         return held["messages"]
 
     def rows(self, sql: str, *values: object) -> list[Any]:
-        return self.room.store._reading.execute(sql, values).fetchall()
+        return self.seeded.store._reading.execute(sql, values).fetchall()
 
     def everything(self) -> dict[str, list[Any]]:
         """All that a call could leave behind."""
@@ -97,34 +97,34 @@ async def refused(awaitable: Any) -> AgentMailError:
 
 
 @asynccontextmanager
-async def open_house(directory: Path, rules: ContactRules | None = None) -> AsyncIterator[House]:
+async def open_contacts(directory: Path, rules: ContactRules | None = None) -> AsyncIterator[ContactsHarness]:
     rules = ContactRules() if rules is None else rules
-    async with open_mailroom(directory) as room:
+    async with open_seeded_store(directory) as seeded:
         noted: list[str] = []
-        identities = Identities(room.store, AgentAuth.OPEN)
+        identities = Identities(seeded.store, AgentAuth.OPEN)
         contacts = ContactService(
-            room.store,
+            seeded.store,
             rules=rules,
             new_names=NamingRules(enforcement=NameEnforcement.FREE),
             note_activity=lambda agent: noted.append(agent.name),
         )
         messaging = MessagingService(
-            room.store,
+            seeded.store,
             body_max_bytes=BODY_MAX_BYTES,
             note_activity=lambda agent: noted.append(agent.name),
             throttle=Backpressure().keep,
-            clock=room.clock,
+            clock=seeded.clock,
             delivery=DeliveryPolicy(rules=rules),
         )
         tools = ToolTable(
             [
                 *contact_tools(contacts, identities.caller),
                 *messaging_tools(messaging, identities.caller),
-                *search_tools(SearchService(room.store), identities.caller),
+                *search_tools(SearchService(seeded.store), identities.caller),
             ]
         )
         resources = ResourceTable(messaging_resources(messaging, identities.caller))
-        yield House(room, identities, tools, resources, contacts, noted)
+        yield ContactsHarness(seeded, identities, tools, resources, contacts, noted)
 
 
-__all__ = ["APP", "LIB", "NOBODY", "House", "open_house", "refused"]
+__all__ = ["APP", "LIB", "NOBODY", "ContactsHarness", "open_contacts", "refused"]

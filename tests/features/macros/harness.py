@@ -15,7 +15,7 @@ from mcp_agent_mail.core.settings.server import load_settings
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.store.database import Store
-from tests.mailroom import SetClock
+from tests.seeded_store import SetClock
 
 APP = "/code/app"
 LIB = "/code/lib"
@@ -26,7 +26,7 @@ PLACE = ServerPlace(
 
 
 @dataclass
-class TeamRoom:
+class MacrosHarness:
     services: Services
     store: Store
     clock: SetClock
@@ -96,7 +96,7 @@ async def refused(awaitable: Any) -> AgentMailError:
 
 
 @asynccontextmanager
-async def open_team_room(directory: Path, **settings: str) -> AsyncIterator[TeamRoom]:
+async def open_macros(directory: Path, **settings: str) -> AsyncIterator[MacrosHarness]:
     environment = {"STORAGE_ROOT": str(directory / "store"), **settings}
     loaded = load_settings(environment, cwd=directory).settings
     loaded.storage_root.mkdir()
@@ -104,6 +104,6 @@ async def open_team_room(directory: Path, **settings: str) -> AsyncIterator[Team
     async with Store(loaded.database_path, clock=clock) as store:
         services = build_services(loaded, store, place=PLACE, operator_token="unused", clock=clock)
         try:
-            yield TeamRoom(services, store, clock)
+            yield MacrosHarness(services, store, clock)
         finally:
             await services.close(timeout_s=1.0)

@@ -57,7 +57,7 @@ def add_agent(tx: Tx, project: Project, name: str, kind: AgentKind = AgentKind.A
 
 
 @dataclass
-class Mailroom:
+class SeededStore:
     """A store with two projects: `app` has BlueLake, RedStone, GreenField, `lib` has QuietFox and another BlueLake."""
 
     store: Store
@@ -104,7 +104,7 @@ class Mailroom:
 
 
 @asynccontextmanager
-async def open_mailroom(directory: Path) -> AsyncIterator[Mailroom]:
+async def open_seeded_store(directory: Path) -> AsyncIterator[SeededStore]:
     clock = SetClock()
     async with Store(directory / "mail.sqlite3", clock=clock) as store:
         app, lib = await store.write(lambda tx: (add_project(tx, "/code/app"), add_project(tx, "/code/lib")))
@@ -114,4 +114,4 @@ async def open_mailroom(directory: Path) -> AsyncIterator[Mailroom]:
                 *(add_agent(tx, lib, name) for name in ("QuietFox", "BlueLake")),
             ]
         )
-        yield Mailroom(store, clock, app, lib, *agents)
+        yield SeededStore(store, clock, app, lib, *agents)

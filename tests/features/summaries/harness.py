@@ -13,18 +13,18 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
 from mcp_agent_mail.features.summaries.service import SummaryService
 from mcp_agent_mail.features.summaries.tools import summary_tools
-from tests.features.messaging.office import NOBODY, Identities
-from tests.mailroom import Mailroom, open_mailroom, token_of
+from tests.features.messaging.harness import NOBODY, Identities
+from tests.seeded_store import SeededStore, open_seeded_store, token_of
 
 
 @dataclass
-class SummaryRoom:
-    room: Mailroom
+class SummariesHarness:
+    seeded: SeededStore
     identities: Identities
     tools: ToolTable
 
     def proof(self, agent: Agent) -> Credentials:
-        return Credentials(via="mcp", agent_token=token_of(agent.name, self.room.project_of(agent)))
+        return Credentials(via="mcp", agent_token=token_of(agent.name, self.seeded.project_of(agent)))
 
     async def post(
         self,
@@ -37,14 +37,14 @@ class SummaryRoom:
         **more: Any,
     ) -> int:
         """From BlueLake to RedStone unless said otherwise, in thread plan-1; a second after the one before."""
-        room = self.room
-        room.clock.step()
-        letter = replace(room.letter(sender or room.blue, body=body, thread_id="plan-1"), **more)
-        recipients = room.addressed([room.red] if to is None else to)
-        blind = room.addressed(bcc or [], RecipientKind.BCC)
-        held = [replace(one, held_code="CONTACT_REQUIRED") for one in room.addressed(held_for or [])]
+        seeded = self.seeded
+        seeded.clock.step()
+        letter = replace(seeded.letter(sender or seeded.blue, body=body, thread_id="plan-1"), **more)
+        recipients = seeded.addressed([seeded.red] if to is None else to)
+        blind = seeded.addressed(bcc or [], RecipientKind.BCC)
+        held = [replace(one, held_code="CONTACT_REQUIRED") for one in seeded.addressed(held_for or [])]
         everyone: list[NewRecipient] = [*recipients, *blind, *held]
-        message, _ = await room.post(letter, *everyone)
+        message, _ = await seeded.post(letter, *everyone)
         return int(message.id)
 
     async def call(self, tool: str, credentials: Credentials = NOBODY, /, **arguments: Any) -> Any:
@@ -55,8 +55,8 @@ class SummaryRoom:
 
 
 @asynccontextmanager
-async def open_summary_room(directory: Path) -> AsyncIterator[SummaryRoom]:
-    async with open_mailroom(directory) as room:
-        identities = Identities(room.store)
-        service = SummaryService(room.store, clock=room.clock)
-        yield SummaryRoom(room, identities, ToolTable(summary_tools(service, identities.caller)))
+async def open_summaries(directory: Path) -> AsyncIterator[SummariesHarness]:
+    async with open_seeded_store(directory) as seeded:
+        identities = Identities(seeded.store)
+        service = SummaryService(seeded.store, clock=seeded.clock)
+        yield SummariesHarness(seeded, identities, ToolTable(summary_tools(service, identities.caller)))

@@ -19,7 +19,7 @@ _LATE = "did not answer within"
 """On a busy machine: then the guard reads a snapshot instead, which is not what these tests are about."""
 
 
-class Room:
+class GuardedProject:
     """A server, a repository that is a project, and two agents."""
 
     def __init__(self, server: Served, code: Path) -> None:

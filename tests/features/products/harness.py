@@ -1,7 +1,7 @@
 """A product of two projects over a real store, with the tools of identity, mail and products wired as the server does.
 
-The projects are those of `tests.mailroom`: `app` has BlueLake, RedStone and GreenField, `lib` has QuietFox and another
-BlueLake. A third one, `far`, has BlueLake too and is part of nothing.
+The projects are those of `tests.seeded_store`: `app` has BlueLake, RedStone and GreenField, `lib` has QuietFox and
+another BlueLake. A third one, `far`, has BlueLake too and is part of nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from mcp_agent_mail.features.products.tools import product_tools
 from mcp_agent_mail.features.search.service import SearchService
 from mcp_agent_mail.features.search.tools import search_tools
 from mcp_agent_mail.features.summaries.service import SummaryService
-from tests.mailroom import Mailroom, add_agent, add_project, open_mailroom, token_of
+from tests.seeded_store import SeededStore, add_agent, add_project, open_seeded_store, token_of
 
 APP = "/code/app"
 LIB = "/code/lib"
@@ -44,15 +44,15 @@ OPERATOR = Credentials(via="rpc", bearer_token="amo_operator")
 
 
 @dataclass
-class Shop:
-    room: Mailroom
+class ProductsHarness:
+    seeded: SeededStore
     far: Project
     far_blue: Agent
     tools: ToolTable
     resources: ResourceTable
 
     def proof(self, agent: Agent) -> Credentials:
-        home = self.far if agent.project_id == self.far.id else self.room.project_of(agent)
+        home = self.far if agent.project_id == self.far.id else self.seeded.project_of(agent)
         return Credentials(via="mcp", agent_token=token_of(agent.name, home))
 
     async def call(self, tool: str, by: Credentials = NOBODY, /, **arguments: Any) -> Any:
@@ -67,7 +67,7 @@ class Shop:
 
     async def send(self, project: str, sender: str, to: list[str], subject: str, **more: Any) -> int:
         """A second after the one before, by the operator, who may act as anybody."""
-        self.room.clock.step()
+        self.seeded.clock.step()
         given = {"project_key": project, "sender_name": sender, "to": to, "subject": subject, "body_md": "text", **more}
         sent = await self.call("send_message", OPERATOR, **given)
         return int(sent["deliveries"][0]["payload"]["id"])
@@ -84,42 +84,42 @@ class Shop:
         return hits
 
     def rows(self, sql: str, *values: object) -> list[Any]:
-        return self.room.store._reading.execute(sql, values).fetchall()
+        return self.seeded.store._reading.execute(sql, values).fetchall()
 
 
 @asynccontextmanager
-async def open_shop(folder: Path, *, auth: AgentAuth = AgentAuth.OPEN) -> AsyncIterator[Shop]:
+async def open_products(folder: Path, *, auth: AgentAuth = AgentAuth.OPEN) -> AsyncIterator[ProductsHarness]:
     """The product `storefront` exists, and has no projects yet."""
     async with (
-        open_mailroom(folder) as room,
-        Activity(room.store, clock=room.clock, interval_s=600) as activity,
+        open_seeded_store(folder) as seeded,
+        Activity(seeded.store, clock=seeded.clock, interval_s=600) as activity,
     ):
-        far = await room.store.write(lambda tx: add_project(tx, FAR))
-        far_blue = await room.store.write(lambda tx: add_agent(tx, far, "BlueLake"))
+        far = await seeded.store.write(lambda tx: add_project(tx, FAR))
+        far_blue = await seeded.store.write(lambda tx: add_agent(tx, far, "BlueLake"))
         identity = IdentityService(
-            room.store,
+            seeded.store,
             activity,
             rules=AuthRules(auth=auth, operator_token="amo_operator"),
             new_names=NamingRules(enforcement=NameEnforcement.FREE),
-            clock=room.clock,
+            clock=seeded.clock,
         )
         messaging = MessagingService(
-            room.store,
+            seeded.store,
             body_max_bytes=1_000_000,
             note_activity=identity.touch,
             throttle=Backpressure().keep,
-            clock=room.clock,
+            clock=seeded.clock,
             delivery=DeliveryPolicy(rules=ContactRules(enforced=False)),
         )
-        products = ProductService(room.store, SummaryService(room.store))
-        shop = Shop(
-            room,
+        products = ProductService(seeded.store, SummaryService(seeded.store))
+        harness = ProductsHarness(
+            seeded,
             far,
             far_blue,
             ToolTable(
                 [
                     *messaging_tools(messaging, identity.caller),
-                    *search_tools(SearchService(room.store), identity.caller),
+                    *search_tools(SearchService(seeded.store), identity.caller),
                     *product_tools(products, identity.caller),
                 ]
             ),
@@ -127,5 +127,5 @@ async def open_shop(folder: Path, *, auth: AgentAuth = AgentAuth.OPEN) -> AsyncI
                 [*messaging_resources(messaging, identity.caller), *product_resources(products, identity.caller)]
             ),
         )
-        await shop.call("ensure_product", name="storefront")
-        yield shop
+        await harness.call("ensure_product", name="storefront")
+        yield harness

@@ -86,7 +86,7 @@ def killed_at(point: FailPoint) -> FaultHook:
 
 
 @dataclass
-class ArchiveRoom:
+class ArchiveHarness:
     """Every change goes into the store with its event, each in a transaction of its own."""
 
     root: Path
@@ -315,30 +315,30 @@ def _silent(done: int, total: int) -> None:
     assert done <= total
 
 
-def fill(room: ArchiveRoom, path: Path) -> Project:
+def fill(harness: ArchiveHarness, path: Path) -> Project:
     """A project at `path` with two agents, BlueLake and RedStone, and a message from one to the other."""
-    project = room.add_project(str(path))
-    blue, red = room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone")
-    room.send(blue, [red])
+    project = harness.add_project(str(path))
+    blue, red = harness.add_agent(project, "BlueLake"), harness.add_agent(project, "RedStone")
+    harness.send(blue, [red])
     return project
 
 
-def write(room: ArchiveRoom, project: Project) -> None:
+def write(harness: ArchiveHarness, project: Project) -> None:
     """One more message between the two of `fill`."""
-    blue, red = (room.tx.agents.find_by_name(project.id, name) for name in ("BlueLake", "RedStone"))
+    blue, red = (harness.tx.agents.find_by_name(project.id, name) for name in ("BlueLake", "RedStone"))
     assert blue is not None
     assert red is not None
-    room.send(blue, [red], subject="More")
+    harness.send(blue, [red], subject="More")
 
 
 @contextmanager
-def open_archive_room(root: Path) -> Iterator[ArchiveRoom]:
+def open_archive_harness(root: Path) -> Iterator[ArchiveHarness]:
     database = root / "mail.sqlite3"
     migrate(database, fault_hook=no_fault)
     with closing(open_writing(database)) as connection:
         connection.isolation_level = None  # every statement commits by itself
         clock = SetClock()
-        yield ArchiveRoom(root, Tx(connection, clock), clock, connection)
+        yield ArchiveHarness(root, Tx(connection, clock), clock, connection)
 
 
 def git(path: Path, *arguments: str, check: bool = True) -> str:

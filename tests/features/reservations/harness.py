@@ -21,7 +21,7 @@ from mcp_agent_mail.features.reservations.staleness import Staleness
 from mcp_agent_mail.features.reservations.sweeper import Sweeper, SweepRules
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.workspace.facts import Workspaces
-from tests.mailroom import SetClock, add_agent, add_project
+from tests.seeded_store import SetClock, add_agent, add_project
 from tests.workspace.code_repository import begin, commit, write
 
 ANYBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
@@ -32,7 +32,7 @@ LONG = 1801.0
 
 
 @dataclass
-class IdleRoom:
+class ReservationsHarness:
     """`blue` holds what `hold` reserves; `red` wants it. `code` has `src/app.py`, written and committed long ago."""
 
     store: Store
@@ -105,7 +105,9 @@ class IdleRoom:
 
 
 @asynccontextmanager
-async def open_idle_room(folder: Path, *, releases_idle: bool = True, watched_s: int = 0) -> AsyncIterator[IdleRoom]:
+async def open_reservations(
+    folder: Path, *, releases_idle: bool = True, watched_s: int = 0
+) -> AsyncIterator[ReservationsHarness]:
     clock = SetClock()
     code = begin(folder / "code")
     write(code, "src/app.py", at_s=START_S - 100_000)
@@ -117,7 +119,7 @@ async def open_idle_room(folder: Path, *, releases_idle: bool = True, watched_s:
         spaces = Workspaces(clock=clock, keep_s=-1)
         staleness = Staleness(activity, spaces, rules=RULES, watched_since=Micros(watched_s * SECOND))
         rules = SweepRules(releases_idle=releases_idle, interval_s=86_400)
-        yield IdleRoom(
+        yield ReservationsHarness(
             store=store,
             clock=clock,
             code=code,

@@ -19,18 +19,18 @@ from mcp_agent_mail.features.search.service import SearchService
 from mcp_agent_mail.features.search.tools import search_tools
 from mcp_agent_mail.store.engine.connection import open_writing
 from mcp_agent_mail.store.mail import search as store_search
-from tests.features.messaging.office import NOBODY, OPERATOR, Identities
-from tests.mailroom import Mailroom, open_mailroom, token_of
+from tests.features.messaging.harness import NOBODY, OPERATOR, Identities
+from tests.seeded_store import SeededStore, open_seeded_store, token_of
 
 
 @dataclass
 class Desk:
-    room: Mailroom
+    seeded: SeededStore
     identities: Identities
     tools: ToolTable
 
     def proof(self, agent: Agent) -> Credentials:
-        return Credentials(via="mcp", agent_token=token_of(agent.name, self.room.project_of(agent)))
+        return Credentials(via="mcp", agent_token=token_of(agent.name, self.seeded.project_of(agent)))
 
     async def post(
         self,
@@ -43,11 +43,11 @@ class Desk:
         **more: Any,
     ) -> int:
         """From BlueLake to RedStone unless said otherwise; a second after the one before."""
-        room = self.room
-        room.clock.step()
-        letter = replace(room.letter(sender or room.blue, body=body), subject=subject, **more)
-        recipients = room.addressed([room.red] if to is None else to)
-        message, _ = await room.post(letter, *recipients, *room.addressed(bcc or [], RecipientKind.BCC))
+        seeded = self.seeded
+        seeded.clock.step()
+        letter = replace(seeded.letter(sender or seeded.blue, body=body), subject=subject, **more)
+        recipients = seeded.addressed([seeded.red] if to is None else to)
+        message, _ = await seeded.post(letter, *recipients, *seeded.addressed(bcc or [], RecipientKind.BCC))
         return int(message.id)
 
     async def search(self, query: str, credentials: Credentials = NOBODY, /, **arguments: Any) -> list[dict[str, Any]]:
@@ -63,10 +63,10 @@ class Desk:
 
 @pytest.fixture
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    async with open_mailroom(tmp_path) as room:
-        identities = Identities(room.store)
-        tools = ToolTable(search_tools(SearchService(room.store), identities.caller))
-        yield Desk(room, identities, tools)
+    async with open_seeded_store(tmp_path) as seeded:
+        identities = Identities(seeded.store)
+        tools = ToolTable(search_tools(SearchService(seeded.store), identities.caller))
+        yield Desk(seeded, identities, tools)
 
 
 async def test_a_hit_says_what_the_contract_says(desk: Desk) -> None:
@@ -82,7 +82,7 @@ async def test_a_hit_says_what_the_contract_says(desk: Desk) -> None:
             "from": "BlueLake",
             "importance": "high",
             "ack_required": True,
-            "created_ts": iso(desk.room.clock.now),
+            "created_ts": iso(desk.seeded.clock.now),
             "snippet": "We build the tests first.",
         }
     ]
@@ -117,11 +117,11 @@ async def test_hostile_text_is_never_an_error(desk: Desk, query: str) -> None:
 
 
 async def test_a_filter_keeps_what_it_names(desk: Desk) -> None:
-    room = desk.room
+    seeded = desk.seeded
     urgent = await desk.post("plan", importance=Importance.URGENT)
-    threaded = await desk.post("plan", sender=room.red, to=[room.green], thread_id="TKT-1")
-    since = iso(room.clock.now)
-    last = await desk.post("plan", sender=room.green, to=[room.red])
+    threaded = await desk.post("plan", sender=seeded.red, to=[seeded.green], thread_id="TKT-1")
+    since = iso(seeded.clock.now)
+    last = await desk.post("plan", sender=seeded.green, to=[seeded.red])
 
     assert await desk.ids("plan", importance="URGENT") == [urgent]
     assert await desk.ids("plan", thread_id="TKT-1") == [threaded]
@@ -134,20 +134,20 @@ async def test_a_filter_keeps_what_it_names(desk: Desk) -> None:
 
 async def test_an_all_digit_thread_is_its_root_with_the_replies(desk: Desk) -> None:
     root = await desk.post("plan")
-    reply = await desk.post("Re: plan", sender=desk.room.red, to=[desk.room.blue], thread_id=str(root))
+    reply = await desk.post("Re: plan", sender=desk.seeded.red, to=[desk.seeded.blue], thread_id=str(root))
 
     assert await desk.ids("plan", thread_id=str(root), order="oldest") == [root, reply]
 
 
 async def test_another_projects_mail_is_found_by_none_but_those_who_take_part(desk: Desk) -> None:
-    room = desk.room
-    private = await desk.post("plan", sender=room.fox, to=[room.lib_blue])
-    openly = await desk.post("plan", sender=room.fox, to=[room.blue])
-    blindly = await desk.post("plan", sender=room.fox, to=[room.lib_blue], bcc=[room.red])
+    seeded = desk.seeded
+    private = await desk.post("plan", sender=seeded.fox, to=[seeded.lib_blue])
+    openly = await desk.post("plan", sender=seeded.fox, to=[seeded.blue])
+    blindly = await desk.post("plan", sender=seeded.fox, to=[seeded.lib_blue], bcc=[seeded.red])
 
     assert await desk.ids("plan") == [openly]
-    assert sorted(await desk.ids("plan", desk.proof(room.red))) == [openly, blindly]
-    assert await desk.ids("plan", desk.proof(room.green)) == [openly]
+    assert sorted(await desk.ids("plan", desk.proof(seeded.red))) == [openly, blindly]
+    assert await desk.ids("plan", desk.proof(seeded.green)) == [openly]
     assert await desk.ids("plan", project_key="/code/lib", order="oldest") == [private, openly, blindly]
     assert await desk.ids("plan", OPERATOR) == [openly]
 
@@ -160,9 +160,9 @@ async def test_another_projects_mail_is_found_by_none_but_those_who_take_part(de
     ],
 )
 async def test_neither_the_index_nor_the_tables_alone_show_a_message(desk: Desk, tampering: str) -> None:
-    private = await desk.post("plan", sender=desk.room.fox, to=[desk.room.lib_blue])
-    assert desk.room.app.id == 1
-    writing = open_writing(desk.room.store.path)
+    private = await desk.post("plan", sender=desk.seeded.fox, to=[desk.seeded.lib_blue])
+    assert desk.seeded.app.id == 1
+    writing = open_writing(desk.seeded.store.path)
     writing.execute(tampering, {"private": private})
     writing.commit()
     writing.close()
@@ -172,30 +172,30 @@ async def test_neither_the_index_nor_the_tables_alone_show_a_message(desk: Desk,
 
 
 async def test_who_is_proven_elsewhere_finds_only_what_it_takes_part_in(desk: Desk) -> None:
-    room = desk.room
+    seeded = desk.seeded
     await desk.post("plan")
-    got = await desk.post("plan", to=[room.fox])
-    sent = await desk.post("plan", sender=room.fox, to=[room.red])
-    blind = await desk.post("plan", to=[room.red], bcc=[room.fox])
+    got = await desk.post("plan", to=[seeded.fox])
+    sent = await desk.post("plan", sender=seeded.fox, to=[seeded.red])
+    blind = await desk.post("plan", to=[seeded.red], bcc=[seeded.fox])
 
-    assert await desk.ids("plan", desk.proof(room.fox), order="oldest") == [got, sent, blind]
-    assert await desk.ids("plan", desk.proof(room.lib_blue)) == []
+    assert await desk.ids("plan", desk.proof(seeded.fox), order="oldest") == [got, sent, blind]
+    assert await desk.ids("plan", desk.proof(seeded.lib_blue)) == []
 
 
 async def test_a_blind_copy_counts_as_got_only_for_its_recipient_its_sender_and_the_operator(desk: Desk) -> None:
-    room = desk.room
-    message_id = await desk.post("plan", to=[room.red], bcc=[room.green])
+    seeded = desk.seeded
+    message_id = await desk.post("plan", to=[seeded.red], bcc=[seeded.green])
 
     assert await desk.ids("plan", agent_name="GreenField") == []
-    assert await desk.ids("plan", desk.proof(room.red), agent_name="GreenField") == []
-    assert await desk.ids("plan", desk.proof(room.green), agent_name="GreenField") == [message_id]
-    assert await desk.ids("plan", desk.proof(room.blue), agent_name="GreenField") == [message_id]
+    assert await desk.ids("plan", desk.proof(seeded.red), agent_name="GreenField") == []
+    assert await desk.ids("plan", desk.proof(seeded.green), agent_name="GreenField") == [message_id]
+    assert await desk.ids("plan", desk.proof(seeded.blue), agent_name="GreenField") == [message_id]
     assert await desk.ids("plan", OPERATOR, agent_name="GreenField") == [message_id]
 
 
 async def test_a_sender_of_another_project_is_shown_and_named_with_its_project(desk: Desk) -> None:
-    room = desk.room
-    message_id = await desk.post("plan", sender=room.fox, to=[room.blue])
+    seeded = desk.seeded
+    message_id = await desk.post("plan", sender=seeded.fox, to=[seeded.blue])
     await desk.post("plan")
 
     (hit,) = await desk.search("plan", from_agent="QuietFox@code-lib")
@@ -227,17 +227,17 @@ async def test_where_tokens_are_needed_nobody_searches_without_one(desk: Desk) -
 
     with pytest.raises(AuthenticationRequired):
         await desk.search("plan")
-    assert await desk.ids("plan", desk.proof(desk.room.green)) == [message_id]
+    assert await desk.ids("plan", desk.proof(desk.seeded.green)) == [message_id]
 
 
 async def test_a_bound_on_candidates_hides_no_small_project_beside_a_busy_one(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_search, "CANDIDATES", 5)
-    room = desk.room
-    mine = await desk.post("plan", sender=room.red, to=[room.green])
+    seeded = desk.seeded
+    mine = await desk.post("plan", sender=seeded.red, to=[seeded.green])
     for _ in range(20):
-        await desk.post("plan", sender=room.fox, to=[room.lib_blue])
+        await desk.post("plan", sender=seeded.fox, to=[seeded.lib_blue])
 
     assert await desk.ids("plan", limit=3) == [mine]
 
@@ -263,13 +263,13 @@ async def test_a_narrow_filter_finds_the_same_whether_or_not_it_is_asked_first(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, narrowing: str, few: int
 ) -> None:
     monkeypatch.setattr(store_search, "FEW", few)
-    room = desk.room
+    seeded = desk.seeded
     kept = [
-        await desk.post(subject, sender=room.red, to=[room.blue], thread_id="TKT-7")
+        await desk.post(subject, sender=seeded.red, to=[seeded.blue], thread_id="TKT-7")
         for subject in ("a plan", "plan, plan", "no such word", "the plan")
     ]
     for _ in range(5):
-        await desk.post("plan", sender=room.green, to=[room.green])
+        await desk.post("plan", sender=seeded.green, to=[seeded.green])
     value = "TKT-7" if narrowing == "thread_id" else "RedStone"
 
     assert await desk.ids("plan", order="newest", **{narrowing: value}) == [kept[3], kept[1], kept[0]]
@@ -279,9 +279,9 @@ async def test_a_narrow_filter_finds_the_same_whether_or_not_it_is_asked_first(
 
 async def test_since_parts_the_mail_exactly_though_the_clock_was_set_back(desk: Desk) -> None:
     early = [await desk.post("plan") for _ in range(5)]
-    since = iso(desk.room.clock.now)
+    since = iso(desk.seeded.clock.now)
     late = [await desk.post("plan") for _ in range(4)]
-    desk.room.clock.step(-3_600)
+    desk.seeded.clock.step(-3_600)
     latest = await desk.post("plan")
 
     assert await desk.ids("plan", order="oldest", since_ts=since) == [*late, latest]
@@ -321,7 +321,7 @@ async def test_text_without_blanks_is_found_by_any_two_characters_of_it(desk: De
 
 async def test_an_archived_project_can_still_be_searched(desk: Desk) -> None:
     message_id = await desk.post("plan")
-    await desk.room.store.write(lambda tx: tx.projects.set_archived(desk.room.app.id, tx.now))
+    await desk.seeded.store.write(lambda tx: tx.projects.set_archived(desk.seeded.app.id, tx.now))
 
     assert await desk.ids("plan") == [message_id]
 
@@ -346,8 +346,8 @@ async def test_a_search_that_finds_enough_is_not_widened(desk: Desk) -> None:
 
 
 async def test_a_wider_search_shows_no_more_than_the_caller_may_see(desk: Desk) -> None:
-    room = desk.room
-    await desk.post("News", "rotation of keys", sender=room.fox, to=[room.lib_blue])
+    seeded = desk.seeded
+    await desk.post("News", "rotation of keys", sender=seeded.fox, to=[seeded.lib_blue])
 
     assert await desk.ids("rotate keys") == []
     assert await desk.ids("rotate keys", project_key="/code/lib") != []
@@ -356,9 +356,9 @@ async def test_a_wider_search_shows_no_more_than_the_caller_may_see(desk: Desk) 
 @pytest.mark.parametrize("few", [0, 200])
 async def test_filters_hold_for_a_wider_search(desk: Desk, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
     monkeypatch.setattr(store_search, "FEW", few)
-    room = desk.room
+    seeded = desk.seeded
     mine = await desk.post("News", "rotation of keys", thread_id="TKT-7")
-    await desk.post("News", "rotation of keys", sender=room.green)
+    await desk.post("News", "rotation of keys", sender=seeded.green)
 
     assert await desk.ids("rotate keys", thread_id="TKT-7") == [mine]
     assert await desk.ids("rotate keys", from_agent="BlueLake") == [mine]
@@ -394,8 +394,8 @@ async def test_what_stands_inside_a_name_is_found_when_no_word_is(desk: Desk, qu
 
 
 async def test_a_name_of_another_project_leads_to_none_of_its_mail(desk: Desk) -> None:
-    room = desk.room
-    await desk.post("reparseToken", sender=room.fox, to=[room.lib_blue])
+    seeded = desk.seeded
+    await desk.post("reparseToken", sender=seeded.fox, to=[seeded.lib_blue])
 
     assert await desk.ids("parseTok") == []
     assert await desk.ids('"parseTok"', project_key="/code/lib") == []

@@ -22,7 +22,7 @@ WITHIN_S = 60.0
 
 
 @dataclass
-class Scene:
+class GuardHarness:
     """`root` is a temporary folder: home, the store's folder, and a repository in `code`."""
 
     root: Path

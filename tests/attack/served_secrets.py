@@ -40,7 +40,7 @@ CALLERS = ("anonymous", "stranger", "member", "blind recipient", "operator")
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class ServedSecrets:
     server: Served
     tokens: dict[str, str]
     ids: dict[str, int]
@@ -67,17 +67,17 @@ def words_in(answer: Json) -> list[str]:
 
 
 @contextmanager
-def open_house(root: Path, auth: str) -> Iterator[House]:
+def serve_secrets(root: Path, auth: str) -> Iterator[ServedSecrets]:
     with Served(root, AGENT_AUTH=auth, LLM_ENABLED="false") as server:
-        house = House(server, {}, {})
-        _settle(house)
-        _write(house)
+        served = ServedSecrets(server, {}, {})
+        _settle(served)
+        _write(served)
         server.await_drained()
-        yield house
+        yield served
 
 
-def _settle(house: House) -> None:
-    with house.server.connect() as anyone:
+def _settle(served: ServedSecrets) -> None:
+    with served.server.connect() as anyone:
         for project in (APP, LIB, SPARE):
             anyone.call("ensure_project", human_key=project)
         agents = [(APP, name) for name in ("BlueLake", "RedStone", BLIND, "GreyOwl", "QuietFox")]
@@ -85,24 +85,24 @@ def _settle(house: House) -> None:
         for project, name in agents:
             profile = {"program": "tests", "model": "none", "task_description": SECRETS["profile"]}
             made = anyone.call("register_agent", project_key=project, name=name, **profile)
-            house.tokens[name] = made["registration_token"]
+            served.tokens[name] = made["registration_token"]
     window = {"program": "tests", "model": "none", "name": "BlueLake", "project_key": APP}
-    with house.as_agent("BlueLake", **{"X-Agent-Window": WINDOW}) as blue:
+    with served.as_agent("BlueLake", **{"X-Agent-Window": WINDOW}) as blue:
         blue.call("register_agent", **window)
         blue.call("rename_window", project_key=APP, window_uuid=WINDOW, new_display_name=SECRETS["window name"])
         blue.call("ensure_product", name=PRODUCT)
         blue.call("products_link", product_key=PRODUCT, project_key=APP)
-    with house.as_agent("GreyOwl") as owl:
+    with served.as_agent("GreyOwl") as owl:
         owl.call("set_contact_policy", project_key=APP, agent_name="GreyOwl", policy="contacts_only")
 
 
-def _write(house: House) -> None:
-    with house.as_agent("BlueLake") as blue:
+def _write(served: ServedSecrets) -> None:
+    with served.as_agent("BlueLake") as blue:
 
         def send(of: str, **to: Json) -> None:
             word = SECRETS[of]
             # Each in a commit of its own, which says what it is about.
-            house.server.await_drained()
+            served.server.await_drained()
             sent = blue.call(
                 "send_message",
                 project_key=APP,
@@ -111,8 +111,8 @@ def _write(house: House) -> None:
                 topic=TOPIC,
                 **{"subject": f"About {word}", "body_md": f"Decision: {word} it is.", "ack_required": True, **to},
             )
-            house.ids[of] = sent["deliveries"][0]["payload"]["id"]
-            house.server.await_drained()
+            served.ids[of] = sent["deliveries"][0]["payload"]["id"]
+            served.server.await_drained()
 
         send("mail", to=["RedStone"])
         send("blind copy", bcc=[BLIND])
@@ -123,17 +123,17 @@ def _write(house: House) -> None:
             to_agent=f"LoneWolf@{LIB}",
             reason="for the matrix",
         )
-    with house.as_agent("LoneWolf") as wolf:
+    with served.as_agent("LoneWolf") as wolf:
         answer = {"project_key": LIB, "to_agent": "LoneWolf", "from_agent": "BlueLake", "from_project": APP}
         wolf.call("respond_contact", **answer, accept=True)
-    with house.as_agent("BlueLake") as blue:
+    with served.as_agent("BlueLake") as blue:
         both = {"project_key": APP, "sender_name": "BlueLake", "thread_id": THREAD, "topic": TOPIC}
         for of, kind in (("mail to both projects", "to"), ("blind copy to elsewhere", "bcc")):
             word = SECRETS[of]
             to = {kind: [f"LoneWolf@{LIB}"], "subject": f"About {word}", "body_md": f"Decision: {word}."}
-            house.server.await_drained()
+            served.server.await_drained()
             blue.call("send_message", **both, **to)
-            house.server.await_drained()
+            served.server.await_drained()
         held = {"subject": SECRETS["held mail"], "body_md": SECRETS["held mail"], "to": ["GreyOwl"]}
         blue.call("send_message", **both, **held)
         blue.call(
