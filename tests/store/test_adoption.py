@@ -35,8 +35,8 @@ def _named(view: View, *columns: str) -> set[tuple[str, str]]:
 
 async def test_an_adoption_decides_about_every_column_that_names_a_project_or_an_agent(tmp_path: Path) -> None:
     async with open_mailroom(tmp_path) as room:
-        projects = room.store.read(lambda view: _references(view, "projects") | _named(view, "project_id"))
-        agents = room.store.read(lambda view: _references(view, "agents") | _named(view, "agent_id", "sender_id"))
+        projects = await room.store.read(lambda view: _references(view, "projects") | _named(view, "project_id"))
+        agents = await room.store.read(lambda view: _references(view, "agents") | _named(view, "agent_id", "sender_id"))
 
     assert projects == set(PROJECT_COLUMNS), "say in store/adoption.py what becomes of these rows"
     assert agents == set(AGENT_COLUMNS), "say in store/adoption.py what becomes of these rows"
@@ -55,7 +55,7 @@ async def join(room: Mailroom) -> None:
 
 async def post(room: Mailroom, thread_id: str | None = None) -> int:
     """From `lib` to an agent and to `Human` of both projects."""
-    humans = room.store.read(
+    humans = await room.store.read(
         lambda view: [view.agents.find_by_name(project.id, "Human") for project in (room.app, room.lib)]
     )
     people = [human for human in humans if human is not None]
@@ -77,9 +77,11 @@ async def test_one_copy_of_what_both_humans_got_stays_and_it_counts_as_unread_on
             """
             return sorted(view.adoption._connection.execute(sql, (message_id,)).fetchall())
 
-        assert room.store.read(look) == [("Human", 1), ("RedStone", 1)]
-        broken = room.store.read(lambda view: view.adoption._connection.execute("PRAGMA foreign_key_check").fetchall())
-        scope = room.store.read(
+        assert await room.store.read(look) == [("Human", 1), ("RedStone", 1)]
+        broken = await room.store.read(
+            lambda view: view.adoption._connection.execute("PRAGMA foreign_key_check").fetchall()
+        )
+        scope = await room.store.read(
             lambda view: view.adoption._connection.execute("SELECT scope FROM messages LIMIT 2").fetchall()
         )
         assert broken == []
@@ -92,7 +94,7 @@ async def test_names_clash_ignoring_case_and_threads_unless_a_message_is_mail_of
         await room.post(room.letter(room.blue, thread_id="parser"), *room.addressed([room.red]))
         await room.post(room.letter(room.fox, thread_id="parser"), *room.addressed([room.lib_blue]))
 
-        plan = room.store.read(lambda view: view.adoption.plan(room.app.id, room.lib.id, Micros(0)))
+        plan = await room.store.read(lambda view: view.adoption.plan(room.app.id, room.lib.id, Micros(0)))
 
     assert plan.clashing_names == ("BlueLake",)
     assert plan.clashing_threads == ("parser",)
@@ -107,5 +109,5 @@ async def test_names_of_an_adopted_project_lead_on_but_are_not_the_other_ones_ow
 
         await join(room)
 
-        assert room.store.read(lambda view: view.aliases.find("uid:their-uid-1")) == room.lib.id
-        assert room.store.read(lambda view: view.aliases.uid(room.lib.id)) is None
+        assert await room.store.read(lambda view: view.aliases.find("uid:their-uid-1")) == room.lib.id
+        assert await room.store.read(lambda view: view.aliases.uid(room.lib.id)) is None

@@ -9,6 +9,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.contacts import LinkStatus, Relation
 from mcp_agent_mail.store import contacts
 from mcp_agent_mail.store.mail import held
+from mcp_agent_mail.store.transaction import View
 from tests.mailroom import Mailroom, open_mailroom
 
 
@@ -33,7 +34,7 @@ async def test_a_link_is_one_row_whatever_becomes_of_it(room: Mailroom) -> None:
 
     again = await put(room, LinkStatus.APPROVED, Micros(room.clock.now + SECOND), reason="two")
 
-    contact = room.store.read(lambda view: view.contacts.find(room.blue.id, room.fox.id))
+    contact = await room.store.read(lambda view: view.contacts.find(room.blue.id, room.fox.id))
     assert contact is not None
     assert first == again == contact.id
     assert (contact.source.name, contact.target.name, contact.target.project_slug) == (
@@ -45,17 +46,20 @@ async def test_a_link_is_one_row_whatever_becomes_of_it(room: Mailroom) -> None:
 
 
 async def test_what_a_send_must_look_into_is_told_of_each_side(room: Mailroom) -> None:
-    def concerns() -> list[tuple[bool, bool]]:
-        return room.store.read(lambda view: [tuple(view.contacts.concerns(one.id)) for one in (room.blue, room.fox)])  # type: ignore[misc]
+    async def concerns() -> list[tuple[bool, bool]]:
+        def of_both(view: View) -> list[tuple[bool, bool]]:
+            return [tuple(view.contacts.concerns(one.id)) for one in (room.blue, room.fox)]  # type: ignore[misc]
 
-    assert concerns() == [(False, False), (False, False)]
+        return await room.store.read(of_both)
+
+    assert await concerns() == [(False, False), (False, False)]
     await put(room, LinkStatus.BLOCKED)
-    assert concerns() == [(True, False), (False, True)]
+    assert await concerns() == [(True, False), (False, True)]
 
     lifted = await room.store.write(lambda tx: tx.contacts.lift(room.fox.id, [room.blue.id, room.red.id], tx.now))
 
     assert [one.relation(room.clock.now) for one in lifted] == [Relation.EXPIRED]
-    assert concerns() == [(True, False), (False, False)]
+    assert await concerns() == [(True, False), (False, False)]
 
 
 @pytest.mark.parametrize(

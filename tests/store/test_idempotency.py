@@ -21,16 +21,16 @@ async def test_a_key_belongs_to_the_agent_that_used_it(room: Mailroom) -> None:
     now = room.clock.now
     await room.store.write(lambda tx: tx.idempotency_keys.add(room.blue.id, "k", ANSWER, now))
 
-    assert room.store.read(lambda view: view.idempotency_keys.find(room.blue.id, "k", now)) == ANSWER
-    assert room.store.read(lambda view: view.idempotency_keys.find(room.red.id, "k", now)) is None
+    assert await room.store.read(lambda view: view.idempotency_keys.find(room.blue.id, "k", now)) == ANSWER
+    assert await room.store.read(lambda view: view.idempotency_keys.find(room.red.id, "k", now)) is None
 
 
 async def test_a_key_is_kept_twenty_four_hours(room: Mailroom) -> None:
     now = room.clock.now
     await room.store.write(lambda tx: tx.idempotency_keys.add(room.blue.id, "k", ANSWER, now))
 
-    assert room.store.read(lambda view: view.idempotency_keys.find(room.blue.id, "k", now + KEPT - 1)) == ANSWER  # type: ignore[arg-type]
-    assert room.store.read(lambda view: view.idempotency_keys.find(room.blue.id, "k", now + KEPT)) is None  # type: ignore[arg-type]
+    assert await room.store.read(lambda view: view.idempotency_keys.find(room.blue.id, "k", now + KEPT - 1)) == ANSWER  # type: ignore[arg-type]
+    assert await room.store.read(lambda view: view.idempotency_keys.find(room.blue.id, "k", now + KEPT)) is None  # type: ignore[arg-type]
 
 
 async def test_expired_keys_are_dropped_in_bounded_lots_by_later_ones(room: Mailroom) -> None:

@@ -56,7 +56,7 @@ async def test_blind_copies_count_for_their_recipient_alone(tmp_path: Path) -> N
     async with open_mailroom(tmp_path) as room:
         await fill(room)
 
-        red = room.store.read(lambda view: view.agents.find(room.red.id))
+        red = await room.store.read(lambda view: view.agents.find(room.red.id))
 
         assert red is not None
         assert (red.unread_count, red.open_unread_count) == (2, 1)

@@ -20,14 +20,14 @@ async def an_agent(desk: Desk, name: str = "BlueLake") -> Agent:
     await desk.call("ensure_project", human_key=PROJECT)
     await desk.register(name)
     await desk.activity.flush()
-    project = desk.store.read(lambda view: view.projects.newest(1))[0]
-    agent = desk.store.read(lambda view: view.agents.find_by_name(project.id, name))
+    project = (await desk.store.read(lambda view: view.projects.newest(1)))[0]
+    agent = await desk.store.read(lambda view: view.agents.find_by_name(project.id, name))
     assert agent is not None
     return agent
 
 
-def stored(desk: Desk) -> int:
-    return int(desk.rows("SELECT max(last_active_ts) FROM agents WHERE kind = 'agent'")[0][0])
+async def stored(desk: Desk) -> int:
+    return int((await desk.rows("SELECT max(last_active_ts) FROM agents WHERE kind = 'agent'"))[0][0])
 
 
 async def test_what_is_noted_is_shown_at_once_and_written_later(tmp_path: Path) -> None:
@@ -38,9 +38,9 @@ async def test_what_is_noted_is_shown_at_once_and_written_later(tmp_path: Path) 
         shown = desk.activity.with_activity([agent])[0].last_active_ts
 
         assert shown > agent.last_active_ts
-        assert stored(desk) == agent.last_active_ts
+        assert await stored(desk) == agent.last_active_ts
         await desk.activity.flush()
-        assert stored(desk) == shown
+        assert await stored(desk) == shown
         assert desk.activity.with_activity([agent]) == [agent]
 
 
@@ -53,12 +53,12 @@ async def test_notes_are_written_at_each_interval_by_the_activity_itself(tmp_pat
             activity.note(agent)
             await written.wait()
 
-            assert stored(desk) == 2_000_000_001_000_000
+            assert await stored(desk) == 2_000_000_001_000_000
             written.clear()
             activity.note(agent)
             await written.wait()
 
-            assert stored(desk) == 2_000_000_002_000_000
+            assert await stored(desk) == 2_000_000_002_000_000
 
 
 async def test_closing_writes_what_is_noted(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ async def test_closing_writes_what_is_noted(tmp_path: Path) -> None:
         await activity.close()
         await activity.close()
 
-        assert stored(desk) == 2_000_000_001_000_000
+        assert await stored(desk) == 2_000_000_001_000_000
 
 
 class RefusingOnce:
@@ -96,11 +96,11 @@ async def test_what_cannot_be_written_is_kept_for_the_next_time(tmp_path: Path) 
 
         with pytest.raises(Unavailable):
             await activity.flush()
-        between = stored(desk)
+        between = await stored(desk)
         await activity.close()
 
         assert (refusing.refusals, between) == (0, agent.last_active_ts)
-        assert stored(desk) == 2_000_000_001_000_000
+        assert await stored(desk) == 2_000_000_001_000_000
 
 
 async def test_the_notes_are_bounded(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ async def test_a_proven_agent_is_active_by_any_call(tmp_path: Path) -> None:
         agent = await an_agent(desk)
         token = (await desk.register("RedStone"))["registration_token"]
         await desk.activity.flush()
-        peer = desk.store.read(lambda view: view.agents.find_by_name(agent.project_id, "RedStone"))
+        peer = await desk.store.read(lambda view: view.agents.find_by_name(agent.project_id, "RedStone"))
         assert peer is not None
 
         await desk.call("whois", by=with_token(token), project_key=PROJECT, agent_name="BlueLake")

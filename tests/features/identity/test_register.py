@@ -40,7 +40,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
 async def test_a_new_agent_gets_its_token_and_its_profile_goes_to_the_archive(desk: Desk) -> None:
     agent = await desk.register("BlueLake", task_description="the parser")
 
-    kind, agent_id, snapshot = desk.rows("SELECT kind, agent_id, snapshot FROM outbox ORDER BY seq DESC")[0]
+    kind, agent_id, snapshot = (await desk.rows("SELECT kind, agent_id, snapshot FROM outbox ORDER BY seq DESC"))[0]
 
     assert sorted(agent) == sorted([*AGENT_KEYS, "registration_token", "verified"])
     assert agent["registration_token"].startswith("amt_")
@@ -94,11 +94,11 @@ async def test_registering_again_never_replaces_the_token(desk: Desk) -> None:
 
 async def test_registering_again_with_nothing_new_writes_nothing(desk: Desk) -> None:
     await desk.register("BlueLake")
-    before = desk.rows("SELECT max(seq) FROM outbox")
+    before = await desk.rows("SELECT max(seq) FROM outbox")
 
     again = await desk.register("BlueLake")
 
-    assert desk.rows("SELECT max(seq) FROM outbox") == before
+    assert await desk.rows("SELECT max(seq) FROM outbox") == before
     assert again["last_active_ts"] > again["inception_ts"]
 
 
@@ -163,7 +163,7 @@ async def test_an_unfit_name_is_refused_and_leaves_no_trace(name: str, desk: Des
     with pytest.raises(InvalidInput):
         await desk.register(name)
 
-    assert desk.rows("SELECT count(*) FROM agents") == [(2,)]
+    assert await desk.rows("SELECT count(*) FROM agents") == [(2,)]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ async def test_a_wrong_token_is_denied_even_for_a_new_name(desk: Desk) -> None:
     with pytest.raises(PermissionDenied):
         await desk.register("BlueLake", registration_token="amt_wrong")
 
-    assert desk.rows("SELECT count(*) FROM agents") == [(2,)]
+    assert await desk.rows("SELECT count(*) FROM agents") == [(2,)]
 
 
 async def test_with_another_agents_token_a_new_name_is_free_and_a_known_one_is_denied(desk: Desk) -> None:

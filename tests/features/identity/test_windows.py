@@ -117,7 +117,7 @@ async def test_an_id_that_is_no_uuid_is_refused_where_it_counts(desk: Desk) -> N
         await desk.register(by=from_window("window-1"))
 
     assert await windows(desk) == []
-    assert desk.rows("SELECT count(*) FROM agents WHERE kind = 'agent'") == [(0,)]
+    assert await desk.rows("SELECT count(*) FROM agents WHERE kind = 'agent'") == [(0,)]
     await desk.call("list_agents", by=from_window("window-1"), project_key=PROJECT)
 
 
@@ -167,14 +167,14 @@ async def test_a_window_lapses_after_thirty_days_without_a_call(desk: Desk, cloc
 async def test_any_call_from_the_window_extends_it_without_a_write_of_its_own(desk: Desk, clock: SetClock) -> None:
     first = await desk.register(by=from_window())
     clock.step(29 * 86_400)
-    written = desk.rows("SELECT last_active_ts FROM windows")
+    written = await desk.rows("SELECT last_active_ts FROM windows")
 
     await desk.call("list_agents", by=from_window(), project_key=PROJECT)
 
-    assert desk.rows("SELECT last_active_ts FROM windows") == written
+    assert await desk.rows("SELECT last_active_ts FROM windows") == written
     assert [window["last_active_ts"] for window in await windows(desk)] == [iso(clock.now)]
     await desk.activity.flush()
-    assert desk.rows("SELECT last_active_ts FROM windows") == [(clock.now,)]
+    assert await desk.rows("SELECT last_active_ts FROM windows") == [(clock.now,)]
     clock.step(29 * 86_400)
     assert (await desk.register(by=from_window()))["id"] == first["id"]
 
@@ -199,7 +199,7 @@ async def test_windows_not_used_for_twice_their_time_are_forgotten_when_one_begi
 
     await desk.register(by=from_window(TWO))
 
-    assert desk.rows("SELECT window_uuid FROM windows") == [(TWO,)]
+    assert await desk.rows("SELECT window_uuid FROM windows") == [(TWO,)]
 
 
 async def test_a_renamed_window_gives_its_new_name(desk: Desk) -> None:

@@ -121,7 +121,7 @@ async def test_any_agent_of_the_project_may_answer_its_mail(office: Office) -> N
 
 async def test_system_mail_is_answered_only_by_naming_recipients(office: Office) -> None:
     room = office.room
-    system = room.store.read(lambda view: view.agents.find_by_name(room.app.id, "System"))
+    system = await room.store.read(lambda view: view.agents.find_by_name(room.app.id, "System"))
     assert system is not None
     original = await office.sent_id()
     await room.store.write(

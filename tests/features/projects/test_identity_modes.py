@@ -127,10 +127,10 @@ async def test_a_directory_never_ensured_is_found_where_the_mode_ties_it_and_not
 ) -> None:
     async with desk_of(tmp_path, IdentityMode.GIT_COMMON_DIR) as desk:
         made = await ensure(desk, code)
-        before = desk.rows("SELECT count(*) FROM project_aliases"), desk.rows("SELECT count(*) FROM outbox")
+        before = await desk.rows("SELECT count(*) FROM project_aliases"), await desk.rows("SELECT count(*) FROM outbox")
 
         read = await desk.read(f"resource://project/{tmp_path / 'feature' / 'src'}")
-        after = desk.rows("SELECT count(*) FROM project_aliases"), desk.rows("SELECT count(*) FROM outbox")
+        after = await desk.rows("SELECT count(*) FROM project_aliases"), await desk.rows("SELECT count(*) FROM outbox")
         registered = await desk.call(
             "register_agent", project_key=str(tmp_path / "feature"), name="BlueLake", **PROFILE
         )
@@ -162,7 +162,7 @@ async def test_with_the_mode_dir_a_known_path_is_not_looked_at_again(code: Path,
         write(code, MARKER_FILE, content=f"{UID}\n")
 
         assert await ensure(desk, code) == made
-        assert desk.rows("SELECT count(*) FROM project_aliases") == [(0,)]
+        assert await desk.rows("SELECT count(*) FROM project_aliases") == [(0,)]
         assert (await ensure(desk, code, "dir"))["project_uid"] == UID
 
 
@@ -170,12 +170,18 @@ async def test_the_identity_of_a_project_is_read_without_writing_anything(code: 
     async with desk_of(tmp_path, IdentityMode.GIT_REMOTE) as desk:
         made = await ensure(desk, code)
         await ensure(desk, tmp_path / "feature")
-        count = desk.rows("SELECT total_changes()"), desk.rows("SELECT * FROM project_aliases ORDER BY alias")
+        count = (
+            await desk.rows("SELECT total_changes()"),
+            await desk.rows("SELECT * FROM project_aliases ORDER BY alias"),
+        )
 
         shown = await desk.read(f"resource://identity/{made['slug']}")
         elsewhere = await desk.read(f"resource://identity/{tmp_path / 'feature'}")
 
-        assert (desk.rows("SELECT total_changes()"), desk.rows("SELECT * FROM project_aliases ORDER BY alias")) == count
+        assert (
+            await desk.rows("SELECT total_changes()"),
+            await desk.rows("SELECT * FROM project_aliases ORDER BY alias"),
+        ) == count
     assert shown == {
         "slug": made["slug"],
         "identity_mode_used": "git-remote",
@@ -199,6 +205,8 @@ async def test_what_ties_a_project_stands_in_its_archive_but_not_every_directory
     async with desk_of(tmp_path, IdentityMode.GIT_COMMON_DIR) as desk:
         await ensure(desk, code)
         await ensure(desk, tmp_path / "feature")
-        snapshots = [json.loads(row[0]) for row in desk.rows("SELECT snapshot FROM outbox WHERE kind = 'project'")]
+        snapshots = [
+            json.loads(row[0]) for row in await desk.rows("SELECT snapshot FROM outbox WHERE kind = 'project'")
+        ]
 
     assert snapshots[-1]["aliases"] == [{"alias": f"common:{code / '.git'}", "kind": "tie"}]

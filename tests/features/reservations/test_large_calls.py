@@ -208,6 +208,6 @@ async def test_one_call_among_ten_thousand_leases_reads_a_handful(claims: Claims
         project_id=claims.room.app.id, agent_id=claims.room.red.id, now=claims.room.clock.now
     )
 
-    found = claims.room.store.read(lambda view: conflicts._candidates(view, asking, wanted))
+    found = await claims.room.store.read(lambda view: conflicts._candidates(view, asking, wanted))
 
     assert found == []

@@ -83,8 +83,8 @@ class Attic:
         self.room.clock.step(DAYS * DAY_S)
         return message
 
-    def found(self, message_id: MessageId) -> Message:
-        message = self.room.store.read(lambda view: view.messages.find(message_id))
+    async def found(self, message_id: MessageId) -> Message:
+        message = await self.room.store.read(lambda view: view.messages.find(message_id))
         assert message is not None
         return message
 
@@ -104,7 +104,7 @@ async def test_a_tombstone_keeps_everything_but_the_text(attic: Attic) -> None:
 
     purge = await attic.purge()
 
-    left = attic.found(message.id)
+    left = await attic.found(message.id)
     assert purge.messages_affected == 1
     assert left.body_md == "*Purged on 2027-02-14: old, and read by all. The Git history of the archive has the text.*"
     assert left.purged_ts == attic.room.clock.now
@@ -120,7 +120,7 @@ async def test_a_dry_run_counts_and_changes_nothing(attic: Attic) -> None:
 
     assert (purge.dry_run, purge.messages_affected, purge.max_age_days) == (True, 1, DAYS)
     assert purge.cutoff == message.created_ts
-    assert attic.found(message.id).body_md == "the secret plan"
+    assert (await attic.found(message.id)).body_md == "the secret plan"
     assert attic.searched() == [message.id]
 
 
@@ -137,7 +137,7 @@ async def test_threads_and_answers_go_on_and_no_id_comes_again(attic: Attic) -> 
 
     answer = await attic.send(attic.room.red, thread_id="plans")
 
-    thread = attic.room.store.read(lambda view: view.messages.list_thread(attic.room.app.id, "plans", limit=10))
+    thread = await attic.room.store.read(lambda view: view.messages.list_thread(attic.room.app.id, "plans", limit=10))
     assert [head.id for head in thread] == [old.id, answer.id]
     assert answer.id > old.id
 

@@ -141,7 +141,7 @@ async def test_hours_are_a_number_over_zero(hours: object, desk: SummaryRoom) ->
 async def test_the_newest_digests_of_a_project_are_kept(desk: SummaryRoom) -> None:
     await desk.post("x")
     await desk.call("summarize_recent")
-    (digest,) = desk.room.store.read(lambda view: view.digests.list_since(desk.room.app.id, Micros(0), limit=9))
+    (digest,) = await desk.room.store.read(lambda view: view.digests.list_since(desk.room.app.id, Micros(0), limit=9))
     assert digest.created_ts is not None
 
     def add_three(tx: object) -> list[int | None]:
@@ -165,5 +165,5 @@ async def test_the_newest_digests_of_a_project_are_kept(desk: SummaryRoom) -> No
 
     added = await desk.room.store.write(add_three)
 
-    kept = desk.room.store.read(lambda view: view.digests.list_since(desk.room.app.id, Micros(0), limit=9))
+    kept = await desk.room.store.read(lambda view: view.digests.list_since(desk.room.app.id, Micros(0), limit=9))
     assert [one.id for one in kept] == [1, added[2]]

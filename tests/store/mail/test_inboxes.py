@@ -21,12 +21,12 @@ async def room(tmp_path: Path) -> AsyncIterator[Mailroom]:
         yield opened
 
 
-def ids(room: Mailroom, agent: Agent, page: InboxPage) -> list[int]:
-    return room.store.read(lambda view: [entry.head.id for entry in view.inboxes.page(agent.id, page)])
+async def ids(room: Mailroom, agent: Agent, page: InboxPage) -> list[int]:
+    return await room.store.read(lambda view: [entry.head.id for entry in view.inboxes.page(agent.id, page)])
 
 
-def unread_count(room: Mailroom, agent: Agent) -> int:
-    found = room.store.read(lambda view: view.agents.find(agent.id))
+async def unread_count(room: Mailroom, agent: Agent) -> int:
+    found = await room.store.read(lambda view: view.agents.find(agent.id))
     assert found is not None
     return found.unread_count
 
@@ -39,16 +39,16 @@ async def post(room: Mailroom, **what: object) -> MessageId:
 async def test_a_page_is_newest_first_or_oldest_first_after_a_cursor(room: Mailroom) -> None:
     sent = [await post(room) for _ in range(5)]
 
-    assert ids(room, room.red, InboxPage(limit=2)) == [sent[4], sent[3]]
-    cursor = room.store.read(lambda view: view.inboxes.cursor(room.red.id, sent[1]))
+    assert await ids(room, room.red, InboxPage(limit=2)) == [sent[4], sent[3]]
+    cursor = await room.store.read(lambda view: view.inboxes.cursor(room.red.id, sent[1]))
     assert cursor is not None
-    assert ids(room, room.red, InboxPage(limit=2, after_seq=cursor, oldest_first=True)) == [sent[2], sent[3]]
+    assert await ids(room, room.red, InboxPage(limit=2, after_seq=cursor, oldest_first=True)) == [sent[2], sent[3]]
 
 
 async def test_a_message_of_another_inbox_is_no_cursor(room: Mailroom) -> None:
     sent = await post(room)
 
-    assert room.store.read(lambda view: view.inboxes.cursor(room.green.id, sent)) is None
+    assert await room.store.read(lambda view: view.inboxes.cursor(room.green.id, sent)) is None
 
 
 async def test_filters_keep_what_they_name(room: Mailroom) -> None:
@@ -60,14 +60,14 @@ async def test_filters_keep_what_they_name(room: Mailroom) -> None:
 
     page = InboxPage(limit=9)
 
-    assert ids(room, room.red, page) == [low, urgent, high, plain]
-    assert ids(room, room.red, replace(page, keep=MailFilter.UNREAD)) == [low, high, plain]
-    assert ids(room, room.red, replace(page, keep=MailFilter.URGENT)) == [urgent, high]
-    assert ids(room, room.red, replace(page, keep=MailFilter.URGENT_UNREAD)) == [high]
-    assert ids(room, room.red, replace(page, keep=MailFilter.UNACKNOWLEDGED)) == [low]
-    assert ids(room, room.red, replace(page, thread_id="T")) == [urgent]
-    assert ids(room, room.red, replace(page, topic="bUILD")) == [urgent]
-    assert ids(room, room.red, replace(page, thread_id="T", topic="build", keep=MailFilter.UNREAD)) == []
+    assert await ids(room, room.red, page) == [low, urgent, high, plain]
+    assert await ids(room, room.red, replace(page, keep=MailFilter.UNREAD)) == [low, high, plain]
+    assert await ids(room, room.red, replace(page, keep=MailFilter.URGENT)) == [urgent, high]
+    assert await ids(room, room.red, replace(page, keep=MailFilter.URGENT_UNREAD)) == [high]
+    assert await ids(room, room.red, replace(page, keep=MailFilter.UNACKNOWLEDGED)) == [low]
+    assert await ids(room, room.red, replace(page, thread_id="T")) == [urgent]
+    assert await ids(room, room.red, replace(page, topic="bUILD")) == [urgent]
+    assert await ids(room, room.red, replace(page, thread_id="T", topic="build", keep=MailFilter.UNREAD)) == []
 
 
 async def test_a_time_parts_the_inbox_exactly(room: Mailroom) -> None:
@@ -80,16 +80,16 @@ async def test_a_time_parts_the_inbox_exactly(room: Mailroom) -> None:
         room.clock.step()
 
     for at in (times[0] - 1, *times, times[-1] + 1):
-        seq = room.store.read(lambda view, at=at: view.inboxes.seq_until(room.red.id, Micros(at)))  # type: ignore[misc]
-        later = ids(room, room.red, InboxPage(limit=99, after_seq=seq, oldest_first=True))
-        earlier = ids(room, room.red, InboxPage(limit=99, to_seq=seq, oldest_first=True))
+        seq = await room.store.read(lambda view, at=at: view.inboxes.seq_until(room.red.id, Micros(at)))  # type: ignore[misc]
+        later = await ids(room, room.red, InboxPage(limit=99, after_seq=seq, oldest_first=True))
+        earlier = await ids(room, room.red, InboxPage(limit=99, to_seq=seq, oldest_first=True))
 
         assert later == [one for one, time in zip(sent, times, strict=True) if time > at]
         assert earlier == [one for one, time in zip(sent, times, strict=True) if time <= at]
 
 
 async def test_a_time_parts_an_empty_inbox_too(room: Mailroom) -> None:
-    assert room.store.read(lambda view: view.inboxes.seq_until(room.red.id, room.clock.now)) == 0
+    assert await room.store.read(lambda view: view.inboxes.seq_until(room.red.id, room.clock.now)) == 0
 
 
 async def test_the_first_reading_and_the_first_acknowledgement_stand(room: Mailroom) -> None:
@@ -106,7 +106,7 @@ async def test_the_first_reading_and_the_first_acknowledgement_stand(room: Mailr
     second = room.clock.now
     assert await after(lambda tx: tx.inboxes.acknowledge(room.red.id, sent, tx.now)) == (first, second, True)
     assert await after(lambda tx: tx.inboxes.acknowledge(room.red.id, sent, tx.now)) == (first, second, False)
-    assert unread_count(room, room.red) == 0
+    assert await unread_count(room, room.red) == 0
 
 
 async def test_acknowledging_implies_reading(room: Mailroom) -> None:
@@ -116,7 +116,7 @@ async def test_acknowledging_implies_reading(room: Mailroom) -> None:
 
     assert state is not None
     assert (state.read_ts, state.ack_ts) == (room.clock.now, room.clock.now)
-    assert unread_count(room, room.red) == 0
+    assert await unread_count(room, room.red) == 0
 
 
 async def test_nothing_changes_for_an_agent_that_is_no_recipient(room: Mailroom) -> None:
@@ -125,7 +125,7 @@ async def test_nothing_changes_for_an_agent_that_is_no_recipient(room: Mailroom)
     assert await room.store.write(lambda tx: tx.inboxes.mark_read(room.blue.id, sent, tx.now)) is None
     assert await room.store.write(lambda tx: tx.inboxes.acknowledge(room.green.id, sent, tx.now)) is None
     assert await room.store.write(lambda tx: tx.inboxes.acknowledge(room.red.id, MessageId(999), tx.now)) is None
-    assert [unread_count(room, agent) for agent in (room.red, room.green, room.blue)] == [1, 0, 0]
+    assert [await unread_count(room, agent) for agent in (room.red, room.green, room.blue)] == [1, 0, 0]
 
 
 _PAGES = [
@@ -143,7 +143,7 @@ _PAGES = [
 
 @pytest.mark.parametrize(("page", "index"), _PAGES)
 async def test_every_page_walks_its_index_and_sorts_nothing(room: Mailroom, page: InboxPage, index: str) -> None:
-    plans = plans_of(room, lambda view: view.inboxes.page(room.red.id, page))
+    plans = await plans_of(room, lambda view: view.inboxes.page(room.red.id, page))
 
     assert len(plans) == 1
     assert index in plans[0]
@@ -155,21 +155,21 @@ async def test_cursors_and_times_are_found_by_index(room: Mailroom) -> None:
     sent = await post(room)
 
     plans = [
-        *plans_of(room, lambda view: view.inboxes.cursor(room.red.id, sent)),
-        *plans_of(room, lambda view: view.inboxes.state(room.red.id, sent)),
-        *plans_of(room, lambda view: view.inboxes.seq_until(room.red.id, room.clock.now)),
+        *await plans_of(room, lambda view: view.inboxes.cursor(room.red.id, sent)),
+        *await plans_of(room, lambda view: view.inboxes.state(room.red.id, sent)),
+        *await plans_of(room, lambda view: view.inboxes.seq_until(room.red.id, room.clock.now)),
     ]
 
     assert len(plans) >= 4
     assert not any("SCAN" in plan or "TEMP B-TREE" in plan for plan in plans), plans
 
 
-def plans_of(room: Mailroom, query: Callable[[View], object]) -> list[str]:
+async def plans_of(room: Mailroom, query: Callable[[View], object]) -> list[str]:
     """The query plan of each statement that `query` runs."""
     statements: list[str] = []
     reading = room.store._reading
     reading.set_trace_callback(statements.append)
-    room.store.read(query)
+    await room.store.read(query)
     reading.set_trace_callback(None)
     return [
         "\n".join(row[3] for row in reading.execute(f"EXPLAIN QUERY PLAN {statement}"))

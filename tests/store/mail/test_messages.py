@@ -27,7 +27,7 @@ async def test_a_stored_message_is_found_with_its_names_resolved(room: Mailroom)
         ("RedStone", "code-app", RecipientKind.TO, 0),
         ("QuietFox", "code-lib", RecipientKind.TO, 1),
     ]
-    assert room.store.read(lambda view: view.messages.find(message.id)) == message
+    assert await room.store.read(lambda view: view.messages.find(message.id)) == message
 
 
 async def test_delivery_numbers_rise_over_all_recipients_and_messages(room: Mailroom) -> None:
@@ -51,13 +51,13 @@ async def test_a_message_is_open_to_the_projects_of_its_sender_and_of_those_addr
     openly, _ = await room.post(room.letter(room.blue), *room.addressed([room.fox]))
     blindly, _ = await room.post(room.letter(room.blue), *room.addressed([room.fox], RecipientKind.BCC))
 
-    def open_to(message_id: MessageId) -> list[bool]:
-        return room.store.read(
+    async def open_to(message_id: MessageId) -> list[bool]:
+        return await room.store.read(
             lambda view: [view.messages.is_open_to(message_id, project.id) for project in (room.app, room.lib)]
         )
 
-    assert open_to(openly.id) == [True, True]
-    assert open_to(blindly.id) == [True, False]
+    assert await open_to(openly.id) == [True, True]
+    assert await open_to(blindly.id) == [True, False]
 
 
 async def test_a_blind_copy_to_another_project_is_in_the_search_scope_of_its_recipient_alone(room: Mailroom) -> None:
@@ -75,14 +75,14 @@ async def test_a_thread_lists_the_projects_mail_oldest_first_by_pages(room: Mail
     ]
     await room.post(room.letter(room.fox, thread_id="T"), *room.addressed([room.lib_blue]))
 
-    first = room.store.read(lambda view: view.messages.list_thread(room.app.id, "T", limit=3))
-    read_to = room.store.read(lambda view: view.messages.place(room.app.id, first[-1].id))
+    first = await room.store.read(lambda view: view.messages.list_thread(room.app.id, "T", limit=3))
+    read_to = await room.store.read(lambda view: view.messages.place(room.app.id, first[-1].id))
     assert read_to is not None
-    rest = room.store.read(lambda view: view.messages.list_thread(room.app.id, "T", after=read_to, limit=3))
+    rest = await room.store.read(lambda view: view.messages.list_thread(room.app.id, "T", after=read_to, limit=3))
 
     assert [head.id for head in (*first, *rest)] == ids
-    assert room.store.read(lambda view: view.messages.count_thread(room.app.id, "T")) == 5
-    assert room.store.read(lambda view: view.messages.projects_of_thread("T")) == [room.app.id, room.lib.id]
+    assert await room.store.read(lambda view: view.messages.count_thread(room.app.id, "T")) == 5
+    assert await room.store.read(lambda view: view.messages.projects_of_thread("T")) == [room.app.id, room.lib.id]
 
 
 async def test_a_topic_ignores_letter_case_and_lists_newest_first(room: Mailroom) -> None:
@@ -90,21 +90,21 @@ async def test_a_topic_ignores_letter_case_and_lists_newest_first(room: Mailroom
     room.clock.step()
     new, _ = await room.post(room.letter(room.blue, topic="BUILD"), *room.addressed([room.red]))
 
-    def ids(since: int | None) -> list[int]:
-        return room.store.read(
+    async def ids(since: int | None) -> list[int]:
+        return await room.store.read(
             lambda view: [h.id for h in view.messages.list_topic(room.app.id, "build", since=since, limit=9)]  # type: ignore[arg-type]
         )
 
-    assert ids(None) == [new.id, old.id]
-    assert ids(old.created_ts) == [new.id]
-    assert ids(new.created_ts) == []
+    assert await ids(None) == [new.id, old.id]
+    assert await ids(old.created_ts) == [new.id]
+    assert await ids(new.created_ts) == []
 
 
 async def test_what_an_agent_sent_is_listed_newest_first(room: Mailroom) -> None:
     ids = [(await room.post(room.letter(room.blue), *room.addressed([room.red])))[0].id for _ in range(3)]
     await room.post(room.letter(room.red), *room.addressed([room.blue]))
 
-    assert room.store.read(lambda view: [h.id for h in view.messages.list_sent(room.blue.id, limit=2)]) == [
+    assert await room.store.read(lambda view: [h.id for h in view.messages.list_sent(room.blue.id, limit=2)]) == [
         ids[2],
         ids[1],
     ]
@@ -113,12 +113,12 @@ async def test_what_an_agent_sent_is_listed_newest_first(room: Mailroom) -> None
 async def test_a_list_names_only_so_many_recipients_and_none_of_a_message_by_halves(room: Mailroom) -> None:
     ids = [(await room.post(room.letter(room.blue), *room.addressed([room.red, room.green])))[0].id for _ in range(3)]
 
-    def covered(limit: int) -> list[int]:
-        return room.store.read(lambda view: list(view.messages.addressees(ids, limit=limit)))
+    async def covered(limit: int) -> list[int]:
+        return await room.store.read(lambda view: list(view.messages.addressees(ids, limit=limit)))
 
-    assert covered(6) == [ids[2], ids[1], ids[0]]
-    assert covered(5) == covered(4) == [ids[2], ids[1]]
-    assert covered(3) == [ids[2]]
+    assert await covered(6) == [ids[2], ids[1], ids[0]]
+    assert await covered(5) == await covered(4) == [ids[2], ids[1]]
+    assert await covered(3) == [ids[2]]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ async def test_a_list_names_only_so_many_recipients_and_none_of_a_message_by_hal
 async def test_every_list_of_messages_walks_an_index_in_its_order(room: Mailroom, call: str, index: str) -> None:
     statements: list[str] = []
     room.store._reading.set_trace_callback(statements.append)
-    room.store.read(lambda view: eval(call, {"view": view}))
+    await room.store.read(lambda view: eval(call, {"view": view}))
     room.store._reading.set_trace_callback(None)
 
     plans = [

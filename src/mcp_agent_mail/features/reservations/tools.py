@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.ids import LeaseId
@@ -33,11 +33,11 @@ SECONDS = Duration(30 * 86_400)
 IDS = Ids()
 
 
-def reservation_tools(service: ReservationService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def reservation_tools(service: ReservationService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     return [*_claiming_tools(service, current_caller), *_keeping_tools(service, current_caller)]
 
 
-def _claiming_tools(service: ReservationService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def _claiming_tools(service: ReservationService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def file_reservation_paths(
         *,
         project_key: Annotated[str, PROJECT_KEY],
@@ -53,7 +53,7 @@ def _claiming_tools(service: ReservationService, current_caller: Callable[[], Ca
         back under conflicts, the rest is granted. wait_seconds waits in line for all of them or none. Reserving
         again prolongs.
         """
-        caller = current_caller()
+        caller = await current_caller()
         request = ReserveRequest(
             project_key=project_key,
             agent_name=agent_name,
@@ -65,7 +65,7 @@ def _claiming_tools(service: ReservationService, current_caller: Callable[[], Ca
             idempotency_key=idempotency_key,
         )
         outcome = await service.reserve(caller, request)
-        stale = set() if isinstance(outcome, Replayed) else service.stale_among(outcome.conflicts)
+        stale = set() if isinstance(outcome, Replayed) else await service.stale_among(outcome.conflicts)
         return schemas.reserve_result(outcome, stale, caller)
 
     async def check_file_reservation_conflicts(
@@ -75,8 +75,8 @@ def _claiming_tools(service: ReservationService, current_caller: Callable[[], Ca
         paths: Annotated[list[str], WANTED_PATHS],
     ) -> Json:
         """Look whether paths could be reserved exclusively, without reserving them."""
-        look = await service.preview_conflicts(current_caller(), project_key, agent_name, paths)
-        return schemas.look_ahead_result(look, service.stale_among(look.conflicts))
+        look = await service.preview_conflicts(await current_caller(), project_key, agent_name, paths)
+        return schemas.look_ahead_result(look, await service.stale_among(look.conflicts))
 
     return [
         tool(file_reservation_paths, cluster="file_reservations", title="Reserve files", idempotent=True),
@@ -90,7 +90,7 @@ def _claiming_tools(service: ReservationService, current_caller: Callable[[], Ca
     ]
 
 
-def _keeping_tools(service: ReservationService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def _keeping_tools(service: ReservationService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def release_file_reservations(
         *,
         project_key: Annotated[str, PROJECT_KEY],
@@ -101,7 +101,7 @@ def _keeping_tools(service: ReservationService, current_caller: Callable[[], Cal
         """Give back your reservations once the work is committed: those named, or all. Whatever was not released
         is listed with the reason.
         """
-        caller = current_caller()
+        caller = await current_caller()
         named = _named(project_key, agent_name, paths, file_reservation_ids)
         return schemas.release_result(await service.release(caller, named), caller)
 
@@ -114,7 +114,7 @@ def _keeping_tools(service: ReservationService, current_caller: Callable[[], Cal
         file_reservation_ids: Annotated[list[int] | None, IDS] = None,
     ) -> Json:
         """Prolong your reservations, those named or all, before they expire."""
-        caller = current_caller()
+        caller = await current_caller()
         named = _named(project_key, agent_name, paths, file_reservation_ids)
         return schemas.renew_result(await service.renew(caller, named, extend_seconds), caller)
 
@@ -133,7 +133,7 @@ def _named(project_key: str, agent_name: str, paths: list[str] | None, ids: list
     )
 
 
-def force_tools(service: ForceService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def force_tools(service: ForceService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def force_release_file_reservation(
         project_key: Annotated[str, PROJECT_KEY],
         agent_name: Annotated[str, AGENT_NAME],
@@ -151,7 +151,7 @@ def force_tools(service: ForceService, current_caller: Callable[[], Caller]) -> 
             notify_previous=notify_previous,
             note=note,
         )
-        return show_forced(await service.release(current_caller(), request))
+        return show_forced(await service.release(await current_caller(), request))
 
     return [
         tool(
