@@ -32,7 +32,7 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, Ne
 from mcp_agent_mail.domain.archive_format.layout import mail_snapshot, profile_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
-from mcp_agent_mail.features.archiving.desk import DrainPlan, DrainReaders
+from mcp_agent_mail.features.archiving.committer import DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.protocol import (
     MAX_TRACKED_FILES,
@@ -150,12 +150,12 @@ def run(root: Path, messages: int, per_commit: int) -> tuple[Office, float]:
     with (
         closing(open_writing(database)) as connection,
         closing(open_reading(database)) as reading,
-        closing(open_reading(database)) as for_desks,
+        closing(open_reading(database)) as for_committers,
     ):
         connection.isolation_level = None
         connection.execute("PRAGMA synchronous=OFF")
         office = Office(root, connection, messages)
-        drain = open_drain(office, Tx(connection, system_clock).meta.store_id(), reading, for_desks)
+        drain = open_drain(office, Tx(connection, system_clock).meta.store_id(), reading, for_committers)
         for first in range(0, messages, per_commit):
             office.send(min(per_commit, messages - first))
             settle(drain)
@@ -165,14 +165,14 @@ def run(root: Path, messages: int, per_commit: int) -> tuple[Office, float]:
     return office, time.perf_counter() - began
 
 
-def open_drain(office: Office, store_id: str, reading: sqlite3.Connection, for_desks: sqlite3.Connection) -> Drain:
+def open_drain(office: Office, store_id: str, reading: sqlite3.Connection, for_committers: sqlite3.Connection) -> Drain:
     plan = DrainPlan(
         projects_path=office.root / PROJECTS_FOLDER,
         owner=ArchiveOwner(store_id=store_id, author_name="mcp-agent", author_email="mcp-agent@example.com"),
         interval=Micros(0),
         max_tracked_files=MAX_TRACKED_FILES,
     )
-    readers = DrainReaders(outbox=Outbox(reading), projects=Projects(reading), events=Outbox(for_desks))
+    readers = DrainReaders(outbox=Outbox(reading), projects=Projects(reading), events=Outbox(for_committers))
     return Drain(plan, readers, report=office.hear, clock=system_clock, fault_hook=no_fault)
 
 

@@ -33,7 +33,7 @@ from mcp_agent_mail.domain.messages import (
     RecipientKind,
 )
 from mcp_agent_mail.domain.projects import Project, plain_slug
-from mcp_agent_mail.features.archiving.desk import DrainPlan, DrainReaders
+from mcp_agent_mail.features.archiving.committer import DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.index_refresh import LOOK_S
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots, SnapshotPlace
@@ -247,11 +247,11 @@ class ArchiveRoom:
         )
         with (
             closing(open_reading(self.database)) as connection,
-            closing(open_reading(self.database)) as for_desks,
+            closing(open_reading(self.database)) as for_committers,
         ):
             drain = Drain(
                 plan,
-                DrainReaders(outbox=Outbox(connection), projects=Projects(connection), events=Outbox(for_desks)),
+                DrainReaders(outbox=Outbox(connection), projects=Projects(connection), events=Outbox(for_committers)),
                 report=self._hear,
                 clock=self.clock,
                 fault_hook=fault_hook,

@@ -34,7 +34,7 @@ ALLOWED = {
         "server/transport/hearing.py",
         "ensure_future",
     ): "part of a call: listens for its client while it waits, and ends with it",
-    ("features/archiving/crew.py", "Thread"): "in the archiver: whoever collects its job hears what it ended of",
+    ("features/archiving/threads.py", "Thread"): "in the archiver: whoever collects its job hears what it ended of",
     ("features/guarding/spool.py", "to_thread"): OUR_OWN_WORK,
     ("features/archiving/offline.py", "to_thread"): "a command without a server, which waits for it",
 }

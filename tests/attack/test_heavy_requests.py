@@ -11,8 +11,8 @@ import pytest
 
 from mcp_agent_mail.core.params import Count
 from mcp_agent_mail.core.tools import Json, tool
+from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits
 from mcp_agent_mail.server.transport.limits import MAX_BESIDE_BYTES, MAX_BODY_BYTES, MAX_VALUES
-from mcp_agent_mail.server.transport.room import RoomSize
 from tests.server.hosted import hosted, toy_app
 from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS, modern_call
 
@@ -80,7 +80,7 @@ async def test_a_text_may_hold_as_many_brackets_and_quotes_as_it_likes(text: str
 
 async def test_a_refusal_says_that_nothing_was_done_and_what_to_do() -> None:
     head = b"POST /rpc/echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-    async with hosted(toy_app(), room_size=RoomSize(bodies_bytes=1_000)) as url:
+    async with hosted(toy_app(), room_size=ConnectionLimits(bodies_bytes=1_000)) as url:
         port = int(url.rpartition(":")[2])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(head + b"Content-Length: 3000\r\n\r\n" + b"a" * 1_500)
@@ -106,7 +106,10 @@ async def test_answers_that_nobody_takes_have_a_bound_together(caplog: pytest.Lo
 
     each, bound = 10_000_000, 25_000_000
     app = toy_app(more_tools=(tool(large, cluster="toys", title="Large"),))
-    async with hosted(app, room_size=RoomSize(untaken_bytes=bound)) as url, httpx.AsyncClient(headers=JSON) as client:
+    async with (
+        hosted(app, room_size=ConnectionLimits(untaken_bytes=bound)) as url,
+        httpx.AsyncClient(headers=JSON) as client,
+    ):
         body = b'{"size": %d}' % each
         request = b"POST /rpc/large HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         request += b"Content-Length: %d\r\n\r\n" % len(body) + body

@@ -17,8 +17,8 @@ from mcp_agent_mail.core.git.process import FOREIGN_BYTES, GitFailed
 from mcp_agent_mail.core.git.shadow_repository import MAX_FILE_BYTES, shadow_of
 from mcp_agent_mail.core.plain_files import UnfitFile
 from mcp_agent_mail.features.projects.lookup import resolved_path
+from mcp_agent_mail.workspace.boundary import ProjectBoundary
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
-from mcp_agent_mail.workspace.places import Inside
 from mcp_agent_mail.workspace.repository import open_work_tree
 from tests.workspace.code_repository import begin
 
@@ -117,7 +117,7 @@ def test_a_chain_of_links_is_no_project_and_nothing_in_one(tmp_path: Path) -> No
 
     with pytest.raises(UnfitFile, match="more links than are followed"):
         resolved_path(str(first))
-    assert Inside(tmp_path / "chain").look("l0/file") is None
+    assert ProjectBoundary(tmp_path / "chain").look("l0/file") is None
 
 
 @pytest.mark.parametrize("name", ["index", "packed-refs", "sharedindex.0"])

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 import httpx
 
 from mcp_agent_mail.server.mcp_endpoint import MAX_INITIALIZE_BYTES, MAX_KEPT_BYTES, MAX_SESSIONS
-from mcp_agent_mail.server.transport.room import RoomSize
+from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits
 from tests.server.hosted import hosted, toy_app
 from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS, MODERN
 
@@ -81,7 +81,7 @@ async def test_sessions_that_never_were_push_no_ended_one_out() -> None:
 
 async def test_event_streams_that_are_held_leave_room_for_calls() -> None:
     app = toy_app()
-    async with hosted(app, room_size=RoomSize(connections=8)) as url, AsyncExitStack() as held:
+    async with hosted(app, room_size=ConnectionLimits(connections=8)) as url, AsyncExitStack() as held:
         async with httpx.AsyncClient(headers=JSON_HEADERS) as client:
             sessions = [
                 (await client.post(f"{url}/mcp", content=initialize())).headers["mcp-session-id"] for _ in range(9)

@@ -17,8 +17,8 @@ import pytest
 
 from mcp_agent_mail.core.tools import Json, tool
 from mcp_agent_mail.server.mcp_endpoint import MAX_INITIALIZE_BYTES, MAX_KEPT_BYTES
+from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits
 from mcp_agent_mail.server.transport.protocol import MAX_HEADERS, MAX_HEADERS_BYTES, MAX_PIPELINED, MAX_TARGET_BYTES
-from mcp_agent_mail.server.transport.room import RoomSize
 from tests.server.hosted import hosted, toy_app, toy_gate
 from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS
 
@@ -189,7 +189,7 @@ def bounds_told(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 async def test_too_much_of_bodies_is_told_as_that_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
-    async with hosted(toy_app(), room_size=RoomSize(bodies_bytes=10)) as url:
+    async with hosted(toy_app(), room_size=ConnectionLimits(bodies_bytes=10)) as url:
         heard, _ = await say(url, POST + b"Content-Length: 20\r\n\r\n" + b"a" * 20)
 
     assert status_of(heard) == 503
@@ -223,7 +223,7 @@ async def test_liveness_answers_beside_more_unfinished_requests_than_there_is_ro
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.WARNING)
-    size = RoomSize(connections=60, unfinished=40)
+    size = ConnectionLimits(connections=60, unfinished=40)
     unfinished = (b"", HEAD, HEAD + b"Content-Length: 9\r\n\r\n", POST + b"Content-Length: 9\r\n\r\n{")
     writers = []
     async with hosted(toy_app(), room_size=size) as url, httpx.AsyncClient() as client:
@@ -254,7 +254,7 @@ async def test_while_every_connection_waits_health_is_answered_and_others_are_to
         return {}
 
     app = toy_app(more_tools=(tool(wait, cluster="toys", title="Wait"),))
-    async with hosted(app, room_size=RoomSize(connections=4)) as url:
+    async with hosted(app, room_size=ConnectionLimits(connections=4)) as url:
         call = POST.replace(b"echo", b"wait") + b"Connection: close\r\nContent-Length: 2\r\n\r\n{}"
         waiting = [asyncio.create_task(say(url, call)) for _ in range(4)]
         for _ in waiting:
@@ -337,7 +337,7 @@ async def test_the_body_of_a_call_counts_until_the_call_has_ended_whatever_comes
     app = toy_app(more_tools=(tool(wait, cluster="toys", title="Wait"),))
     padded = b"{}" + b" " * 60_000
     call = POST.replace(b"echo", b"wait") + b"Content-Length: %d\r\n\r\n" % len(padded) + padded
-    async with hosted(app, room_size=RoomSize(bodies_bytes=150_000)) as url, httpx.AsyncClient() as client:
+    async with hosted(app, room_size=ConnectionLimits(bodies_bytes=150_000)) as url, httpx.AsyncClient() as client:
         writers = []
         for behind in (b"GARBAGE\r\n\r\n", b""):
             _, writer = await asyncio.open_connection("127.0.0.1", _port(url))

@@ -12,7 +12,7 @@ import pytest
 
 from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
-from mcp_agent_mail.server.transport.room import RoomSize
+from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits
 from tests.server.hosted import hosted, toy_app
 
 MUCH = 12_000_000
@@ -93,7 +93,7 @@ async def test_who_is_cut_off_with_requests_behind_leaves_no_error_in_the_log(ca
     toys = Toys()
     caplog.set_level(logging.INFO)
     app = toy_app(more_tools=toys.specs())
-    async with hosted(app, room_size=RoomSize(untaken_bytes=MUCH // 2)) as url, httpx.AsyncClient() as client:
+    async with hosted(app, room_size=ConnectionLimits(untaken_bytes=MUCH // 2)) as url, httpx.AsyncClient() as client:
         deaf = []
         for _ in range(3):
             deaf.append(await ask(url, "much", "much", "mark", "mark"))

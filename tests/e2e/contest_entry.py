@@ -22,7 +22,7 @@ def decide_outside() -> None:
     seen: ContextVar[Any] = ContextVar("seen")
     decide = reserve.Reserver._decide
 
-    async def look_first(self: reserve.Reserver, call: reserve.Call, **how: Any) -> Any:
+    async def look_first(self: reserve.Reserver, call: reserve.ReserveCall, **how: Any) -> Any:
         asking = ConflictQuery(project_id=call.holder.project.id, agent_id=call.holder.agent.id, now=self._clock())
         seen.set(await self._store.read(lambda view: find_holders(view, asking, call.wanted, self._patterns)))
         return await decide(self, call, **how)

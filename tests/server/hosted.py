@@ -17,9 +17,9 @@ from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.preferences import Connections
+from mcp_agent_mail.server.transport.connection_limits import ConnectionLimits
 from mcp_agent_mail.server.transport.http import HttpApp, HttpOptions
 from mcp_agent_mail.server.transport.listener import open_listener
-from mcp_agent_mail.server.transport.room import RoomSize
 from mcp_agent_mail.server.transport.web_server import WebServer
 
 VERSION = "7.8.9"
@@ -139,7 +139,7 @@ async def hosted(
     *,
     port: int = 0,
     on_stopping: Callable[[], object] = lambda: None,
-    room_size: RoomSize | None = None,
+    room_size: ConnectionLimits | None = None,
 ) -> AsyncIterator[str]:
     """The base URL of `app` while it is served, in a task of its own."""
     started = asyncio.Event()

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from mcp_agent_mail.archive.folders import Real, opened, opened_in, replace_file
+from mcp_agent_mail.archive.folders import RealFolder, opened, opened_in, replace_file
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.core.git.environment import GitPlace
 from mcp_agent_mail.core.git.foreign_repository import ForeignRepository, UnfitRepository, find_repository
@@ -43,7 +43,7 @@ def keep_out_of_status(project: Path, folder: str) -> None:
         return  # The last: a link has just taken the place of a folder on the way to it.
     common = Path(around.common_dir)
     try:
-        with opened(Real(common)) as git:
+        with opened(RealFolder(common)) as git:
             _exclude(git, f"{folder}/".encode(), lambda: _is_still(around, project, git))
     except (NotADirectoryError, UnfitFile) as refused:
         raise _refused(common / "info" / "exclude") from refused

@@ -2,7 +2,7 @@
 
 Whatever stands in the way (a link, a FIFO, a device) is an OSError at once: nothing is read or written elsewhere,
 and nothing waits. The way to the first folder is taken as its path says where it is the store's, and links on it are
-its owner's. Where a stranger laid it, or can lay it anew, it is a `Real` one, opened step by step from `/` on.
+its owner's. Where a stranger laid it, or can lay it anew, it is a `RealFolder` one, opened step by step from `/` on.
 What a file here holds is read by `core.plain_files`.
 """
 
@@ -34,7 +34,7 @@ class NotAFile(OSError):
 
 
 @dataclass(frozen=True, slots=True)
-class Real:
+class RealFolder:
     """A folder whose path had no link on it when it was looked at: one that stands on it now is refused."""
 
     path: Path
@@ -44,12 +44,12 @@ _NOT_OURS = (FileNotFoundError, NotADirectoryError, NotAFile)
 
 
 @contextmanager
-def opened(root: Path | Real, folder: str = "", *, make: bool = False) -> Iterator[int]:
+def opened(root: Path | RealFolder, folder: str = "", *, make: bool = False) -> Iterator[int]:
     """The folder `folder` below `root`, or `root` itself; `make` what is missing below it.
 
     Raises NotADirectoryError where a link or a file stands in the way, FileNotFoundError where nothing is.
     """
-    fd = open_real_folder(root.path) if isinstance(root, Real) else os.open(root, _FOLDER)
+    fd = open_real_folder(root.path) if isinstance(root, RealFolder) else os.open(root, _FOLDER)
     try:
         for name in PurePosixPath(folder).parts:
             inner = _enter(fd, name, make=make)
@@ -101,7 +101,7 @@ def opened_file(fd: int, name: str) -> Iterator[int]:
         os.close(file)
 
 
-def blob_of(root: Path | Real, path: str) -> str:
+def blob_of(root: Path | RealFolder, path: str) -> str:
     """Git's name for what the file at `path` below `root` holds. Raises OSError for anything but a plain file."""
     folder, _, name = path.rpartition("/")
     with opened(root, folder) as fd, opened_file(fd, name) as file, open(file, "rb", closefd=False) as stream:
@@ -113,7 +113,7 @@ def blob_of(root: Path | Real, path: str) -> str:
     return hashed.hexdigest()
 
 
-def facts_of(root: Path | Real, path: str) -> os.stat_result:
+def facts_of(root: Path | RealFolder, path: str) -> os.stat_result:
     """What the kernel says of the file at `path` below `root`. Raises OSError where the way to it is no folders."""
     folder, _, name = path.rpartition("/")
     with opened(root, folder) as fd:
@@ -172,7 +172,7 @@ def remove_unfinished(fd: int, name: str) -> None:
             os.unlink(found, dir_fd=fd)
 
 
-def sync_files(root: Path | Real, paths: set[str]) -> None:
+def sync_files(root: Path | RealFolder, paths: set[str]) -> None:
     """Put files and the folders they lie in on disk; what somebody has removed or replaced meanwhile is left out."""
     inodes: set[int] = set()
     folders: set[str] = set()

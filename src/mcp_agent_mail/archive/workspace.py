@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.code_status import is_tracked, keep_out_of_status
 from mcp_agent_mail.archive.folders import (
-    Real,
+    RealFolder,
     names_in,
     opened,
     remove_unfinished,
@@ -109,7 +109,7 @@ def require_project(place: Path, work_tree: Path) -> None:
 
 def lead_people(place: Path, work_tree: Path) -> None:
     """Write the `.git` file into the real `work_tree`. What else has its name is put aside, never read."""
-    with opened(Real(work_tree)) as fd:
+    with opened(RealFolder(work_tree)) as fd:
         remove_unfinished(fd, _GIT_FILE)
         wanted = _git_file(place)
         if _is_git_file(fd, wanted):
@@ -122,7 +122,7 @@ def lead_people(place: Path, work_tree: Path) -> None:
 
 def _furnish(place: Path, work_tree: Path) -> None:
     project = work_tree.parent
-    with opened(Real(project)) as fd:
+    with opened(RealFolder(project)) as fd:
         with suppress(FileExistsError):
             os.mkdir(WORKSPACE_FOLDER, _OWNER_ONLY, dir_fd=fd)
         found = os.stat(WORKSPACE_FOLDER, dir_fd=fd, follow_symlinks=False)
@@ -134,7 +134,7 @@ def _furnish(place: Path, work_tree: Path) -> None:
         )
     lead_people(place, work_tree)
     keep_out_of_status(project, WORKSPACE_FOLDER)
-    sync_files(Real(project), {f"{WORKSPACE_FOLDER}/{_GIT_FILE}"})
+    sync_files(RealFolder(project), {f"{WORKSPACE_FOLDER}/{_GIT_FILE}"})
 
 
 def _set_aside(fd: int) -> None:
@@ -161,7 +161,7 @@ def _is_git_file(fd: int, wanted: bytes) -> bool:
 def _require_free(work_tree: Path, place: Path) -> None:
     """Nothing may lie there but what an interrupted begin, or this very archive, left: a folder that names it."""
     try:
-        with opened(Real(work_tree)) as fd:
+        with opened(RealFolder(work_tree)) as fd:
             if not names_in(fd) - unfinished(fd, _GIT_FILE) or _is_git_file(fd, _git_file(place)):
                 return
     except FileNotFoundError:

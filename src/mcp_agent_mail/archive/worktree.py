@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from mcp_agent_mail.archive.folders import Real, names_in, opened, opened_file, sync_files, write_new
+from mcp_agent_mail.archive.folders import RealFolder, names_in, opened, opened_file, sync_files, write_new
 from mcp_agent_mail.archive.steps import Steps, Syncing
 from mcp_agent_mail.core.errors import Conflict
 
@@ -41,7 +41,7 @@ class WorkTree:
     def __init__(self, root: Path, scratch: Path, shows: Callable[[str], bool]) -> None:
         self._path = root
         # In the store the way to it is ours; elsewhere others can lay it anew at any time.
-        self._root = Real(root) if scratch == root else root
+        self._root = RealFolder(root) if scratch == root else root
         self._scratch = self._root if scratch == root else scratch
         self._shows = shows
         self._not_synced: set[str] = set()

@@ -33,8 +33,8 @@ from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.join_codes import JoinCodeService
 from mcp_agent_mail.features.identity.windows import WindowService
 from mcp_agent_mail.features.products.service import ProductService
+from mcp_agent_mail.features.projects.path_resolution import ResolvingTables
 from mcp_agent_mail.features.projects.service import ProjectService
-from mcp_agent_mail.features.projects.ties import Tables
 from mcp_agent_mail.features.search.service import SearchService
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.workers import build_workers
@@ -93,7 +93,7 @@ def build_services(
     )
     services.macros = macro_service(store, services)
     services.suggestions = SuggestionService(store)
-    tables = Tables(store, identities)
+    tables = ResolvingTables(store, identities)
     upkeep.keepers = services.keepers
     services.ties = tables.ties
     services.tools = tool_table(services, tables)

@@ -25,8 +25,8 @@ from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.macros.service import MacroService
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.products.service import ProductService
+from mcp_agent_mail.features.projects.path_resolution import PathResolver
 from mcp_agent_mail.features.projects.service import ProjectService
-from mcp_agent_mail.features.projects.ties import Ties
 from mcp_agent_mail.features.reservations.force_release import ForceService
 from mcp_agent_mail.features.reservations.service import ReservationService
 from mcp_agent_mail.features.reservations.staleness import Staleness
@@ -82,7 +82,7 @@ class Services:
     """What keeps the server's own tasks at work."""
     macros: MacroService = field(init=False)
     suggestions: SuggestionService = field(init=False)
-    ties: Ties = field(init=False)
+    ties: PathResolver = field(init=False)
     tools: ToolTable = field(init=False)
     resources: ResourceTable = field(init=False)
 

@@ -23,8 +23,8 @@ from mcp_agent_mail.features.messaging.resources import messaging_resources
 from mcp_agent_mail.features.messaging.tools import messaging_tools
 from mcp_agent_mail.features.products.resources import product_resources
 from mcp_agent_mail.features.products.tools import product_tools
+from mcp_agent_mail.features.projects.path_resolution import ResolvingTables
 from mcp_agent_mail.features.projects.resources import project_resources
-from mcp_agent_mail.features.projects.ties import Tables
 from mcp_agent_mail.features.projects.tools import project_tools
 from mcp_agent_mail.features.reservations.resources import reservation_resources
 from mcp_agent_mail.features.reservations.tools import force_tools, reservation_tools
@@ -33,11 +33,11 @@ from mcp_agent_mail.features.search.tools import search_tools
 from mcp_agent_mail.features.summaries.tools import summary_tools
 
 
-def tool_table(services: Services, tables: Tables) -> ToolTable:
+def tool_table(services: Services, tables: ResolvingTables) -> ToolTable:
     return tables.tools(_tools(services))
 
 
-def resource_table(services: Services, tables: Tables, introspection: IntrospectionService) -> ResourceTable:
+def resource_table(services: Services, tables: ResolvingTables, introspection: IntrospectionService) -> ResourceTable:
     ours = introspection_resources(introspection, services.identity.caller)
     return tables.resources([*_resources(services), *ours])
 

@@ -30,7 +30,7 @@ from mcp_agent_mail.features.build_slots.service import BuildSlotService
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.identity.activity import Activity
-from mcp_agent_mail.features.identity.admission import NewNames
+from mcp_agent_mail.features.identity.admission import NamingRules
 from mcp_agent_mail.features.identity.callers import AuthRules
 from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.features.introspection.locks import KnownLock
@@ -38,7 +38,7 @@ from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.introspection.service import Directory, IntrospectionService
 from mcp_agent_mail.features.introspection.tool_log import ToolLog
 from mcp_agent_mail.features.introspection.usage import Usage
-from mcp_agent_mail.features.macros.service import MacroService, Parts
+from mcp_agent_mail.features.macros.service import MacroService, MacroServices
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.visibility import find_mailbox
 from mcp_agent_mail.features.projects.identities import Identities
@@ -67,8 +67,8 @@ def identity_service(
     )
 
 
-def new_names(settings: Settings) -> NewNames:
-    return NewNames(
+def new_names(settings: Settings) -> NamingRules:
+    return NamingRules(
         enforcement=NameEnforcement(settings.agent_name_enforcement_mode),
         admission=ProjectAdmission(settings.project_admission),
     )
@@ -121,7 +121,7 @@ def lease_services(
 
 
 def macro_service(store: Store, services: Services) -> MacroService:
-    parts = Parts(
+    parts = MacroServices(
         projects=services.projects,
         identity=services.identity,
         contacts=services.contacts,
@@ -144,7 +144,7 @@ def messaging_service(
         note_activity=identity.touch,
         throttle=throttle,
         clock=clock,
-        desk=_desk(settings),
+        delivery=_delivery(settings),
     )
 
 
@@ -166,7 +166,7 @@ def contact_rules(settings: Settings) -> ContactRules:
     )
 
 
-def _desk(settings: Settings) -> DeliveryPolicy:
+def _delivery(settings: Settings) -> DeliveryPolicy:
     return DeliveryPolicy(
         rules=contact_rules(settings),
         respects_leases=settings.file_reservations_enforcement_enabled,

@@ -60,20 +60,20 @@ _credentials: ContextVar[Credentials] = ContextVar("credentials")
 
 
 @dataclass(slots=True)
-class Doer:
+class RecordedCaller:
     """As whom a call was made: filled in by whoever decides it, for the record of calls. Nobody until then."""
 
     project_id: ProjectId | None = None
     agent_name: str | None = None
 
 
-_doer: ContextVar[Doer | None] = ContextVar("doer", default=None)
+_doer: ContextVar[RecordedCaller | None] = ContextVar("doer", default=None)
 
 
 @contextmanager
-def doer_told() -> Iterator[Doer]:
+def doer_told() -> Iterator[RecordedCaller]:
     """Of the one call that is made within. An object and not a value, so that tasks of the call fill in the same."""
-    doer = Doer()
+    doer = RecordedCaller()
     reset = _doer.set(doer)
     try:
         yield doer

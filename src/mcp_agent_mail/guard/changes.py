@@ -22,7 +22,7 @@ _MAX_COMMITS_BYTES = 64 * 1024
 _ID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
-class Unseen(Exception):
+class TooManyChanges(Exception):
     """There was more than the guard looks at."""
 
 
@@ -148,7 +148,7 @@ def _new_commits(git: Git, tips: list[str], refs: list[PushedRef], remote: str) 
     )  # fmt: skip
     commits = {commit.id: commit for commit in _parsed(said, mark)}
     if len(commits) > MAX_COMMITS:
-        raise Unseen(f"the push holds more than {MAX_COMMITS} new commits")
+        raise TooManyChanges(f"the push holds more than {MAX_COMMITS} new commits")
     return commits
 
 

@@ -25,7 +25,7 @@ from mcp_agent_mail.guard.session import Session, say
 MAX_PATHS = 5_000
 
 
-class Outside(Exception):
+class PathOutside(Exception):
     """A path that is not a file of this repository, or of the project. The text says which."""
 
 
@@ -94,15 +94,15 @@ def _in_project(session: Session, path: str) -> str:
     """The project's path of a file named from where we stand, whether it exists or not."""
     top = session.repository.top
     if top is None:
-        raise Outside("a bare repository has no files to edit")
+        raise PathOutside("a bare repository has no files to edit")
     folder, name = os.path.split(os.path.normpath(os.path.join(os.getcwd(), path)))  # noqa: PTH109, PTH118  # starts faster
     # A link that is a file is edited itself; the folders on the way may be links from elsewhere.
     real = os.path.join(resolved(folder), name)  # noqa: PTH118
     if real == top or not real.startswith(f"{top.rstrip('/')}/"):
-        raise Outside(f"{path} is no file of the repository {top}")
+        raise PathOutside(f"{path} is no file of the repository {top}")
     inside = session.translation.to_project(real[len(top.rstrip("/")) + 1 :])
     if inside is None:
-        raise Outside(f"{path} lies outside the project {session.project}, where nothing can be reserved")
+        raise PathOutside(f"{path} lies outside the project {session.project}, where nothing can be reserved")
     return inside
 
 

@@ -60,7 +60,7 @@ def _hook(name: str, arguments: Sequence[str]) -> int:
 
 
 def _check(arguments: Sequence[str]) -> int:
-    from mcp_agent_mail.guard.check import CheckArguments, Outside, read_arguments, run_check  # noqa: PLC0415  # hooks start without
+    from mcp_agent_mail.guard.check import CheckArguments, PathOutside, read_arguments, run_check  # noqa: PLC0415  # hooks start without
 
     asked = read_arguments(arguments)
     if not isinstance(asked, CheckArguments):
@@ -72,7 +72,7 @@ def _check(arguments: Sequence[str]) -> int:
     session = Session("check", "edit", settings)
     try:
         return Exit.PASS if run_check(session, asked) else Exit.REFUSED
-    except Outside as outside:
+    except PathOutside as outside:
         say([str(outside)])
         return Exit.USAGE
     except Exception as failed:  # noqa: BLE001  # as above

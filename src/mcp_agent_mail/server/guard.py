@@ -12,7 +12,7 @@ from mcp_agent_mail.core.tools import Json, call_as
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.guarding.schemas import check_value, read_check, read_events
 from mcp_agent_mail.features.guarding.service import GuardingService
-from mcp_agent_mail.features.projects.ties import Ties
+from mcp_agent_mail.features.projects.path_resolution import PathResolver
 from mcp_agent_mail.server.dispatch import RequestFacts, masked
 from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.rendering.responses import send_detail, send_json, send_value
@@ -29,7 +29,9 @@ Answering = Callable[[Json], Awaitable[Json]]
 class GuardEndpoint:
     """`check` and `record` answer one request each. They raise what `read_body` raises."""
 
-    def __init__(self, service: GuardingService, ties: Ties, current_caller: Callable[[], Awaitable[Caller]]) -> None:
+    def __init__(
+        self, service: GuardingService, ties: PathResolver, current_caller: Callable[[], Awaitable[Caller]]
+    ) -> None:
         self._service = service
         self._ties = ties
         self._current_caller = current_caller

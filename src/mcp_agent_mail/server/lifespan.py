@@ -161,7 +161,7 @@ async def _serve_http(
 ) -> None:
     # FastMCP takes a second to import: a taken store or port is told before.
     from mcp_agent_mail.server.assembly import build_http_app  # noqa: PLC0415
-    from mcp_agent_mail.server.transport.room import size_of_room  # noqa: PLC0415
+    from mcp_agent_mail.server.transport.connection_limits import size_of_room  # noqa: PLC0415
     from mcp_agent_mail.server.transport.web_server import WebServer  # noqa: PLC0415
 
     def on_stopping() -> None:

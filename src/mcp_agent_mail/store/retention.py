@@ -40,7 +40,7 @@ WHERE id = :id AND purged_ts IS NULL AND created_ts <= :cutoff AND {_MAY_GO}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cutoff:
+class RetentionCutoff:
     """What is old. Mail that somebody in one of the projects `spared` got is left alone."""
 
     at: Micros
@@ -51,7 +51,11 @@ class Cutoff:
 
 
 async def list_old(
-    connection: aiosqlite.Connection, project_id: ProjectId, cutoff: Cutoff, after: OldMessage | None, limit: int
+    connection: aiosqlite.Connection,
+    project_id: ProjectId,
+    cutoff: RetentionCutoff,
+    after: OldMessage | None,
+    limit: int,
 ) -> list[OldMessage]:
     """Messages that agents of the project sent, oldest first, those that must stay too."""
     values = cutoff.values() | {
@@ -71,7 +75,7 @@ class Retention:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def purge(self, message_id: MessageId, cutoff: Cutoff, now: Micros) -> bool:
+    def purge(self, message_id: MessageId, cutoff: RetentionCutoff, now: Micros) -> bool:
         """Leave a tombstone, if the message may go now; whether it went. Search no longer finds it."""
         body = tombstone(now)
         values = cutoff.values() | {"id": message_id, "now": now, "body": body, "body_bytes": len(body.encode())}

@@ -18,8 +18,8 @@ from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
 from mcp_agent_mail.domain.patterns.pattern import Pattern, covers
 from mcp_agent_mail.domain.staleness import NEVER, NO_WORKSPACE, UNKNOWN, Sighting, WorkspaceActivity
+from mcp_agent_mail.workspace.boundary import ProjectBoundary
 from mcp_agent_mail.workspace.pathspecs import literal_path, pathspecs
-from mcp_agent_mail.workspace.places import Inside
 from mcp_agent_mail.workspace.repository import CodeWorkTree, open_work_tree
 
 _LOOK_AT_TIME_EVERY = 256
@@ -69,7 +69,7 @@ Listing = AbstractContextManager[Iterable[str]]
 
 def _newest_file(root: Path, listing: Listing, bounds: Bounds) -> tuple[Sighting, bool]:
     """The newest time of the files listed, and whether there was one; unknown when there are too many to look at."""
-    inside = Inside(root)
+    inside = ProjectBoundary(root)
     until = time.monotonic() + bounds.seconds
     newest_ns, seen = 0, 0
     is_complete = True
@@ -97,7 +97,7 @@ def _listed(tree: CodeWorkTree, query: ActivityQuery, specs: list[str], bounds: 
 
 def _with_literal(query: ActivityQuery, paths: Iterator[str]) -> Iterator[str]:
     literal = literal_path(query.pattern)
-    found = Inside(query.root).look(literal) if literal is not None else None
+    found = ProjectBoundary(query.root).look(literal) if literal is not None else None
     if literal is not None and found is not None and not stat.S_ISDIR(found.st_mode):
         yield literal
     yield from paths
@@ -112,7 +112,7 @@ def _walked(query: ActivityQuery, bounds: Bounds) -> Iterator[Iterable[str]]:
 def _walk(query: ActivityQuery, until: float) -> Iterator[str]:
     """Raises TimeoutError when the time is up, so that also a long search without a find ends as unknown."""
     literal = literal_path(query.pattern)
-    found = Inside(query.root).look(literal) if literal is not None else None
+    found = ProjectBoundary(query.root).look(literal) if literal is not None else None
     if literal is not None and (found is None or not stat.S_ISDIR(found.st_mode)):
         yield from [literal] if found is not None else []
         return

@@ -12,7 +12,7 @@ from mcp_agent_mail.domain.patterns.pattern import stored_pattern
 from mcp_agent_mail.domain.staleness import WorkspaceActivity
 from mcp_agent_mail.workspace import repository
 from mcp_agent_mail.workspace.activity import ActivityQuery, Bounds, find_activity
-from mcp_agent_mail.workspace.places import is_folder
+from mcp_agent_mail.workspace.boundary import is_folder
 from mcp_agent_mail.workspace.ttl_cache import Memory
 
 KEEP_S = 10.0

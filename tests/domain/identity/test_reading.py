@@ -12,7 +12,7 @@ from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.identity.reading import (
     ForeignProject,
-    Record,
+    Readership,
     SomebodyElses,
     refusal,
     require_reader,
@@ -54,8 +54,8 @@ def test_who_may_read_what(
 ) -> None:
     caller = a_caller(who, auth)
 
-    assert refusal(caller, HERE, "Reading mail", Record.DIRECTORY) is None
-    for record, expected in ((Record.WORK, work), (Record.OWN, own)):
+    assert refusal(caller, HERE, "Reading mail", Readership.DIRECTORY) is None
+    for record, expected in ((Readership.WORK, work), (Readership.OWN, own)):
         if expected is None:
             require_to_read(caller, HERE, "Reading mail", record)
         else:
@@ -67,8 +67,8 @@ def test_who_may_read_what(
 def test_its_own_is_read_by_whose_it_is_wherever_it_belongs(who: str) -> None:
     caller = a_caller(who, AgentAuth.STRICT)
 
-    assert refusal(caller, HERE, "Reading mail", Record.OWN, [AgentId(7), MYSELF]) is None
-    assert refusal(caller, HERE, "Reading mail", Record.OWN, [AgentId(7)]) is not None
+    assert refusal(caller, HERE, "Reading mail", Readership.OWN, [AgentId(7), MYSELF]) is None
+    assert refusal(caller, HERE, "Reading mail", Readership.OWN, [AgentId(7)]) is not None
 
 
 def test_a_refusal_names_the_act_and_is_the_same_before_a_project_is_known() -> None:

@@ -312,7 +312,7 @@ def test_the_time_of_one_that_commits_batch_after_batch_begins_anew_with_each(
         if point is FailPoint.BEFORE_IMPORT:
             imports.append(point)
             if len(imports) == 1:
-                drains[0]._crew.jobs()[0].began -= 100
+                drains[0]._threads.jobs()[0].began -= 100
             elif len(imports) == 2:
                 assert told.wait(WITHIN_S)
 
@@ -322,7 +322,7 @@ def test_the_time_of_one_that_commits_batch_after_batch_begins_anew_with_each(
 
         def hear(heard: Report) -> None:
             if isinstance(heard, Committed) and not told.is_set():
-                seconds.append(drain._crew.jobs()[0].seconds)
+                seconds.append(drain._threads.jobs()[0].seconds)
                 told.set()
             report(heard)
 

@@ -117,7 +117,7 @@ def test_an_archive_that_is_opened_anew_ends_its_refresh_first(
         room.send(agents["BlueLake"], [agents["RedStone"]])
         write(room, drain)
         drain.step()
-        was_running = any(seat.desk._tidy.is_running for seat in drain._kept.values())
+        was_running = any(seat.committer._tidy.is_running for seat in drain._kept.values())
         (tmp_path / "away").rename(room.path(hung))
         room.clock.step(120)
         write(room, drain)

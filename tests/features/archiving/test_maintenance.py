@@ -68,97 +68,97 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+def committer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     monkeypatch.setattr(archive_writer, "MANY_PACKS", 6)
     with open_archive_room(tmp_path) as room:
         project = room.add_project("/code/app")
         yield Desk(room, project, room.add_agent(project, "BlueLake"), room.add_agent(project, "RedStone"))
 
 
-def test_many_packs_are_joined_while_commits_go_on(desk: Desk) -> None:
-    with desk.room.drain() as drain:
+def test_many_packs_are_joined_while_commits_go_on(committer: Desk) -> None:
+    with committer.room.drain() as drain:
         for _ in range(6):
-            desk.commit(drain)
-        desk.work(drain, 1)
-        desk.commit(drain)
+            committer.commit(drain)
+        committer.work(drain, 1)
+        committer.commit(drain)
 
-    taken = desk.care()[-1]
+    taken = committer.care()[-1]
     assert isinstance(taken, CareTaken)
     assert taken.packs <= 2
-    assert desk.packs() <= 3
-    assert git(desk.path, "fsck", "--strict") == ""
-    assert desk.room.verify().findings == ()
+    assert committer.packs() <= 3
+    assert git(committer.path, "fsck", "--strict") == ""
+    assert committer.room.verify().findings == ()
 
 
-def test_few_packs_are_joined_once_an_hour_when_there_are_new_ones(desk: Desk) -> None:
-    with desk.room.drain() as drain:
+def test_few_packs_are_joined_once_an_hour_when_there_are_new_ones(committer: Desk) -> None:
+    with committer.room.drain() as drain:
         for _ in range(3):
-            desk.commit(drain)
-        before = desk.packs()
+            committer.commit(drain)
+        before = committer.packs()
         drain.step()
-        unhurried = desk.packs()
-        desk.room.clock.step(JOIN_EVERY / SECOND)
-        desk.work(drain, 2)  # the index is refreshed, then the packs are joined
-        after = desk.packs()
-        desk.room.clock.step(JOIN_EVERY / SECOND)
+        unhurried = committer.packs()
+        committer.room.clock.step(JOIN_EVERY / SECOND)
+        committer.work(drain, 2)  # the index is refreshed, then the packs are joined
+        after = committer.packs()
+        committer.room.clock.step(JOIN_EVERY / SECOND)
         wait = drain.step()
 
     assert (before, unhurried, after) == (3, 3, 1)
     assert wait is None
 
 
-def test_an_idle_archiver_sleeps_until_the_hour_is_over(desk: Desk) -> None:
-    with desk.room.drain() as drain:
-        desk.commit(drain)
-        desk.room.clock.step(5)
-        wait = desk.room.tidy(drain)
+def test_an_idle_archiver_sleeps_until_the_hour_is_over(committer: Desk) -> None:
+    with committer.room.drain() as drain:
+        committer.commit(drain)
+        committer.room.clock.step(5)
+        wait = committer.room.tidy(drain)
 
     assert wait is not None
     assert JOIN_EVERY / SECOND - 60 < wait <= JOIN_EVERY / SECOND
 
 
-def test_packs_that_a_person_keeps_apart_are_not_asked_about_at_every_step(desk: Desk) -> None:
-    with desk.room.drain() as drain:
+def test_packs_that_a_person_keeps_apart_are_not_asked_about_at_every_step(committer: Desk) -> None:
+    with committer.room.drain() as drain:
         for _ in range(5):
-            desk.commit(drain)
-        for pack in (desk.path / ".git/objects/pack").glob("*.pack"):
+            committer.commit(drain)
+        for pack in (committer.path / ".git/objects/pack").glob("*.pack"):
             pack.with_suffix(".keep").touch()
-        desk.commit(drain)
-        desk.room.clock.step(5)
-        wait = desk.room.tidy(drain)
+        committer.commit(drain)
+        committer.room.clock.step(5)
+        wait = committer.room.tidy(drain)
 
     assert wait is not None
     assert wait > 60
-    assert desk.packs() == 6
+    assert committer.packs() == 6
 
 
 def test_joining_that_takes_too_long_is_ended_reported_and_tried_again_later(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    committer: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with desk.room.drain() as drain:
+    with committer.room.drain() as drain:
         for _ in range(5):
-            desk.commit(drain)
-        desk.room.send(desk.blue, [desk.red])
-        desk.room.clock.step(1)
+            committer.commit(drain)
+        committer.room.send(committer.blue, [committer.red])
+        committer.room.clock.step(1)
         drain.step()
-        desk.room.clock.step(1)
+        committer.room.clock.step(1)
         with monkeypatch.context() as slow:
             slow.setenv("PATH", f"{slow_git(tmp_path)}:{os.environ['PATH']}")
             drain.step()
             drain.step()
-            desk.room.clock.step(TIME_LIMIT / SECOND)
+            committer.room.clock.step(TIME_LIMIT / SECOND)
             drain.step()
-        wait = desk.room.tidy(drain)
-        failed = next(report for report in desk.care() if isinstance(report, CareFailed))
-        desk.room.clock.step(600)
-        desk.work(drain, 1)
+        wait = committer.room.tidy(drain)
+        failed = next(report for report in committer.care() if isinstance(report, CareFailed))
+        committer.room.clock.step(600)
+        committer.work(drain, 1)
 
     assert isinstance(failed, CareFailed)
     assert "cannot join packs" in failed.message
     assert wait is not None
     assert wait > 60
-    assert desk.packs() == 1
-    assert desk.room.failures == []
+    assert committer.packs() == 1
+    assert committer.room.failures == []
 
 
 def slow_git(folder: Path) -> Path:
@@ -173,43 +173,43 @@ def slow_git(folder: Path) -> Path:
     return place
 
 
-def test_a_damaged_pack_is_reported_by_care_and_mail_goes_on(desk: Desk) -> None:
-    with desk.room.drain() as drain:
+def test_a_damaged_pack_is_reported_by_care_and_mail_goes_on(committer: Desk) -> None:
+    with committer.room.drain() as drain:
         for _ in range(5):
-            desk.commit(drain)
-        oldest = min((desk.path / ".git/objects/pack").glob("*.pack"), key=lambda path: path.stat().st_mtime_ns)
+            committer.commit(drain)
+        oldest = min((committer.path / ".git/objects/pack").glob("*.pack"), key=lambda path: path.stat().st_mtime_ns)
         oldest.chmod(0o600)
         oldest.write_bytes(oldest.read_bytes()[:60])
-        desk.commit(drain)
-        desk.work(drain, 1)
+        committer.commit(drain)
+        committer.work(drain, 1)
 
-    assert any(isinstance(report, CareFailed) for report in desk.care())
-    assert desk.packs() >= 6
+    assert any(isinstance(report, CareFailed) for report in committer.care())
+    assert committer.packs() >= 6
 
 
 @pytest.mark.parametrize("point", [FailPoint.REPACK, FailPoint.REPACK_DELETE])
-def test_killed_while_packs_are_joined_nothing_is_lost_or_twice(desk: Desk, point: FailPoint) -> None:
-    with desk.room.drain(killed_at(point)) as drain:
+def test_killed_while_packs_are_joined_nothing_is_lost_or_twice(committer: Desk, point: FailPoint) -> None:
+    with committer.room.drain(killed_at(point)) as drain:
         for _ in range(5):
-            desk.commit(drain)
+            committer.commit(drain)
         with pytest.raises(Killed):
-            desk.join_many(drain)
+            committer.join_many(drain)
 
-    assert desk.room.archive() == 0
+    assert committer.room.archive() == 0
 
-    assert git(desk.path, "fsck", "--strict") == ""
-    assert git(desk.path, "status", "--porcelain") == ""
-    assert desk.room.verify().findings == ()
+    assert git(committer.path, "fsck", "--strict") == ""
+    assert git(committer.path, "status", "--porcelain") == ""
+    assert committer.room.verify().findings == ()
 
 
-def test_a_stop_ends_what_runs(desk: Desk) -> None:
-    with desk.room.drain() as drain:
+def test_a_stop_ends_what_runs(committer: Desk) -> None:
+    with committer.room.drain() as drain:
         for _ in range(6):
-            desk.commit(drain)
-        drain.flush(Micros(desk.room.clock() + 60 * SECOND))
+            committer.commit(drain)
+        drain.flush(Micros(committer.room.clock() + 60 * SECOND))
 
-    assert desk.packs() <= 2
-    assert desk.room.verify().findings == ()
+    assert committer.packs() <= 2
+    assert committer.room.verify().findings == ()
 
 
 @pytest.fixture
@@ -230,7 +230,7 @@ def held_joining(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("good", [5, 6], ids=["before-it-begins", "while-it-runs"])
 def test_care_does_not_go_on_with_a_writer_that_a_failed_commit_gave_up(
-    desk: Desk, held_joining: Path, good: int
+    committer: Desk, held_joining: Path, good: int
 ) -> None:
     is_full = False
 
@@ -238,24 +238,24 @@ def test_care_does_not_go_on_with_a_writer_that_a_failed_commit_gave_up(
         if is_full and point is FailPoint.AFTER_IMPORT:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with desk.room.drain(fault_hook) as drain:
+    with committer.room.drain(fault_hook) as drain:
         for _ in range(good):
-            desk.commit(drain)
-        care = drain._kept[desk.project.id].desk._care
+            committer.commit(drain)
+        care = drain._kept[committer.project.id].committer._care
         was_running = care.has_work
         is_full = True
-        desk.commit(drain)
+        committer.commit(drain)
         runs_on = care.has_work
         is_full = False
-        desk.room.clock.step(60)
-        desk.commit(drain)
+        committer.room.clock.step(60)
+        committer.commit(drain)
         held_joining.touch()
-        desk.work(drain, 1)
-        while isinstance(desk.care()[-1], CareFailed) or desk.packs() > 3:
-            desk.work(drain, 1)
+        committer.work(drain, 1)
+        while isinstance(committer.care()[-1], CareFailed) or committer.packs() > 3:
+            committer.work(drain, 1)
 
     assert was_running == (good == 6)
     assert not runs_on
-    assert not [report for report in desk.care() if isinstance(report, CareFailed)]
-    assert git(desk.path, "fsck", "--strict") == ""
-    assert desk.room.verify().findings == ()
+    assert not [report for report in committer.care() if isinstance(report, CareFailed)]
+    assert git(committer.path, "fsck", "--strict") == ""
+    assert committer.room.verify().findings == ()

@@ -17,9 +17,9 @@ from mcp_agent_mail.domain.archive_format.layout import batch_files
 from mcp_agent_mail.domain.archive_format.lease_snapshot import render_snapshot
 from mcp_agent_mail.domain.events import OutboxEvent
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving import desk as desks
+from mcp_agent_mail.features.archiving import committer as committers
 from mcp_agent_mail.features.archiving import lease_snapshots
-from mcp_agent_mail.features.archiving.desk import ArchiveCommitter
+from mcp_agent_mail.features.archiving.committer import ArchiveCommitter
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.index_refresh import MOST_AT_ONCE
 from mcp_agent_mail.features.archiving.protocol import CareFailed, Committed, Failed, Recovered
@@ -49,7 +49,7 @@ def poison(monkeypatch: pytest.MonkeyPatch, project: Project) -> None:
         assert events[0].project_id != project.id, POISON
         return render(events, store_id)
 
-    monkeypatch.setattr(desks, "batch_files", poisoned)
+    monkeypatch.setattr(committers, "batch_files", poisoned)
 
 
 def left(room: ArchiveRoom, project: Project) -> int:
@@ -139,9 +139,9 @@ def test_what_nobody_foresaw_anywhere_at_a_desk_is_told_of_that_archive(
     bad, fine = add(room, "/code/bad"), add(room, "/code/fine")
     look_after = ArchiveCommitter.look_after
 
-    def fail(desk: ArchiveCommitter) -> float | None:
-        assert desk.archive.project.id != bad.id, POISON
-        return look_after(desk)
+    def fail(committer: ArchiveCommitter) -> float | None:
+        assert committer.archive.project.id != bad.id, POISON
+        return look_after(committer)
 
     with room.drain() as drain:
         with monkeypatch.context() as poisoning:
@@ -188,8 +188,8 @@ def test_a_fault_that_ends_the_process_is_raised_once_all_others_are_taken_back(
     ending: list[threading.Thread] = []
     begun = threading.Event()
 
-    def work(desk: ArchiveCommitter) -> float | None:
-        if desk.archive.project.id == first.id:
+    def work(committer: ArchiveCommitter) -> float | None:
+        if committer.archive.project.id == first.id:
             ending.append(threading.current_thread())
             begun.set()
             raise Ended
@@ -244,7 +244,7 @@ def test_a_git_that_no_kill_ends_does_not_hold_up_the_end(room: ArchiveRoom, mon
     monkeypatch.setattr(GitJob, "kill", killed_late)
     monkeypatch.setattr(GitJob, "is_running", lambda _: True)
     with room.drain() as drain:
-        while not any(kept.desk._tidy.is_running for kept in drain._kept.values()):
+        while not any(kept.committer._tidy.is_running for kept in drain._kept.values()):
             drain.step()
             room.clock.step(1)
         ending = threading.Thread(target=drain.close, daemon=True)
@@ -276,7 +276,7 @@ def test_a_refresh_that_may_hang_does_not_keep_its_permit(room: ArchiveRoom, mon
 
 
 def count_refreshes(drain: Drain) -> int:
-    return sum(kept.desk._tidy.is_running for kept in drain._kept.values())
+    return sum(kept.committer._tidy.is_running for kept in drain._kept.values())
 
 
 def test_what_was_told_in_the_last_moment_is_heard(room: ArchiveRoom) -> None:

@@ -19,7 +19,7 @@ from mcp_agent_mail.features.archiving.backpressure import Backpressure
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.contacts.tools import contact_tools
-from mcp_agent_mail.features.identity.admission import NewNames
+from mcp_agent_mail.features.identity.admission import NamingRules
 from mcp_agent_mail.features.messaging.resources import messaging_resources
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.tools import messaging_tools
@@ -105,7 +105,7 @@ async def open_house(directory: Path, rules: ContactRules | None = None) -> Asyn
         contacts = ContactService(
             room.store,
             rules=rules,
-            new_names=NewNames(enforcement=NameEnforcement.FREE),
+            new_names=NamingRules(enforcement=NameEnforcement.FREE),
             note_activity=lambda agent: noted.append(agent.name),
         )
         messaging = MessagingService(
@@ -114,7 +114,7 @@ async def open_house(directory: Path, rules: ContactRules | None = None) -> Asyn
             note_activity=lambda agent: noted.append(agent.name),
             throttle=Backpressure().keep,
             clock=room.clock,
-            desk=DeliveryPolicy(rules=rules),
+            delivery=DeliveryPolicy(rules=rules),
         )
         tools = ToolTable(
             [

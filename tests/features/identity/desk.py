@@ -17,7 +17,7 @@ from mcp_agent_mail.domain.identity.names import NameEnforcement
 from mcp_agent_mail.domain.project_identity import IdentityMode
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.identity.activity import Activity
-from mcp_agent_mail.features.identity.admission import NewNames
+from mcp_agent_mail.features.identity.admission import NamingRules
 from mcp_agent_mail.features.identity.callers import AuthRules
 from mcp_agent_mail.features.identity.resources import identity_resources
 from mcp_agent_mail.features.identity.service import IdentityService
@@ -25,9 +25,9 @@ from mcp_agent_mail.features.identity.tools import identity_tools
 from mcp_agent_mail.features.identity.window_tools import window_tools
 from mcp_agent_mail.features.identity.windows import WindowService
 from mcp_agent_mail.features.projects.identities import Identities
+from mcp_agent_mail.features.projects.path_resolution import ResolvingTables
 from mcp_agent_mail.features.projects.resources import project_resources
 from mcp_agent_mail.features.projects.service import ProjectService
-from mcp_agent_mail.features.projects.ties import Tables
 from mcp_agent_mail.features.projects.tools import project_tools
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
@@ -90,9 +90,9 @@ async def open_desk(
     identities = Identities(WorkspaceIdentities(), mode)
     async with Store(path, clock=clock) as store, Activity(store, clock=clock, interval_s=600) as activity:
         projects = ProjectService(store, places=ArchivePlaces(projects_path=folder / "projects"), identities=identities)
-        tables = Tables(store, identities)
+        tables = ResolvingTables(store, identities)
         rules = AuthRules(auth=auth, server_token=SERVER_TOKEN, operator_token=OPERATOR_TOKEN)
-        new_names = NewNames(enforcement=enforcement)
+        new_names = NamingRules(enforcement=enforcement)
         identity = IdentityService(store, activity, rules=rules, new_names=new_names, clock=clock, choose=choose)
         yield Desk(
             store=store,

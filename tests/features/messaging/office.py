@@ -106,7 +106,7 @@ async def open_office(directory: Path, *, enforced: bool = False, inbox_limit: i
             note_activity=lambda agent: noted.append(agent.name),
             throttle=Backpressure().keep,
             clock=room.clock,
-            desk=DeliveryPolicy(rules=ContactRules(enforced=enforced), inbox_limit=inbox_limit),
+            delivery=DeliveryPolicy(rules=ContactRules(enforced=enforced), inbox_limit=inbox_limit),
         )
         yield Office(
             room,

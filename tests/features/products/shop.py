@@ -22,7 +22,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.backpressure import Backpressure
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.identity.activity import Activity
-from mcp_agent_mail.features.identity.admission import NewNames
+from mcp_agent_mail.features.identity.admission import NamingRules
 from mcp_agent_mail.features.identity.callers import AuthRules
 from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.features.messaging.resources import messaging_resources
@@ -100,7 +100,7 @@ async def open_shop(folder: Path, *, auth: AgentAuth = AgentAuth.OPEN) -> AsyncI
             room.store,
             activity,
             rules=AuthRules(auth=auth, operator_token="amo_operator"),
-            new_names=NewNames(enforcement=NameEnforcement.FREE),
+            new_names=NamingRules(enforcement=NameEnforcement.FREE),
             clock=room.clock,
         )
         messaging = MessagingService(
@@ -109,7 +109,7 @@ async def open_shop(folder: Path, *, auth: AgentAuth = AgentAuth.OPEN) -> AsyncI
             note_activity=identity.touch,
             throttle=Backpressure().keep,
             clock=room.clock,
-            desk=DeliveryPolicy(rules=ContactRules(enforced=False)),
+            delivery=DeliveryPolicy(rules=ContactRules(enforced=False)),
         )
         products = ProductService(room.store, SummaryService(room.store))
         shop = Shop(

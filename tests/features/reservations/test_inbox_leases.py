@@ -39,7 +39,7 @@ async def send(claims: Claims, sender: str, *, respects_leases: bool = True, **a
         note_activity=_ignore,
         throttle=Backpressure().keep,
         clock=claims.room.clock,
-        desk=DeliveryPolicy(rules=ContactRules(), respects_leases=respects_leases),
+        delivery=DeliveryPolicy(rules=ContactRules(), respects_leases=respects_leases),
     )
     tools = ToolTable(messaging_tools(service, claims.identities.caller))
     letter = {"project_key": APP, "sender_name": sender, "to": ["RedStone"], "subject": "s", "body_md": "b"}

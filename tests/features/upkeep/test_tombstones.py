@@ -17,7 +17,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.retention import OldMessage, cutoff_of
 from mcp_agent_mail.features.archiving.renew import _queue_anew
 from mcp_agent_mail.features.retention.service import _purge
-from mcp_agent_mail.store.retention import Cutoff
+from mcp_agent_mail.store.retention import RetentionCutoff
 from tests.archive_room import ArchiveRoom, git, open_archive_room
 
 DAYS = 30
@@ -37,7 +37,7 @@ class Archived:
         at = cutoff_of(self.room.clock(), DAYS)
         one = OldMessage(id=self.message.id, created_ts=Micros(0), may_go=True, copies=2, body_bytes=1)
         with self.room.together():
-            return _purge([one], Cutoff(at=at), self.room.tx)
+            return _purge([one], RetentionCutoff(at=at), self.room.tx)
 
     def mail(self, project: Project) -> list[Path]:
         return sorted(self.room.path(project).rglob("*__plan__*.md"))

@@ -10,8 +10,8 @@ import pytest
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
+from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter
 from mcp_agent_mail.server.transport.protocol import LINGER_BYTES, MAX_TARGET_BYTES, BoundedHttp
-from mcp_agent_mail.server.transport.room import Room
 
 PIECE = 1024 * 1024
 HIGH_WATER = 64 * 1024
@@ -67,8 +67,8 @@ async def never_asked(scope: Any, receive: Any, send: Any) -> None:
     pass
 
 
-def connected(app: Any = never_asked) -> tuple[BoundedHttp, FakeTransport, Room]:
-    room = Room(lambda: 1_000.0)
+def connected(app: Any = never_asked) -> tuple[BoundedHttp, FakeTransport, ConnectionLimiter]:
+    room = ConnectionLimiter(lambda: 1_000.0)
     protocol = BoundedHttp(Config(app, log_config=None), ServerState(), {}, room=room)
     transport = FakeTransport()
     protocol.connection_made(transport)

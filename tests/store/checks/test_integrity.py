@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.store.checks.integrity import Part, find_faults
+from mcp_agent_mail.store.checks.integrity import DatabasePart, find_faults
 from mcp_agent_mail.store.engine.connection import add_functions
 from mcp_agent_mail.store.engine.migrate import ForeignStore, shipped_migrations
 from tests.mailroom import open_mailroom
@@ -48,22 +48,22 @@ def test_the_store_is_looked_at_in_a_copy(store: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "part"),
     [
-        ("UPDATE messages SET sender_id = 99", Part.REFERENCES),
+        ("UPDATE messages SET sender_id = 99", DatabasePart.REFERENCES),
         (
             "UPDATE agents SET unread_count = unread_count + 1 WHERE id = 1",
-            Part.COUNTERS,
+            DatabasePart.COUNTERS,
         ),
-        ("UPDATE counters SET value = 0", Part.COUNTERS),
-        ("UPDATE counters SET value = -1 WHERE name = 'fencing'", Part.COUNTERS),
-        ("UPDATE messages SET subject = 'changed behind the index'", Part.SEARCH_INDEX),
-        ("INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')", Part.SEARCH_INDEX),
-        ("INSERT INTO identifiers_fts (rowid, name) VALUES (99, 'not_there')", Part.SEARCH_INDEX),
-        ("DROP INDEX messages_sender", Part.SCHEMA),
-        ("CREATE TABLE notes (text TEXT)", Part.SCHEMA),
-        ("ALTER TABLE meta ADD COLUMN note TEXT", Part.SCHEMA),
+        ("UPDATE counters SET value = 0", DatabasePart.COUNTERS),
+        ("UPDATE counters SET value = -1 WHERE name = 'fencing'", DatabasePart.COUNTERS),
+        ("UPDATE messages SET subject = 'changed behind the index'", DatabasePart.SEARCH_INDEX),
+        ("INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')", DatabasePart.SEARCH_INDEX),
+        ("INSERT INTO identifiers_fts (rowid, name) VALUES (99, 'not_there')", DatabasePart.SEARCH_INDEX),
+        ("DROP INDEX messages_sender", DatabasePart.SCHEMA),
+        ("CREATE TABLE notes (text TEXT)", DatabasePart.SCHEMA),
+        ("ALTER TABLE meta ADD COLUMN note TEXT", DatabasePart.SCHEMA),
     ],
 )
-def test_every_kind_of_damage_is_found(store: Path, damage: str, part: Part) -> None:
+def test_every_kind_of_damage_is_found(store: Path, damage: str, part: DatabasePart) -> None:
     change(store, damage)
 
     assert [fault.part for fault in find_faults(store)] == [part]
@@ -81,7 +81,7 @@ def test_damaged_pages_are_found(store: Path, damaged: str) -> None:
     content[start : start + 56] = b"\xff" * 56
     store.write_bytes(bytes(content))
 
-    assert Part.PAGES in {fault.part for fault in find_faults(store)}
+    assert DatabasePart.PAGES in {fault.part for fault in find_faults(store)}
 
 
 def test_a_changed_schema_is_told_by_name(store: Path) -> None:

@@ -10,12 +10,12 @@ from mcp_agent_mail.cli.gateway.http import HttpGateway
 from mcp_agent_mail.cli.gateway.port import server_at
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.features.doctor.check import Checked, CheckTarget, ServerAnswer, check_everything
+from mcp_agent_mail.features.doctor.check import CheckResult, CheckTarget, ServerAnswer, check_everything
 
 _ANSWER_TIMEOUT_S = 6.0  # longer than the server itself waits for its writer
 
 
-def check_around(context: CliContext) -> Iterator[Checked]:
+def check_around(context: CliContext) -> Iterator[CheckResult]:
     """Raises NoServer where there is no store, StoreRefused for another program's file."""
     if not context.store_exists():
         raise NoServer(f"There is no store in {context.storage_root}.", hint="Look at STORAGE_ROOT: am config show")

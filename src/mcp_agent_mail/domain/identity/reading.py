@@ -17,7 +17,7 @@ READING_MAIL = "Reading mail"
 """What most readers do, as a refusal names it."""
 
 
-class Record(StrEnum):
+class Readership(StrEnum):
     """What is kept of a project, by who may read it.
 
     `directory`: that it exists, and its agents with their profiles and presence: whoever comes must find them.
@@ -40,7 +40,7 @@ class SomebodyElses(PermissionDenied):
 
 
 def refusal(
-    caller: Caller, project: Project, act: str, record: Record, owners: Collection[AgentId] = ()
+    caller: Caller, project: Project, act: str, record: Readership, owners: Collection[AgentId] = ()
 ) -> AgentMailError | None:
     """Why `caller` may not read this record of `project`; None when it may. `owners` are those whose own it is.
 
@@ -48,7 +48,7 @@ def refusal(
 
     Nobody is an owner by its word: an inbox is opened by acting as its agent (`domain.identity.caller.require_to_act`).
     """
-    if caller.is_operator or record is Record.DIRECTORY:
+    if caller.is_operator or record is Readership.DIRECTORY:
         return None
     if caller.agent_id is not None and caller.agent_id in owners:
         return None
@@ -60,17 +60,17 @@ def refusal(
             hint="Read one message you take part in with resource://message/{id}, or your own project's mail.",
             data={"project": project.human_key},
         )
-    if record is Record.OWN:
+    if record is Readership.OWN:
         return SomebodyElses("This is for those alone whose it is.", hint="Send the token of the agent whose it is.")
     return None
 
 
-def may_read(caller: Caller, project: Project, record: Record, owners: Collection[AgentId] = ()) -> bool:
+def may_read(caller: Caller, project: Project, record: Readership, owners: Collection[AgentId] = ()) -> bool:
     return refusal(caller, project, READING_MAIL, record, owners) is None
 
 
 def require_to_read(
-    caller: Caller, project: Project, act: str, record: Record = Record.WORK, owners: Collection[AgentId] = ()
+    caller: Caller, project: Project, act: str, record: Readership = Readership.WORK, owners: Collection[AgentId] = ()
 ) -> None:
     refused = refusal(caller, project, act, record, owners)
     if refused is not None:

@@ -21,7 +21,7 @@ from mcp_agent_mail.domain.summaries.cue_patterns import (
     SMALL_TALK,
     UNDECIDED,
 )
-from mcp_agent_mail.domain.summaries.markdown import Piece, Section
+from mcp_agent_mail.domain.summaries.markdown import MarkdownPiece, Section
 
 
 class CueKind(StrEnum):
@@ -76,7 +76,7 @@ _YOU = frozenset(
 )
 
 
-def read_piece(piece: Piece, names: Collection[str]) -> Cue:
+def read_piece(piece: MarkdownPiece, names: Collection[str]) -> Cue:
     """What the piece is. `names` are the agents known to the thread, in lower case."""
     if piece.box is not None:
         return _owned(CueKind.DONE if piece.box else CueKind.ACTION, piece.text, names)
@@ -97,7 +97,7 @@ _OF_SECTION = {
 }
 
 
-def _of_section(piece: Piece, names: Collection[str]) -> Cue:
+def _of_section(piece: MarkdownPiece, names: Collection[str]) -> Cue:
     kind = _OF_SECTION[piece.section]
     if kind in (CueKind.ACTION, CueKind.DONE):
         return _owned(kind, piece.text, names)

@@ -16,7 +16,7 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.summaries.cue_patterns import POINT
 from mcp_agent_mail.domain.summaries.cues import Cue, CueKind, is_small_talk, read_piece
 from mcp_agent_mail.domain.summaries.ledger import ActionItem, Ledger
-from mcp_agent_mail.domain.summaries.markdown import Piece, Section, pieces_of, quoted_lines
+from mcp_agent_mail.domain.summaries.markdown import MarkdownPiece, Section, pieces_of, quoted_lines
 from mcp_agent_mail.domain.threads import parse_thread_id
 
 MAX_ENTRIES = 10
@@ -232,7 +232,7 @@ class _Reading:
                 self._points.append((_OPENING, piece.text))
             is_first = is_first and is_small_talk(piece.text)
 
-    def _enter(self, cue: Cue, piece: Piece, sender: str, position: int) -> None:
+    def _enter(self, cue: Cue, piece: MarkdownPiece, sender: str, position: int) -> None:
         if cue.kind is CueKind.QUESTION:
             self.ledger.ask(cue.text, sender, position)
             return
@@ -247,13 +247,13 @@ class _Reading:
         elif cue.kind is CueKind.POINT:
             self._add_point(cue.text, piece)
 
-    def _add_point(self, text: str, piece: Piece) -> None:
+    def _add_point(self, text: str, piece: MarkdownPiece) -> None:
         if piece.section is Section.POINTS or ": " in text:
             self._points.append((_LABELLED, text))
         elif len(text) >= _SHORTEST and not is_small_talk(text):
             self._points.append((_CUED, text))
 
-    def _enter_done(self, cue: Cue, piece: Piece, sender: str, position: int) -> None:
+    def _enter_done(self, cue: Cue, piece: MarkdownPiece, sender: str, position: int) -> None:
         is_listed = piece.box is not None or piece.section is Section.DONE
         if is_listed:
             self.ledger.add_action(cue, sender, position, is_box=piece.box is not None)

@@ -59,7 +59,7 @@ _SECTION_OF_PHRASE = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class MarkdownPiece:
     """`box` is the state of a checkbox: True ticked, False not, None where there is none."""
 
     text: str
@@ -68,7 +68,7 @@ class Piece:
     box: bool | None = None
 
 
-def pieces_of(body_md: str) -> Iterator[Piece]:
+def pieces_of(body_md: str) -> Iterator[MarkdownPiece]:
     """The pieces in their order."""
     section = Section.NONE
     for lines, is_item in _blocks(body_md):
@@ -83,7 +83,7 @@ def pieces_of(body_md: str) -> Iterator[Piece]:
         else:
             sentences = sentences_of(text)
             section = (_announced(sentences[-1]) if sentences else None) or Section.NONE
-            yield from (Piece(text=sentence) for sentence in sentences)
+            yield from (MarkdownPiece(text=sentence) for sentence in sentences)
 
 
 def quoted_lines(body_md: str) -> list[str]:
@@ -163,11 +163,11 @@ def _announced(line: str) -> Section | None:
 _MAX_LABEL_WORDS = 4
 
 
-def _item(text: str, section: Section) -> Iterator[Piece]:
+def _item(text: str, section: Section) -> Iterator[MarkdownPiece]:
     box = _BOX.fullmatch(text)
     if box is not None:
-        yield Piece(text=box[2][:MAX_PIECE], section=section, is_item=True, box=box[1] != " ")
+        yield MarkdownPiece(text=box[2][:MAX_PIECE], section=section, is_item=True, box=box[1] != " ")
     elif section is Section.NONE:
-        yield from (Piece(text=sentence, is_item=True) for sentence in sentences_of(text))
+        yield from (MarkdownPiece(text=sentence, is_item=True) for sentence in sentences_of(text))
     elif text:
-        yield Piece(text=text[:MAX_PIECE], section=section, is_item=True)
+        yield MarkdownPiece(text=text[:MAX_PIECE], section=section, is_item=True)

@@ -63,7 +63,7 @@ _FULL = "Free some space on the disk of the archives. It is tried again by itsel
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Archive:
+class ArchiveState:
     """The pace of one project. `reported`: everything up to here is in Git and was reported.
 
     `is_mending`: an earlier process left it in the middle of something; its index is refreshed at once.
@@ -90,7 +90,7 @@ class FailureReporter:
         self._report = report
         self._clock = clock
 
-    def fail(self, archive: Archive, retry: Retry, error: Exception) -> None:
+    def fail(self, archive: ArchiveState, retry: Retry, error: Exception) -> None:
         """It is tried again after a growing pause."""
         log_unforeseen(archive.project.slug, error)
         retry.fail(self._clock())
@@ -103,7 +103,7 @@ class FailureReporter:
             )
         )
 
-    def recover(self, archive: Archive, retry: Retry) -> None:
+    def recover(self, archive: ArchiveState, retry: Retry) -> None:
         if retry.succeed():
             self._report(Recovered(project=archive.project.slug, part=archive.part(retry)))
 

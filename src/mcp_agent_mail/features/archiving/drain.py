@@ -26,11 +26,11 @@ from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.events import OutboxEvent
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving.archives import Archive, hanging
-from mcp_agent_mail.features.archiving.crew import ArchiveJob, Crew
-from mcp_agent_mail.features.archiving.desk import ArchiveCommitter, CommitterContext, DrainPlan, DrainReaders
+from mcp_agent_mail.features.archiving.archives import ArchiveState, hanging
+from mcp_agent_mail.features.archiving.committer import ArchiveCommitter, CommitterContext, DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots
 from mcp_agent_mail.features.archiving.protocol import CheckOut, Committed, Recovered, Report, Workload
+from mcp_agent_mail.features.archiving.threads import ArchiveJob, ArchiveThreads
 
 SETTLE = 20_000
 """Microseconds that the first event after a quiet time waits for company."""
@@ -49,7 +49,7 @@ Work = Callable[[], float | None]
 class _Kept:
     """A desk that is remembered. `wait`: seconds from `since` until something is due there beside commits."""
 
-    desk: ArchiveCommitter
+    committer: ArchiveCommitter
     wait: float | None = None
     since: Micros = field(default=Micros(0))
     since_s: float = 0.0
@@ -87,7 +87,7 @@ class Drain:
         self._report = report
         self._clock = clock
         self._fault_hook = fault_hook
-        self._crew: Crew[float | None] = Crew()
+        self._threads: ArchiveThreads[float | None] = ArchiveThreads()
         self._told: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._shared = CommitterContext(
             plan,
@@ -110,7 +110,7 @@ class Drain:
 
     def fileno(self) -> int:
         """Readable when `begin` has something to do before the time it named."""
-        return self._crew.fileno()
+        return self._threads.fileno()
 
     def resume(self) -> None:
         """At start: note whose archives an earlier process may have left in the middle of something."""
@@ -138,8 +138,8 @@ class Drain:
     def step(self) -> float | None:
         """The same, and wait for what was begun, unless that takes long."""
         wait = self.begin()
-        while self._crew.is_busy():
-            self._crew.wait(_LONG_S)
+        while self._threads.is_busy():
+            self._threads.wait(_LONG_S)
             wait = self.begin()
         return wait
 
@@ -147,7 +147,7 @@ class Drain:
         """Step until nothing is unfinished any more."""
         while (self._unfinished or self._mending) and self._clock() < until:
             wait = self.step()
-            self._crew.wait(_LONGEST_LOOK_S if wait is None else min(wait, _LONGEST_LOOK_S))
+            self._threads.wait(_LONGEST_LOOK_S if wait is None else min(wait, _LONGEST_LOOK_S))
 
     def flush(self, until: Micros, *, tidy_s: float = _LONG_S) -> int:
         """Commit all that is pending, whatever the pace, then tidy up for `tidy_s` at most; stops at `until`.
@@ -157,14 +157,14 @@ class Drain:
         """
         self._fault_hook(FailPoint.DRAIN)
         self._unfinished.clear()
-        self._each(self._outbox.pending_projects(), lambda kept: partial(kept.desk.commit_all, until), until)
+        self._each(self._outbox.pending_projects(), lambda kept: partial(kept.committer.commit_all, until), until)
         if self._snapshots is not None:
             self._snapshots.finish()
         self._fault_hook(FailPoint.DRAIN)
         tidied = Micros(min(until, self._clock() + int(tidy_s * SECOND)))
         asked = [project_id for project_id, kept in self._kept.items() for _ in kept.asked]
         self._each(asked, lambda kept: partial(_check_out, kept), until)
-        self._each(list(self._kept), lambda kept: partial(kept.desk.finish, tidied, until), until)
+        self._each(list(self._kept), lambda kept: partial(kept.committer.finish, tidied, until), until)
         return sum(
             self._outbox.count_pending(project_id, after=self._reported(project_id))
             for project_id in self._outbox.pending_projects()
@@ -173,20 +173,20 @@ class Drain:
     def _each(self, project_ids: Iterable[ProjectId], work: Callable[[_Kept], Work], until: Micros) -> None:
         """Do this for each of them, several side by side; neither begin nor wait for what hangs."""
         todo = deque(project_ids)
-        while self._clock() < until and (todo or self._crew.is_waited_for()):
+        while self._clock() < until and (todo or self._threads.is_waited_for()):
             for _ in range(len(todo)):
-                if not self._crew.has_room():
+                if not self._threads.has_room():
                     break
                 project_id = todo.popleft()
-                if self._crew.is_at_work(project_id):
+                if self._threads.is_at_work(project_id):
                     todo.append(project_id)
                     continue
                 self._clear()
                 kept = self._keep_desk(project_id)
                 self._begin(project_id, work(kept))
-            if not self._crew.is_waited_for():
+            if not self._threads.is_waited_for():
                 break
-            self._crew.wait(min(_LONGEST_LOOK_S, max(0.0, (until - self._clock()) / SECOND)))
+            self._threads.wait(min(_LONGEST_LOOK_S, max(0.0, (until - self._clock()) / SECOND)))
             self._collect()
             self._watch()
 
@@ -195,25 +195,25 @@ class Drain:
 
         Each desk is closed in a thread too: no kill ends a Git that the kernel keeps, and nobody waits for that here.
         """
-        self._wait_for(lambda: not self._crew.is_busy())
+        self._wait_for(lambda: not self._threads.is_busy())
         for project_id, kept in self._kept.items():
-            self._wait_for(self._crew.has_room)
-            if self._crew.has_room() and not self._crew.is_at_work(project_id):
-                self._begin(project_id, kept.desk.close)
-        self._wait_for(lambda: not self._crew.is_busy())
+            self._wait_for(self._threads.has_room)
+            if self._threads.has_room() and not self._threads.is_at_work(project_id):
+                self._begin(project_id, kept.committer.close)
+        self._wait_for(lambda: not self._threads.is_busy())
         try:
             # Where a server listened it may be gone; then the next drain tells it.
             with suppress(BrokenPipeError):
                 self._hear()
         finally:
-            self._crew.close()
+            self._threads.close()
 
     def _wait_for(self, is_so: Callable[[], bool]) -> None:
         """In the end: until it is, or only what hangs is left."""
-        while not is_so() and self._crew.is_busy():
-            self._crew.wait(_LONG_S)
-            self._crew.collect()
-        self._crew.collect()
+        while not is_so() and self._threads.is_busy():
+            self._threads.wait(_LONG_S)
+            self._threads.collect()
+        self._threads.collect()
 
     def check_out(self, request: CheckOut) -> None:
         """Bring a month back into the work tree; a report answers, from a later step or `flush`."""
@@ -223,11 +223,11 @@ class Drain:
 
     def _tell(self, act: Callable[[], None]) -> None:
         self._told.put(act)
-        self._crew.wake()
+        self._threads.wake()
 
     def _pass_on(self, told: Report) -> None:
         if isinstance(told, Committed):
-            self._crew.note_progress(told.commit.project_id)
+            self._threads.note_progress(told.commit.project_id)
         self._report(told)
 
     def _note(self, project: Project, events: Sequence[OutboxEvent]) -> None:
@@ -235,7 +235,7 @@ class Drain:
             self._snapshots.note(project, events)
 
     def _collect(self) -> None:
-        ended = self._crew.collect()
+        ended = self._threads.collect()
         self._hear()
         for job in ended:
             self._take_back(job)
@@ -254,34 +254,34 @@ class Drain:
     def _take_back(self, job: ArchiveJob[float | None]) -> None:
         kept = self._kept[job.project_id]
         kept.note_wait(job.result, self._clock())
-        if not kept.desk.archive.is_mending:
+        if not kept.committer.archive.is_mending:
             self._mending.discard(job.project_id)
         if kept.hangs:
             kept.hangs = False
-            if not kept.desk.archive.commit.failures:
-                self._report(Recovered(project=kept.desk.archive.project.slug))
+            if not kept.committer.archive.commit.failures:
+                self._report(Recovered(project=kept.committer.archive.project.slug))
 
     def _go_on(self, project_id: ProjectId, kept: _Kept) -> float | None:
         """Begin what is due of an archive that is remembered; seconds until something will be."""
-        if self._crew.is_at_work(project_id):
+        if self._threads.is_at_work(project_id):
             return None
-        desk, now = kept.desk, self._clock()
-        commit_s = self._commit_wait_s(desk.archive, now)
-        beside_s = 0.0 if self._is_turn_of(desk) or kept.asked else kept.left_s(now)
+        committer, now = kept.committer, self._clock()
+        commit_s = self._commit_wait_s(committer.archive, now)
+        beside_s = 0.0 if self._is_turn_of(committer) or kept.asked else kept.left_s(now)
         if commit_s == 0.0:
-            self._start(project_id, desk.commit)
+            self._start(project_id, committer.commit)
             return None
         if beside_s == 0.0:
-            work = partial(_check_out, kept) if kept.asked else desk.look_after
+            work = partial(_check_out, kept) if kept.asked else committer.look_after
             self._start(project_id, work)
             return None
         return min((wait for wait in (commit_s, beside_s) if wait is not None), default=None)
 
-    def _is_turn_of(self, desk: ArchiveCommitter) -> bool:
-        slug = desk.archive.project.slug
+    def _is_turn_of(self, committer: ArchiveCommitter) -> bool:
+        slug = committer.archive.project.slug
         return self._shared.refreshes.is_turn_of(slug) or self._shared.care.is_turn_of(slug)
 
-    def _commit_wait_s(self, archive: Archive, now: Micros) -> float | None:
+    def _commit_wait_s(self, archive: ArchiveState, now: Micros) -> float | None:
         if not self._outbox.has_pending(archive.project.id, after=archive.reported):
             return None
         if wait := archive.commit.wait(now):
@@ -293,23 +293,23 @@ class Drain:
         return 0.0
 
     def _start(self, project_id: ProjectId, work: Work) -> None:
-        if self._crew.has_room():
+        if self._threads.has_room():
             # The next turn is another's.
             self._kept[project_id] = self._kept.pop(project_id)
             self._begin(project_id, work)
 
     def _begin(self, project_id: ProjectId, work: Work, patience: int = 1) -> None:
         """`patience`: so many times as much as a commit is given."""
-        self._crew.begin(
+        self._threads.begin(
             project_id,
-            partial(self._kept[project_id].desk.guard, work),
+            partial(self._kept[project_id].committer.guard, work),
             patience_s=self._plan.patience_s * patience,
             hangs_after_s=self._plan.hangs_after_s * patience,
         )
 
     def _newcomers(self) -> Iterator[ProjectId]:
         """Projects with pending events whose archives are not remembered, as far as more can be."""
-        if not self._crew.has_room():
+        if not self._threads.has_room():
             return
         waiting = self._outbox.pending_projects(after=self._last_newcomer)
         for project_id in chain(waiting, self._outbox.pending_projects()):
@@ -325,20 +325,20 @@ class Drain:
 
     def _can_keep(self) -> bool:
         self._clear()
-        taken = sum(not kept.hangs and not kept.desk.archive.commit.failures for kept in self._kept.values())
+        taken = sum(not kept.hangs and not kept.committer.archive.commit.failures for kept in self._kept.values())
         return taken < MOST_KEPT
 
     def _keep_desk(self, project_id: ProjectId) -> _Kept:
         if project_id not in self._kept:
             project = self._projects.find(project_id)
             assert project is not None, project_id
-            archive = Archive(project=project, reported=self._reported(project_id))
-            self._kept[project_id] = _Kept(desk=ArchiveCommitter(self._shared, archive))
+            archive = ArchiveState(project=project, reported=self._reported(project_id))
+            self._kept[project_id] = _Kept(committer=ArchiveCommitter(self._shared, archive))
         return self._kept[project_id]
 
     def _reported(self, project_id: ProjectId) -> OutboxSeq:
         if project_id in self._kept:
-            return self._kept[project_id].desk.archive.reported
+            return self._kept[project_id].committer.archive.reported
         last = self._outbox.last_commit(project_id)
         return OutboxSeq(0) if last is None else last.last_seq
 
@@ -346,54 +346,54 @@ class Drain:
         """Forget archives that are quiet, the longest unseen first. One that is not whole is mended again later."""
         if len(self._kept) < MOST_KEPT:
             return
-        for project_id, kept in sorted(self._kept.items(), key=lambda taken: not taken[1].desk.is_whole):
+        for project_id, kept in sorted(self._kept.items(), key=lambda taken: not taken[1].committer.is_whole):
             if len(self._kept) < MOST_KEPT:
                 return
             if not self._may_go(project_id, kept):
                 continue
-            if not kept.desk.is_whole:
+            if not kept.committer.is_whole:
                 self._unfinished.setdefault(project_id)
             self._dismiss(project_id)
 
     def _may_go(self, project_id: ProjectId, kept: _Kept) -> bool:
         """Not before everything it reported is marked: who opens the archive anew asks what is."""
-        is_busy = self._crew.is_at_work(project_id) or kept.asked or not kept.desk.is_at_rest
+        is_busy = self._threads.is_at_work(project_id) or kept.asked or not kept.committer.is_at_rest
         return not is_busy and not self._outbox.has_pending(project_id)
 
     def _dismiss(self, project_id: ProjectId) -> None:
-        self._kept.pop(project_id).desk.close()
+        self._kept.pop(project_id).committer.close()
 
     def _mend_next(self) -> None:
         """Of the archives that are not whole a few at a time, while nothing else needs the room."""
         for project_id in list(islice(self._unfinished, MENDED_AT_ONCE)):
-            if not self._crew.has_room() or len(self._mending) >= MENDED_AT_ONCE:
+            if not self._threads.has_room() or len(self._mending) >= MENDED_AT_ONCE:
                 return
             del self._unfinished[project_id]
-            is_open = project_id in self._kept and self._kept[project_id].desk.archive.writer is not None
-            if is_open or self._crew.is_at_work(project_id):
+            is_open = project_id in self._kept and self._kept[project_id].committer.archive.writer is not None
+            if is_open or self._threads.is_at_work(project_id):
                 continue
-            desk = self._keep_desk(project_id).desk
+            committer = self._keep_desk(project_id).committer
             self._mending.add(project_id)
-            self._begin(project_id, desk.mend, _MENDING_PATIENCE)
+            self._begin(project_id, committer.mend, _MENDING_PATIENCE)
 
     def _watch(self) -> float | None:
         """Tell of what hangs, and how much is left to mend; seconds until the next look."""
-        for job in self._crew.jobs():
+        for job in self._threads.jobs():
             kept = self._kept[job.project_id]
             if job.hangs and not kept.hangs:
                 kept.hangs = True
                 self._mending.discard(job.project_id)
-                project = kept.desk.archive.project
+                project = kept.committer.archive.project
                 self._shared.forget(project.slug)
-                self._crew.wake()  # It may be another's turn now.
+                self._threads.wake()  # It may be another's turn now.
                 self._report(hanging(project, job.seconds, holders(self._plan.locks_path / project.slug)))
-        hung = [kept.desk.archive.project.slug for kept in self._kept.values() if kept.hangs]
+        hung = [kept.committer.archive.project.slug for kept in self._kept.values() if kept.hangs]
         now = Workload(mending=len(self._mending), unfinished=len(self._unfinished), hung=len(hung))
         if now != self._workload:
             self._workload = now
             self._report(now)
-        return self._crew.next_look_s()
+        return self._threads.next_look_s()
 
 
 def _check_out(kept: _Kept) -> float | None:
-    return kept.desk.check_out(kept.asked.popleft())
+    return kept.committer.check_out(kept.asked.popleft())

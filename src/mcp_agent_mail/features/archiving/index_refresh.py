@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from mcp_agent_mail.archive.steps import InSteps
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
-from mcp_agent_mail.features.archiving.archives import LAST, Archive, FailureReporter, Retry
-from mcp_agent_mail.features.archiving.crew import Permits
+from mcp_agent_mail.features.archiving.archives import LAST, ArchiveState, FailureReporter, Retry
 from mcp_agent_mail.features.archiving.maintenance import Maintenance
+from mcp_agent_mail.features.archiving.threads import Permits
 
 IDLE = 2 * SECOND
 MOST_AT_ONCE = 2
@@ -26,7 +26,7 @@ class IndexRefresher:
     """Of one archive. Commits go on, whatever fails here. `step` never waits for Git; `finish` does."""
 
     def __init__(
-        self, archive: Archive, care: Maintenance, troubles: FailureReporter, permits: Permits, clock: Clock
+        self, archive: ArchiveState, care: Maintenance, troubles: FailureReporter, permits: Permits, clock: Clock
     ) -> None:
         self._archive = archive
         self._care = care
@@ -146,6 +146,6 @@ class IndexRefresher:
         self._care.note_no_refresh(error)
 
 
-def _has_blocked(archive: Archive) -> bool:
+def _has_blocked(archive: ArchiveState) -> bool:
     """Also once more after they were reported: opening the archive anew may have written them."""
     return archive.writer is not None and (archive.writer.has_blocked or archive.work_tree.failures > 0)

@@ -16,8 +16,8 @@ from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.features.archiving.archives import log_unforeseen, message_of
-from mcp_agent_mail.features.archiving.crew import Permits
 from mcp_agent_mail.features.archiving.protocol import CareFailed, CareTaken, Report
+from mcp_agent_mail.features.archiving.threads import Permits
 
 JOIN_EVERY = 3_600 * SECOND
 TIME_LIMIT = 600 * SECOND

@@ -11,11 +11,11 @@ from mcp_agent_mail.archive.repository import GitRun
 from mcp_agent_mail.archive.writer import ArchiveOwner
 from mcp_agent_mail.core.clock import Micros, system_clock
 from mcp_agent_mail.core.failpoints import FaultHook
-from mcp_agent_mail.features.archiving.crew import HANGS_AFTER_S
-from mcp_agent_mail.features.archiving.desk import DrainPlan, DrainReaders
+from mcp_agent_mail.features.archiving.committer import DrainPlan, DrainReaders
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.lease_snapshots import LeaseSnapshots, SnapshotPlace
 from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, PROJECTS_FOLDER, ArchiverSettings, Blocked, Report
+from mcp_agent_mail.features.archiving.threads import HANGS_AFTER_S
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.leases import Leases
@@ -41,7 +41,7 @@ def open_drain(
             tell=lambda busy: report(Blocked(message=busy.message, hint=busy.hint)),
         ),
         closing(open_reading(Path(settings.database_path))) as connection,
-        closing(open_reading(Path(settings.database_path))) as for_desks,
+        closing(open_reading(Path(settings.database_path))) as for_committers,
     ):
         owner = ArchiveOwner(
             store_id=Meta(connection).store_id(),
@@ -68,7 +68,7 @@ def open_drain(
         )
         drain = Drain(
             plan,
-            DrainReaders(outbox=Outbox(connection), projects=Projects(connection), events=Outbox(for_desks)),
+            DrainReaders(outbox=Outbox(connection), projects=Projects(connection), events=Outbox(for_committers)),
             report=report,
             clock=system_clock,
             fault_hook=fault_hook,

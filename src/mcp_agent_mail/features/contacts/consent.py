@@ -43,7 +43,7 @@ class DeliveryPolicy:
 
 
 _DEFAULT_RULES = ContactRules()
-DEFAULT_DESK = DeliveryPolicy(rules=_DEFAULT_RULES)
+DEFAULT_DELIVERY = DeliveryPolicy(rules=_DEFAULT_RULES)
 """The rules as they are when nothing is set."""
 
 
@@ -76,15 +76,15 @@ def consent_context(tx: Tx, sender: Agent, project: Project) -> ConsentContext:
 
 
 def check_consent(
-    tx: Tx, desk: DeliveryPolicy, about: ConsentContext, chosen: Sequence[NewRecipient]
+    tx: Tx, delivery: DeliveryPolicy, about: ConsentContext, chosen: Sequence[NewRecipient]
 ) -> dict[AgentId, ConsentResult]:
     """Those whose copy is not simply delivered, in their order."""
-    closed = _without_cost(tx, desk, about, chosen)
+    closed = _without_cost(tx, delivery, about, chosen)
     asked = [one for one, facts in closed if decide(facts) is Verdict.CONTACT_REQUIRED]
     opened: dict[AgentId, ContactFacts] = {}
     if asked:
         known = [facts for _, facts in closed if decide(facts) is Verdict.CONTACT_REQUIRED]
-        opened = _add_costly(tx, desk, about, [one.agent for one in asked], known)
+        opened = _add_costly(tx, delivery, about, [one.agent for one in asked], known)
     weighed: dict[AgentId, ConsentResult] = {}
     for one, cheap in closed:
         facts = opened.get(one.agent.id, cheap)
@@ -98,7 +98,7 @@ def check_consent(
 
 
 def _without_cost(
-    tx: Tx, desk: DeliveryPolicy, about: ConsentContext, chosen: Sequence[NewRecipient]
+    tx: Tx, delivery: DeliveryPolicy, about: ConsentContext, chosen: Sequence[NewRecipient]
 ) -> list[tuple[NewRecipient, ContactFacts]]:
     """Those whom the cheap facts do not let in. Most recipients of a message are alike: each kind is judged once."""
     sender, relations = about.sender, {}
@@ -111,7 +111,7 @@ def _without_cost(
         relation = relations.get(agent.id, Relation.NONE)
         key = (agent.contact_policy, relation, agent.retired_ts, agent.project_id, agent.kind, agent.id == sender.id)
         if key not in judged:
-            facts = _facts(desk.rules, sender, agent, relation)
+            facts = _facts(delivery.rules, sender, agent, relation)
             judged[key] = None if decide(facts) is Verdict.DELIVER else facts
         known = judged[key]
         if known is not None:
@@ -138,17 +138,17 @@ def may_write(rules: ContactRules, sender: Agent, recipient: Agent, relation: Re
 
 
 def _add_costly(
-    tx: Tx, desk: DeliveryPolicy, about: ConsentContext, agents: Sequence[Agent], facts: Sequence[ContactFacts]
+    tx: Tx, delivery: DeliveryPolicy, about: ConsentContext, agents: Sequence[Agent], facts: Sequence[ContactFacts]
 ) -> dict[AgentId, ContactFacts]:
     answered = tx.acquaintance.answers(about.sender.id, about.reply_to)
     known = {agent.id: replace(one, answers=agent.id == answered) for one, agent in zip(facts, agents, strict=True)}
-    if desk.rules.scope is AutoScope.PROJECT:
+    if delivery.rules.scope is AutoScope.PROJECT:
         return known
     others, sender_id = list(known), about.sender.id
     takes_part: set[AgentId] = set()
     if about.thread_id is not None:
         takes_part = tx.acquaintance.taking_part(about.project.id, about.thread_id, [sender_id, *others])
-    friends = tx.acquaintance.correspondents(sender_id, Micros(about.now - desk.rules.recent))
+    friends = tx.acquaintance.correspondents(sender_id, Micros(about.now - delivery.rules.recent))
     neighbours = overlapping_holders(tx, sender_id, others)
     return {
         other: replace(

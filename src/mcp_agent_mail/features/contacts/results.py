@@ -31,7 +31,7 @@ class ContactRequested:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Responded:
+class ContactAnswered:
     source: End
     target: End
     answered: LinkAnswer
@@ -40,7 +40,7 @@ class Responded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class ListedContact:
     """One link as one side sees it. `messageable`: would plain mail along it be delivered now?"""
 
     direction: Direction
@@ -53,7 +53,7 @@ class ContactList:
     """Outbound first, each oldest first."""
 
     project: Project
-    links: list[Listed]
+    links: list[ListedContact]
     now: Micros
 
 

@@ -9,13 +9,13 @@ from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.contacts import Contact, HeldMail, LinkStatus
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller
 from mcp_agent_mail.features.contacts.results import (
+    ContactAnswered,
     ContactList,
     ContactRequested,
     Direction,
     HeldList,
-    Listed,
+    ListedContact,
     PolicySet,
-    Responded,
 )
 
 Wire = dict[str, Any]
@@ -38,7 +38,7 @@ def asked_object(asked: ContactRequested, caller: Caller) -> Wire:
     return _with_proof(wire, caller, is_verified=asked.is_verified)
 
 
-def responded_object(responded: Responded, caller: Caller) -> Wire:
+def responded_object(responded: ContactAnswered, caller: Caller) -> Wire:
     answered = responded.answered
     contact = answered.contact
     wire: Wire = {
@@ -65,7 +65,7 @@ def link_items(contacts: ContactList) -> list[Wire]:
     return [_link(one, contacts.now) for one in contacts.links]
 
 
-def _link(listed: Listed, now: Micros) -> Wire:
+def _link(listed: ListedContact, now: Micros) -> Wire:
     contact = listed.contact
     other = contact.target if listed.direction is Direction.OUTBOUND else contact.source
     return {

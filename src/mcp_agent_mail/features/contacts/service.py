@@ -14,16 +14,16 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy, check_consent, consent_context, may_write
 from mcp_agent_mail.features.contacts.links import End, LinkRequest, answer, ask
 from mcp_agent_mail.features.contacts.results import (
+    ContactAnswered,
     ContactList,
     ContactRequested,
     Direction,
     HeldList,
-    Listed,
+    ListedContact,
     PolicySet,
-    Responded,
 )
 from mcp_agent_mail.features.contacts.targets import ContactTarget, require_source_of, require_target
-from mcp_agent_mail.features.identity.admission import NewNames
+from mcp_agent_mail.features.identity.admission import NamingRules
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.features.identity.service import require_changeable
@@ -40,7 +40,7 @@ class ContactService:
         store: Store,
         *,
         rules: ContactRules,
-        new_names: NewNames,
+        new_names: NamingRules,
         note_activity: Callable[[Agent], None],
     ) -> None:
         self._store = store
@@ -68,20 +68,20 @@ class ContactService:
         contact = ask(tx, source, target, LinkRequest(reason=reason, ttl=Micros(ttl_s * SECOND)))
         return ContactRequested(source=source, target=target, contact=contact, is_verified=is_verified, now=now)
 
-    def accept_within(self, tx: Tx, asked: ContactRequested, ttl_s: int) -> Responded | None:
+    def accept_within(self, tx: Tx, asked: ContactRequested, ttl_s: int) -> ContactAnswered | None:
         """Approve for the target what its policy lets through anyway; None where the word is its own to give."""
         return accept_unasked(tx, self._rules, asked, Micros(ttl_s * SECOND))
 
     async def respond(
         self, caller: Caller, project_key: str, pair: tuple[str, str, str | None], *, accept_for_s: int | None
-    ) -> Responded:
+    ) -> ContactAnswered:
         """Approve for so many seconds, or deny (None). `pair` is the target's name, the source's, and its project.
 
         Only the target may, and it may without having been asked. Held mail of the pair is delivered or returned.
         """
         to_agent, from_agent, from_project = pair
 
-        def unit(tx: Tx) -> Responded:
+        def unit(tx: Tx) -> ContactAnswered:
             project = require_writable(require_project(tx, project_key))
             agent = require_agent(tx, project, to_agent)
             is_verified = require_to_act(caller, agent)
@@ -91,7 +91,7 @@ class ContactService:
             now = tx.now
             expires_ts = None if accept_for_s is None else Micros(now + accept_for_s * SECOND)
             answered = answer(tx, source, target, expires_ts)
-            return Responded(source=source, target=target, answered=answered, is_verified=is_verified, now=now)
+            return ContactAnswered(source=source, target=target, answered=answered, is_verified=is_verified, now=now)
 
         responded = await self._store.write(unit)
         self._acted(caller, responded.target.agent)
@@ -123,12 +123,12 @@ class ContactService:
 
         return await self._store.read(look)
 
-    def _listed(self, view: View, direction: Direction, contact: Contact) -> Listed:
+    def _listed(self, view: View, direction: Direction, contact: Contact) -> ListedContact:
         source, target = view.agents.find(contact.source.agent_id), view.agents.find(contact.target.agent_id)
         assert source is not None, contact
         assert target is not None, contact
         messageable = may_write(self._rules, source, target, contact.relation(view.now))
-        return Listed(direction=direction, contact=contact, messageable=messageable)
+        return ListedContact(direction=direction, contact=contact, messageable=messageable)
 
     async def set_policy(self, caller: Caller, project_key: str, agent_name: str, policy: ContactPolicy) -> PolicySet:
         """Who may write to the agent from now on. Mail that is held stays so until its request is answered."""
@@ -185,7 +185,7 @@ def _require_active(agent: Agent) -> None:
         )
 
 
-def accept_unasked(tx: Tx, rules: ContactRules, asked: ContactRequested, ttl: Micros) -> Responded | None:
+def accept_unasked(tx: Tx, rules: ContactRules, asked: ContactRequested, ttl: Micros) -> ContactAnswered | None:
     """An approval never ends sooner for it. None: the request waits for the target itself."""
     if not _is_let_in(tx, rules, asked):
         return None
@@ -193,7 +193,9 @@ def accept_unasked(tx: Tx, rules: ContactRules, asked: ContactRequested, ttl: Mi
     if asked.contact.status is LinkStatus.APPROVED and asked.contact.expires_ts is not None:
         expires_ts = max(expires_ts, asked.contact.expires_ts)
     answered = answer(tx, asked.source, asked.target, expires_ts)
-    return Responded(source=asked.source, target=asked.target, answered=answered, is_verified=False, now=asked.now)
+    return ContactAnswered(
+        source=asked.source, target=asked.target, answered=answered, is_verified=False, now=asked.now
+    )
 
 
 def _is_let_in(tx: Tx, rules: ContactRules, asked: ContactRequested) -> bool:

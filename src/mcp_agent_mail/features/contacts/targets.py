@@ -19,7 +19,7 @@ from mcp_agent_mail.domain.identity.names import (
 )
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.contacts.links import End
-from mcp_agent_mail.features.identity.admission import Door, NewNames, add_agent
+from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, add_agent
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
@@ -48,13 +48,13 @@ class ContactTarget:
     register: Profile | None
 
 
-def require_target(tx: Tx, caller: Caller, source: End, wanted: ContactTarget, rules: NewNames) -> End:
+def require_target(tx: Tx, caller: Caller, source: End, wanted: ContactTarget, rules: NamingRules) -> End:
     """The agent that is asked. Its project exists; the agent itself is made when it may be."""
     name, project = _addressed(tx, source.project, wanted.to_agent, wanted.to_project)
     require_writable(project)
     agent = tx.agents.find_by_name(project.id, name)
     if agent is None and wanted.register is not None:
-        door = Door(project=project, caller=caller, admission=rules.admission)
+        door = AdmissionRequest(project=project, caller=caller, admission=rules.admission)
         try:
             return _make(tx, door, name, wanted.register, rules.enforcement)
         except NotAdmitted as shut:
@@ -97,7 +97,7 @@ def _addressed(tx: Tx, home: Project, text: str, project_key: str | None) -> tup
     return recipient_name(address.name), project
 
 
-def _make(tx: Tx, door: Door, name: str, profile: Profile, enforcement: NameEnforcement) -> End:
+def _make(tx: Tx, door: AdmissionRequest, name: str, profile: Profile, enforcement: NameEnforcement) -> End:
     """It is nobody's: the first to register the name gets its token. The one who asks for a contact never holds it."""
     project = door.project
     program, model = profile.program or UNKNOWN, profile.model or UNKNOWN
@@ -122,7 +122,7 @@ def _make(tx: Tx, door: Door, name: str, profile: Profile, enforcement: NameEnfo
     return End(agent=agent, project=project)
 
 
-def _unknown(tx: Tx, project: Project, name: str, shut: Door | None = None) -> RecipientNotFound:
+def _unknown(tx: Tx, project: Project, name: str, shut: AdmissionRequest | None = None) -> RecipientNotFound:
     """`shut`: its door, where it is why the name could not be made."""
     close = nearest(name, tx.agents.names(project.id))
     return RecipientNotFound(
@@ -132,7 +132,7 @@ def _unknown(tx: Tx, project: Project, name: str, shut: Door | None = None) -> R
     )
 
 
-def _who_lets_in(door: Door) -> str:
+def _who_lets_in(door: AdmissionRequest) -> str:
     whose = (
         "by the token of an agent of it, or by the operator"
         if door.admission is ProjectAdmission.MEMBER

@@ -48,7 +48,7 @@ class ServerAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class CheckResult:
     """One thing that was looked at: what was seen, and what is wrong with it."""
 
     check: str
@@ -67,7 +67,7 @@ class CheckTarget:
     low_space_bytes: int = LOW_SPACE_BYTES
 
 
-def check_everything(place: CheckTarget) -> Iterator[Checked]:
+def check_everything(place: CheckTarget) -> Iterator[CheckResult]:
     """One after the other, as they come: the last ones take seconds on large stores. Raises StoreRefused."""
     yield _owner(place)
     yield _permissions(place)
@@ -97,13 +97,13 @@ def _finding(check: str, problem: str, evidence: str, next_step: str, **where: s
     )
 
 
-def _owner(place: CheckTarget) -> Checked:
+def _owner(place: CheckTarget) -> CheckResult:
     owner = place.owner
     if owner is None:
-        return Checked(check="owner", evidence="nobody holds the lock of the store: no server runs")
+        return CheckResult(check="owner", evidence="nobody holds the lock of the store: no server runs")
     who = f"process {owner.pid} holds the lock of the store"
     if owner.url is None:
-        return Checked(check="owner", evidence=f"{who}; it serves no address: a command at work, or a start")
+        return CheckResult(check="owner", evidence=f"{who}; it serves no address: a command at work, or a start")
     if owner.refusal is not None:
         finding = _finding(
             "owner",
@@ -111,7 +111,7 @@ def _owner(place: CheckTarget) -> Checked:
             f"{who} and serves {owner.url}; it answered, and did not take the question: {owner.refusal}",
             "do what its answer says, then look again: am doctor check",
         )
-        return Checked(check="owner", evidence=who, findings=(finding,))
+        return CheckResult(check="owner", evidence=who, findings=(finding,))
     if owner.health is None:
         finding = _finding(
             "owner",
@@ -119,9 +119,9 @@ def _owner(place: CheckTarget) -> Checked:
             f"{who} and serves {owner.url}, which does not answer: {owner.problem}",
             f"am status, then the server's log; if it stays silent, kill {owner.pid} (what it answered is on disk)",
         )
-        return Checked(check="owner", evidence=who, findings=(finding,))
+        return CheckResult(check="owner", evidence=who, findings=(finding,))
     evidence = f"{who} and serves {owner.url}; it wrote and read the store just now and says {owner.health['status']}"
-    return Checked(check="owner", evidence=evidence, findings=tuple(_said_by_server(owner.health)))
+    return CheckResult(check="owner", evidence=evidence, findings=tuple(_said_by_server(owner.health)))
 
 
 def _said_by_server(health: dict[str, object]) -> Iterator[Finding]:
@@ -135,7 +135,7 @@ def _said_by_server(health: dict[str, object]) -> Iterator[Finding]:
         yield _finding("server", "degraded", str(error), "do what the evidence says; mail is safe meanwhile")
 
 
-def _permissions(place: CheckTarget) -> Checked:
+def _permissions(place: CheckTarget) -> CheckResult:
     root = place.storage_root
     names = (*_STORE_FILES, *(f"{place.database_path.name}{ending}" for ending in ("", "-wal", "-shm")))
     findings = [*_open_to_others(root)]
@@ -147,7 +147,7 @@ def _permissions(place: CheckTarget) -> Checked:
                 _finding("permissions", "not ours", f"{path} cannot be written by this user", f"ls -l {path}")
             )
     findings += _not_writable(root / PROJECTS_FOLDER)
-    return Checked(
+    return CheckResult(
         check="permissions", evidence=f"{root} and the database are the owner's alone", findings=tuple(findings)
     )
 
@@ -182,7 +182,7 @@ def _not_writable(folder: Path) -> Iterator[Finding]:
                 )
 
 
-def _space(place: CheckTarget) -> Checked:
+def _space(place: CheckTarget) -> CheckResult:
     findings, seen = [], []
     for folder in dict.fromkeys((place.database_path.parent, place.storage_root)):
         free = shutil.disk_usage(folder).free
@@ -197,10 +197,10 @@ def _space(place: CheckTarget) -> Checked:
                     path=str(folder),
                 )
             )
-    return Checked(check="disk", evidence="; ".join(seen), findings=tuple(findings))
+    return CheckResult(check="disk", evidence="; ".join(seen), findings=tuple(findings))
 
 
-def _locks(place: CheckTarget) -> Checked:
+def _locks(place: CheckTarget) -> CheckResult:
     """Nobody owns the store, so nobody may hold these: what does keeps the next server from its archives."""
     root = place.storage_root
     folder = root / LOCKS_FOLDER
@@ -216,67 +216,69 @@ def _locks(place: CheckTarget) -> Checked:
         if is_held(path)
         for found in [holders(path)]
     ]
-    return Checked(check="locks", evidence="whether the locks of archives are free", findings=tuple(findings))
+    return CheckResult(check="locks", evidence="whether the locks of archives are free", findings=tuple(findings))
 
 
 def _kill(found: list[LockHolder], path: Path) -> str:
     return f"kill -9 {' '.join(str(one.pid) for one in found)}" if found else f"fuser {path} names it: end it"
 
 
-def _store(place: CheckTarget) -> Checked:
+def _store(place: CheckTarget) -> CheckResult:
     findings = verify_store(place.database_path)
     evidence = f"pages, schema, references, counters and search index of {place.database_path}, compared in a copy"
-    return Checked(check="database", evidence=evidence, findings=tuple(findings))
+    return CheckResult(check="database", evidence=evidence, findings=tuple(findings))
 
 
-def _git() -> Checked:
+def _git() -> CheckResult:
     try:
-        return Checked(check="git", evidence=git_version())
+        return CheckResult(check="git", evidence=git_version())
     except (GitFailed, OSError) as missing:
         finding = _finding("git", "missing", f"git cannot be run: {missing}", "install Git, or put it on PATH")
-        return Checked(check="git", evidence="git cannot be run", findings=(finding,))
+        return CheckResult(check="git", evidence="git cannot be run", findings=(finding,))
 
 
-def _outbox(place: CheckTarget, artifacts: Artifacts) -> Checked:
+def _outbox(place: CheckTarget, artifacts: Artifacts) -> CheckResult:
     backlog = artifacts.outbox.backlog(place.clock())
     evidence = f"{backlog.pending_events} events wait for Git"
     if backlog.pending_events:
         evidence += f", the oldest for {backlog.oldest_pending_s:.0f} s"
     is_served = place.owner is not None and place.owner.health is not None
     if not is_served:
-        return Checked(check="outbox", evidence=f"{evidence}; the next server goes on with them")
+        return CheckResult(check="outbox", evidence=f"{evidence}; the next server goes on with them")
     if backlog.oldest_pending_s <= ARCHIVE_LATE_S:
-        return Checked(check="outbox", evidence=evidence)
+        return CheckResult(check="outbox", evidence=evidence)
     finding = _finding("outbox", "late", evidence, "am status, and the server's log: the archiver says why")
-    return Checked(check="outbox", evidence=evidence, findings=(finding,))
+    return CheckResult(check="outbox", evidence=evidence, findings=(finding,))
 
 
-def _archive(place: CheckTarget, artifacts: Artifacts, project: Project) -> Checked:
+def _archive(place: CheckTarget, artifacts: Artifacts, project: Project) -> CheckResult:
     """Whose it is, whether it holds what the database has seen in it, and whether Git finds it whole."""
     archive = Inspection(archive_path(place.storage_root, project.slug))
     claim = claim_of(artifacts.outbox, project.id)
     name = f"archive {project.slug}"
     if not archive.exists() and not claim.archived_seq:
-        return Checked(check=name, evidence="not begun yet: nothing of this project is in Git")
+        return CheckResult(check=name, evidence="not begun yet: nothing of this project is in Git")
     try:
         archive.require_fit(artifacts.store_id, claim)
         archive.require_place()
         problem = archive.fsck()
     except ArchiveRefused as refused:
         finding = _finding("archive", "refused", refused.message, refused.hint, project=project.slug)
-        return Checked(check=name, evidence=refused.message, findings=(finding,))
+        return CheckResult(check=name, evidence=refused.message, findings=(finding,))
     except (GitFailed, OSError) as unreadable:
         problem = str(unreadable)
     if problem is None:
         evidence = f"of this store, holds event {claim.archived_seq} as the database says, git fsck --strict is clean"
-        return Checked(check=name, evidence=evidence)
+        return CheckResult(check=name, evidence=evidence)
     finding = _finding(
         "git", "damaged", problem, f"git -C {archive.path} fsck --strict, then am doctor verify", project=project.slug
     )
-    return Checked(check=name, evidence=problem, findings=(finding,))
+    return CheckResult(check=name, evidence=problem, findings=(finding,))
 
 
-def _strangers(place: CheckTarget, artifacts: Artifacts) -> Checked:
+def _strangers(place: CheckTarget, artifacts: Artifacts) -> CheckResult:
     known = {project.slug for project in artifacts.projects()}
     findings = tuple(find_strange_archives(place.storage_root, known))
-    return Checked(check="archives", evidence=f"{len(known)} projects; no folder of anybody else", findings=findings)
+    return CheckResult(
+        check="archives", evidence=f"{len(known)} projects; no folder of anybody else", findings=findings
+    )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from mcp_agent_mail.features.doctor.verify import Finding
-from mcp_agent_mail.store.checks.integrity import Fault, Part, find_faults
+from mcp_agent_mail.store.checks.integrity import DatabasePart, IntegrityFault, find_faults
 
 _PROBLEMS = {
-    Part.PAGES: "damaged",
-    Part.SCHEMA: "changed",
-    Part.REFERENCES: "dangling",
-    Part.COUNTERS: "wrong",
-    Part.SEARCH_INDEX: "different",
+    DatabasePart.PAGES: "damaged",
+    DatabasePart.SCHEMA: "changed",
+    DatabasePart.REFERENCES: "dangling",
+    DatabasePart.COUNTERS: "wrong",
+    DatabasePart.SEARCH_INDEX: "different",
 }
 
 
@@ -21,7 +21,7 @@ def verify_store(database_path: Path) -> list[Finding]:
     return [_finding(fault, database_path) for fault in find_faults(database_path)]
 
 
-def _finding(fault: Fault, database_path: Path) -> Finding:
+def _finding(fault: IntegrityFault, database_path: Path) -> Finding:
     return Finding(
         check=fault.part.value,
         problem=_PROBLEMS[fault.part],

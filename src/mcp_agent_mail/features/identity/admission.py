@@ -24,7 +24,7 @@ from mcp_agent_mail.store.transaction import Tx, View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewNames:
+class NamingRules:
     """The server's rules for names that are new: which ones agents may have, and who lets them in."""
 
     enforcement: NameEnforcement
@@ -32,7 +32,7 @@ class NewNames:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Door:
+class AdmissionRequest:
     """Of a project, for one call: who stands before it, asking for which name, and by which rule it opens."""
 
     project: Project
@@ -41,7 +41,7 @@ class Door:
     name: str | None = None
 
 
-def require_admission(view: View, door: Door) -> JoinCode | None:
+def require_admission(view: View, door: AdmissionRequest) -> JoinCode | None:
     """May a new name come in? The join code that lets it in, if one came along. Raises NotAdmitted, JoinCodeRefused.
 
     A project is new until somebody has registered in it: names that others only spoke of lock nobody out.
@@ -60,7 +60,7 @@ def require_admission(view: View, door: Door) -> JoinCode | None:
     raise _not_admitted(door)
 
 
-def add_agent(tx: Tx, door: Door, new: NewAgent) -> Agent:
+def add_agent(tx: Tx, door: AdmissionRequest, new: NewAgent) -> Agent:
     """A new name. The code that let it in is used up with it, or not at all."""
     code = require_admission(tx, door)
     agent = tx.agents.add(new, tx.now)
@@ -68,7 +68,7 @@ def add_agent(tx: Tx, door: Door, new: NewAgent) -> Agent:
     return agent
 
 
-def claim_agent(tx: Tx, door: Door, agent: Agent, token_hash: bytes) -> None:
+def claim_agent(tx: Tx, door: AdmissionRequest, agent: Agent, token_hash: bytes) -> None:
     """Make a name that was nobody's the one of whoever holds this token."""
     code = require_admission(tx, door)
     assert not tx.agents.has_token(agent.id), agent
@@ -81,7 +81,7 @@ def _use(tx: Tx, code: JoinCode | None, agent: Agent) -> None:
         tx.join_codes.use(code.id, agent.id, tx.now)
 
 
-def _not_admitted(door: Door) -> NotAdmitted:
+def _not_admitted(door: AdmissionRequest) -> NotAdmitted:
     key = door.project.human_key
     member = "an agent of it names you in register_agent with its own registration_token and hands you yours, or "
     return NotAdmitted(

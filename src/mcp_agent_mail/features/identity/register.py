@@ -19,7 +19,7 @@ from mcp_agent_mail.domain.identity.names import (
     name_to_register,
 )
 from mcp_agent_mail.domain.identity.windows import Window
-from mcp_agent_mail.features.identity.admission import Door, NewNames, add_agent, claim_agent
+from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, add_agent, claim_agent
 from mcp_agent_mail.features.identity.windows import WindowUse, find_live, keep_window
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.transaction import Tx
@@ -43,7 +43,7 @@ class Supplies:
     that the call comes from, if it says so.
     """
 
-    new_names: NewNames
+    new_names: NamingRules
     candidates: Sequence[str]
     token: str
     window: WindowUse | None = None
@@ -67,7 +67,7 @@ def register(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -
     registered is a new one, with what waits for it.
     """
     project = require_writable(require_project(tx, wanted.project_key))
-    door = Door(project=project, caller=caller, admission=supplies.new_names.admission, name=wanted.name)
+    door = AdmissionRequest(project=project, caller=caller, admission=supplies.new_names.admission, name=wanted.name)
     own = caller.name_in(project.id)
     is_unnamed = wanted.name is None and own is not None
     asked = wanted.name or own
@@ -99,7 +99,7 @@ def _name_for(asked: str | None, wanted: Registration, enforcement: NameEnforcem
 def create_identity(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -> Registered:
     """Always a new agent."""
     project = require_writable(require_project(tx, wanted.project_key))
-    door = Door(project=project, caller=caller, admission=supplies.new_names.admission, name=wanted.name)
+    door = AdmissionRequest(project=project, caller=caller, admission=supplies.new_names.admission, name=wanted.name)
 
     def is_taken(name: str) -> bool:
         known = tx.agents.find_by_name(project.id, name)
@@ -162,13 +162,13 @@ def _come_back(tx: Tx, known: Agent, wanted: Registration) -> Agent:
     return agent
 
 
-def _claim(tx: Tx, door: Door, known: Agent, wanted: Registration, supplies: Supplies) -> Registered:
+def _claim(tx: Tx, door: AdmissionRequest, known: Agent, wanted: Registration, supplies: Supplies) -> Registered:
     """The first to register a name that nobody had gets its token, and the spelling that it was spoken of by."""
     claim_agent(tx, door, known, token_hash(supplies.token))
     return Registered(agent=_come_back(tx, known, wanted), is_verified=False, token=supplies.token)
 
 
-def _create(tx: Tx, door: Door, name: str | None, wanted: Registration, supplies: Supplies) -> Registered:
+def _create(tx: Tx, door: AdmissionRequest, name: str | None, wanted: Registration, supplies: Supplies) -> Registered:
     given = name or first_free(
         supplies.candidates, lambda candidate: tx.agents.find_by_name(door.project.id, candidate) is not None
     )

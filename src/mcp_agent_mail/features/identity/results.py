@@ -12,7 +12,7 @@ from mcp_agent_mail.domain.projects import Project
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Acted:
+class AgentChange:
     """What an act on an agent left, and whether the caller was proven to be it. `released` leases ended with it."""
 
     project: Project
@@ -22,13 +22,13 @@ class Acted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class KnownAgent:
     agent: Agent
     recent_commits: list[ArchiveCommit]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class AgentList:
     """Last active first; `total` counts what a limit left out too. `unread`: what the caller may know of each agent's
     unread mail, None where that is nothing.
     """

@@ -9,7 +9,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.events import ArchiveCommit
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller
 from mcp_agent_mail.features.identity.register import Registered
-from mcp_agent_mail.features.identity.results import Acted, Known, Listing
+from mcp_agent_mail.features.identity.results import AgentChange, AgentList, KnownAgent
 from mcp_agent_mail.features.projects.schemas import show_project
 
 Wire = dict[str, Any]
@@ -71,12 +71,12 @@ def show_registered(registered: Registered, caller: Caller) -> Wire:
     return _with_proof(wire, caller, is_verified=registered.is_verified)
 
 
-def show_known(known: Known) -> Wire:
+def show_known(known: KnownAgent) -> Wire:
     commits = [_show_commit(commit) for commit in known.recent_commits]
     return {**show_agent(known.agent), **show_presence(known.agent), "recent_commits": commits}
 
 
-def show_peers(listing: Listing) -> Wire:
+def show_peers(listing: AgentList) -> Wire:
     agents = [
         {**show_peer(agent), "unread_count": listing.unread[agent.id], "retired_at": iso_or_none(agent.retired_ts)}
         for agent in listing.agents
@@ -84,7 +84,7 @@ def show_peers(listing: Listing) -> Wire:
     return {"agents": agents, "total": listing.total}
 
 
-def show_agents(listing: Listing, *, include_retired: bool) -> Wire:
+def show_agents(listing: AgentList, *, include_retired: bool) -> Wire:
     """As the resource gives them; who may be retired says so."""
     agents = [{**show_agent(agent), "unread_count": listing.unread[agent.id]} for agent in listing.agents]
     if include_retired:
@@ -93,11 +93,11 @@ def show_agents(listing: Listing, *, include_retired: bool) -> Wire:
     return {"project": {"slug": listing.project.slug, "human_key": listing.project.human_key}, "agents": agents}
 
 
-def show_project_with_agents(listing: Listing) -> Wire:
+def show_project_with_agents(listing: AgentList) -> Wire:
     return {**show_project(listing.project), "agents": [show_agent(agent) for agent in listing.agents]}
 
 
-def show_retired(acted: Acted, caller: Caller) -> Wire:
+def show_retired(acted: AgentChange, caller: Caller) -> Wire:
     wire = {
         "status": "deregistered",
         "agent_name": acted.agent.name,
@@ -108,11 +108,11 @@ def show_retired(acted: Acted, caller: Caller) -> Wire:
     return _with_proof(wire, caller, is_verified=acted.is_verified)
 
 
-def show_unretired(acted: Acted, caller: Caller) -> Wire:
+def show_unretired(acted: AgentChange, caller: Caller) -> Wire:
     return _with_proof(show_agent(acted.agent), caller, is_verified=acted.is_verified)
 
 
-def show_status(acted: Acted, caller: Caller) -> Wire:
+def show_status(acted: AgentChange, caller: Caller) -> Wire:
     wire = {"agent": acted.agent.name, **show_presence(acted.agent)}
     return _with_proof(wire, caller, is_verified=acted.is_verified)
 

@@ -13,12 +13,12 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus
 from mcp_agent_mail.domain.identity.admission import JoinCode
 from mcp_agent_mail.domain.identity.caller import Caller, ReservedIdentity, require_operator, require_to_act
 from mcp_agent_mail.domain.identity.names import candidate_names
-from mcp_agent_mail.domain.identity.reading import Record, may_read
+from mcp_agent_mail.domain.identity.reading import Readership, may_read
 from mcp_agent_mail.domain.identity.windows import find_window_uuid, parse_window_uuid
 from mcp_agent_mail.domain.leases import EndedBy, Lease
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.activity import Activity
-from mcp_agent_mail.features.identity.admission import Door, NewNames, require_admission
+from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, require_admission
 from mcp_agent_mail.features.identity.callers import AuthRules, Proofs, resolve_caller
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.register import (
@@ -29,7 +29,7 @@ from mcp_agent_mail.features.identity.register import (
     record_event,
     register,
 )
-from mcp_agent_mail.features.identity.results import Acted, Known, Listing
+from mcp_agent_mail.features.identity.results import AgentChange, AgentList, KnownAgent
 from mcp_agent_mail.features.identity.windows import WindowUse
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store
@@ -52,7 +52,7 @@ class IdentityService:
         activity: Activity,
         *,
         rules: AuthRules,
-        new_names: NewNames,
+        new_names: NamingRules,
         clock: Clock,
         choose: Callable[[Sequence[str]], str] = secrets.choice,
     ) -> None:
@@ -85,7 +85,7 @@ class IdentityService:
 
     async def require_admission(self, caller: Caller, project: Project, name: str | None) -> None:
         """Refuse a newcomer before work is done for it; the unit that lets it in decides again."""
-        door = Door(project=project, caller=caller, admission=self._new_names.admission, name=name)
+        door = AdmissionRequest(project=project, caller=caller, admission=self._new_names.admission, name=name)
         await self._store.read(lambda view: require_admission(view, door))
 
     def touch(self, agent: Agent) -> None:
@@ -119,17 +119,17 @@ class IdentityService:
         supplies = self.supplies()
         return await self._store.write(lambda tx: create_identity(tx, caller, wanted, supplies))
 
-    async def whois(self, caller: Caller, project_key: str, agent_name: str, *, commit_limit: int) -> Known:
+    async def whois(self, caller: Caller, project_key: str, agent_name: str, *, commit_limit: int) -> KnownAgent:
         """Any agent, `Human` and `System` and retired ones too. `commit_limit` 0 leaves the commits out, and so do
         those who may not read the project's mail: they find whom to write to, and no more.
         """
 
-        def look(view: View) -> Known:
+        def look(view: View) -> KnownAgent:
             project = require_project(view, project_key)
             agent = require_agent(view, project, agent_name)
-            shown = commit_limit if may_read(caller, project, Record.WORK) else 0
+            shown = commit_limit if may_read(caller, project, Readership.WORK) else 0
             commits = view.agents.recent_commits(agent.id, shown) if shown else []
-            return Known(agent=self._newest(agent), recent_commits=commits)
+            return KnownAgent(agent=self._newest(agent), recent_commits=commits)
 
         return await self._store.read(look)
 
@@ -141,11 +141,11 @@ class IdentityService:
         include_retired: bool = False,
         active_within_s: int | None = None,
         limit: int,
-    ) -> Listing:
+    ) -> AgentList:
         """The registered agents, less `Human` and `System`, who are in every project."""
         since = 0 if active_within_s is None else max(0, self._clock() - active_within_s * SECOND)
 
-        def look(view: View) -> Listing:
+        def look(view: View) -> AgentList:
             project = require_project(view, project_key)
             stored = view.agents.list_(project.id, include_retired=include_retired, active_since=since, limit=limit)
             total = view.agents.count(project.id, include_retired=include_retired, active_since=since)
@@ -154,11 +154,11 @@ class IdentityService:
             agents = self._activity.with_activity([*stored, *unseen])
             agents.sort(key=lambda agent: (agent.last_active_ts, agent.id), reverse=True)
             unread = {agent.id: _unread(caller, project, agent) for agent in agents[:limit]}
-            return Listing(project=project, agents=agents[:limit], total=total, unread=unread)
+            return AgentList(project=project, agents=agents[:limit], total=total, unread=unread)
 
         return await self._store.read(look)
 
-    async def retire(self, caller: Caller, project_key: str, agent_name: str) -> Acted:
+    async def retire(self, caller: Caller, project_key: str, agent_name: str) -> AgentChange:
         """No new mail in or out; history and name stay. The first time stands. What the agent held it holds no more."""
         ended: list[Lease] = []
 
@@ -179,7 +179,7 @@ class IdentityService:
             more = len(rest)
         return replace(acted, released=sum(lease.ended_by is EndedBy.RETIREMENT for lease in ended))
 
-    async def unretire(self, caller: Caller, project_key: str, agent_name: str) -> Acted:
+    async def unretire(self, caller: Caller, project_key: str, agent_name: str) -> AgentChange:
         """Undo `retire`."""
 
         def change(tx: Tx, agent: Agent) -> Agent:
@@ -191,7 +191,9 @@ class IdentityService:
 
         return await self._act(caller, project_key, agent_name, change)
 
-    async def set_status(self, caller: Caller, agent: tuple[str, str], status: AgentStatus, note: str | None) -> Acted:
+    async def set_status(
+        self, caller: Caller, agent: tuple[str, str], status: AgentStatus, note: str | None
+    ) -> AgentChange:
         """`agent` is project key and name. No note clears the one before."""
         project_key, agent_name = agent
 
@@ -216,16 +218,16 @@ class IdentityService:
 
     async def _act(
         self, caller: Caller, project_key: str, agent_name: str, change: Callable[[Tx, Agent], Agent]
-    ) -> Acted:
+    ) -> AgentChange:
         """One change to an agent by itself (or the operator, whose acts are not the agent's activity)."""
 
-        def unit(tx: Tx) -> Acted:
+        def unit(tx: Tx) -> AgentChange:
             project = require_project(tx, project_key)
             agent = require_agent(tx, project, agent_name)
             is_verified = require_to_act(caller, agent)
             require_changeable(agent)
             require_writable(project)
-            return Acted(project=project, agent=change(tx, agent), is_verified=is_verified)
+            return AgentChange(project=project, agent=change(tx, agent), is_verified=is_verified)
 
         acted = await self._store.write(unit)
         if not caller.is_operator:
@@ -247,9 +249,9 @@ class IdentityService:
 
 def _unread(caller: Caller, project: Project, agent: Agent) -> int | None:
     """Its own count for itself; for others what is open to them all, so that a blind copy cannot be counted."""
-    if may_read(caller, project, Record.OWN, [agent.id]):
+    if may_read(caller, project, Readership.OWN, [agent.id]):
         return agent.unread_count
-    return agent.open_unread_count if may_read(caller, project, Record.WORK) else None
+    return agent.open_unread_count if may_read(caller, project, Readership.WORK) else None
 
 
 def _end_some(tx: Tx, caller: Caller, retired: Agent) -> list[Lease]:

@@ -10,7 +10,7 @@ from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.tools import ToolSpec
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.identity.reading import Record, may_read, require_reader, require_to_read
+from mcp_agent_mail.domain.identity.reading import Readership, may_read, require_reader, require_to_read
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.introspection.guidance import capability
 from mcp_agent_mail.features.introspection.locks import KnownLock, LockState, look_at
@@ -97,10 +97,10 @@ class IntrospectionService:
         if project is None:
             return call.agent is None or caller.is_operator
         if call.tool not in OWN_CALLS:
-            return may_read(caller, project, Record.WORK)
+            return may_read(caller, project, Readership.WORK)
         is_its_own = caller.agent_name is not None and caller.agent_name == call.agent and call.project_id is not None
         owners = (caller.agent_id,) if is_its_own and caller.agent_id and caller.project_id == project.id else ()
-        return may_read(caller, project, Record.OWN, owners)
+        return may_read(caller, project, Readership.OWN, owners)
 
     async def _project_of(self, call: RecentCall, known: dict[str | ProjectId, Project | None]) -> Project | None:
         key = call.project if call.project_id is None else call.project_id

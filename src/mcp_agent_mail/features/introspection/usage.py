@@ -13,9 +13,9 @@ from heapq import merge
 
 from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.core.ids import ProjectId
-from mcp_agent_mail.core.tools import Doer
+from mcp_agent_mail.core.tools import RecordedCaller
 
-NOBODY = Doer()
+NOBODY = RecordedCaller()
 
 SMALLEST_S = 50e-6
 BUCKETS = 44
@@ -82,7 +82,7 @@ class Usage:
         self._recent: deque[RecentCall] = deque(maxlen=max_recent)
         self._of_nobody: deque[RecentCall] = deque(maxlen=max_recent)  # A flood of these displaces no agent's.
 
-    def note(self, tool: str, took_s: float, *, failed: bool, project: object, doer: Doer = NOBODY) -> None:
+    def note(self, tool: str, took_s: float, *, failed: bool, project: object, doer: RecordedCaller = NOBODY) -> None:
         """A call of a declared tool has ended."""
         figures = self._tools.get(tool)
         if figures is None:

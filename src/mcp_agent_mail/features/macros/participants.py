@@ -87,7 +87,7 @@ class AgentUnsaid(InvalidInput):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class HandshakePair:
     """By name; `target` may be an address."""
 
     requester: str
@@ -112,7 +112,9 @@ def acting_as(caller: Caller, project: Project, agent: Agent | None = None) -> C
     )
 
 
-def require_pair(view: View, caller: Caller, project: Project, said: tuple[str | None, str | None, str | None]) -> Pair:
+def require_pair(
+    view: View, caller: Caller, project: Project, said: tuple[str | None, str | None, str | None]
+) -> HandshakePair:
     """`said` is the requester, the target and its project, as far as the call names them."""
     requester, target, to_project = said
     there = project if to_project is None else require_project(view, to_project)
@@ -122,7 +124,7 @@ def require_pair(view: View, caller: Caller, project: Project, said: tuple[str |
     if target is None:
         not_meant = requester if there.id == project.id else ""
         target = _only_one(view, there, not_meant, parameter="target")
-    return Pair(requester=requester, target=target)
+    return HandshakePair(requester=requester, target=target)
 
 
 def _plain(target: str) -> str:

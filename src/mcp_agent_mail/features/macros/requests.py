@@ -42,7 +42,7 @@ class JoinRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Welcome:
+class WelcomeMessage:
     subject: str | None
     body_md: str | None
     thread_id: str | None
@@ -64,4 +64,4 @@ class HandshakeRequest:
     reason: str
     ttl_s: int
     auto_accept: bool
-    welcome: Welcome
+    welcome: WelcomeMessage

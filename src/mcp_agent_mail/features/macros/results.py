@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.contacts.results import ContactRequested, Responded
+from mcp_agent_mail.features.contacts.results import ContactAnswered, ContactRequested
 from mcp_agent_mail.features.identity.register import Registered
 from mcp_agent_mail.features.messaging.read import InboxListing
 from mcp_agent_mail.features.messaging.send import ReplayedSend, Sent
@@ -57,5 +57,5 @@ class Handshake:
     """`response` is None while the target has to answer itself; `welcome` when there was none to send."""
 
     asked: ContactRequested
-    response: Responded | None
+    response: ContactAnswered | None
     welcome: Sent | ReplayedSend | None

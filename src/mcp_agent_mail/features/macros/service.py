@@ -26,7 +26,7 @@ from mcp_agent_mail.features.macros.participants import (
     who_begins,
     who_joins,
 )
-from mcp_agent_mail.features.macros.requests import HandshakeRequest, JoinRequest, StartRequest, Welcome
+from mcp_agent_mail.features.macros.requests import HandshakeRequest, JoinRequest, StartRequest, WelcomeMessage
 from mcp_agent_mail.features.macros.results import Cycled, Handshake, Joined, Reserved, Started
 from mcp_agent_mail.features.messaging.read import InboxListing
 from mcp_agent_mail.features.messaging.requests import InboxRequest, RecipientList, SendRequest
@@ -50,7 +50,7 @@ MESSAGES_OF_THREAD = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class MacroServices:
     """The services that macros are made of."""
 
     projects: ProjectService
@@ -73,7 +73,7 @@ class _Begun:
 
 
 class MacroService:
-    def __init__(self, store: Store, parts: Parts) -> None:
+    def __init__(self, store: Store, parts: MacroServices) -> None:
         self._store = store
         self._parts = parts
 
@@ -236,7 +236,7 @@ def _reservation(root: str, request: StartRequest) -> ReserveRequest:
     )
 
 
-def _letter(asked: ContactRequested, welcome: Welcome) -> SendRequest:
+def _letter(asked: ContactRequested, welcome: WelcomeMessage) -> SendRequest:
     """Held where the target has to approve the requester first."""
     source, target = asked.source, asked.target
     address = shown_name(target.agent.name, target.project.id, target.project.slug, source.project.id)

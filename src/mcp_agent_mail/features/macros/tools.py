@@ -13,7 +13,13 @@ from mcp_agent_mail.domain.messages import parse_subject
 from mcp_agent_mail.features.contacts.targets import Profile
 from mcp_agent_mail.features.contacts.tools import REASON, TTL
 from mcp_agent_mail.features.macros import schemas
-from mcp_agent_mail.features.macros.requests import HandshakeRequest, JoinRequest, Newcomer, StartRequest, Welcome
+from mcp_agent_mail.features.macros.requests import (
+    HandshakeRequest,
+    JoinRequest,
+    Newcomer,
+    StartRequest,
+    WelcomeMessage,
+)
 from mcp_agent_mail.features.macros.service import MacroService
 from mcp_agent_mail.features.messaging.parameters import BODY, THREAD
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
@@ -152,7 +158,7 @@ def _working_tools(service: MacroService, current_caller: Callable[[], Awaitable
             reason=reason,
             ttl_s=ttl_seconds,
             auto_accept=auto_accept,
-            welcome=Welcome(subject=welcome_subject, body_md=welcome_body, thread_id=thread_id),
+            welcome=WelcomeMessage(subject=welcome_subject, body_md=welcome_body, thread_id=thread_id),
         )
         return schemas.handshake_object(await service.handshake(caller, request), caller)
 

@@ -21,7 +21,12 @@ from mcp_agent_mail.domain.patterns.pattern import parse_pattern
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reservations import Patterns, RequestedPath
 from mcp_agent_mail.features.identity.system_mail import post_system_mail
-from mcp_agent_mail.features.messaging.overdue_notices import NAMES_SHOWN, Late, overseer_notice, sender_notice
+from mcp_agent_mail.features.messaging.overdue_notices import (
+    NAMES_SHOWN,
+    OverdueMessage,
+    overseer_notice,
+    sender_notice,
+)
 from mcp_agent_mail.features.reservations.conflicts import NeedsPrecheck
 from mcp_agent_mail.features.reservations.grant import GrantRequest, Holder, decide
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
@@ -155,7 +160,7 @@ def _tell(tx: Tx, message_id: MessageId, rules: OverdueRules, until: Micros) -> 
     assert project is not None, message
     count, blind = tx.overdue.count_silent(message_id, until)
     silent = tx.overdue.silent(message_id, until, NAMES_SHOWN)
-    late = Late(message=message, silent=silent, count=count, blind=blind)
+    late = OverdueMessage(message=message, silent=silent, count=count, blind=blind)
     sender = tx.agents.find(message.sender_id)
     assert sender is not None, message
     if _can_be_told(project, sender):
@@ -172,7 +177,7 @@ def _can_be_told(project: Project, agent: Agent) -> bool:
 
 
 def _escalate(
-    tx: Tx, project: Project, sender: Agent, late: Late, rules: OverdueRules
+    tx: Tx, project: Project, sender: Agent, late: OverdueMessage, rules: OverdueRules
 ) -> tuple[Escalation | None, str | None]:
     """What was done, and why not more. A way that is not open is no reason to be silent: then it is the log."""
     if rules.escalation is Escalation.MAIL:

@@ -10,23 +10,23 @@ from mcp_agent_mail.core.clock import SECOND, Micros, iso
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.messages import MAX_SUBJECT, Importance, Message, RecipientKind
 from mcp_agent_mail.features.identity.system_mail import SystemNotice
-from mcp_agent_mail.store.mail.overdue import Silent
+from mcp_agent_mail.store.mail.overdue import SilentRecipient
 
 NAMES_SHOWN = 20
 _MINUTE_S = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Late:
+class OverdueMessage:
     """A message and who has not acknowledged it: the first of `count`."""
 
     message: Message
-    silent: Sequence[Silent]
+    silent: Sequence[SilentRecipient]
     count: int
     blind: int
 
 
-def sender_notice(late: Late, now: Micros) -> SystemNotice:
+def sender_notice(late: OverdueMessage, now: Micros) -> SystemNotice:
     fact = (
         f"Your message {late.message.id}, {_code(late.message.subject)}, asks for an acknowledgement. "
         f"It was sent {_age(late, now)} ago, and these have not acknowledged it:"
@@ -35,7 +35,7 @@ def sender_notice(late: Late, now: Micros) -> SystemNotice:
     return _notice(late, [fact, "", *_names(late), "", next_step])
 
 
-def overseer_notice(late: Late, now: Micros) -> SystemNotice:
+def overseer_notice(late: OverdueMessage, now: Micros) -> SystemNotice:
     message = late.message
     fact = (
         f"{message.sender_name} asked for an acknowledgement of message {message.id}, {_code(message.subject)}, "
@@ -44,7 +44,7 @@ def overseer_notice(late: Late, now: Micros) -> SystemNotice:
     return _notice(late, [fact, "", *_names(late)], importance=Importance.HIGH)
 
 
-def _notice(late: Late, body: list[str], importance: Importance = Importance.NORMAL) -> SystemNotice:
+def _notice(late: OverdueMessage, body: list[str], importance: Importance = Importance.NORMAL) -> SystemNotice:
     """Blind recipients are named to no one else: a notice that names one is for its recipient's eyes alone."""
     message = late.message
     return SystemNotice(
@@ -56,11 +56,11 @@ def _notice(late: Late, body: list[str], importance: Importance = Importance.NOR
     )
 
 
-def _age(late: Late, now: Micros) -> str:
+def _age(late: OverdueMessage, now: Micros) -> str:
     return f"{max(0, now - late.message.created_ts) // (SECOND * _MINUTE_S)} minutes"
 
 
-def _names(late: Late) -> list[str]:
+def _names(late: OverdueMessage) -> list[str]:
     home = late.message.project_id
     lines = []
     for one in late.silent:

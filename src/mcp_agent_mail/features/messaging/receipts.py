@@ -18,7 +18,7 @@ from mcp_agent_mail.store.transaction import Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Marked:
+class MarkedReceipt:
     """`state` is None for an agent that is no recipient: nothing changed."""
 
     message_id: MessageId
@@ -27,7 +27,7 @@ class Marked:
     is_verified: bool
 
 
-def mark(tx: Tx, caller: Caller, request: ReceiptRequest) -> Marked:
+def mark(tx: Tx, caller: Caller, request: ReceiptRequest) -> MarkedReceipt:
     """Make the step true and tell the archive of the recipient's project, once.
 
     One event says `acknowledged`, also when that made the message read: the step implies it.
@@ -56,4 +56,4 @@ def mark(tx: Tx, caller: Caller, request: ReceiptRequest) -> Marked:
             snapshot=receipt_snapshot(receipt),
         )
         tx.outbox.add(event, now)
-    return Marked(message_id=request.message_id, agent=agent, state=state, is_verified=is_verified)
+    return MarkedReceipt(message_id=request.message_id, agent=agent, state=state, is_verified=is_verified)

@@ -18,7 +18,7 @@ from mcp_agent_mail.features.messaging.read import (
     SeenMessage,
     ThreadPage,
 )
-from mcp_agent_mail.features.messaging.receipts import Marked
+from mcp_agent_mail.features.messaging.receipts import MarkedReceipt
 from mcp_agent_mail.features.messaging.send import ReplayedSend, Sent
 
 Wire = dict[str, Any]
@@ -214,13 +214,13 @@ def reply_result(outcome: Sent | ReplayedSend) -> Wire:
     return outcome.answer if isinstance(outcome, ReplayedSend) else replied_object(outcome)
 
 
-def read_result(marked: Marked, caller: Caller) -> Wire:
+def read_result(marked: MarkedReceipt, caller: Caller) -> Wire:
     read_ts = None if marked.state is None else marked.state.read_ts
     wire: Wire = {"message_id": marked.message_id, "read": read_ts is not None, "read_at": iso_or_none(read_ts)}
     return _with_proof(wire, marked, caller)
 
 
-def acknowledged_result(marked: Marked, caller: Caller) -> Wire:
+def acknowledged_result(marked: MarkedReceipt, caller: Caller) -> Wire:
     ack_ts = None if marked.state is None else marked.state.ack_ts
     wire: Wire = {
         "message_id": marked.message_id,
@@ -231,6 +231,6 @@ def acknowledged_result(marked: Marked, caller: Caller) -> Wire:
     return _with_proof(wire, marked, caller)
 
 
-def _with_proof(wire: Wire, marked: Marked, caller: Caller) -> Wire:
+def _with_proof(wire: Wire, marked: MarkedReceipt, caller: Caller) -> Wire:
     """Where names are taken at their word, an answer to an act says whether this one was."""
     return {**wire, "verified": marked.is_verified} if caller.auth is AgentAuth.OPEN else wire

@@ -116,7 +116,7 @@ def require_able_to_send(sender: Sender) -> None:
         )
 
 
-def compose_new(tx: Tx, desk: DeliveryPolicy, sender: Sender, request: SendRequest) -> Draft:
+def compose_new(tx: Tx, delivery: DeliveryPolicy, sender: Sender, request: SendRequest) -> Draft:
     """Raises when the message must not be sent as asked."""
     new = NewMessage(
         sender=sender.agent,
@@ -130,7 +130,7 @@ def compose_new(tx: Tx, desk: DeliveryPolicy, sender: Sender, request: SendReque
         reply_to=request.reply_to,
     )
     if request.broadcast:
-        return _broadcast(tx, desk, (sender, new), request.recipients)
+        return _broadcast(tx, delivery, (sender, new), request.recipients)
     chosen = choose_named(tx, sender, request.recipients)
     if not chosen:
         raise NobodyAddressed(
@@ -138,11 +138,11 @@ def compose_new(tx: Tx, desk: DeliveryPolicy, sender: Sender, request: SendReque
             hint="Name at least one in to, cc or bcc, or set broadcast=true.",
             data={"parameter": "to"},
         )
-    return _with_consent(tx, replace_hold(desk, request.auto_contact_if_blocked), (sender, new), chosen)
+    return _with_consent(tx, replace_hold(delivery, request.auto_contact_if_blocked), (sender, new), chosen)
 
 
-def replace_hold(desk: DeliveryPolicy, hold: bool | None) -> DeliveryPolicy:  # None: as the server is set
-    return desk if hold is None else replace(desk, rules=replace(desk.rules, hold=hold))
+def replace_hold(delivery: DeliveryPolicy, hold: bool | None) -> DeliveryPolicy:  # None: as the server is set
+    return delivery if hold is None else replace(delivery, rules=replace(delivery.rules, hold=hold))
 
 
 def _about(tx: Tx, sender: Sender, new: NewMessage) -> ConsentContext:
@@ -156,24 +156,24 @@ def _about(tx: Tx, sender: Sender, new: NewMessage) -> ConsentContext:
     )
 
 
-def _with_consent(tx: Tx, desk: DeliveryPolicy, of: tuple[Sender, NewMessage], chosen: list[NewRecipient]) -> Draft:
+def _with_consent(tx: Tx, delivery: DeliveryPolicy, of: tuple[Sender, NewMessage], chosen: list[NewRecipient]) -> Draft:
     """All or nothing: one recipient who neither takes the mail nor may be asked refuses the message."""
     sender, new = of
-    if desk.respects_leases:
+    if delivery.respects_leases:
         require_open_inboxes(tx, sender.agent, chosen)
     about = _about(tx, sender, new)
-    weighed = check_consent(tx, desk, about, chosen)
+    weighed = check_consent(tx, delivery, about, chosen)
     held: list[ConsentResult] = []
     named = chosen
     if weighed:
-        held = require_consent(tx, about, weighed, hold=desk.rules.hold)
+        held = require_consent(tx, about, weighed, hold=delivery.rules.hold)
         codes = {one.recipient.agent.id: one.verdict.value for one in held}
         chosen = [replace(one, held_code=codes.get(one.agent.id)) for one in chosen]
-    require_inbox_room(tx, sender, chosen, desk.inbox_limit)
+    require_inbox_room(tx, sender, chosen, delivery.inbox_limit)
     return Draft(sender=sender, new=new, chosen=chosen, skipped=[], held=held, named=named, concerns=about.concerns)
 
 
-def _broadcast(tx: Tx, desk: DeliveryPolicy, of: tuple[Sender, NewMessage], named: RecipientList) -> Draft:
+def _broadcast(tx: Tx, delivery: DeliveryPolicy, of: tuple[Sender, NewMessage], named: RecipientList) -> Draft:
     """To whom it can; nobody is asked for a contact because of a broadcast."""
     sender, new = of
     if named.to:
@@ -187,10 +187,10 @@ def _broadcast(tx: Tx, desk: DeliveryPolicy, of: tuple[Sender, NewMessage], name
     by_name = choose_named(tx, sender, named) if chosen else []
     for one in by_name:
         chosen.setdefault(one.agent.id, one)
-    leased = skip_leased(tx, sender.agent, chosen) if desk.respects_leases else []
-    full = skip_full(tx, sender, chosen, desk.inbox_limit)
+    leased = skip_leased(tx, sender.agent, chosen) if delivery.respects_leases else []
+    full = skip_full(tx, sender, chosen, delivery.inbox_limit)
     about = _about(tx, sender, new)
-    weighed = check_consent(tx, desk, about, list(chosen.values()))
+    weighed = check_consent(tx, delivery, about, list(chosen.values()))
     refused = [*leased, *full, *(left_out(one) for one in weighed.values())]
     return Draft(
         sender=sender,
@@ -220,7 +220,7 @@ def _thread_of(tx: Tx, sender: Sender, request: SendRequest) -> str | None:
     return request.thread_id
 
 
-def compose_reply(tx: Tx, desk: DeliveryPolicy, sender: Sender, request: ReplyRequest) -> Draft:
+def compose_reply(tx: Tx, delivery: DeliveryPolicy, sender: Sender, request: ReplyRequest) -> Draft:
     original = require_message(tx, request.message_id, sender.agent)
     named = request.recipients
     if not named.to:
@@ -237,7 +237,7 @@ def compose_reply(tx: Tx, desk: DeliveryPolicy, sender: Sender, request: ReplyRe
         ack_required=original.ack_required if request.ack_required is None else request.ack_required,
         reply_to=original.id,
     )
-    return _with_consent(tx, desk, (sender, new), chosen)
+    return _with_consent(tx, delivery, (sender, new), chosen)
 
 
 def _default_recipients(tx: Tx, original: Message, sender: Sender) -> tuple[str, ...]:

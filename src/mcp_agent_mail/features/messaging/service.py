@@ -9,7 +9,7 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import require_body_fits
-from mcp_agent_mail.features.contacts.consent import DEFAULT_DESK, DeliveryPolicy
+from mcp_agent_mail.features.contacts.consent import DEFAULT_DELIVERY, DeliveryPolicy
 from mcp_agent_mail.features.messaging import read, receipts
 from mcp_agent_mail.features.messaging.requests import (
     InboxRequest,
@@ -51,14 +51,14 @@ class MessagingService:
         note_activity: Callable[[Agent], None],
         throttle: Callable[[], Awaitable[None]],
         clock: Clock,
-        desk: DeliveryPolicy = DEFAULT_DESK,
+        delivery: DeliveryPolicy = DEFAULT_DELIVERY,
     ) -> None:
         self._store = store
         self._body_max_bytes = body_max_bytes
         self._note_activity = note_activity
-        self._keep_pace = throttle
+        self._throttle = throttle
         self._clock = clock
-        self._desk = desk
+        self._delivery = delivery
 
     async def send(self, caller: Caller, request: SendRequest) -> Sent | ReplayedSend:
         """Store and deliver one message. All or nothing, except that a broadcast skips whom it cannot reach.
@@ -73,7 +73,7 @@ class MessagingService:
     async def before_sending(self, body_md: str) -> None:
         """What comes before a unit of work with `send_within` in it."""
         require_body_fits(body_md, self._body_max_bytes)
-        await self._keep_pace()
+        await self._throttle()
 
     def send_within(self, tx: Tx, caller: Caller, request: SendRequest) -> Sent | ReplayedSend:
         """`send`, as a part of a larger unit of work."""
@@ -81,7 +81,7 @@ class MessagingService:
 
         def send() -> Sent:
             require_able_to_send(sender)
-            return post(tx, compose_new(tx, self._desk, sender, request))
+            return post(tx, compose_new(tx, self._delivery, sender, request))
 
         return once(tx, sender, request, send, sent_object)
 
@@ -94,16 +94,16 @@ class MessagingService:
 
             def send() -> Sent:
                 require_able_to_send(sender)
-                return post(tx, compose_reply(tx, self._desk, sender, request))
+                return post(tx, compose_reply(tx, self._delivery, sender, request))
 
             return once(tx, sender, request, send, replied_object)
 
-        await self._keep_pace()
+        await self._throttle()
         outcome = await self._store.write(unit)
         self._note_activity(outcome.sender.agent)
         return outcome
 
-    async def mark(self, caller: Caller, request: ReceiptRequest) -> receipts.Marked:
+    async def mark(self, caller: Caller, request: ReceiptRequest) -> receipts.MarkedReceipt:
         """Read or acknowledged: the first time stands for good, and acknowledging implies reading.
 
         Any message may be acknowledged, asked for or not; nothing changes when the agent is no recipient.

@@ -14,7 +14,7 @@ from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.identity.names import UnknownAgent
-from mcp_agent_mail.domain.identity.reading import READING_MAIL, Record, may_read, require_to_read
+from mcp_agent_mail.domain.identity.reading import READING_MAIL, Readership, may_read, require_to_read
 from mcp_agent_mail.domain.messages import Message
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.lookup import require_agent
@@ -65,7 +65,7 @@ def find_mailbox(view: View, agent_name: str, project_key: str | None) -> tuple[
 def open_inbox(view: View, caller: Caller, agent_name: str, project_key: str | None) -> Mailbox:
     """One's own inbox (the operator: anyone's): it shows blind copies, so it is read by acting as the agent."""
     agent, project = find_mailbox(view, agent_name, project_key)
-    proven = may_read(caller, project, Record.OWN, [agent.id]) or require_to_act(caller, agent)
+    proven = may_read(caller, project, Readership.OWN, [agent.id]) or require_to_act(caller, agent)
     return Mailbox(agent=agent, project=project, proven=proven)
 
 
@@ -73,7 +73,7 @@ def open_outbox(view: View, caller: Caller, agent_name: str, project_key: str | 
     """What an agent sent is project mail; `proven` tells whether blind recipients may be shown."""
     agent, project = find_mailbox(view, agent_name, project_key)
     require_to_read(caller, project, READING_MAIL)
-    return Mailbox(agent=agent, project=project, proven=may_read(caller, project, Record.OWN, [agent.id]))
+    return Mailbox(agent=agent, project=project, proven=may_read(caller, project, Readership.OWN, [agent.id]))
 
 
 def require_message(view: View, message_id: MessageId, reader: Agent) -> Message:
@@ -92,7 +92,7 @@ def is_visible_from(view: View, caller: Caller, message: Message, project: Proje
     """The same for a caller who looks at `project` and may have proved to be an agent."""
     reader = caller.agent_id
     parties = () if reader is None or not is_party(view, message, reader) else (reader,)
-    record = Record.WORK if view.messages.is_open_to(message.id, project.id) else Record.OWN
+    record = Readership.WORK if view.messages.is_open_to(message.id, project.id) else Readership.OWN
     return may_read(caller, project, record, parties)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcp_agent_mail.core.errors import PermissionDenied, suggest_call
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.names import did_you_mean, nearest
-from mcp_agent_mail.domain.identity.reading import READING_MAIL, Record, may_read, require_reader
+from mcp_agent_mail.domain.identity.reading import READING_MAIL, Readership, may_read, require_reader
 from mcp_agent_mail.domain.products import Product, UnknownProduct, uid_of
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.store.transaction import View
@@ -55,7 +55,7 @@ def open_product(view: View, caller: Caller, key: str) -> tuple[Product, list[Pr
     require_reader(caller, READING_MAIL)
     product = require_product(view, key)
     projects = projects_of(view, product)
-    readable = [project for project in projects if may_read(caller, project, Record.WORK)]
+    readable = [project for project in projects if may_read(caller, project, Readership.WORK)]
     if caller.agent_id is not None and caller.project_id not in {project.id for project in readable}:
         raise ForeignProduct(
             f"{caller.agent_name} belongs to no project of the product {product.name}.",

@@ -31,7 +31,7 @@ def resolved_path(path: str) -> str:
 
 
 def find_by_path(view: View, path: str) -> Project | None:
-    """As written, else as a look at the disk has said before the call (`features/projects/ties`).
+    """As written, else as a look at the disk has said before the call (`features/projects/path_resolution`).
 
     Nothing here looks itself: on the event loop, or in a unit of work, a dead mount would hold up everybody.
     """

@@ -57,7 +57,7 @@ class ReservationsBusy(Busy):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ReserveCall:
     """One reservation on its way, as it is known before a unit of work."""
 
     caller: Caller
@@ -104,21 +104,21 @@ class Reserver:
         self._judge = ConflictScanner(store, patterns)
         self._line = WaitQueue(store, clock=clock)
 
-    async def take(self, call: Call) -> Outcome:
+    async def take(self, call: ReserveCall) -> Outcome:
         """What is free now and nobody has been waiting for."""
         return self._unless_heard(call.request, await self._decide(call, all_or_nothing=False))
 
-    async def wait(self, call: Call) -> Outcome:
+    async def wait(self, call: ReserveCall) -> Outcome:
         """All of it, or after `wait_seconds` nothing; first come, first granted."""
         return self._unless_heard(call.request, await self._repeated(call) or await self._in_line(call))
 
-    async def _repeated(self, call: Call) -> Replayed | None:
+    async def _repeated(self, call: ReserveCall) -> Replayed | None:
         """Asked again in a unit of work: what is told must not be taken back meanwhile."""
         if await self._store.read(lambda view: find_answer(view, call.holder, call.request)) is None:
             return None
         return await self._store.write(partial(_repeat, call), unheard=partial(_take_back, call.request))
 
-    async def _in_line(self, call: Call) -> Outcome:
+    async def _in_line(self, call: ReserveCall) -> Outcome:
         request = call.request
         deadline = _monotonic() + request.wait_seconds
         place = self._place(call)
@@ -194,7 +194,7 @@ class Reserver:
         """The server stops: whoever waits is told."""
         self._line.close()
 
-    def _place(self, call: Call) -> Waiter:
+    def _place(self, call: ReserveCall) -> Waiter:
         request = call.request
         first = call.wanted[0].pattern.text
         more = f" and {len(call.wanted) - 1} more" if len(call.wanted) > 1 else ""
@@ -213,7 +213,7 @@ class Reserver:
         return outcome
 
     async def _decide(
-        self, call: Call, *, all_or_nothing: bool, in_turn: Waiter | None = None, at_last: Waiter | None = None
+        self, call: ReserveCall, *, all_or_nothing: bool, in_turn: Waiter | None = None, at_last: Waiter | None = None
     ) -> Outcome:
         """`in_turn` is behind nobody and takes only the whole; `at_last` takes whatever answer there is."""
         decision = GrantRequest(request=call.request, wanted=call.wanted, all_or_nothing=all_or_nothing)
@@ -230,21 +230,21 @@ class Reserver:
         raise _busy()
 
     def _waited_for(
-        self, call: Call, in_turn: Waiter | None, at_last: Waiter | None
+        self, call: ReserveCall, in_turn: Waiter | None, at_last: Waiter | None
     ) -> dict[int, tuple[WaitingCall, ...]]:
         if in_turn is not None:
             return {}
         before = None if at_last is None else at_last.ahead
         return self._line.waited_for(call.holder.project.id, call.holder.agent.id, call.wanted, among=before)
 
-    async def _foresee(self, call: Call) -> Precheck:
+    async def _foresee(self, call: ReserveCall) -> Precheck:
         holder = call.holder
         asking = ConflictQuery(project_id=holder.project.id, agent_id=holder.agent.id, now=self._clock())
         precheck, _ = await self._judge.precheck(asking, call.wanted)
         return precheck
 
     def _unit(
-        self, call: Call, decision: GrantRequest, place: Waiter | None, tx: Tx, *, only_if_granted: bool
+        self, call: ReserveCall, decision: GrantRequest, place: Waiter | None, tx: Tx, *, only_if_granted: bool
     ) -> Outcome:
         request = call.request
         if place is not None and place.is_given_up:
@@ -258,12 +258,12 @@ class Reserver:
         return decided
 
 
-def _repeat(call: Call, tx: Tx) -> Replayed | None:
+def _repeat(call: ReserveCall, tx: Tx) -> Replayed | None:
     holder = require_holder(tx, call.caller, call.request.project_key, call.request.agent_name)
     return repeat_answer(tx, holder, call.request)
 
 
-def _require_able(call: Call, view: View) -> None:
+def _require_able(call: ReserveCall, view: View) -> None:
     require_able_to_hold(require_holder(view, call.caller, call.request.project_key, call.request.agent_name))
 
 

@@ -24,7 +24,7 @@ from mcp_agent_mail.features.reservations.grant import require_holder
 from mcp_agent_mail.features.reservations.offload import PatternReader
 from mcp_agent_mail.features.reservations.release import ReleasedLeases, RenewedLeases, release, renew
 from mcp_agent_mail.features.reservations.requests import LeaseSelector, ReserveRequest
-from mcp_agent_mail.features.reservations.reserve import Call, Outcome, ReservationPlan, Reserve, Reserver, Who
+from mcp_agent_mail.features.reservations.reserve import Outcome, ReservationPlan, Reserve, ReserveCall, Reserver, Who
 from mcp_agent_mail.features.reservations.schemas import show_decided
 from mcp_agent_mail.features.reservations.staleness import Assessment, Staleness
 from mcp_agent_mail.store.database import Store
@@ -63,7 +63,7 @@ class ReservationService:
             lambda view: require_holder(view, caller, request.project_key, request.agent_name)
         )
         wanted = await self._reader.read(holder.project, request.paths, exclusive=request.exclusive)
-        call = Call(caller=caller, request=request, holder=holder, wanted=wanted)
+        call = ReserveCall(caller=caller, request=request, holder=holder, wanted=wanted)
         self._note_activity(holder.agent)
         return await (self._reserver.wait(call) if request.wait_seconds else self._reserver.take(call))
 

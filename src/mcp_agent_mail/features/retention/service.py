@@ -17,7 +17,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.retention import OldMessage, cutoff_of, is_ignored
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.message_events import record_events
-from mcp_agent_mail.store.retention import Cutoff, list_old
+from mcp_agent_mail.store.retention import RetentionCutoff, list_old
 from mcp_agent_mail.store.transaction import Tx, View
 
 LOOKED_AT_ONCE = 500
@@ -78,7 +78,7 @@ class RetentionService:
         self._store = store
         self._rules = rules
         self._find_project = find_project
-        self._keep_pace = throttle
+        self._throttle = throttle
         self._clock = clock
 
     async def purge(self, caller: Caller, request: PurgeRequest) -> Purge:
@@ -89,7 +89,7 @@ class RetentionService:
         require_operator(caller)
         project = await self._store.read(lambda view: self._find_project(view, request.project_key))
         days = request.max_age_days or self._rules.max_age_days
-        cutoff = Cutoff(at=cutoff_of(self._clock(), days), spared=await self._spared() - {project.id})
+        cutoff = RetentionCutoff(at=cutoff_of(self._clock(), days), spared=await self._spared() - {project.id})
         most = 0 if request.dry_run else PURGED_PER_CALL
         found = await self.go_through(project, cutoff, most=most)
         return Purge(
@@ -99,13 +99,13 @@ class RetentionService:
             max_age_days=days,
         )
 
-    async def in_turn(self) -> tuple[list[Project], Cutoff]:
+    async def in_turn(self) -> tuple[list[Project], RetentionCutoff]:
         """What a pass over everything goes through."""
-        cutoff = Cutoff(at=cutoff_of(self._clock(), self._rules.max_age_days), spared=await self._spared())
+        cutoff = RetentionCutoff(at=cutoff_of(self._clock(), self._rules.max_age_days), spared=await self._spared())
         return [project for project in await self._projects() if project.id not in cutoff.spared], cutoff
 
     async def go_through(
-        self, project: Project, cutoff: Cutoff, *, most: int, is_over: Callable[[], bool] = lambda: False
+        self, project: Project, cutoff: RetentionCutoff, *, most: int, is_over: Callable[[], bool] = lambda: False
     ) -> OldMail:
         """Count the old mail of a project, and purge `most` messages of what may go."""
         found = OldMail()
@@ -113,14 +113,14 @@ class RetentionService:
             going = [one for one in page if one.may_go]
             found = replace(found, old=found.old + len(page), may_go=found.may_go + len(going))
             for lot in _lots(going[: most - found.purged]):
-                await self._keep_pace()
+                await self._throttle()
                 purged = await self._store.write(partial(_purge, lot, cutoff))
                 found = replace(found, purged=found.purged + purged)
             if is_over() or (most and found.purged >= most):
                 break
         return found
 
-    async def _pages(self, project_id: ProjectId, cutoff: Cutoff) -> AsyncIterator[list[OldMessage]]:
+    async def _pages(self, project_id: ProjectId, cutoff: RetentionCutoff) -> AsyncIterator[list[OldMessage]]:
         last: OldMessage | None = None
         while True:
             async with self._store.long_read() as connection:
@@ -164,7 +164,7 @@ def _fits(lot: Collection[OldMessage]) -> bool:
     )
 
 
-def _purge(lot: Sequence[OldMessage], cutoff: Cutoff, tx: Tx) -> int:
+def _purge(lot: Sequence[OldMessage], cutoff: RetentionCutoff, tx: Tx) -> int:
     """Those that may still go; their archives get tombstones too."""
     now = tx.now
     gone = [one.id for one in lot if tx.retention.purge(one.id, cutoff, now)]

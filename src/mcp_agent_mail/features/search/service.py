@@ -8,7 +8,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.addresses import parse_address
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.identity.reading import READING_MAIL, Record, may_read, require_reader
+from mcp_agent_mail.domain.identity.reading import READING_MAIL, Readership, may_read, require_reader
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.search.query import Filters, Order, SearchScope, read_query
@@ -52,7 +52,7 @@ class SearchService:
         reader = SearchScope(
             project_id=project.id,
             agent_id=caller.agent_id,
-            whole_project=may_read(caller, project, Record.WORK),
+            whole_project=may_read(caller, project, Readership.WORK),
         )
         hits = await search(self._store, query, reader, filters, order=request.order, limit=request.limit)
         return SearchResult(project=project, hits=hits)
@@ -65,7 +65,7 @@ def _resolve(view: View, caller: Caller, request: SearchRequest) -> tuple[Projec
         participant_id = require_agent(view, project, request.agent_name).id
     return project, Filters(
         participant_id=participant_id,
-        with_blind=may_read(caller, project, Record.OWN, () if participant_id is None else (participant_id,)),
+        with_blind=may_read(caller, project, Readership.OWN, () if participant_id is None else (participant_id,)),
         sender_id=None if request.from_agent is None else _sender_id(view, project, request.from_agent),
         importance=request.importance,
         thread_id=request.thread_id,

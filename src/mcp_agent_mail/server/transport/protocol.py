@@ -17,8 +17,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter, LimitReached
 from mcp_agent_mail.server.transport.request_target import take_host
-from mcp_agent_mail.server.transport.room import Bound, Room
 
 MAX_HEADERS = 100
 MAX_HEADERS_BYTES = 32 * 1024
@@ -41,17 +41,17 @@ class _Refusal(NamedTuple):
 
     status: int
     detail: str
-    bound: Bound | None
+    bound: LimitReached | None
 
 
 _HEADERS_TOO_LARGE = _Refusal(
-    431, f"At most {MAX_HEADERS} headers of {MAX_HEADERS_BYTES} bytes together are read.", Bound.HEAD
+    431, f"At most {MAX_HEADERS} headers of {MAX_HEADERS_BYTES} bytes together are read.", LimitReached.HEAD
 )
-_TARGET_TOO_LONG = _Refusal(414, f"At most {MAX_TARGET_BYTES} bytes of a target are read.", Bound.HEAD)
+_TARGET_TOO_LONG = _Refusal(414, f"At most {MAX_TARGET_BYTES} bytes of a target are read.", LimitReached.HEAD)
 _NO_ROOM = _Refusal(503, "The server has no room for another request just now.", None)
-_TOO_MANY_AT_ONCE = _NO_ROOM._replace(bound=Bound.PIPELINED)
-_UNKNOWN_CODING = _Refusal(501, "Of transfer codings chunked alone is read, once.", Bound.MALFORMED)
-_NO_REQUEST = _Refusal(400, "This is no HTTP/1.1 request.", Bound.MALFORMED)
+_TOO_MANY_AT_ONCE = _NO_ROOM._replace(bound=LimitReached.PIPELINED)
+_UNKNOWN_CODING = _Refusal(501, "Of transfer codings chunked alone is read, once.", LimitReached.MALFORMED)
+_NO_REQUEST = _Refusal(400, "This is no HTTP/1.1 request.", LimitReached.MALFORMED)
 
 _MAY_REPEAT = frozenset({408, 503})
 """Of a request that was not complete, or not begun."""
@@ -86,7 +86,7 @@ class BoundedHttp(HttpToolsProtocol):
         app_state: dict[str, Any],  # Any: uvicorn's signature
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
-        room: Room,
+        room: ConnectionLimiter,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.held_bytes = 0

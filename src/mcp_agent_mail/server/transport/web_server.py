@@ -13,9 +13,9 @@ from time import monotonic
 import uvicorn
 
 from mcp_agent_mail.server.mcp_endpoint import MAX_STREAMS
+from mcp_agent_mail.server.transport.connection_limits import ConnectionLimiter, ConnectionLimits
 from mcp_agent_mail.server.transport.http import HttpApp
 from mcp_agent_mail.server.transport.protocol import BoundedHttp
-from mcp_agent_mail.server.transport.room import Room, RoomSize
 
 KEEP_ALIVE_S = 75
 """Agents think for a minute between calls; uvicorn's 5 s would cost them a connection each time."""
@@ -41,10 +41,10 @@ class WebServer(uvicorn.Server):
         grace_s: float,
         on_started: Callable[[], None],
         on_stopping: Callable[[], object],
-        room_size: RoomSize | None = None,
+        room_size: ConnectionLimits | None = None,
     ) -> None:
-        room_size = room_size or RoomSize()
-        self._room = Room(monotonic, room_size)
+        room_size = room_size or ConnectionLimits()
+        self._room = ConnectionLimiter(monotonic, room_size)
         app.bound_streams(min(MAX_STREAMS, room_size.connections // _STREAMS_PART))
         super().__init__(
             uvicorn.Config(

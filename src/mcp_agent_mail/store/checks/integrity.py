@@ -52,7 +52,7 @@ _DELIVERIES = """
 _FENCING = "SELECT value, (SELECT coalesce(max(fencing), 0) FROM leases) FROM counters WHERE name = 'fencing'"
 
 
-class Part(StrEnum):
+class DatabasePart(StrEnum):
     """What of the database is at fault."""
 
     PAGES = "database"
@@ -63,12 +63,12 @@ class Part(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    part: Part
+class IntegrityFault:
+    part: DatabasePart
     evidence: str
 
 
-def find_faults(path: Path) -> list[Fault]:
+def find_faults(path: Path) -> list[IntegrityFault]:
     """All faults, at most FAULTS_SHOWN of each part. Raises StoreRefused for another program's file.
 
     Needs as much free space for temporary files as the store is large; takes seconds per GB.
@@ -83,21 +83,23 @@ def find_faults(path: Path) -> list[Fault]:
             return list(_faults(connection))
 
 
-def _faults(connection: sqlite3.Connection) -> Iterator[Fault]:
+def _faults(connection: sqlite3.Connection) -> Iterator[IntegrityFault]:
     for check in (_pages, _schema, _references, _counters, _search_index):
         try:
             yield from check(connection)
         except sqlite3.DatabaseError as unreadable:
-            yield Fault(part=Part.PAGES, evidence=f"{check.__name__.removeprefix('_')} cannot be read: {unreadable}")
+            yield IntegrityFault(
+                part=DatabasePart.PAGES, evidence=f"{check.__name__.removeprefix('_')} cannot be read: {unreadable}"
+            )
 
 
-def _pages(connection: sqlite3.Connection) -> Iterator[Fault]:
+def _pages(connection: sqlite3.Connection) -> Iterator[IntegrityFault]:
     for (line,) in connection.execute(_INTEGRITY):
         if line != "ok":
-            yield Fault(part=Part.PAGES, evidence=line)
+            yield IntegrityFault(part=DatabasePart.PAGES, evidence=line)
 
 
-def _schema(connection: sqlite3.Connection) -> Iterator[Fault]:
+def _schema(connection: sqlite3.Connection) -> Iterator[IntegrityFault]:
     """What the migrations make, against what is there."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
@@ -109,35 +111,41 @@ def _schema(connection: sqlite3.Connection) -> Iterator[Fault]:
     differing = [name for name in sorted(wanted | found) if wanted.get(name) != found.get(name)]
     for name in differing[:FAULTS_SHOWN]:
         how = "is missing" if name not in found else "differs" if name in wanted else "is not of this program"
-        yield Fault(part=Part.SCHEMA, evidence=f"{name} {how} (schema {version})")
+        yield IntegrityFault(part=DatabasePart.SCHEMA, evidence=f"{name} {how} (schema {version})")
 
 
 def _definitions(connection: sqlite3.Connection) -> dict[str, str]:
     return {name: sql for name, sql in connection.execute(_SCHEMA) if name not in _FTS_OWN}
 
 
-def _references(connection: sqlite3.Connection) -> Iterator[Fault]:
+def _references(connection: sqlite3.Connection) -> Iterator[IntegrityFault]:
     for table, row_id, parent, _ in connection.execute(_FOREIGN_KEYS).fetchmany(FAULTS_SHOWN):
         row = f"row {row_id}" if row_id is not None else "a row"
-        yield Fault(part=Part.REFERENCES, evidence=f"{row} of {table} refers to a row of {parent} that is not there")
+        yield IntegrityFault(
+            part=DatabasePart.REFERENCES, evidence=f"{row} of {table} refers to a row of {parent} that is not there"
+        )
 
 
-def _counters(connection: sqlite3.Connection) -> Iterator[Fault]:
+def _counters(connection: sqlite3.Connection) -> Iterator[IntegrityFault]:
     for what, look in (("unread", _UNREAD), ("open unread", _OPEN_UNREAD)):
         for agent_id, name, counted, unread in connection.execute(look, (FAULTS_SHOWN,)):
-            yield Fault(
-                part=Part.COUNTERS,
+            yield IntegrityFault(
+                part=DatabasePart.COUNTERS,
                 evidence=f"agent {agent_id} ({name}) has {unread} {what} messages; its counter says {counted}",
             )
     for what, look in (("delivery", _DELIVERIES), ("fencing number", _FENCING)):
         drawn, highest = connection.execute(look).fetchone()
         if drawn < highest:
-            yield Fault(part=Part.COUNTERS, evidence=f"{what} {highest} exists; the counter says {drawn}")
+            yield IntegrityFault(
+                part=DatabasePart.COUNTERS, evidence=f"{what} {highest} exists; the counter says {drawn}"
+            )
 
 
-def _search_index(connection: sqlite3.Connection) -> Iterator[Fault]:
+def _search_index(connection: sqlite3.Connection) -> Iterator[IntegrityFault]:
     for check in _SEARCH_INDEXES:
         try:
             connection.execute(check)
         except sqlite3.DatabaseError as differs:
-            yield Fault(part=Part.SEARCH_INDEX, evidence=f"it does not hold what the messages say: {differs}")
+            yield IntegrityFault(
+                part=DatabasePart.SEARCH_INDEX, evidence=f"it does not hold what the messages say: {differs}"
+            )

@@ -30,7 +30,7 @@ _NOTED = "SELECT 1 FROM overdue_notices WHERE message_id = ?"
 _NOTE = "INSERT INTO overdue_notices (message_id, noted_ts, escalation) VALUES (?, ?, ?)"
 
 
-class Silent(NamedTuple):
+class SilentRecipient(NamedTuple):
     """A recipient who has not acknowledged; `read_ts` when it has at least read."""
 
     name: str
@@ -58,10 +58,10 @@ class Overdue:
         """Everything up to this delivery number was looked at."""
         self._connection.execute(_ADVANCE, (seq,))
 
-    def silent(self, message_id: MessageId, until: Micros, limit: int) -> list[Silent]:
+    def silent(self, message_id: MessageId, until: Micros, limit: int) -> list[SilentRecipient]:
         """Who has had it since `until` or longer and has not acknowledged, in the order addressed; blind ones too."""
         rows = self._connection.execute(_SILENT, (message_id, until, limit))
-        return [Silent(row[0], row[1], row[2], RecipientKind(row[3]), row[4]) for row in rows]
+        return [SilentRecipient(row[0], row[1], row[2], RecipientKind(row[3]), row[4]) for row in rows]
 
     def count_silent(self, message_id: MessageId, until: Micros) -> tuple[int, int]:
         """How many they are, and how many of them are blind recipients."""

@@ -39,7 +39,7 @@ _OTHER_FILES = 200
 """Files that are not connections: store, searches, archiver, log, workspaces."""
 
 
-class Bound(StrEnum):
+class LimitReached(StrEnum):
     """What was reached, as the log says it."""
 
     CONNECTIONS = "connections"
@@ -52,7 +52,7 @@ class Bound(StrEnum):
     MALFORMED = "patience with what is no HTTP request"
 
 
-class Guest(Protocol):
+class LimitedConnection(Protocol):
     """A connection, as far as room is concerned. Each method leaves the room, or will."""
 
     held_bytes: int
@@ -69,7 +69,7 @@ class Guest(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoomSize:
+class ConnectionLimits:
     connections: int = MAX_CONNECTIONS
     unfinished: int = MAX_UNFINISHED
     bodies_bytes: int = MAX_BODIES_BYTES
@@ -81,27 +81,27 @@ class _Untaken(NamedTuple):
     size_bytes: int
 
 
-class Room:
+class ConnectionLimiter:
     """Counts every connection of the server. `sweep` is to be called about once a second."""
 
-    def __init__(self, clock: Callable[[], float], size: RoomSize | None = None) -> None:
+    def __init__(self, clock: Callable[[], float], size: ConnectionLimits | None = None) -> None:
         self._now = clock
-        self._size = size or RoomSize()
-        self._all: set[Guest] = set()
+        self._size = size or ConnectionLimits()
+        self._all: set[LimitedConnection] = set()
         # By age: the first is the oldest.
-        self.idle: dict[Guest, None] = {}
-        self.unfinished: dict[Guest, float] = {}
-        self._leaving: dict[Guest, float] = {}
-        self._blocked: dict[Guest, _Untaken] = {}
+        self.idle: dict[LimitedConnection, None] = {}
+        self.unfinished: dict[LimitedConnection, float] = {}
+        self._leaving: dict[LimitedConnection, float] = {}
+        self._blocked: dict[LimitedConnection, _Untaken] = {}
         self.untaken_bytes = 0
         self.bodies_bytes = 0
-        self._reached: Counter[Bound] = Counter()
-        self._said: dict[Bound, float] = {}
+        self._reached: Counter[LimitReached] = Counter()
+        self._said: dict[LimitReached, float] = {}
 
-    def enter(self, guest: Guest) -> bool:
+    def enter(self, guest: LimitedConnection) -> bool:
         """Take a new connection in; False when all room is taken, and it may ask for nothing but health."""
         if len(self._all) >= self._size.connections:
-            self.note(Bound.CONNECTIONS)
+            self.note(LimitReached.CONNECTIONS)
             self._let_one_go()
         has_room = len(self._all) < self._size.connections
         if len(self._all) >= self._size.connections + RESERVED and self.unfinished:
@@ -119,38 +119,38 @@ class Room:
         elif self.unfinished:
             next(iter(self.unfinished)).evict(408, "Too many connections; this request was unfinished for longest.")
 
-    def begin(self, guest: Guest) -> None:
+    def begin(self, guest: LimitedConnection) -> None:
         """A request has begun and is not complete, or is awaited on a new connection."""
         if guest in self.unfinished:
             return
         if len(self.unfinished) >= self._size.unfinished:
-            self.note(Bound.UNFINISHED)
+            self.note(LimitReached.UNFINISHED)
             next(iter(self.unfinished)).evict(408, "Too many unfinished requests; this one was for longest.")
         self.unfinished[guest] = self._now() + HEAD_WITHIN_S
 
-    def await_body(self, guest: Guest) -> None:
+    def await_body(self, guest: LimitedConnection) -> None:
         """Its headers are complete: from now on its body has time. It grows no younger by that."""
         if guest in self.unfinished:
             self.unfinished[guest] = self._now() + BODY_WITHIN_S
 
-    def hold(self, guest: Guest, size_bytes: int) -> bool:
+    def hold(self, guest: LimitedConnection, size_bytes: int) -> bool:
         """Count a piece of a body; False when there is no room for it."""
         guest.held_bytes += size_bytes
         self.bodies_bytes += size_bytes
         if self.bodies_bytes <= self._size.bodies_bytes:
             return True
-        self.note(Bound.BODIES)
+        self.note(LimitReached.BODIES)
         others = (other for other in self.unfinished if other.held_bytes and other is not guest)
         if (oldest := next(others, None)) is None:
             return False
         oldest.evict(408, "Too much of unfinished requests; this one was for longest.")
         return self.bodies_bytes <= self._size.bodies_bytes
 
-    def release(self, guest: Guest) -> None:
+    def release(self, guest: LimitedConnection) -> None:
         """The body of its unfinished request is given up, or was not read."""
         self.give_back(self.keep(guest))
 
-    def keep(self, guest: Guest) -> int:
+    def keep(self, guest: LimitedConnection) -> int:
         """Its request is complete: so many bytes count until they are given back, whatever becomes of the guest."""
         kept_bytes, guest.held_bytes = guest.held_bytes, 0
         return kept_bytes
@@ -159,32 +159,32 @@ class Room:
         """The call that had them has ended."""
         self.bodies_bytes -= size_bytes
 
-    def await_leave(self, guest: Guest) -> None:
+    def await_leave(self, guest: LimitedConnection) -> None:
         """It was refused, and may still be sending."""
         self.forget(guest)
         self._leaving[guest] = self._now() + GONE_WITHIN_S
 
-    def block(self, guest: Guest, size_bytes: int) -> None:
+    def block(self, guest: LimitedConnection, size_bytes: int) -> None:
         """It takes nothing of its answer, of which so much lies here by now. Who does not for longest makes room."""
         untaken = self._blocked.get(guest) or _Untaken(until=self._now() + TAKEN_WITHIN_S, size_bytes=0)
         self._blocked[guest] = untaken._replace(size_bytes=size_bytes)
         self.untaken_bytes += size_bytes - untaken.size_bytes
         while self.untaken_bytes > self._size.untaken_bytes and len(self._blocked) > 1:
-            self.note(Bound.UNTAKEN)
+            self.note(LimitReached.UNTAKEN)
             next(iter(self._blocked)).abort()
 
-    def unblock(self, guest: Guest) -> None:
+    def unblock(self, guest: LimitedConnection) -> None:
         if untaken := self._blocked.pop(guest, None):
             self.untaken_bytes -= untaken.size_bytes
 
-    def leave(self, guest: Guest) -> None:
+    def leave(self, guest: LimitedConnection) -> None:
         """Its connection is closed."""
         self.forget(guest)
         self._leaving.pop(guest, None)
         self.unblock(guest)
         self._all.discard(guest)
 
-    def forget(self, guest: Guest) -> None:
+    def forget(self, guest: LimitedConnection) -> None:
         """It is served no more, or not yet again; its connection still counts."""
         self.release(guest)
         self.idle.pop(guest, None)
@@ -194,27 +194,27 @@ class Room:
         """End what has had its time."""
         now = self._now()
         for guest in [guest for guest, until in self.unfinished.items() if until <= now]:
-            self.note(Bound.TIME)
+            self.note(LimitReached.TIME)
             guest.evict(408, "The request was not complete in time.")
         for guest in [guest for guest, untaken in self._blocked.items() if untaken.until <= now]:
-            self.note(Bound.TIME)
+            self.note(LimitReached.TIME)
             guest.abort()
         for guest in [guest for guest, until in self._leaving.items() if until <= now]:
             guest.abort()
         for bound in [bound for bound in self._reached if self._may_say(bound)]:
             self._say(bound)
 
-    def note(self, bound: Bound) -> None:
+    def note(self, bound: LimitReached) -> None:
         """The bound was reached: one line in the log, and then one a minute with how often."""
         self._reached[bound] += 1
         if self._may_say(bound):
             self._say(bound)
 
-    def _may_say(self, bound: Bound) -> bool:
+    def _may_say(self, bound: LimitReached) -> bool:
         said = self._said.get(bound)
         return said is None or self._now() >= said + SAID_EVERY_S
 
-    def _say(self, bound: Bound) -> None:
+    def _say(self, bound: LimitReached) -> None:
         self._said[bound] = self._now()
         facts = {
             "times": self._reached.pop(bound),
@@ -226,7 +226,7 @@ class Room:
         logger.warning("clients were turned away: the bound on %s is reached", bound.value, extra={"facts": facts})
 
 
-def size_of_room() -> RoomSize:
+def size_of_room() -> ConnectionLimits:
     """As many connections as this process may have open files for; the soft limit is raised as far as it may be."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
@@ -234,5 +234,5 @@ def size_of_room() -> RoomSize:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         soft = wanted
     if soft == resource.RLIM_INFINITY:
-        return RoomSize()
-    return RoomSize(connections=max(RESERVED, min(MAX_CONNECTIONS, soft - _OTHER_FILES - RESERVED)))
+        return ConnectionLimits()
+    return ConnectionLimits(connections=max(RESERVED, min(MAX_CONNECTIONS, soft - _OTHER_FILES - RESERVED)))

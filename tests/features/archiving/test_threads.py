@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from mcp_agent_mail.core.ids import ProjectId
-from mcp_agent_mail.features.archiving import crew as crews
-from mcp_agent_mail.features.archiving.crew import MOST_AT_ONCE, Crew, NoThread, Permits
+from mcp_agent_mail.features.archiving import threads as crews
+from mcp_agent_mail.features.archiving.threads import MOST_AT_ONCE, ArchiveThreads, NoThread, Permits
 
 LONG_S = 60.0
 
@@ -23,22 +23,22 @@ def end() -> Iterator[threading.Event]:
     event.set()
 
 
-def occupy(crew: Crew[bool], end: threading.Event, count: int, *, patience_s: float) -> None:
+def occupy(threads: ArchiveThreads[bool], end: threading.Event, count: int, *, patience_s: float) -> None:
     for number in range(count):
-        crew.begin(ProjectId(number), lambda: end.wait(LONG_S), patience_s=patience_s)
+        threads.begin(ProjectId(number), lambda: end.wait(LONG_S), patience_s=patience_s)
 
 
 def test_so_many_are_at_work_and_no_more(end: threading.Event) -> None:
-    crew: Crew[bool] = Crew()
-    occupy(crew, end, MOST_AT_ONCE, patience_s=LONG_S)
+    threads: ArchiveThreads[bool] = ArchiveThreads()
+    occupy(threads, end, MOST_AT_ONCE, patience_s=LONG_S)
 
-    assert not crew.has_room()
+    assert not threads.has_room()
 
 
 def test_a_thread_that_cannot_be_had_is_told_and_nothing_is_at_work(
     end: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    crew: Crew[bool] = Crew()
+    threads: ArchiveThreads[bool] = ArchiveThreads()
 
     def refused(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -46,55 +46,55 @@ def test_a_thread_that_cannot_be_had_is_told_and_nothing_is_at_work(
     with monkeypatch.context() as full:
         full.setattr(threading.Thread, "start", refused)
         with pytest.raises(NoThread):
-            crew.begin(ProjectId(0), end.is_set)
+            threads.begin(ProjectId(0), end.is_set)
 
-    assert not crew.is_at_work(ProjectId(0))
-    occupy(crew, end, MOST_AT_ONCE, patience_s=LONG_S)
+    assert not threads.is_at_work(ProjectId(0))
+    occupy(threads, end, MOST_AT_ONCE, patience_s=LONG_S)
 
 
 def test_what_is_set_aside_leaves_its_place_to_others(end: threading.Event) -> None:
-    crew: Crew[bool] = Crew()
-    occupy(crew, end, MOST_AT_ONCE, patience_s=0.0)
+    threads: ArchiveThreads[bool] = ArchiveThreads()
+    occupy(threads, end, MOST_AT_ONCE, patience_s=0.0)
 
-    assert crew.has_room()
-    assert not crew.is_busy()
-    assert crew.is_at_work(ProjectId(0))
+    assert threads.has_room()
+    assert not threads.is_busy()
+    assert threads.is_at_work(ProjectId(0))
 
 
 def test_beyond_so_many_set_aside_they_keep_their_places(end: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crews, "MOST_SET_ASIDE", 3)
-    crew: Crew[bool] = Crew()
-    occupy(crew, end, 3 + MOST_AT_ONCE, patience_s=0.0)
+    threads: ArchiveThreads[bool] = ArchiveThreads()
+    occupy(threads, end, 3 + MOST_AT_ONCE, patience_s=0.0)
 
-    was_full = not crew.has_room()
+    was_full = not threads.has_room()
     end.set()
-    while crew.is_at_work(ProjectId(0)):
-        crew.wait(LONG_S)
-        crew.collect()
+    while threads.is_at_work(ProjectId(0)):
+        threads.wait(LONG_S)
+        threads.collect()
 
     assert was_full
-    assert crew.has_room()
+    assert threads.has_room()
 
 
 def test_what_a_thread_failed_of_is_told_to_whoever_collects(end: threading.Event) -> None:
-    crew: Crew[bool] = Crew()
+    threads: ArchiveThreads[bool] = ArchiveThreads()
 
     def fail() -> bool:
         raise ValueError("broken")
 
-    crew.begin(ProjectId(1), fail)
-    while not (ended := crew.collect()):
-        crew.wait(LONG_S)
+    threads.begin(ProjectId(1), fail)
+    while not (ended := threads.collect()):
+        threads.wait(LONG_S)
 
     assert [str(job.failure) for job in ended] == ["broken"]
     assert not end.is_set()
 
 
 def test_what_comes_back_after_the_end_writes_into_no_other_file(end: threading.Event) -> None:
-    crew: Crew[bool] = Crew()
-    occupy(crew, end, 1, patience_s=0.0)
+    threads: ArchiveThreads[bool] = ArchiveThreads()
+    occupy(threads, end, 1, patience_s=0.0)
     threads = [thread for thread in threading.enumerate() if thread.name == "archive"]
-    crew.close()
+    threads.close()
     reading, writing = os.pipe()
     try:
         os.set_blocking(reading, False)

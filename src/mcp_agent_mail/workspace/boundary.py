@@ -9,7 +9,7 @@ from pathlib import Path
 from mcp_agent_mail.core.plain_files import UnfitFile, real_path
 
 
-class Inside:
+class ProjectBoundary:
     """One project's directory. Remembers the folders it has looked at: for one search, not for longer."""
 
     def __init__(self, root: Path) -> None:
@@ -45,5 +45,5 @@ def is_folder(root: Path, path: str) -> bool:
     """Is there a folder (no symbolic link to one) at this path relative to `root`?"""
     if "\0" in path or path.startswith("/") or ".." in path.split("/"):
         return False
-    found = Inside(root).look(path.rstrip("/"))
+    found = ProjectBoundary(root).look(path.rstrip("/"))
     return found is not None and stat.S_ISDIR(found.st_mode)

@@ -7,23 +7,23 @@ import resource
 
 import pytest
 
-from mcp_agent_mail.server.transport import room as room_module
-from mcp_agent_mail.server.transport.room import (
+from mcp_agent_mail.server.transport import connection_limits as room_module
+from mcp_agent_mail.server.transport.connection_limits import (
     BODY_WITHIN_S,
     GONE_WITHIN_S,
     HEAD_WITHIN_S,
     RESERVED,
     TAKEN_WITHIN_S,
-    Bound,
-    Room,
-    RoomSize,
+    ConnectionLimiter,
+    ConnectionLimits,
+    LimitReached,
 )
 
 
 class FakeGuest:
     """A connection that leaves as soon as it is told to."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: ConnectionLimiter) -> None:
         self.held_bytes = 0
         self.ended_by: str | None = None
         self._room = room
@@ -50,21 +50,21 @@ class Clock:
         return self.now
 
 
-def _entered(room: Room) -> FakeGuest:
+def _entered(room: ConnectionLimiter) -> FakeGuest:
     guest = FakeGuest(room)
     room.enter(guest)
     return guest
 
 
 def test_the_oldest_unfinished_request_makes_room_for_a_new_one() -> None:
-    room = Room(Clock(), RoomSize(unfinished=2))
+    room = ConnectionLimiter(Clock(), ConnectionLimits(unfinished=2))
     guests = [_entered(room) for _ in range(3)]
 
     assert [guest.ended_by for guest in guests] == ["evict 408", None, None]
 
 
 def test_an_idle_connection_goes_before_an_unfinished_one() -> None:
-    room = Room(Clock(), RoomSize(connections=2))
+    room = ConnectionLimiter(Clock(), ConnectionLimits(connections=2))
     unfinished, idle = _entered(room), _entered(room)
     room.forget(idle)
     room.idle[idle] = None
@@ -74,7 +74,7 @@ def test_an_idle_connection_goes_before_an_unfinished_one() -> None:
 
 
 def test_while_all_are_busy_a_newcomer_may_ask_for_health_alone() -> None:
-    room = Room(Clock(), RoomSize(connections=1))
+    room = ConnectionLimiter(Clock(), ConnectionLimits(connections=1))
     room.forget(_entered(room))
 
     assert not room.enter(FakeGuest(room))
@@ -82,7 +82,7 @@ def test_while_all_are_busy_a_newcomer_may_ask_for_health_alone() -> None:
 
 def test_a_head_and_a_body_have_their_time() -> None:
     clock = Clock()
-    room = Room(clock)
+    room = ConnectionLimiter(clock)
     slow_head, slow_body = _entered(room), _entered(room)
     room.await_body(slow_body)
     clock.now += HEAD_WITHIN_S
@@ -97,7 +97,7 @@ def test_a_head_and_a_body_have_their_time() -> None:
 
 def test_who_takes_nothing_of_its_answer_is_cut_off() -> None:
     clock = Clock()
-    room = Room(clock)
+    room = ConnectionLimiter(clock)
     deaf, slow = _entered(room), _entered(room)
     for guest in (deaf, slow):
         room.forget(guest)
@@ -112,7 +112,7 @@ def test_who_takes_nothing_of_its_answer_is_cut_off() -> None:
 def test_answers_that_nobody_takes_have_a_bound_together_and_the_deafest_goes_first(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    room = Room(Clock(), RoomSize(untaken_bytes=100))
+    room = ConnectionLimiter(Clock(), ConnectionLimits(untaken_bytes=100))
     deaf, taking, last = _entered(room), _entered(room), _entered(room)
     room.block(deaf, 60)
     room.block(taking, 30)
@@ -128,7 +128,7 @@ def test_answers_that_nobody_takes_have_a_bound_together_and_the_deafest_goes_fi
 
 
 def test_bodies_have_a_bound_together_and_what_is_answered_counts_no_more() -> None:
-    room = Room(Clock(), RoomSize(bodies_bytes=100))
+    room = ConnectionLimiter(Clock(), ConnectionLimits(bodies_bytes=100))
     old, new = _entered(room), _entered(room)
     fits = room.hold(old, 60) and room.hold(new, 40)
     makes_room = room.hold(new, 10)
@@ -144,9 +144,9 @@ def test_a_bound_that_is_reached_a_thousand_times_is_one_line_and_then_one_a_min
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     clock = Clock()
-    room = Room(clock)
+    room = ConnectionLimiter(clock)
     for _ in range(1_000):
-        room.note(Bound.HEAD)
+        room.note(LimitReached.HEAD)
     at_once = len(caplog.records)
     clock.now += room_module.SAID_EVERY_S
     room.sweep()
@@ -167,7 +167,7 @@ def test_room_fits_the_files_that_the_process_may_open(monkeypatch: pytest.Monke
 
 
 def test_a_body_that_is_complete_counts_until_it_is_given_back_whatever_becomes_of_its_guest() -> None:
-    room = Room(Clock(), RoomSize(bodies_bytes=100))
+    room = ConnectionLimiter(Clock(), ConnectionLimits(bodies_bytes=100))
     guest, other = _entered(room), _entered(room)
     room.hold(guest, 60)
     kept_bytes = room.keep(guest)
@@ -181,7 +181,7 @@ def test_a_body_that_is_complete_counts_until_it_is_given_back_whatever_becomes_
 
 def test_what_comes_to_an_untaken_answer_counts_and_gives_its_client_no_more_time() -> None:
     clock = Clock()
-    room = Room(clock)
+    room = ConnectionLimiter(clock)
     deaf = _entered(room)
     room.forget(deaf)
     room.block(deaf, 60)
@@ -194,7 +194,7 @@ def test_what_comes_to_an_untaken_answer_counts_and_gives_its_client_no_more_tim
 
 
 def test_beyond_what_is_kept_for_health_the_oldest_unfinished_one_is_cut_off() -> None:
-    room = Room(Clock(), RoomSize(connections=1))
+    room = ConnectionLimiter(Clock(), ConnectionLimits(connections=1))
     room.forget(_entered(room))
 
     class Refused(FakeGuest):
@@ -215,7 +215,7 @@ def test_beyond_what_is_kept_for_health_the_oldest_unfinished_one_is_cut_off() -
 
 def test_who_goes_on_sending_after_its_refusal_has_its_time() -> None:
     clock = Clock()
-    room = Room(clock)
+    room = ConnectionLimiter(clock)
     refused = _entered(room)
     room.await_leave(refused)
     room.sweep()

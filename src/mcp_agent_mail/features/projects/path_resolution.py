@@ -23,7 +23,7 @@ MAX_TIES = 3
 """Of one call: its project and those of addresses."""
 
 
-class Ties:
+class PathResolver:
     def __init__(self, store: Store, identities: Identities) -> None:
         self._store = store
         self._identities = identities
@@ -56,8 +56,8 @@ class Ties:
         return await self._store.read(find)
 
 
-class TiedToolTable(ToolTable):
-    def __init__(self, specs: Iterable[ToolSpec], ties: Ties) -> None:
+class ResolvingToolTable(ToolTable):
+    def __init__(self, specs: Iterable[ToolSpec], ties: PathResolver) -> None:
         super().__init__(specs)
         self._ties = ties
 
@@ -65,8 +65,8 @@ class TiedToolTable(ToolTable):
         return await self._ties.run(partial(super().run, name, arguments, credentials))
 
 
-class TiedResourceTable(ResourceTable):
-    def __init__(self, specs: Iterable[ResourceSpec], ties: Ties) -> None:
+class ResolvingResourceTable(ResourceTable):
+    def __init__(self, specs: Iterable[ResourceSpec], ties: PathResolver) -> None:
         super().__init__(specs)
         self._ties = ties
 
@@ -74,14 +74,14 @@ class TiedResourceTable(ResourceTable):
         return await self._ties.run(partial(super().read, uri, credentials))
 
 
-class Tables:
+class ResolvingTables:
     """Makes the tables of tools and resources."""
 
     def __init__(self, store: Store, identities: Identities) -> None:
-        self.ties = Ties(store, identities)
+        self.ties = PathResolver(store, identities)
 
     def tools(self, specs: Iterable[ToolSpec]) -> ToolTable:
-        return TiedToolTable(specs, self.ties)
+        return ResolvingToolTable(specs, self.ties)
 
     def resources(self, specs: Iterable[ResourceSpec]) -> ResourceTable:
-        return TiedResourceTable(specs, self.ties)
+        return ResolvingResourceTable(specs, self.ties)

@@ -32,8 +32,7 @@ from mcp_agent_mail.domain.archive_format.leases import is_stand_in
 from mcp_agent_mail.domain.events import ArchiveCommit, EventKind, OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.adopt import up_to_adoption, write_adoption
-from mcp_agent_mail.features.archiving.archives import Archive, FailureReporter
-from mcp_agent_mail.features.archiving.crew import HANGS_AFTER_S, PATIENCE_S, Permits
+from mcp_agent_mail.features.archiving.archives import ArchiveState, FailureReporter
 from mcp_agent_mail.features.archiving.index_refresh import MOST_AT_ONCE, IndexRefresher
 from mcp_agent_mail.features.archiving.maintenance import Maintenance
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
@@ -45,6 +44,7 @@ from mcp_agent_mail.features.archiving.protocol import (
     Committed,
     Report,
 )
+from mcp_agent_mail.features.archiving.threads import HANGS_AFTER_S, PATIENCE_S, Permits
 from mcp_agent_mail.store.outbox import MAX_EVENTS, Outbox
 from mcp_agent_mail.store.projects import Projects
 
@@ -137,11 +137,11 @@ class CommitterContext:
         self.refreshes.give_back(slug)
         self.care.give_back(slug)
 
-    def pending(self, archive: Archive) -> list[OutboxEvent]:
+    def pending(self, archive: ArchiveState) -> list[OutboxEvent]:
         with self._reading:
             return self._outbox.pending(archive.project.id, after=archive.reported)
 
-    def claim(self, archive: Archive) -> OutboxPosition:
+    def claim(self, archive: ArchiveState) -> OutboxPosition:
         with self._reading:
             return OutboxPosition(highest_seq=self._outbox.highest_seq(), archived_seq=archive.reported)
 
@@ -149,7 +149,7 @@ class CommitterContext:
 class ArchiveCommitter:
     """Opened at the first need. Closing it ends what runs; a new one mends what that left."""
 
-    def __init__(self, shared: CommitterContext, archive: Archive) -> None:
+    def __init__(self, shared: CommitterContext, archive: ArchiveState) -> None:
         self.archive = archive
         self._shared = shared
         self._lock: ArchiveLock | None = None

@@ -64,7 +64,7 @@ class ArchiveJob(Generic[T]):
         return min((left_s for left_s in left if left_s > 0), default=None)
 
 
-class Crew(Generic[T]):
+class ArchiveThreads(Generic[T]):
     """`begin` and `collect` are one thread's; `wake` is anybody's."""
 
     def __init__(self) -> None:
