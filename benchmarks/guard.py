@@ -60,9 +60,9 @@ def settle(server: Server, project: str) -> None:
 async def fill(root: Path, project: str, count: int) -> None:
     """`count` live leases of one agent."""
     async with Store(root / "mail.sqlite3") as store:
-        known = store.read(lambda view: view.projects.find_by_human_key(project))
+        known = await store.read(lambda view: view.projects.find_by_human_key(project))
         assert known is not None
-        agent = store.read(lambda view: view.agents.find_by_name(known.id, "RedStone"))
+        agent = await store.read(lambda view: view.agents.find_by_name(known.id, "RedStone"))
         assert agent is not None
         expires = Micros(system_clock() + 86_400 * SECOND)
         leases = [

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from mcp_agent_mail.core.clock import Clock, iso_or_none
 from mcp_agent_mail.core.concurrency.keeper import STOP_WITHIN_S, Keeper
 from mcp_agent_mail.core.concurrency.looks import Looks
+from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import Json
+from mcp_agent_mail.domain.signals import UnreadInbox
 from mcp_agent_mail.features.messaging.overdue import Escalation, EscalationLease, OverdueRules, OverdueWorker
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.features.retention.service import RetentionRules, RetentionService
@@ -113,9 +115,15 @@ def _signals(settings: Settings, store: Store, bus: MailBus, clock: Clock) -> Si
     async def settle() -> None:
         await store.write(lambda _: None)
 
+    async def inboxes(agents: Sequence[AgentId]) -> list[UnreadInbox]:
+        return await store.read(lambda view: view.unread.inboxes(agents))
+
+    async def agents_after(last: int, limit: int) -> list[AgentId]:
+        return await store.read(lambda view: view.unread.after(last, limit))
+
     mail = Mail(
-        inboxes=lambda agents: store.read(lambda view: view.unread.inboxes(agents)),
-        agents_after=lambda last, limit: store.read(lambda view: view.unread.after(last, limit)),
+        inboxes=inboxes,
+        agents_after=agents_after,
         settle=settle,
     )
     files = SignalFiles(settings.notifications_signals_dir, with_metadata=settings.notifications_include_metadata)

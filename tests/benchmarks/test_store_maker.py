@@ -62,7 +62,7 @@ def test_counters_and_reading_states_agree_as_in_the_product(database: Path) -> 
 
 async def test_the_product_finds_what_was_planted(database: Path) -> None:
     async with Store(database) as store:
-        projects = {one.human_key: one for one in store.read(lambda view: view.projects.list_(limit=100))}
+        projects = {one.human_key: one for one in await store.read(lambda view: view.projects.list_(limit=100))}
 
         async def found(key: str, word: str) -> int:
             query = read_query(word)

@@ -24,7 +24,7 @@ def decide_outside() -> None:
 
     async def look_first(self: reserve.Reserver, call: reserve.ReserveCall, **how: Any) -> Any:
         asking = ConflictQuery(project_id=call.holder.project.id, agent_id=call.holder.agent.id, now=self._clock())
-        seen.set(self._store.read(lambda view: find_holders(view, asking, call.wanted, self._patterns)))
+        seen.set(await self._store.read(lambda view: find_holders(view, asking, call.wanted, self._patterns)))
         return await decide(self, call, **how)
 
     reserve.Reserver._decide = look_first  # type: ignore[method-assign]

@@ -114,7 +114,7 @@ class Harness:
             error = await self.archive_error()
             return error if error is not None and all(word in error for word in words) else None
 
-        return await until(look, lambda: f"the archive never said {words}: {self.services.archiving.status()}")
+        return await until(look, lambda: f"the archive never said {words}: {self.services.archiving.problem()}")
 
     async def until_archived(self) -> None:
         """Everything acknowledged is in Git, and health says that nothing is wrong (any more)."""
@@ -123,7 +123,7 @@ class Harness:
             health = await self.health()
             return bool(health["status"] == "ok" and health["archive"]["pending_events"] == 0)
 
-        await until(look, lambda: f"not archived: {self.services.archiving.status()}")
+        await until(look, lambda: f"not archived: {self.services.archiving.problem()}")
 
     async def until_idle(self) -> None:
         """Nothing is left to do: the index is refreshed and the note of an unclean stop is gone."""

@@ -77,7 +77,7 @@ async def test_a_short_write_of_a_pack_is_no_commit_and_is_made_again(tmp_path: 
     async with harness(tmp_path) as home:
         await home.send("Before")
         await home.until_archived()
-        archiver = home.services.archiving.status().archiver_pid
+        archiver = (await home.services.archiving.status()).archiver_pid
         assert archiver is not None
         before = resource.prlimit(archiver, resource.RLIMIT_FSIZE, (20_000, -1))
 

@@ -159,7 +159,7 @@ async def test_a_summary_is_refined_and_its_cost_outlives_the_server(tmp_path: P
         day = seeded.clock.now // 86_400_000_000
 
     async with Store(tmp_path / "mail.sqlite3", clock=seeded.clock) as store:
-        spent = store.read(lambda view: view.llm_spending.of_day(day))
+        spent = await store.read(lambda view: view.llm_spending.of_day(day))
         second = await service(store, lite(server), seeded, budget=0.2).summarize_threads(
             ANYONE, "/code/app", ["plan-1"], DigestOptions(), per_thread_limit=50
         )

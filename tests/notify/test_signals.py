@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcp_agent_mail.core.ids import MessageId
+from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
+from mcp_agent_mail.domain.signals import UnreadInbox
 from mcp_agent_mail.notify.bus import MailBus
 from mcp_agent_mail.notify.signal_files import SignalFiles
 from mcp_agent_mail.notify.signals import MAX_REST_S, REST_PER_WORK, Mail, Signals
@@ -26,9 +27,15 @@ def signals_of(store: Store, folder: Path, *, with_metadata: bool = True, deboun
     async def settle() -> None:
         await store.write(lambda _: None)
 
+    async def inboxes(agents: Sequence[AgentId]) -> list[UnreadInbox]:
+        return await store.read(lambda view: view.unread.inboxes(agents))
+
+    async def agents_after(last: int, limit: int) -> list[AgentId]:
+        return await store.read(lambda view: view.unread.after(last, limit))
+
     mail = Mail(
-        inboxes=lambda agents: store.read(lambda view: view.unread.inboxes(agents)),
-        agents_after=lambda last, limit: store.read(lambda view: view.unread.after(last, limit)),
+        inboxes=inboxes,
+        agents_after=agents_after,
         settle=settle,
     )
     files = SignalFiles(folder, with_metadata=with_metadata)
@@ -107,7 +114,7 @@ async def test_a_signal_goes_with_the_last_unread_message_and_not_before(watch: 
 async def test_a_read_that_changes_nothing_leaves_the_signal(watch: Watch) -> None:
     message_id = await watch.send_to(watch.seeded.red)
     await watch.read(watch.seeded.green, message_id)
-    watch.seeded.store.read(lambda view: view.unread.inboxes([watch.seeded.red.id]))
+    await watch.seeded.store.read(lambda view: view.unread.inboxes([watch.seeded.red.id]))
     await watch.look()
 
     assert watch.names() == ["RedStone.signal"]

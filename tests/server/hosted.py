@@ -101,6 +101,10 @@ def toy_gate(
     )
 
 
+async def always_ready() -> bool:
+    return True
+
+
 def toy_app(
     gate: Gate | None = None,
     *,
@@ -110,13 +114,16 @@ def toy_app(
     more_tools: tuple[ToolSpec, ...] = (),
     connections: Connections | None = None,
 ) -> HttpApp:
+    async def is_ready() -> bool:
+        return ready
+
     calls = Calls(ToolTable([*toy_tools(), *more_tools]), ResourceTable(toy_resources()), log_calls=log)
     return HttpApp(
         McpEndpoint(create_mcp(calls, version=VERSION)),
         calls,
         gate or toy_gate(),
         HttpOptions(http_path=http_path, log_requests=log, connections=connections or Connections(Profiles())),
-        is_ready=lambda: ready,
+        is_ready=is_ready,
     )
 
 

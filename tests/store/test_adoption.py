@@ -35,8 +35,10 @@ def _named(view: View, *columns: str) -> set[tuple[str, str]]:
 
 async def test_an_adoption_decides_about_every_column_that_names_a_project_or_an_agent(tmp_path: Path) -> None:
     async with open_seeded_store(tmp_path) as seeded:
-        projects = seeded.store.read(lambda view: _references(view, "projects") | _named(view, "project_id"))
-        agents = seeded.store.read(lambda view: _references(view, "agents") | _named(view, "agent_id", "sender_id"))
+        projects = await seeded.store.read(lambda view: _references(view, "projects") | _named(view, "project_id"))
+        agents = await seeded.store.read(
+            lambda view: _references(view, "agents") | _named(view, "agent_id", "sender_id")
+        )
 
     assert projects == set(PROJECT_COLUMNS), "say in store/adoption.py what becomes of these rows"
     assert agents == set(AGENT_COLUMNS), "say in store/adoption.py what becomes of these rows"
@@ -55,7 +57,7 @@ async def join(seeded: SeededStore) -> None:
 
 async def post(seeded: SeededStore, thread_id: str | None = None) -> int:
     """From `lib` to an agent and to `Human` of both projects."""
-    humans = seeded.store.read(
+    humans = await seeded.store.read(
         lambda view: [view.agents.find_by_name(project.id, "Human") for project in (seeded.app, seeded.lib)]
     )
     people = [human for human in humans if human is not None]
@@ -77,11 +79,11 @@ async def test_one_copy_of_what_both_humans_got_stays_and_it_counts_as_unread_on
             """
             return sorted(view.adoption._connection.execute(sql, (message_id,)).fetchall())
 
-        assert seeded.store.read(look) == [("Human", 1), ("RedStone", 1)]
-        broken = seeded.store.read(
+        assert await seeded.store.read(look) == [("Human", 1), ("RedStone", 1)]
+        broken = await seeded.store.read(
             lambda view: view.adoption._connection.execute("PRAGMA foreign_key_check").fetchall()
         )
-        scope = seeded.store.read(
+        scope = await seeded.store.read(
             lambda view: view.adoption._connection.execute("SELECT scope FROM messages LIMIT 2").fetchall()
         )
         assert broken == []
@@ -94,7 +96,7 @@ async def test_names_clash_ignoring_case_and_threads_unless_a_message_is_mail_of
         await seeded.post(seeded.letter(seeded.blue, thread_id="parser"), *seeded.addressed([seeded.red]))
         await seeded.post(seeded.letter(seeded.fox, thread_id="parser"), *seeded.addressed([seeded.lib_blue]))
 
-        plan = seeded.store.read(lambda view: view.adoption.plan(seeded.app.id, seeded.lib.id, Micros(0)))
+        plan = await seeded.store.read(lambda view: view.adoption.plan(seeded.app.id, seeded.lib.id, Micros(0)))
 
     assert plan.clashing_names == ("BlueLake",)
     assert plan.clashing_threads == ("parser",)
@@ -109,5 +111,5 @@ async def test_names_of_an_adopted_project_lead_on_but_are_not_the_other_ones_ow
 
         await join(seeded)
 
-        assert seeded.store.read(lambda view: view.aliases.find("uid:their-uid-1")) == seeded.lib.id
-        assert seeded.store.read(lambda view: view.aliases.uid(seeded.lib.id)) is None
+        assert await seeded.store.read(lambda view: view.aliases.find("uid:their-uid-1")) == seeded.lib.id
+        assert await seeded.store.read(lambda view: view.aliases.uid(seeded.lib.id)) is None

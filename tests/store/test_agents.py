@@ -38,7 +38,7 @@ async def test_a_name_is_found_in_any_case_and_shown_as_registered(tmp_path: Pat
     async with Store(tmp_path / "mail.sqlite3") as store:
         added = await store.write(lambda tx: add_agent(tx, add_project(tx), "BlueLake"))
 
-        found = store.read(lambda view: view.agents.find_by_name(added.project_id, " bLUElake\n"))
+        found = await store.read(lambda view: view.agents.find_by_name(added.project_id, " bLUElake\n"))
 
     assert found == added
     assert found is not None
@@ -57,8 +57,8 @@ async def test_an_agent_is_found_by_its_token_hash_alone(tmp_path: Path) -> None
     async with Store(tmp_path / "mail.sqlite3") as store:
         added = await store.write(lambda tx: add_agent(tx, add_project(tx), "BlueLake"))
 
-        by_hash = store.read(lambda view: view.agents.find_by_token_hash(f"{added.project_id} BlueLake".encode()))
-        by_other = store.read(lambda view: view.agents.find_by_token_hash(b"other"))
+        by_hash = await store.read(lambda view: view.agents.find_by_token_hash(f"{added.project_id} BlueLake".encode()))
+        by_other = await store.read(lambda view: view.agents.find_by_token_hash(b"other"))
 
     assert (by_hash, by_other) == (added, None)
 
@@ -87,7 +87,7 @@ async def test_agents_are_listed_last_active_first_without_human_system_and_reti
         assert look(include_retired=False, since=0, limit=10) == (["Two", "Three", "One"], 3)
         assert look(include_retired=True, since=0, limit=2) == (["Gone", "Two"], 4)
         assert look(include_retired=False, since=20, limit=10) == (["Two", "Three"], 2)
-        assert store.read(lambda view: view.agents.names(project_id)) == ["Human", "Gone", "Two", "Three", "One"]
+        assert await store.read(lambda view: view.agents.names(project_id)) == ["Human", "Gone", "Two", "Three", "One"]
 
 
 async def test_a_name_is_found_in_every_project_that_is_not_archived(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ async def test_a_name_is_found_in_every_project_that_is_not_archived(tmp_path: P
     async with Store(tmp_path / "mail.sqlite3") as store:
         await store.write(arrange)
 
-        found = store.read(lambda view: view.agents.find_everywhere("bluelake"))
+        found = await store.read(lambda view: view.agents.find_everywhere("bluelake"))
 
     assert [agent.project_id for agent in found] == [1, 3]
 
@@ -109,9 +109,9 @@ async def test_activity_never_goes_back(tmp_path: Path) -> None:
         added = await store.write(lambda tx: add_agent(tx, add_project(tx), "BlueLake", 100))
 
         await store.write(lambda tx: tx.agents.touch_many([(added.id, Micros(50)), (AgentId(99), Micros(1))]))
-        earlier = store.read(lambda view: view.agents.find(added.id))
+        earlier = await store.read(lambda view: view.agents.find(added.id))
         await store.write(lambda tx: tx.agents.touch_many([(added.id, Micros(200))]))
-        later = store.read(lambda view: view.agents.find(added.id))
+        later = await store.read(lambda view: view.agents.find(added.id))
 
     assert earlier is not None
     assert later is not None
@@ -155,8 +155,8 @@ async def test_recent_commits_are_the_agents_own_in_its_own_project_newest_first
     async with Store(tmp_path / "mail.sqlite3") as store:
         me = await store.write(arrange)
 
-        commits = store.read(lambda view: view.agents.recent_commits(me, 2))
-        everything = store.read(lambda view: view.agents.recent_commits(me, 50))
+        commits = await store.read(lambda view: view.agents.recent_commits(me, 2))
+        everything = await store.read(lambda view: view.agents.recent_commits(me, 50))
 
     assert [commit.hexsha for commit in commits] == ["eee", "bbb"]
     assert [commit.hexsha for commit in everything] == ["eee", "bbb", "aaa"]

@@ -33,7 +33,7 @@ async def test_a_link_is_one_row_whatever_becomes_of_it(seeded: SeededStore) -> 
 
     again = await put(seeded, LinkStatus.APPROVED, Micros(seeded.clock.now + SECOND), reason="two")
 
-    contact = seeded.store.read(lambda view: view.contacts.find(seeded.blue.id, seeded.fox.id))
+    contact = await seeded.store.read(lambda view: view.contacts.find(seeded.blue.id, seeded.fox.id))
     assert contact is not None
     assert first == again == contact.id
     assert (contact.source.name, contact.target.name, contact.target.project_slug) == (
@@ -45,21 +45,21 @@ async def test_a_link_is_one_row_whatever_becomes_of_it(seeded: SeededStore) -> 
 
 
 async def test_what_a_send_must_look_into_is_told_of_each_side(seeded: SeededStore) -> None:
-    def concerns() -> list[tuple[bool, bool]]:
-        return seeded.store.read(
+    async def concerns() -> list[tuple[bool, bool]]:
+        return await seeded.store.read(
             lambda view: [tuple(view.contacts.concerns(one.id)) for one in (seeded.blue, seeded.fox)]  # type: ignore[misc]
         )
 
-    assert concerns() == [(False, False), (False, False)]
+    assert (await concerns()) == [(False, False), (False, False)]
     await put(seeded, LinkStatus.BLOCKED)
-    assert concerns() == [(True, False), (False, True)]
+    assert (await concerns()) == [(True, False), (False, True)]
 
     lifted = await seeded.store.write(
         lambda tx: tx.contacts.lift(seeded.fox.id, [seeded.blue.id, seeded.red.id], tx.now)
     )
 
     assert [one.relation(seeded.clock.now) for one in lifted] == [Relation.EXPIRED]
-    assert concerns() == [(True, False), (False, False)]
+    assert (await concerns()) == [(True, False), (False, False)]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.store.idempotency import KEPT, PRUNE_LOT, RememberedAnswer
 from tests.seeded_store import SeededStore, open_seeded_store
 
@@ -21,16 +22,17 @@ async def test_a_key_belongs_to_the_agent_that_used_it(seeded: SeededStore) -> N
     now = seeded.clock.now
     await seeded.store.write(lambda tx: tx.idempotency_keys.add(seeded.blue.id, "k", ANSWER, now))
 
-    assert seeded.store.read(lambda view: view.idempotency_keys.find(seeded.blue.id, "k", now)) == ANSWER
-    assert seeded.store.read(lambda view: view.idempotency_keys.find(seeded.red.id, "k", now)) is None
+    assert await seeded.store.read(lambda view: view.idempotency_keys.find(seeded.blue.id, "k", now)) == ANSWER
+    assert await seeded.store.read(lambda view: view.idempotency_keys.find(seeded.red.id, "k", now)) is None
 
 
 async def test_a_key_is_kept_twenty_four_hours(seeded: SeededStore) -> None:
     now = seeded.clock.now
     await seeded.store.write(lambda tx: tx.idempotency_keys.add(seeded.blue.id, "k", ANSWER, now))
 
-    assert seeded.store.read(lambda view: view.idempotency_keys.find(seeded.blue.id, "k", now + KEPT - 1)) == ANSWER  # type: ignore[arg-type]
-    assert seeded.store.read(lambda view: view.idempotency_keys.find(seeded.blue.id, "k", now + KEPT)) is None  # type: ignore[arg-type]
+    last, over = Micros(now + KEPT - 1), Micros(now + KEPT)
+    assert await seeded.store.read(lambda view: view.idempotency_keys.find(seeded.blue.id, "k", last)) == ANSWER
+    assert await seeded.store.read(lambda view: view.idempotency_keys.find(seeded.blue.id, "k", over)) is None
 
 
 async def test_expired_keys_are_dropped_in_bounded_lots_by_later_ones(seeded: SeededStore) -> None:

@@ -34,21 +34,9 @@ async def test_a_read_is_noted_with_the_statements_of_its_query(store: Instrumen
     def look_twice(view: View) -> tuple[Micros | None, Micros | None]:
         return view.meta.checked_at(), view.meta.checked_at()
 
-    assert store.read(look_twice) == (None, None)
+    assert await store.read(look_twice) == (None, None)
 
     assert noted(store) == {("read", "look_twice"): (1, 2)}
-
-
-async def test_a_read_within_a_read_belongs_to_it(store: InstrumentedStore) -> None:
-    def inner(view: View) -> Micros | None:
-        return view.meta.checked_at()
-
-    def outer(view: View) -> Micros | None:
-        return view.meta.checked_at() or store.read(inner)
-
-    assert store.read(outer) is None
-
-    assert noted(store) == {("read", "outer"): (1, 2)}
 
 
 async def test_a_unit_is_noted_whether_it_is_kept_or_refused(store: InstrumentedStore) -> None:
@@ -64,7 +52,7 @@ async def test_a_unit_is_noted_whether_it_is_kept_or_refused(store: Instrumented
     with pytest.raises(InvalidInput):
         await store.write(refuse)
 
-    assert store.read(lambda view: view.meta.checked_at()) == 7
+    assert await store.read(lambda view: view.meta.checked_at()) == 7
     assert noted(store)["unit", "note"] == (1, 1)
     assert noted(store)["unit", "refuse"] == (1, 1)
 
@@ -86,13 +74,13 @@ async def test_a_statement_that_fails_counts_too(store: InstrumentedStore) -> No
         view.meta.note_check(Micros(1))
 
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        store.read(write)
+        await store.read(write)
 
     assert noted(store) == {("read", "write"): (1, 1)}
 
 
 async def test_a_plain_store_counts_nothing(tmp_path: Path) -> None:
     async with Store(tmp_path / "mail.sqlite3") as store:
-        store.read(lambda view: view.meta.checked_at())
+        await store.read(lambda view: view.meta.checked_at())
 
         assert store.queries is None

@@ -19,7 +19,7 @@ async def test_codes_that_expired_unused_are_forgotten_and_used_ones_are_not(tmp
 
         await seeded.store.write(lambda tx: tx.join_codes.add(seeded.app.id, b"new", soon, later))
 
-        used_code, unused, new = seeded.store.read(
+        used_code, unused, new = await seeded.store.read(
             lambda view: (view.join_codes.find(b"used"), view.join_codes.find(b"unused"), view.join_codes.find(b"new"))
         )
         assert used_code is not None

@@ -61,11 +61,11 @@ def texts_of(leases: list[Lease]) -> list[str]:
 async def test_what_was_granted_is_read_back_as_it_was(seeded: SeededStore) -> None:
     granted = await grant(seeded, seeded.blue, "src/**", "docs")
 
-    read = seeded.store.read(lambda view: view.leases.live(seeded.app.id, FILE, seeded.clock.now, limit=10))
+    read = await seeded.store.read(lambda view: view.leases.live(seeded.app.id, FILE, seeded.clock.now, limit=10))
 
     assert read == granted
     assert [lease.fencing for lease in read] == [1, 2]
-    assert seeded.store.read(lambda view: view.leases.fencing()) == 2
+    assert await seeded.store.read(lambda view: view.leases.fencing()) == 2
 
 
 async def test_the_number_never_falls_when_leases_end(seeded: SeededStore) -> None:
@@ -81,20 +81,24 @@ async def test_live_ends_at_the_instant_of_the_expiry(seeded: SeededStore) -> No
     await grant(seeded, seeded.blue, "a")
     end = Micros(seeded.clock.now + TTL_S * SECOND)
 
-    def live(at: int) -> list[str]:
-        return texts_of(seeded.store.read(lambda view: view.leases.live(seeded.app.id, FILE, Micros(at), limit=10)))
+    async def live(at: int) -> list[str]:
+        return texts_of(
+            await seeded.store.read(lambda view: view.leases.live(seeded.app.id, FILE, Micros(at), limit=10))
+        )
 
-    assert (live(end - 1), live(end)) == (["a"], [])
+    assert (await live(end - 1), await live(end)) == (["a"], [])
 
 
 async def test_pages_go_on_after_the_last_id(seeded: SeededStore) -> None:
     await grant(seeded, seeded.blue, "a", "b", "c")
 
-    def read(after: int) -> list[str]:
-        return texts_of(seeded.store.read(lambda view: view.leases.list_(seeded.app.id, FILE, after_id=after, limit=2)))
+    async def read(after: int) -> list[str]:
+        return texts_of(
+            await seeded.store.read(lambda view: view.leases.list_(seeded.app.id, FILE, after_id=after, limit=2))
+        )
 
-    assert (read(0), read(2)) == (["a", "b"], ["c"])
-    newest = seeded.store.read(lambda view: view.leases.newest_live(seeded.app.id, FILE, seeded.clock.now, 2))
+    assert ((await read(0)), (await read(2))) == (["a", "b"], ["c"])
+    newest = await seeded.store.read(lambda view: view.leases.newest_live(seeded.app.id, FILE, seeded.clock.now, 2))
     assert texts_of(newest) == ["c", "b"]
 
 
@@ -103,11 +107,11 @@ async def test_ones_own_leases_are_found_by_pattern_and_counted(seeded: SeededSt
     await grant(seeded, seeded.red, "c")
     now = seeded.clock.now
 
-    own = seeded.store.read(lambda view: view.leases.own(seeded.blue.id, FILE, ["b", "c"], now))
+    own = await seeded.store.read(lambda view: view.leases.own(seeded.blue.id, FILE, ["b", "c"], now))
 
     assert list(own) == ["b"]
-    assert seeded.store.read(lambda view: view.leases.count_of_agent(seeded.blue.id, FILE, now)) == 2
-    assert seeded.store.read(lambda view: view.leases.count_of_agent(seeded.blue.id, LeaseKind.SLOT, now)) == 0
+    assert await seeded.store.read(lambda view: view.leases.count_of_agent(seeded.blue.id, FILE, now)) == 2
+    assert await seeded.store.read(lambda view: view.leases.count_of_agent(seeded.blue.id, LeaseKind.SLOT, now)) == 0
 
 
 async def test_the_keys_find_others_at_above_and_below(seeded: SeededStore) -> None:
@@ -115,7 +119,7 @@ async def test_the_keys_find_others_at_above_and_below(seeded: SeededStore) -> N
     await grant(seeded, seeded.red, "src/mine.py")
     standing = ConflictFilter(project_id=seeded.app.id, kind=FILE, agent_id=seeded.red.id, with_shared=True)
 
-    def found(view_of: str) -> list[str]:
+    async def found(view_of: str) -> list[str]:
         lists = {
             "at": lambda leases: leases.at_anchors(standing, ["", "src"], 10),
             "tails": lambda leases: leases.at_keys(standing, ["", "src"], ["", ".py"], 10),
@@ -123,23 +127,23 @@ async def test_the_keys_find_others_at_above_and_below(seeded: SeededStore) -> N
             "below": lambda leases: leases.below(standing, "src", 10),
             "below all": lambda leases: leases.below(standing, "", 10),
         }
-        return texts_of(seeded.store.read(lambda view: lists[view_of](view.leases)))
+        return texts_of(await seeded.store.read(lambda view: lists[view_of](view.leases)))
 
-    assert found("at") == ["src/**", "*.py"]
-    assert found("tails") == ["src/**", "*.py"]
-    assert found("no tails") == ["src/**"]
-    assert found("below") == ["src/api/x.py"]
-    assert found("below all") == ["src/**", "src/api/x.py", "docs/**"]
+    assert await found("at") == ["src/**", "*.py"]
+    assert await found("tails") == ["src/**", "*.py"]
+    assert await found("no tails") == ["src/**"]
+    assert await found("below") == ["src/api/x.py"]
+    assert await found("below all") == ["src/**", "src/api/x.py", "docs/**"]
 
 
 async def test_shared_leases_stand_only_against_exclusive_claims(seeded: SeededStore) -> None:
     await grant(seeded, seeded.blue, "src/**", exclusive=False)
 
-    def against(*, with_shared: bool) -> list[str]:
+    async def against(*, with_shared: bool) -> list[str]:
         standing = ConflictFilter(project_id=seeded.app.id, kind=FILE, agent_id=seeded.red.id, with_shared=with_shared)
-        return texts_of(seeded.store.read(lambda view: view.leases.at_anchors(standing, ["src"], 10)))
+        return texts_of(await seeded.store.read(lambda view: view.leases.at_anchors(standing, ["src"], 10)))
 
-    assert (against(with_shared=True), against(with_shared=False)) == (["src/**"], [])
+    assert (await against(with_shared=True), await against(with_shared=False)) == (["src/**"], [])
 
 
 async def test_a_lease_ends_once_and_its_end_is_counted(seeded: SeededStore) -> None:
@@ -150,7 +154,7 @@ async def test_a_lease_ends_once_and_its_end_is_counted(seeded: SeededStore) -> 
     again = await seeded.store.write(lambda tx: end_leases(tx, leases, EndedBy.FORCE))
 
     assert [(one.id, one.ended_by) for one in (*ended, *again)] == [(1, EndedBy.RELEASE), (2, EndedBy.FORCE)]
-    assert seeded.store.read(lambda view: view.leases.ends()) == 2
+    assert await seeded.store.read(lambda view: view.leases.ends()) == 2
 
 
 async def test_whatever_ends_an_expired_lease_it_ended_by_its_expiry(seeded: SeededStore) -> None:
@@ -202,7 +206,7 @@ async def test_it_is_seen_which_watched_leases_gave_way(seeded: SeededStore) -> 
         )
     )
 
-    gone = seeded.store.read(lambda view: view.leases.ended_among(watched, seeded.clock.now))
+    gone = await seeded.store.read(lambda view: view.leases.ended_among(watched, seeded.clock.now))
 
     assert gone == {ended.id, expired.id, changed.id, shortened.id}
 
@@ -223,10 +227,10 @@ async def test_what_was_granted_after_a_number_is_of_one_project(seeded: SeededS
     await grant(seeded, seeded.fox, "b")
     await grant(seeded, seeded.red, "c")
 
-    newer = seeded.store.read(lambda view: view.leases.granted_after(seeded.app.id, FILE, 1, 10))
+    newer = await seeded.store.read(lambda view: view.leases.granted_after(seeded.app.id, FILE, 1, 10))
 
     assert texts_of(newer) == ["c"]
 
 
 async def test_an_unknown_lease_is_none(seeded: SeededStore) -> None:
-    assert seeded.store.read(lambda view: view.leases.find(LeaseId(1))) is None
+    assert await seeded.store.read(lambda view: view.leases.find(LeaseId(1))) is None

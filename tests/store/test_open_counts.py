@@ -56,7 +56,7 @@ async def test_blind_copies_count_for_their_recipient_alone(tmp_path: Path) -> N
     async with open_seeded_store(tmp_path) as seeded:
         await fill(seeded)
 
-        red = seeded.store.read(lambda view: view.agents.find(seeded.red.id))
+        red = await seeded.store.read(lambda view: view.agents.find(seeded.red.id))
 
         assert red is not None
         assert (red.unread_count, red.open_unread_count) == (2, 1)

@@ -22,11 +22,11 @@ async def test_a_project_is_found_by_each_of_its_keys(tmp_path: Path) -> None:
         one = await store.write(lambda tx: add(tx, "/one", "shared"))
         two = await store.write(lambda tx: add(tx, "/two", "shared"))
 
-        assert store.read(lambda view: view.projects.find(one.id)) == one
-        assert store.read(lambda view: view.projects.find_by_slug("two")) == two
-        assert store.read(lambda view: view.projects.find_by_human_key("/two")) == two
-        assert store.read(lambda view: view.projects.find_by_plain_slug("shared")) == [one, two]
-        assert store.read(lambda view: view.projects.find_by_slug("three")) is None
+        assert await store.read(lambda view: view.projects.find(one.id)) == one
+        assert await store.read(lambda view: view.projects.find_by_slug("two")) == two
+        assert await store.read(lambda view: view.projects.find_by_human_key("/two")) == two
+        assert await store.read(lambda view: view.projects.find_by_plain_slug("shared")) == [one, two]
+        assert await store.read(lambda view: view.projects.find_by_slug("three")) is None
 
 
 async def test_the_store_itself_refuses_a_second_project_of_a_path(tmp_path: Path) -> None:
@@ -42,11 +42,11 @@ async def test_projects_are_listed_oldest_first_page_by_page_without_archived_on
         made = await store.write(lambda tx: [add(tx, key) for key in ("/a", "/b", "/c", "/d")])
         archived = await store.write(lambda tx: tx.projects.set_archived(made[1].id, Micros(9)))
 
-        page = store.read(lambda view: view.projects.list_(limit=2))
-        rest = store.read(lambda view: view.projects.list_(limit=2, after_id=page[-1].id))
-        everything = store.read(lambda view: view.projects.list_(include_archived=True, limit=10))
+        page = await store.read(lambda view: view.projects.list_(limit=2))
+        rest = await store.read(lambda view: view.projects.list_(limit=2, after_id=page[-1].id))
+        everything = await store.read(lambda view: view.projects.list_(include_archived=True, limit=10))
 
         assert (page, rest) == ([made[0], made[2]], [made[3]])
         assert everything == [made[0], archived, made[2], made[3]]
-        assert store.read(lambda view: view.projects.newest(2)) == [made[3], made[2]]
+        assert await store.read(lambda view: view.projects.newest(2)) == [made[3], made[2]]
         assert archived.archived_ts == 9

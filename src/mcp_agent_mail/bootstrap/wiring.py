@@ -18,6 +18,7 @@ from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.store_owner import LOCK_FILE as STORE_LOCK
 from mcp_agent_mail.core.store_owner import read_owner
+from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.contacts import AutoScope, ContactRules
 from mcp_agent_mail.domain.identity.admission import ProjectAdmission
 from mcp_agent_mail.domain.identity.caller import AgentAuth
@@ -215,18 +216,18 @@ def introspection_service(settings: Settings, store: Store, services: Services, 
 def _directory(store: Store) -> Directory:
     """What introspection asks of the slices above it."""
 
-    def find_project(key: str | ProjectId) -> Project | None:
+    async def find_project(key: str | ProjectId) -> Project | None:
         try:
             if isinstance(key, int):
-                return store.read(lambda view: view.projects.find(key))
-            return store.read(lambda view: require_project(view, key))
+                return await store.read(lambda view: view.projects.find(key))
+            return await store.read(lambda view: require_project(view, key))
         except AgentMailError:
             return None
 
-    return Directory(
-        find_project=find_project,
-        find_agent=lambda name, project: store.read(lambda view: find_mailbox(view, name, project)),
-    )
+    async def find_agent(name: str, project: str | None) -> tuple[Agent, Project]:
+        return await store.read(lambda view: find_mailbox(view, name, project))
+
+    return Directory(find_project=find_project, find_agent=find_agent)
 
 
 def _locks(settings: Settings, archiving: ArchivingService) -> list[KnownLock]:

@@ -38,8 +38,8 @@ followed by a rest of so many times what it took, within the second that signals
 class Mail:
     """What the store tells. `settle` returns when what was committed before is told, or can be read."""
 
-    inboxes: Callable[[Sequence[AgentId]], list[UnreadInbox]]
-    agents_after: Callable[[int, int], list[AgentId]]
+    inboxes: Callable[[Sequence[AgentId]], Awaitable[list[UnreadInbox]]]
+    agents_after: Callable[[int, int], Awaitable[list[AgentId]]]
     settle: Callable[[], Awaitable[None]]
 
 
@@ -107,7 +107,7 @@ class Signals:
         """Note every agent there is. Raises what a sick store raises."""
         await self._mail.settle()
         last = 0
-        while found := self._mail.agents_after(last, AT_ONCE):
+        while found := await self._mail.agents_after(last, AT_ONCE):
             self._pending.update(found)
             last = found[-1]
             await asyncio.sleep(0)
@@ -127,7 +127,7 @@ class Signals:
     async def _show(self, some: list[AgentId]) -> list[str]:
         self._failed.update(some)  # Whatever happens now, none of them is forgotten.
         try:
-            inboxes = self._mail.inboxes(some)
+            inboxes = await self._mail.inboxes(some)
             changed, failed = await self.looks.look(str(self._files.root), partial(_show_all, self._files, inboxes))
         except AgentMailError as sick:
             return [sick.message]

@@ -42,14 +42,14 @@ async def complete(
     return CompleteResult(completion=Completion(values=list(found.values), has_more=found.has_more))
 
 
-def suggesting(service: SuggestionService, current_caller: Callable[[], Caller]) -> Suggest:
+def suggesting(service: SuggestionService, current_caller: Callable[[], Awaitable[Caller]]) -> Suggest:
     """`service`, asked by whoever the request's credentials are; a token that is no one's gets nothing."""
 
     async def suggest(
         credentials: Credentials, asked: CompletionKind, beginning: str, project: str | None
     ) -> Suggested:
         async def ask() -> Suggested:
-            return service.suggest(current_caller(), asked, beginning, project)
+            return await service.suggest(await current_caller(), asked, beginning, project)
 
         try:
             found: Suggested = await call_as(credentials, ask, {})

@@ -29,7 +29,9 @@ Answering = Callable[[Json], Awaitable[Json]]
 class GuardEndpoint:
     """`check` and `record` answer one request each. They raise what `read_body` raises."""
 
-    def __init__(self, service: GuardingService, ties: PathResolver, current_caller: Callable[[], Caller]) -> None:
+    def __init__(
+        self, service: GuardingService, ties: PathResolver, current_caller: Callable[[], Awaitable[Caller]]
+    ) -> None:
         self._service = service
         self._ties = ties
         self._current_caller = current_caller
@@ -65,7 +67,7 @@ class GuardEndpoint:
             raise masked(error, what="the guard's question", request_id=facts.request_id) from None
 
     async def _check(self, value: Json) -> Json:
-        request, caller = read_check(value), self._current_caller()
+        request, caller = read_check(value), await self._current_caller()
 
         async def check() -> Json:
             return check_value(await self._service.check(caller, request))
@@ -73,7 +75,7 @@ class GuardEndpoint:
         return await self._ties.run(check)
 
     async def _record(self, value: Json) -> Json:
-        return await self._service.record(self._current_caller(), read_events(value))
+        return await self._service.record(await self._current_caller(), read_events(value))
 
 
 def _parse(body: bytes) -> Mapping[str, Json]:

@@ -99,15 +99,21 @@ class Store:
         """Drain the writer and end it; further writes answer UNAVAILABLE, reads still answer."""
         await self._writer.close()
 
-    def read(self, query: Callable[[View], T]) -> T:
-        """A short, indexed, bounded read, on the calling thread (the event loop).
+    async def read(self, query: Callable[[View], T]) -> T:
+        """A short, indexed, bounded read: all of `query` sees one instant of the store, and every write is refused.
 
-        All of `query` sees one instant of the store, and SQLite refuses it every write.
+        With SQLite it runs on the event loop and never suspends, so that nobody comes between the awaits around it.
+        A caller must not rely on that: another engine answers over a connection, and others run meanwhile.
+        """
+        return self.read_now(query)
+
+    def read_now(self, query: Callable[[View], T]) -> T:
+        """The same for what cannot await: a listener that is told of a commit.
+
+        Only an engine that reads on the calling thread has it.
         """
         reading = self._reading
         try:
-            if reading.in_transaction:
-                return query(self._view)
             reading.execute("BEGIN")
             self._view.begin()
             try:

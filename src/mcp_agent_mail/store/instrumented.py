@@ -53,13 +53,13 @@ class InstrumentedStore(Store):
 
         return await super().write(measured, unheard=unheard)
 
-    def read(self, query: Callable[[View], T]) -> T:
-        """As `Store.read`; a read within a read is noted as a part of the outer one."""
+    def read_now(self, query: Callable[[View], T]) -> T:
+        """As `Store.read_now`; a read within a read is noted as a part of the outer one."""
         if self._reading.in_transaction:  # Part of another read, which is noted as a whole.
-            return super().read(query)
+            return super().read_now(query)
         before, began = _statements(self._reading), time.perf_counter()
         try:
-            return super().read(query)
+            return super().read_now(query)
         finally:
             took_s = time.perf_counter() - began
             statements = _statements(self._reading) - before - _BEGIN_AND_ROLLBACK

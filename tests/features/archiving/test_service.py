@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -61,18 +61,21 @@ async def archiving(
             await service.stop(PATIENCE_S)
 
 
-async def until(store: Store, is_true: Callable[[], bool]) -> None:
+async def until(store: Store, is_true: Callable[[], Awaitable[bool]]) -> None:
     """Wait for something that a commit of the store brings about."""
     committed = asyncio.Event()
     store.on_commit(committed.set)
     async with asyncio.timeout(PATIENCE_S):
-        while not is_true():
+        while not await is_true():
             await committed.wait()
             committed.clear()
 
 
-def is_archived(service: ArchivingService) -> Callable[[], bool]:
-    return lambda: service.status().backlog.pending_events == 0
+def is_archived(service: ArchivingService, but: int = 0) -> Callable[[], Awaitable[bool]]:
+    async def look() -> bool:
+        return (await service.status()).backlog.pending_events == but
+
+    return look
 
 
 def end_of_archiver(settings: ArchiverSettings) -> int:
@@ -91,7 +94,7 @@ async def test_what_is_pending_at_start_is_committed_and_marked(tmp_path: Path) 
 
     async with archiving(tmp_path, settings) as (store, service):
         await until(store, is_archived(service))
-        status = service.status()
+        status = await service.status()
 
     assert status.last_commit_at is not None
     assert status.problems == {}
@@ -126,7 +129,7 @@ async def test_a_stop_drains_what_is_pending_and_leaves_a_clean_work_tree(tmp_pa
 
     async with archiving(tmp_path, settings) as (_, service):
         await service.stop(PATIENCE_S)
-        status = service.status()
+        status = await service.status()
 
     assert status.backlog.pending_events == 0
     assert git(tmp_path / "projects" / project.slug, "status", "--porcelain") == ""
@@ -148,12 +151,12 @@ async def test_a_killed_archiver_is_followed_by_another(tmp_path: Path) -> None:
 
     async with archiving(tmp_path, settings) as (store, service):
         await until(store, is_archived(service))
-        first = service.status().archiver_pid
+        first = (await service.status()).archiver_pid
         assert first is not None
         os.kill(first, signal.SIGKILL)
         await store.write(lambda tx: add_event(tx.outbox, project))
         await until(store, is_archived(service))
-        status, problem = service.status(), service.problem()
+        status, problem = await service.status(), service.problem()
 
     assert status.archiver_pid not in (None, first)
     assert status.restarts == 1
@@ -197,8 +200,8 @@ async def test_an_archive_that_cannot_be_written_shows_and_is_tried_again(tmp_pa
         harness.add_project("/code/lib")
 
     async with archiving(tmp_path, settings) as (store, service):
-        await until(store, lambda: service.status().backlog.pending_events == stuck)
-        status, problem = service.status(), service.problem()
+        await until(store, is_archived(service, but=stuck))
+        status, problem = await service.status(), service.problem()
         place.unlink()
         await until(store, is_archived(service))
 
@@ -247,7 +250,7 @@ async def test_what_an_archiver_reported_is_forgotten_when_a_new_one_starts(tmp_
 
     async with archiving(tmp_path, settings) as (store, service):
         async with asyncio.timeout(PATIENCE_S):
-            while project.slug not in service.status().problems:
+            while project.slug not in (await service.status()).problems:
                 await asyncio.to_thread(pause)
         assert service.archiver_pid is not None
         # It must not find the way free itself: then it would say so.
@@ -255,7 +258,7 @@ async def test_what_an_archiver_reported_is_forgotten_when_a_new_one_starts(tmp_
         in_the_way.unlink()
         os.kill(service.archiver_pid, signal.SIGKILL)
         await until(store, is_archived(service))
-        status = service.status()
+        status = await service.status()
 
     assert status.problems == {}
     assert status.restarts == 1
@@ -266,10 +269,10 @@ class UnreadableNow(Store):
 
     is_sick = False
 
-    def read(self, query: Callable[[View], T]) -> T:
+    def read_now(self, query: Callable[[View], T]) -> T:
         if self.is_sick:
             raise StoreFailed("injected")
-        return super().read(query)
+        return super().read_now(query)
 
 
 async def test_a_store_that_cannot_be_read_for_a_moment_does_not_end_archiving(tmp_path: Path) -> None:
@@ -301,7 +304,7 @@ async def test_an_archiver_that_is_not_alone_says_who_holds_the_lock_and_no_trac
         with ArchiveLock(tmp_path / LOCK_FILE, timeout_s=0):
             service.start()
             async with asyncio.timeout(PATIENCE_S):
-                while service.problem() is None or (patience_s == 0 and service.status().restarts == 0):
+                while service.problem() is None or (patience_s == 0 and (await service.status()).restarts == 0):
                     await asyncio.to_thread(pause)
             problem, failing = service.problem(), service.keeper.error
             await service.stop(0.1)

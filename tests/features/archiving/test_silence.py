@@ -62,8 +62,10 @@ async def until(is_true: Callable[[], bool]) -> None:
             await asyncio.to_thread(pause)
 
 
-def is_archived(service: ArchivingService) -> bool:
-    return service.status().backlog.pending_events == 0
+async def until_archived(service: ArchivingService) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        while (await service.status()).backlog.pending_events:
+            await asyncio.to_thread(pause)
 
 
 async def test_a_stopped_archiver_is_told_once_and_is_well_again_when_it_answers(
@@ -72,7 +74,7 @@ async def test_a_stopped_archiver_is_told_once_and_is_well_again_when_it_answers
     store = Store(tmp_path / "mail.sqlite3")
     patience = SilenceLimits(ask_every_s=0.05, told_after=2, killed_after=FOREVER)
     async with archiving(tmp_path, patience, store) as service:
-        await until(lambda: is_archived(service))
+        await until_archived(service)
         pid = service.archiver_pid
         assert pid is not None
         caplog.clear()
@@ -82,7 +84,7 @@ async def test_a_stopped_archiver_is_told_once_and_is_well_again_when_it_answers
         log = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
         os.kill(pid, signal.SIGCONT)
         await until(lambda: service.problem() is None and service.keeper.error is None)
-        status = service.status()
+        status = await service.status()
 
     assert told is not None
     assert told.startswith(f"archiver: The archiver (process {pid}) has given no sign of life since 20")
@@ -112,14 +114,15 @@ def test_an_archiver_answers_each_question(tmp_path: Path) -> None:
 async def test_an_archiver_that_stays_silent_is_replaced(tmp_path: Path) -> None:
     store = Store(tmp_path / "mail.sqlite3")
     async with archiving(tmp_path, SilenceLimits(ask_every_s=0.2, told_after=2, killed_after=5), store) as service:
-        await until(lambda: is_archived(service))
+        await until_archived(service)
         first = service.archiver_pid
         assert first is not None
         os.kill(first, signal.SIGSTOP)
         send(tmp_path)
         await until(lambda: service.archiver_pid not in (None, first))
-        last_error = service.status().last_error
-        await until(lambda: is_archived(service) and service.problem() is None)
+        last_error = (await service.status()).last_error
+        await until_archived(service)
+        await until(lambda: service.problem() is None)
 
     assert last_error == f"archiver: The archiver (process {first}) gave no sign of life and was killed."
 
@@ -160,7 +163,8 @@ async def test_an_archiver_whose_commit_is_not_marked_yet_is_not_asked(
             await asyncio.sleep(patience.ask_every_s)
         while_marking = list(lines)
         store.gate.set()
-        await until(lambda: is_archived(service) and PING in lines)
+        await until_archived(service)
+        await until(lambda: PING in lines)
 
     assert PING not in while_marking
 

@@ -35,10 +35,14 @@ class BuildSlotsHarness:
         given = {"project_key": self.project.slug, "agent_name": agent, "slot": slot, **more}
         return await self.tools.run(f"{tool}_build_slot", given, Credentials(via="mcp"))
 
-    def told(self) -> list[dict[str, Any]]:
+    async def told(self) -> list[dict[str, Any]]:
         """What the archive was told of slots, oldest first."""
-        events = self.store.read(lambda view: view.outbox.pending(self.project.id))
+        events = await self.store.read(lambda view: view.outbox.pending(self.project.id))
         return [event.snapshot for event in events if event.kind.value == "slot"]
+
+
+async def current_caller() -> Caller:
+    return ANYBODY
 
 
 @asynccontextmanager
@@ -51,5 +55,5 @@ async def open_build_slots(folder: Path) -> AsyncIterator[BuildSlotsHarness]:
         blue = await store.write(lambda tx: add_agent(tx, project, "BlueLake"))
         await store.write(lambda tx: [add_agent(tx, project, name) for name in ("RedStone", "GreenField")])
         service = BuildSlotService(store, Workspaces(), note_activity=lambda agent: active.append(agent.name))
-        tools = ToolTable(build_slot_tools(service, lambda: ANYBODY))
+        tools = ToolTable(build_slot_tools(service, current_caller))
         yield BuildSlotsHarness(store, clock, project, blue, tools, active)

@@ -77,7 +77,7 @@ async def test_an_agents_own_slot_is_prolonged_and_never_shortened(tmp_path: Pat
         assert longer["granted"]["expires_ts"] == "2027-01-15T08:11:00.000000+00:00"
         assert shorter["granted"] == longer["granted"]
         assert longer["granted"]["fencing"] == first["granted"]["fencing"]
-        assert {told["id"] for told in harness.told()} == {1}
+        assert {told["id"] for told in (await harness.told())} == {1}
 
 
 async def test_a_shared_slot_becomes_exclusive_only_for_its_only_holder(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ async def test_the_archive_is_told_of_every_change(tmp_path: Path) -> None:
         await harness.does("renew", "BlueLake")
         await harness.does("release", "BlueLake")
 
-        told = harness.told()
+        told = await harness.told()
 
         assert [one["ended_by"] for one in told] == [None, None, "release"]
         assert {one["acting"] for one in told} == {"BlueLake"}

@@ -215,7 +215,7 @@ async def test_under_strict_only_the_proven_ask_and_report(tmp_path: Path) -> No
         with pytest.raises(NotFound):
             await post.service.check(SOMEONE, read_check({"project": "/code/none", "paths": []}))
         with pytest.raises(PermissionDenied):
-            post.service.list_(SOMEONE, None, 5)
+            await post.service.list_(SOMEONE, None, 5)
 
 
 async def test_the_log_is_newest_first_by_the_time_of_the_event(tmp_path: Path) -> None:
@@ -223,8 +223,8 @@ async def test_the_log_is_newest_first_by_the_time_of_the_event(tmp_path: Path) 
         await post.service.record(SOMEONE, [post.event(1, ts="2026-01-03"), post.event(2, ts="2026-01-01")])
         await post.service.record(SOMEONE, [post.event(3, ts="2026-01-02"), post.event(4, project="/code/none")])
 
-        of_app = [json.loads(event.detail)["note"] for event in post.service.list_(OPERATOR, "/code/app", 2)]
-        of_all = post.service.list_(OPERATOR, None, 10)
+        of_app = [json.loads(event.detail)["note"] for event in await post.service.list_(OPERATOR, "/code/app", 2)]
+        of_all = await post.service.list_(OPERATOR, None, 10)
 
         assert of_app == ["n1", "n3"]
         assert [(event.project, event.project_id) for event in of_all if event.project_id is None] == [
@@ -236,7 +236,7 @@ async def test_a_time_to_come_is_now(tmp_path: Path) -> None:
     async with _post(tmp_path) as post:
         await post.service.record(SOMEONE, [post.event(1, ts="2999-01-01")])
 
-        (event,) = post.service.list_(OPERATOR, None, 1)
+        (event,) = await post.service.list_(OPERATOR, None, 1)
         assert event.ts == post.seeded.clock()
 
 
@@ -258,7 +258,7 @@ async def test_a_report_that_is_none_stores_nothing_of_its_lot(tmp_path: Path, f
         with pytest.raises(InvalidInput):
             await post.service.record(SOMEONE, [post.event(1), post.event(2, **fault)])
 
-        assert post.service.list_(OPERATOR, None, 5) == []
+        assert await post.service.list_(OPERATOR, None, 5) == []
 
 
 async def test_only_the_newest_of_a_project_are_kept(tmp_path: Path) -> None:
@@ -320,4 +320,4 @@ async def test_the_drain_starts_at_once_and_ends_when_told(tmp_path: Path) -> No
         await drain.close()
         await drain.close()
 
-        assert len(post.service.list_(OPERATOR, None, 5)) == 1
+        assert len(await post.service.list_(OPERATOR, None, 5)) == 1

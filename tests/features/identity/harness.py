@@ -70,9 +70,9 @@ class IdentityHarness:
         given = {"project_key": PROJECT, "name": name, **PROFILE, **arguments}
         return await self.call("register_agent", by=by, **given)
 
-    def rows(self, sql: str, *values: Any) -> list[Any]:
+    async def rows(self, sql: str, *values: Any) -> list[Any]:
         """What the database holds, over a connection of its own view."""
-        return self.store.read(lambda view: view.agents._connection.execute(sql, values).fetchall())
+        return await self.store.read(lambda view: view.agents._connection.execute(sql, values).fetchall())
 
 
 @asynccontextmanager

@@ -20,14 +20,14 @@ async def an_agent(harness: IdentityHarness, name: str = "BlueLake") -> Agent:
     await harness.call("ensure_project", human_key=PROJECT)
     await harness.register(name)
     await harness.activity.flush()
-    project = harness.store.read(lambda view: view.projects.newest(1))[0]
-    agent = harness.store.read(lambda view: view.agents.find_by_name(project.id, name))
+    project = (await harness.store.read(lambda view: view.projects.newest(1)))[0]
+    agent = await harness.store.read(lambda view: view.agents.find_by_name(project.id, name))
     assert agent is not None
     return agent
 
 
-def stored(harness: IdentityHarness) -> int:
-    return int(harness.rows("SELECT max(last_active_ts) FROM agents WHERE kind = 'agent'")[0][0])
+async def stored(harness: IdentityHarness) -> int:
+    return int((await harness.rows("SELECT max(last_active_ts) FROM agents WHERE kind = 'agent'"))[0][0])
 
 
 async def test_what_is_noted_is_shown_at_once_and_written_later(tmp_path: Path) -> None:
@@ -38,9 +38,9 @@ async def test_what_is_noted_is_shown_at_once_and_written_later(tmp_path: Path) 
         shown = harness.activity.with_activity([agent])[0].last_active_ts
 
         assert shown > agent.last_active_ts
-        assert stored(harness) == agent.last_active_ts
+        assert (await stored(harness)) == agent.last_active_ts
         await harness.activity.flush()
-        assert stored(harness) == shown
+        assert (await stored(harness)) == shown
         assert harness.activity.with_activity([agent]) == [agent]
 
 
@@ -53,12 +53,12 @@ async def test_notes_are_written_at_each_interval_by_the_activity_itself(tmp_pat
             activity.note(agent)
             await written.wait()
 
-            assert stored(harness) == 2_000_000_001_000_000
+            assert (await stored(harness)) == 2_000_000_001_000_000
             written.clear()
             activity.note(agent)
             await written.wait()
 
-            assert stored(harness) == 2_000_000_002_000_000
+            assert (await stored(harness)) == 2_000_000_002_000_000
 
 
 async def test_closing_writes_what_is_noted(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ async def test_closing_writes_what_is_noted(tmp_path: Path) -> None:
         await activity.close()
         await activity.close()
 
-        assert stored(harness) == 2_000_000_001_000_000
+        assert (await stored(harness)) == 2_000_000_001_000_000
 
 
 class RefusingOnce:
@@ -96,11 +96,11 @@ async def test_what_cannot_be_written_is_kept_for_the_next_time(tmp_path: Path) 
 
         with pytest.raises(Unavailable):
             await activity.flush()
-        between = stored(harness)
+        between = await stored(harness)
         await activity.close()
 
         assert (refusing.refusals, between) == (0, agent.last_active_ts)
-        assert stored(harness) == 2_000_000_001_000_000
+        assert (await stored(harness)) == 2_000_000_001_000_000
 
 
 async def test_the_notes_are_bounded(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ async def test_a_proven_agent_is_active_by_any_call(tmp_path: Path) -> None:
         agent = await an_agent(harness)
         token = (await harness.register("RedStone"))["registration_token"]
         await harness.activity.flush()
-        peer = harness.store.read(lambda view: view.agents.find_by_name(agent.project_id, "RedStone"))
+        peer = await harness.store.read(lambda view: view.agents.find_by_name(agent.project_id, "RedStone"))
         assert peer is not None
 
         await harness.call("whois", by=with_token(token), project_key=PROJECT, agent_name="BlueLake")

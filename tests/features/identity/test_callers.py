@@ -45,7 +45,17 @@ AGENTS = {
     token_hash(RED): an_agent(2, "RedStone"),
     token_hash(GONE): an_agent(3, "GoneElm", retired=True),
 }
-PROOFS = Proofs(find_agent=AGENTS.get, find_join_code=lambda _: None, clock=lambda: Micros(1))
+
+
+async def find_agent(token: bytes) -> Agent | None:
+    return AGENTS.get(token)
+
+
+async def find_no_join_code(_: bytes) -> None:
+    return None
+
+
+PROOFS = Proofs(find_agent=find_agent, find_join_code=find_no_join_code, clock=lambda: Micros(1))
 ANONYMOUS, OPERATOR = "anonymous", "operator"
 TABLE: list[tuple[dict[str, str], dict[str, str]]] = [
     # credentials                                        who that is, by way in
@@ -85,7 +95,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("given", "via", "auth", "who"), CASES)
-def test_credentials_make_a_caller(
+async def test_credentials_make_a_caller(
     given: dict[str, Any], via: Literal["mcp", "rpc", "local"], auth: AgentAuth, who: str
 ) -> None:
     rules = AuthRules(auth=auth, server_token=SERVERS, operator_token=OPERATORS)
@@ -93,9 +103,9 @@ def test_credentials_make_a_caller(
 
     if who == "refused":
         with pytest.raises((UnknownToken, ProofsDiffer)):
-            resolve_caller(credentials, rules, PROOFS)
+            await resolve_caller(credentials, rules, PROOFS)
         return
-    caller, agent = resolve_caller(credentials, rules, PROOFS)
+    caller, agent = await resolve_caller(credentials, rules, PROOFS)
 
     assert caller.auth is auth
     if who in (ANONYMOUS, OPERATOR):
@@ -110,10 +120,10 @@ def test_credentials_make_a_caller(
         )
 
 
-def test_a_token_that_is_not_set_is_matched_by_nothing() -> None:
+async def test_a_token_that_is_not_set_is_matched_by_nothing() -> None:
     rules = AuthRules(auth=AgentAuth.OPEN, server_token="", operator_token=None)
 
-    caller, _ = resolve_caller(Credentials(via="rpc", bearer_token=""), rules, PROOFS)
+    caller, _ = await resolve_caller(Credentials(via="rpc", bearer_token=""), rules, PROOFS)
 
     assert caller.kind is CallerKind.ANONYMOUS
 
@@ -141,11 +151,11 @@ def test_the_rules_do_not_show_their_tokens() -> None:
         ("rpc", False, None, "as header X-Agent-Token or as Authorization: Bearer"),
     ],
 )
-def test_every_demand_for_a_token_names_the_ways_that_are_open_there(
+async def test_every_demand_for_a_token_names_the_ways_that_are_open_there(
     via: Literal["mcp", "rpc"], in_arguments: bool, server_token: str | None, ways: str
 ) -> None:
     rules = AuthRules(auth=AgentAuth.STRICT, server_token=server_token)
-    caller, _ = resolve_caller(Credentials(via=via, in_arguments=in_arguments), rules, PROOFS)
+    caller, _ = await resolve_caller(Credentials(via=via, in_arguments=in_arguments), rules, PROOFS)
 
     with pytest.raises(TokenMissing) as acting:
         require_to_act(caller, an_agent(1, "BlueLake"))

@@ -48,7 +48,7 @@ async def harness(tmp_path: Path) -> AsyncIterator[IdentityHarness]:
 async def test_a_new_agent_gets_its_token_and_its_profile_goes_to_the_archive(harness: IdentityHarness) -> None:
     agent = await harness.register("BlueLake", task_description="the parser")
 
-    kind, agent_id, snapshot = harness.rows("SELECT kind, agent_id, snapshot FROM outbox ORDER BY seq DESC")[0]
+    kind, agent_id, snapshot = (await harness.rows("SELECT kind, agent_id, snapshot FROM outbox ORDER BY seq DESC"))[0]
 
     assert sorted(agent) == sorted([*AGENT_KEYS, "registration_token", "verified"])
     assert agent["registration_token"].startswith("amt_")
@@ -171,7 +171,7 @@ async def test_an_unfit_name_is_refused_and_leaves_no_trace(name: str, harness: 
     with pytest.raises(InvalidInput):
         await harness.register(name)
 
-    assert harness.rows("SELECT count(*) FROM agents") == [(2,)]
+    assert (await harness.rows("SELECT count(*) FROM agents")) == [(2,)]
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ async def test_a_wrong_token_is_denied_even_for_a_new_name(harness: IdentityHarn
     with pytest.raises(PermissionDenied):
         await harness.register("BlueLake", registration_token="amt_wrong")
 
-    assert harness.rows("SELECT count(*) FROM agents") == [(2,)]
+    assert (await harness.rows("SELECT count(*) FROM agents")) == [(2,)]
 
 
 async def test_with_another_agents_token_a_new_name_is_free_and_a_known_one_is_denied(harness: IdentityHarness) -> None:

@@ -41,7 +41,7 @@ def names(listed: Any) -> list[str]:
 async def test_whois_shows_profile_presence_and_commits(harness: IdentityHarness) -> None:
     await harness.register("BlueLake", task_description="the parser")
     commit = ArchiveCommit(
-        project_id=harness.store.read(lambda view: view.projects.newest(1))[0].id,
+        project_id=(await harness.store.read(lambda view: view.projects.newest(1)))[0].id,
         hexsha="0123456789abcdef0123",
         summary="archive: 4 events",
         authored_ts=Micros(1_800_000_000_000_000),
@@ -128,12 +128,12 @@ async def test_an_agent_whose_activity_is_not_written_yet_counts_as_active(tmp_p
         nobody = await list_agents(harness, active_within_s=60)
         await harness.register("Early")
         active = await list_agents(harness, active_within_s=60)
-        stored = harness.rows("SELECT last_active_ts FROM agents WHERE name = 'Early'")
+        stored = await harness.rows("SELECT last_active_ts FROM agents WHERE name = 'Early'")
         await harness.activity.flush()
 
         assert (nobody["agents"], nobody["total"]) == ([], 0)
         assert (names(active), active["total"]) == (["Early"], 1)
-        assert stored < harness.rows("SELECT last_active_ts FROM agents WHERE name = 'Early'")
+        assert stored < (await harness.rows("SELECT last_active_ts FROM agents WHERE name = 'Early'"))
         assert await list_agents(harness, active_within_s=60) == active
 
 
@@ -163,7 +163,9 @@ async def test_retiring_keeps_its_first_time_and_can_be_undone(harness: Identity
     first = await harness.call("deregister_agent", project_key=PROJECT, agent_name="BlueLake")
     again = await harness.call("deregister_agent", project_key=PROJECT, agent_name="BlueLake")
     back = await harness.call("unretire_agent", project_key=PROJECT, agent_name="BlueLake")
-    snapshots = [json.loads(row[0]) for row in harness.rows("SELECT snapshot FROM outbox WHERE kind = 'profile'")]
+    snapshots = [
+        json.loads(row[0]) for row in (await harness.rows("SELECT snapshot FROM outbox WHERE kind = 'profile'"))
+    ]
 
     assert first == again
     assert first == {
@@ -319,5 +321,5 @@ async def test_whoever_retires_holds_nothing_any_more_however_much_it_was(harnes
     retired = await harness.call("deregister_agent", project_key=PROJECT, agent_name="BlueLake")
 
     assert retired["released"] == count
-    assert harness.rows("SELECT ended_by, count(*) FROM leases GROUP BY ended_by") == [("retirement", count)]
-    assert harness.rows("SELECT count(*) FROM outbox WHERE kind = 'reservation'") == [(count,)]
+    assert (await harness.rows("SELECT ended_by, count(*) FROM leases GROUP BY ended_by")) == [("retirement", count)]
+    assert (await harness.rows("SELECT count(*) FROM outbox WHERE kind = 'reservation'")) == [(count,)]

@@ -125,7 +125,7 @@ async def test_an_id_that_is_no_uuid_is_refused_where_it_counts(harness: Identit
         await harness.register(by=from_window("window-1"))
 
     assert await windows(harness) == []
-    assert harness.rows("SELECT count(*) FROM agents WHERE kind = 'agent'") == [(0,)]
+    assert (await harness.rows("SELECT count(*) FROM agents WHERE kind = 'agent'")) == [(0,)]
     await harness.call("list_agents", by=from_window("window-1"), project_key=PROJECT)
 
 
@@ -184,7 +184,7 @@ async def test_any_call_from_the_window_extends_it_without_a_write_of_its_own(
     assert harness.rows("SELECT last_active_ts FROM windows") == written
     assert [window["last_active_ts"] for window in await windows(harness)] == [iso(clock.now)]
     await harness.activity.flush()
-    assert harness.rows("SELECT last_active_ts FROM windows") == [(clock.now,)]
+    assert (await harness.rows("SELECT last_active_ts FROM windows")) == [(clock.now,)]
     clock.step(29 * 86_400)
     assert (await harness.register(by=from_window()))["id"] == first["id"]
 
@@ -211,7 +211,7 @@ async def test_windows_not_used_for_twice_their_time_are_forgotten_when_one_begi
 
     await harness.register(by=from_window(TWO))
 
-    assert harness.rows("SELECT window_uuid FROM windows") == [(TWO,)]
+    assert (await harness.rows("SELECT window_uuid FROM windows")) == [(TWO,)]
 
 
 async def test_a_renamed_window_gives_its_new_name(harness: IdentityHarness) -> None:

@@ -8,10 +8,10 @@ ANYONE = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
 UNPROVEN = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.STRICT)
 
 
-def suggest(
+async def suggest(
     team: MacrosHarness, asked: CompletionKind, beginning: str, project: str | None = APP, who: Caller = ANYONE
 ) -> Suggested:
-    return team.services.suggestions.suggest(who, asked, beginning, project)
+    return await team.services.suggestions.suggest(who, asked, beginning, project)
 
 
 async def proven(team: MacrosHarness, name: str, project: str) -> Caller:
@@ -32,17 +32,17 @@ async def test_threads_are_suggested_to_those_who_may_read_them(team: MacrosHarn
     await team.start("RedStone")
     await team.send("BlueLake", "RedStone", thread_id="plan-1")
 
-    assert suggest(team, CompletionKind.THREAD, "plan", who=blue).values == ("plan-1",)
-    assert suggest(team, CompletionKind.THREAD, "plan", who=fox) == NOTHING
-    assert suggest(team, CompletionKind.THREAD, "plan", who=UNPROVEN) == NOTHING
+    assert (await suggest(team, CompletionKind.THREAD, "plan", who=blue)).values == ("plan-1",)
+    assert await suggest(team, CompletionKind.THREAD, "plan", who=fox) == NOTHING
+    assert await suggest(team, CompletionKind.THREAD, "plan", who=UNPROVEN) == NOTHING
 
 
 async def test_without_a_project_it_is_the_callers_own(team: MacrosHarness) -> None:
     fox = await proven(team, "QuietFox", LIB)
     await team.start("BlueLake")
 
-    assert suggest(team, CompletionKind.AGENT, "", None, fox).values == ("QuietFox",)
-    assert suggest(team, CompletionKind.AGENT, "", None) == NOTHING
+    assert (await suggest(team, CompletionKind.AGENT, "", None, fox)).values == ("QuietFox",)
+    assert await suggest(team, CompletionKind.AGENT, "", None) == NOTHING
 
 
 async def test_mail_of_blind_recipients_elsewhere_names_no_thread_there(team: MacrosHarness) -> None:
@@ -53,15 +53,15 @@ async def test_mail_of_blind_recipients_elsewhere_names_no_thread_there(team: Ma
     blind = {"bcc": [f"QuietFox@{LIB}"], "thread_id": "secret"}
     await team.send("BlueLake", "RedStone", **blind)
 
-    assert suggest(team, CompletionKind.THREAD, "", APP).values == ("secret",)
-    assert suggest(team, CompletionKind.THREAD, "", LIB) == NOTHING
+    assert (await suggest(team, CompletionKind.THREAD, "", APP)).values == ("secret",)
+    assert await suggest(team, CompletionKind.THREAD, "", LIB) == NOTHING
 
 
 async def test_at_most_a_hundred_are_suggested_and_the_rest_is_told(team: MacrosHarness) -> None:
     for number in range(101):
         await team.start(f"Agent{number}")
 
-    found = suggest(team, CompletionKind.AGENT, "agent")
+    found = await suggest(team, CompletionKind.AGENT, "agent")
 
     assert (len(found.values), found.values[0], found.has_more) == (100, "Agent100", True)
 
@@ -69,5 +69,5 @@ async def test_at_most_a_hundred_are_suggested_and_the_rest_is_told(team: Macros
 async def test_a_slug_is_suggested_where_a_slug_is_asked_for(team: MacrosHarness) -> None:
     slug = (await team.start("BlueLake"))["project"]["slug"]
 
-    assert suggest(team, CompletionKind.SLUG, "app", None).values == (slug,)
-    assert suggest(team, CompletionKind.SLUG, "%", None) == NOTHING
+    assert (await suggest(team, CompletionKind.SLUG, "app", None)).values == (slug,)
+    assert await suggest(team, CompletionKind.SLUG, "%", None) == NOTHING

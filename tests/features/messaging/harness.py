@@ -37,14 +37,14 @@ class Identities:
     store: Store
     auth: AgentAuth = AgentAuth.OPEN
 
-    def caller(self) -> Caller:
+    async def caller(self) -> Caller:
         credentials = current_credentials()
         if credentials.bearer_token == OPERATOR.bearer_token:
             return Caller(kind=CallerKind.OPERATOR, auth=self.auth)
         token = credentials.token_argument or credentials.agent_token
         if token is None:
             return Caller(kind=CallerKind.ANONYMOUS, auth=self.auth)
-        agent = self.store.read(lambda view: view.agents.find_by_token_hash(token_hash(token)))
+        agent = await self.store.read(lambda view: view.agents.find_by_token_hash(token_hash(token)))
         if agent is None:
             raise PermissionDenied("The token is unknown.")
         return Caller(

@@ -49,7 +49,7 @@ async def ask_agents(seeded: SeededStore, *to: Agent, kind: RecipientKind = Reci
     return await ask(seeded, *seeded.addressed(to, kind))
 
 
-def mail_of(seeded: SeededStore, name: str) -> list[Message]:
+async def mail_of(seeded: SeededStore, name: str) -> list[Message]:
     """What System wrote to this agent of `app`, oldest first."""
 
     def look(view: View) -> list[Message]:
@@ -59,7 +59,7 @@ def mail_of(seeded: SeededStore, name: str) -> list[Message]:
         found = [view.messages.find(entry.head.id) for entry in entries]
         return [message for message in found if message is not None and message.is_system]
 
-    return seeded.store.read(look)
+    return await seeded.store.read(look)
 
 
 async def look(seeded: SeededStore, escalation: Escalation | None = None, **more: object) -> OverdueWorker:
@@ -76,7 +76,7 @@ async def test_the_sender_is_told_who_has_not_acknowledged_and_who_has_read(seed
 
     worker = await look(seeded)
 
-    (notice,) = mail_of(seeded, "BlueLake")
+    (notice,) = await mail_of(seeded, "BlueLake")
     assert notice.subject == "Not acknowledged: Plan"
     assert notice.body_md.splitlines()[2:4] == [
         "- GreenField: read 2027-01-15T08:00:00.000000+00:00",
@@ -91,7 +91,7 @@ async def test_nobody_is_told_before_the_time_is_over(seeded: SeededStore) -> No
 
     await look(seeded)
 
-    assert mail_of(seeded, "BlueLake") == []
+    assert (await mail_of(seeded, "BlueLake")) == []
 
 
 async def test_mail_that_is_acknowledged_or_asks_for_nothing_is_nobodys_business(seeded: SeededStore) -> None:
@@ -102,7 +102,7 @@ async def test_mail_that_is_acknowledged_or_asks_for_nothing_is_nobodys_business
 
     await look(seeded)
 
-    assert mail_of(seeded, "BlueLake") == []
+    assert (await mail_of(seeded, "BlueLake")) == []
 
 
 async def test_each_message_is_told_of_once_also_after_a_restart(seeded: SeededStore, tmp_path: Path) -> None:
@@ -114,8 +114,8 @@ async def test_each_message_is_told_of_once_also_after_a_restart(seeded: SeededS
         seeded.clock.step(TTL_S)
         await OverdueWorker(again, rules(Escalation.MAIL), clock=seeded.clock).look()
 
-    assert len(mail_of(seeded, "BlueLake")) == 1
-    assert len(mail_of(seeded, "Human")) == 1
+    assert len(await mail_of(seeded, "BlueLake")) == 1
+    assert len(await mail_of(seeded, "Human")) == 1
 
 
 async def test_a_copy_that_was_approved_later_does_not_tell_a_second_time(seeded: SeededStore) -> None:
@@ -128,7 +128,7 @@ async def test_a_copy_that_was_approved_later_does_not_tell_a_second_time(seeded
 
     await look(seeded)
 
-    (notice,) = mail_of(seeded, "BlueLake")
+    (notice,) = await mail_of(seeded, "BlueLake")
     assert "GreenField" not in notice.body_md
 
 
@@ -139,7 +139,7 @@ async def test_held_mail_is_not_overdue(seeded: SeededStore) -> None:
 
     await look(seeded)
 
-    assert mail_of(seeded, "BlueLake") == []
+    assert (await mail_of(seeded, "BlueLake")) == []
 
 
 async def test_what_was_delivered_before_the_migration_is_passed_over(seeded: SeededStore) -> None:
@@ -154,7 +154,7 @@ async def test_what_was_delivered_before_the_migration_is_passed_over(seeded: Se
 
     await look(seeded)
 
-    (notice,) = mail_of(seeded, "BlueLake")
+    (notice,) = await mail_of(seeded, "BlueLake")
     assert "GreenField" in notice.body_md
 
 
@@ -164,11 +164,11 @@ async def test_a_notice_that_names_a_blind_recipient_is_for_the_sender_alone(see
 
     await look(seeded, Escalation.MAIL)
 
-    (to_sender,) = mail_of(seeded, "BlueLake")
-    (to_human,) = mail_of(seeded, "Human")
+    (to_sender,) = await mail_of(seeded, "BlueLake")
+    (to_human,) = await mail_of(seeded, "Human")
     assert "- RedStone (blind copy): not read" in to_sender.body_md
     assert (to_sender.is_private, to_human.is_private) == (True, True)
-    assert not seeded.store.read(lambda view: view.messages.is_open_to(to_sender.id, seeded.app.id))
+    assert not await seeded.store.read(lambda view: view.messages.is_open_to(to_sender.id, seeded.app.id))
 
 
 async def test_a_notice_joins_the_thread_it_is_about(seeded: SeededStore) -> None:
@@ -177,7 +177,7 @@ async def test_a_notice_joins_the_thread_it_is_about(seeded: SeededStore) -> Non
 
     await look(seeded)
 
-    assert [notice.thread_id for notice in mail_of(seeded, "BlueLake")] == ["plans"]
+    assert [notice.thread_id for notice in (await mail_of(seeded, "BlueLake"))] == ["plans"]
 
 
 async def test_a_retired_sender_is_not_written_to(seeded: SeededStore) -> None:
@@ -187,7 +187,7 @@ async def test_a_retired_sender_is_not_written_to(seeded: SeededStore) -> None:
 
     worker = await look(seeded, Escalation.LOG)
 
-    assert mail_of(seeded, "BlueLake") == []
+    assert (await mail_of(seeded, "BlueLake")) == []
     assert worker.figures().escalated == 1
 
 
@@ -198,7 +198,7 @@ async def test_a_lease_stands_for_an_overdue_message(seeded: SeededStore, *, exc
 
     await look(seeded, Escalation.FILE_RESERVATION, exclusive=exclusive)
 
-    (lease,) = seeded.store.read(lambda view: list(view.leases.each(seeded.app.id, LeaseKind.FILE)))
+    (lease,) = await seeded.store.read(lambda view: list(view.leases.each(seeded.app.id, LeaseKind.FILE)))
     assert (lease.path_pattern, lease.agent) == (f"resource://ack-overdue/{message_id}", "Human")
     assert lease.exclusive is exclusive
     assert lease.expires_ts - seeded.clock.now == 3600 * 1_000_000
@@ -211,7 +211,7 @@ async def test_no_lease_tells_of_a_blind_copy_that_nobody_else_knows_of(seeded: 
 
     worker = await look(seeded, Escalation.FILE_RESERVATION)
 
-    assert seeded.store.read(lambda view: list(view.leases.each(seeded.app.id, LeaseKind.FILE))) == []
+    assert await seeded.store.read(lambda view: list(view.leases.each(seeded.app.id, LeaseKind.FILE))) == []
     assert worker.figures().told == 1
 
 
@@ -225,7 +225,7 @@ async def test_a_holder_that_is_not_there_leaves_the_log(seeded: SeededStore, ca
     facts = record.facts  # type: ignore[attr-defined]
     assert (facts["message"], facts["problem"]) == (message_id, "code-app has no agent Nobody")
     assert worker.figures().escalated == 1
-    assert len(mail_of(seeded, "BlueLake")) == 1
+    assert len(await mail_of(seeded, "BlueLake")) == 1
 
 
 async def test_one_unit_of_work_is_bounded_and_a_pass_does_them_all(seeded: SeededStore) -> None:
@@ -237,7 +237,7 @@ async def test_one_unit_of_work_is_bounded_and_a_pass_does_them_all(seeded: Seed
     await look(seeded)
 
     assert (len(first.told), first.more) == (MESSAGES_AT_ONCE, True)
-    assert len(mail_of(seeded, "BlueLake")) == MESSAGES_AT_ONCE + 2
+    assert len(await mail_of(seeded, "BlueLake")) == MESSAGES_AT_ONCE + 2
 
 
 async def test_a_message_to_very_many_is_one_notice_that_names_some(seeded: SeededStore) -> None:
@@ -249,7 +249,7 @@ async def test_a_message_to_very_many_is_one_notice_that_names_some(seeded: Seed
 
     await look(seeded)
 
-    first, second = mail_of(seeded, "BlueLake")
+    first, second = await mail_of(seeded, "BlueLake")
     assert f"- and {count - 20} more" in first.body_md
     assert "RedStone" in second.body_md
 
@@ -266,7 +266,7 @@ async def test_a_unit_that_is_not_committed_tells_nobody(seeded: SeededStore) ->
         await seeded.store.write(tell_and_fail)
     await look(seeded)
 
-    assert len(mail_of(seeded, "BlueLake")) == 1
+    assert len(await mail_of(seeded, "BlueLake")) == 1
 
 
 async def test_the_task_looks_at_once_and_stops_when_told(seeded: SeededStore) -> None:

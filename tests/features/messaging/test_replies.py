@@ -123,7 +123,7 @@ async def test_any_agent_of_the_project_may_answer_its_mail(harness: MessagingHa
 
 async def test_system_mail_is_answered_only_by_naming_recipients(harness: MessagingHarness) -> None:
     seeded = harness.seeded
-    system = seeded.store.read(lambda view: view.agents.find_by_name(seeded.app.id, "System"))
+    system = await seeded.store.read(lambda view: view.agents.find_by_name(seeded.app.id, "System"))
     assert system is not None
     original = await harness.sent_id()
     await seeded.store.write(

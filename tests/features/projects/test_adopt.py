@@ -127,7 +127,7 @@ def test_an_adoption_that_was_cut_off_is_finished(at: FailPoint, nth: int, again
                 assert (adopted.plan, adopted.failed) == (None, [])
             else:
                 assert await drain_in_process(store, archiver, timeout_s=60) == []
-            target = store.read(lambda view: view.projects.find_by_human_key(TARGET))
+            target = await store.read(lambda view: view.projects.find_by_human_key(TARGET))
             assert target is not None
             return target.slug
 

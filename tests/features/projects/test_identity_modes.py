@@ -162,7 +162,7 @@ async def test_with_the_mode_dir_a_known_path_is_not_looked_at_again(code: Path,
         write(code, MARKER_FILE, content=f"{UID}\n")
 
         assert await ensure(harness, code) == made
-        assert harness.rows("SELECT count(*) FROM project_aliases") == [(0,)]
+        assert (await harness.rows("SELECT count(*) FROM project_aliases")) == [(0,)]
         assert (await ensure(harness, code, "dir"))["project_uid"] == UID
 
 
@@ -202,6 +202,8 @@ async def test_what_ties_a_project_stands_in_its_archive_but_not_every_directory
     async with desk_of(tmp_path, IdentityMode.GIT_COMMON_DIR) as harness:
         await ensure(harness, code)
         await ensure(harness, tmp_path / "feature")
-        snapshots = [json.loads(row[0]) for row in harness.rows("SELECT snapshot FROM outbox WHERE kind = 'project'")]
+        snapshots = [
+            json.loads(row[0]) for row in (await harness.rows("SELECT snapshot FROM outbox WHERE kind = 'project'"))
+        ]
 
     assert snapshots[-1]["aliases"] == [{"alias": f"common:{code / '.git'}", "kind": "tie"}]

@@ -27,8 +27,8 @@ async def test_a_new_project_has_human_and_system_and_its_first_archive_events(t
     async with open_identity(tmp_path) as harness:
         await harness.call("ensure_project", human_key=PROJECT)
 
-        residents = harness.rows("SELECT name, kind, token_hash FROM agents ORDER BY id")
-        events = harness.rows("SELECT kind, snapshot FROM outbox ORDER BY seq")
+        residents = await harness.rows("SELECT name, kind, token_hash FROM agents ORDER BY id")
+        events = await harness.rows("SELECT kind, snapshot FROM outbox ORDER BY seq")
 
     assert residents == [("Human", "human", None), ("System", "system", None)]
     assert [kind for kind, _ in events] == ["project", "profile", "profile"]
@@ -40,9 +40,9 @@ async def test_twenty_callers_ensuring_one_project_at_once_make_one(tmp_path: Pa
         answers = await asyncio.gather(*(harness.call("ensure_project", human_key=PROJECT) for _ in range(20)))
 
         assert len({json.dumps(answer) for answer in answers}) == 1
-        assert harness.rows("SELECT count(*) FROM projects") == [(1,)]
-        assert harness.rows("SELECT count(*) FROM agents") == [(2,)]
-        assert harness.rows("SELECT count(*) FROM outbox") == [(3,)]
+        assert (await harness.rows("SELECT count(*) FROM projects")) == [(1,)]
+        assert (await harness.rows("SELECT count(*) FROM agents")) == [(2,)]
+        assert (await harness.rows("SELECT count(*) FROM outbox")) == [(3,)]
 
 
 async def test_paths_of_one_plain_slug_are_two_projects(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ async def test_an_unfit_path_makes_no_project(key: str, tmp_path: Path) -> None:
         with pytest.raises(InvalidInput):
             await harness.call("ensure_project", human_key=key)
 
-        assert harness.rows("SELECT count(*) FROM projects") == [(0,)]
+        assert (await harness.rows("SELECT count(*) FROM projects")) == [(0,)]
 
 
 async def test_an_unknown_project_is_told_with_the_nearest_known_ones(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ async def test_an_archived_project_refuses_writes_and_says_how_to_go_on(
         with pytest.raises(Conflict, match="is archived") as refused:
             await harness.call(tool, project_key=PROJECT, **arguments)
 
-        assert harness.rows("SELECT count(*) FROM agents") == [(3,)]
+        assert (await harness.rows("SELECT count(*) FROM agents")) == [(3,)]
     assert refused.value.data["suggested_tool_calls"] == [
         {"tool": "unarchive_project", "arguments": {"project_key": PROJECT}}
     ]
@@ -150,7 +150,7 @@ async def test_archiving_keeps_its_first_time_and_can_be_undone(tmp_path: Path) 
         first = await harness.call("archive_project", project_key=PROJECT)
         again = await harness.call("archive_project", project_key=PROJECT)
         back = await harness.call("unarchive_project", project_key=PROJECT)
-        events = harness.rows("SELECT count(*) FROM outbox WHERE kind = 'project'")
+        events = await harness.rows("SELECT count(*) FROM outbox WHERE kind = 'project'")
 
         await harness.register("BlueLake")
 

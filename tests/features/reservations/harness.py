@@ -73,8 +73,8 @@ class ReservationsHarness:
         self.activity.note(holder)
         return await self.store.write(lambda tx: tx.leases.add(new, tx.now))
 
-    def lease(self, lease: Lease) -> Lease:
-        found = self.store.read(lambda view: view.leases.find(lease.id))
+    async def lease(self, lease: Lease) -> Lease:
+        found = await self.store.read(lambda view: view.leases.find(lease.id))
         assert found is not None
         return found
 
@@ -93,8 +93,8 @@ class ReservationsHarness:
         to = NewRecipient(agent=recipient, project=self.project, kind=RecipientKind.TO)
         await self.store.write(lambda tx: tx.messages.add(new, [to], tx.now))
 
-    def inbox(self, agent: Agent) -> list[Any]:
-        rows = self.store.read(
+    async def inbox(self, agent: Agent) -> list[Any]:
+        rows = await self.store.read(
             lambda view: view.messages._connection.execute(
                 "SELECT m.subject, m.body_md, m.is_system FROM recipients r JOIN messages m ON m.id = r.message_id"
                 " WHERE r.agent_id = ? ORDER BY m.id",

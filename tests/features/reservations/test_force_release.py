@@ -32,7 +32,7 @@ async def test_what_was_left_is_released_and_the_evidence_returned(tmp_path: Pat
         assert reservation["released_ts"] == answer["released_at"]
         assert (reservation["id"], reservation["agent"], reservation["notified"]) == (lease.id, "BlueLake", True)
         assert "agent_inactive>1800s" in reservation["stale_reasons"]
-        ended = harness.lease(lease)
+        ended = await harness.lease(lease)
         assert ended.ended_by is EndedBy.FORCE
         assert ended.evidence is not None
         assert ended.evidence["forced_by"] == "RedStone"
@@ -81,7 +81,7 @@ async def test_the_former_holder_is_told_by_whom_with_the_note_as_a_quotation(tm
 
         await force(harness, lease.id, note="Release day.\n# No heading")
 
-        ((subject, body, is_system),) = harness.inbox(harness.blue)
+        ((subject, body, is_system),) = await harness.inbox(harness.blue)
         assert (subject, is_system) == (f"Reservation {lease.id} released by RedStone", 1)
         assert "> Release day.\n> # No heading\n" in body
 
@@ -94,7 +94,7 @@ async def test_the_former_holder_is_not_told_when_that_is_asked_for(tmp_path: Pa
         answer = await force(harness, lease.id, notify_previous=False)
 
         assert answer["reservation"]["notified"] is False
-        assert harness.inbox(harness.blue) == []
+        assert (await harness.inbox(harness.blue)) == []
 
 
 async def test_without_evidence_it_is_refused_with_what_is_missing(tmp_path: Path) -> None:
@@ -110,8 +110,8 @@ async def test_without_evidence_it_is_refused_with_what_is_missing(tmp_path: Pat
         assert refused.value.data["missing"] == ["no_recent_filesystem_activity"]
         assert refused.value.data["stale_reasons"][2] == "filesystem_activity_recent"
         assert refused.value.data["suggested_tool_calls"][0]["tool"] == "send_message"
-        assert harness.lease(lease).released_ts is None
-        assert harness.inbox(harness.blue) == []
+        assert (await harness.lease(lease)).released_ts is None
+        assert (await harness.inbox(harness.blue)) == []
 
 
 async def test_ones_own_reservation_is_given_back_not_forced(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ async def test_a_repeat_and_an_expired_one_say_when_it_ended(tmp_path: Path) -> 
         assert again["released_at"] == first["released_at"]
         assert (expired["released"], expired["already_released"]) == (0, True)
         assert expired["released_at"] == "2027-01-15T08:01:00.000000+00:00"
-        assert len(harness.inbox(harness.blue)) == 1
+        assert len(await harness.inbox(harness.blue)) == 1
 
 
 async def test_an_id_of_nothing_is_not_found(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ async def test_a_stranger_with_anothers_name_under_strict_is_refused_before_any_
 
 async def test_the_overseers_reservation_cannot_be_forced(tmp_path: Path) -> None:
     async with open_reservations(tmp_path) as harness:
-        human = harness.store.read(lambda view: view.agents.find_by_name(harness.project.id, "Human"))
+        human = await harness.store.read(lambda view: view.agents.find_by_name(harness.project.id, "Human"))
         assert human is not None
         lease = await harness.hold("gone/x", agent=human)
         harness.clock.step(LONG)

@@ -208,6 +208,6 @@ async def test_one_call_among_ten_thousand_leases_reads_a_handful(claims: Claims
         project_id=claims.seeded.app.id, agent_id=claims.seeded.red.id, now=claims.seeded.clock.now
     )
 
-    found = claims.seeded.store.read(lambda view: conflicts._candidates(view, asking, wanted))
+    found = await claims.seeded.store.read(lambda view: conflicts._candidates(view, asking, wanted))
 
     assert found == []

@@ -23,7 +23,7 @@ async def test_what_an_idle_holder_left_is_released_with_the_evidence(tmp_path: 
 
         await harness.sweeper.sweep()
 
-        ended = harness.lease(lease)
+        ended = await harness.lease(lease)
         assert (ended.ended_by, ended.released_ts) == (EndedBy.IDLE, harness.clock.now)
         assert ended.evidence is not None
         assert ended.evidence["stale_reasons"] == [
@@ -45,7 +45,7 @@ async def test_the_former_holder_is_told_once_by_system_mail(tmp_path: Path) -> 
         await harness.sweeper.sweep()
         await harness.sweeper.sweep()
 
-        ((subject, body, is_system),) = harness.inbox(harness.blue)
+        ((subject, body, is_system),) = await harness.inbox(harness.blue)
         assert (subject, is_system) == ("2 reservations released: you seemed idle", 1)
         assert "- `src/app.py` (id 1, exclusive, was to last until " in body
         assert "- ``docs/`odd`*`` (id 2" in body
@@ -59,7 +59,7 @@ async def test_the_archive_is_told_the_evidence(tmp_path: Path) -> None:
 
         await harness.sweeper.sweep()
 
-        events = harness.store.read(lambda view: view.outbox.pending(harness.project.id))
+        events = await harness.store.read(lambda view: view.outbox.pending(harness.project.id))
         (told,) = [event.snapshot for event in events if event.kind.value == "reservation"]
         assert (told["ended_by"], told["evidence"]["stale"]) == ("idle", True)
 
@@ -95,8 +95,8 @@ async def test_any_sign_of_work_saves_the_reservation(tmp_path: Path, work: obje
 
         await harness.sweeper.sweep()
 
-        assert harness.lease(lease).released_ts is None
-        assert [subject for subject, _, is_system in harness.inbox(harness.blue) if is_system] == []
+        assert (await harness.lease(lease)).released_ts is None
+        assert [subject for subject, _, is_system in (await harness.inbox(harness.blue)) if is_system] == []
 
 
 async def test_a_call_between_the_look_and_the_unit_of_work_saves_the_reservation(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ async def test_a_call_between_the_look_and_the_unit_of_work_saves_the_reservatio
         )
 
         assert released == []
-        assert harness.lease(lease).released_ts is None
+        assert (await harness.lease(lease)).released_ts is None
 
 
 async def test_nobody_is_idle_for_the_time_that_no_server_ran(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ async def test_nobody_is_idle_for_the_time_that_no_server_ran(tmp_path: Path) ->
 
         await harness.sweeper.sweep()
 
-        assert harness.lease(lease).ended_by is not EndedBy.IDLE
+        assert (await harness.lease(lease)).ended_by is not EndedBy.IDLE
 
 
 async def test_a_machine_that_slept_releases_nothing_when_it_wakes(tmp_path: Path) -> None:
@@ -132,12 +132,12 @@ async def test_a_machine_that_slept_releases_nothing_when_it_wakes(tmp_path: Pat
         harness.clock.step(2 * 86_400)
 
         await harness.sweeper.sweep()
-        awake = harness.lease(lease).released_ts
+        awake = (await harness.lease(lease)).released_ts
         harness.clock.step(LONG)
         await harness.sweeper.sweep()
 
         assert awake is None
-        assert harness.lease(lease).ended_by is EndedBy.IDLE
+        assert (await harness.lease(lease)).ended_by is EndedBy.IDLE
 
 
 async def test_what_expired_ended_at_its_expiry_and_nobody_gets_mail(tmp_path: Path) -> None:
@@ -147,9 +147,9 @@ async def test_what_expired_ended_at_its_expiry_and_nobody_gets_mail(tmp_path: P
 
         await harness.sweeper.sweep()
 
-        ended = harness.lease(lease)
+        ended = await harness.lease(lease)
         assert (ended.ended_by, ended.released_ts) == (EndedBy.EXPIRY, lease.expires_ts)
-        assert harness.inbox(harness.blue) == []
+        assert (await harness.inbox(harness.blue)) == []
         assert harness.sweeper.figures().expired == 1
 
 
@@ -160,7 +160,7 @@ async def test_switched_off_it_leaves_idle_holders_alone(tmp_path: Path) -> None
 
         await harness.sweeper.sweep()
 
-        assert harness.lease(lease).released_ts is None
+        assert (await harness.lease(lease)).released_ts is None
 
 
 async def test_more_than_a_pass_looks_at_is_released_pass_by_pass(
@@ -195,35 +195,35 @@ async def test_a_lease_that_is_not_stale_does_not_keep_the_others_from_their_tur
         for _ in range(2):
             await harness.sweeper.sweep()
 
-        assert harness.lease(kept).released_ts is None
-        assert harness.lease(left).ended_by is EndedBy.IDLE
+        assert (await harness.lease(kept)).released_ts is None
+        assert (await harness.lease(left)).ended_by is EndedBy.IDLE
 
 
 async def test_a_running_sweeper_sweeps_and_stops(tmp_path: Path) -> None:
     async with open_reservations(tmp_path) as harness:
         lease = await harness.hold()
         harness.clock.step(LONG)
-        ended = harness.store.read(lambda view: view.leases.ends())
+        ended = await harness.store.read(lambda view: view.leases.ends())
 
         harness.sweeper.start()
-        while harness.store.read(lambda view: view.leases.ends()) == ended:
+        while await harness.store.read(lambda view: view.leases.ends()) == ended:
             await harness.store.write(lambda _: None)
         await harness.sweeper.stop()
 
-        assert harness.lease(lease).ended_by is EndedBy.IDLE
+        assert (await harness.lease(lease)).ended_by is EndedBy.IDLE
         assert harness.sweeper.figures().last_error is None
 
 
 async def test_the_overseer_makes_no_calls_and_is_never_idle(tmp_path: Path) -> None:
     async with open_reservations(tmp_path) as harness:
-        human = harness.store.read(lambda view: view.agents.find_by_name(harness.project.id, "Human"))
+        human = await harness.store.read(lambda view: view.agents.find_by_name(harness.project.id, "Human"))
         assert human is not None
         lease = await harness.hold("gone/x", agent=human)
         harness.clock.step(LONG)
 
         await harness.sweeper.sweep()
 
-        assert harness.lease(lease).released_ts is None
+        assert (await harness.lease(lease)).released_ts is None
 
 
 async def test_slots_are_left_to_their_expiry(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ async def test_slots_are_left_to_their_expiry(tmp_path: Path) -> None:
 
         await harness.sweeper.sweep()
 
-        assert harness.lease(lease).released_ts is None
+        assert (await harness.lease(lease)).released_ts is None
 
 
 async def test_what_a_pass_fails_at_is_shown_and_tried_again(tmp_path: Path) -> None:
@@ -255,4 +255,4 @@ async def test_what_a_pass_fails_at_is_shown_and_tried_again(tmp_path: Path) -> 
         await harness.sweeper.stop()
 
         assert failed.last_error == "the disk is away"
-        assert harness.lease(lease).ended_by is EndedBy.IDLE
+        assert (await harness.lease(lease)).ended_by is EndedBy.IDLE

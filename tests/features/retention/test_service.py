@@ -85,8 +85,8 @@ class Attic:
         self.seeded.clock.step(DAYS * DAY_S)
         return message
 
-    def found(self, message_id: MessageId) -> Message:
-        message = self.seeded.store.read(lambda view: view.messages.find(message_id))
+    async def found(self, message_id: MessageId) -> Message:
+        message = await self.seeded.store.read(lambda view: view.messages.find(message_id))
         assert message is not None
         return message
 
@@ -106,7 +106,7 @@ async def test_a_tombstone_keeps_everything_but_the_text(attic: Attic) -> None:
 
     purge = await attic.purge()
 
-    left = attic.found(message.id)
+    left = await attic.found(message.id)
     assert purge.messages_affected == 1
     assert left.body_md == "*Purged on 2027-02-14: old, and read by all. The Git history of the archive has the text.*"
     assert left.purged_ts == attic.seeded.clock.now
@@ -122,7 +122,7 @@ async def test_a_dry_run_counts_and_changes_nothing(attic: Attic) -> None:
 
     assert (purge.dry_run, purge.messages_affected, purge.max_age_days) == (True, 1, DAYS)
     assert purge.cutoff == message.created_ts
-    assert attic.found(message.id).body_md == "the secret plan"
+    assert (await attic.found(message.id)).body_md == "the secret plan"
     assert attic.searched() == [message.id]
 
 
@@ -139,7 +139,9 @@ async def test_threads_and_answers_go_on_and_no_id_comes_again(attic: Attic) -> 
 
     answer = await attic.send(attic.seeded.red, thread_id="plans")
 
-    thread = attic.seeded.store.read(lambda view: view.messages.list_thread(attic.seeded.app.id, "plans", limit=10))
+    thread = await attic.seeded.store.read(
+        lambda view: view.messages.list_thread(attic.seeded.app.id, "plans", limit=10)
+    )
     assert [head.id for head in thread] == [old.id, answer.id]
     assert answer.id > old.id
 

@@ -141,7 +141,7 @@ async def test_hours_are_a_number_over_zero(hours: object, harness: SummariesHar
 async def test_the_newest_digests_of_a_project_are_kept(harness: SummariesHarness) -> None:
     await harness.post("x")
     await harness.call("summarize_recent")
-    (digest,) = harness.seeded.store.read(
+    (digest,) = await harness.seeded.store.read(
         lambda view: view.digests.list_since(harness.seeded.app.id, Micros(0), limit=9)
     )
     assert digest.created_ts is not None
@@ -167,5 +167,7 @@ async def test_the_newest_digests_of_a_project_are_kept(harness: SummariesHarnes
 
     added = await harness.seeded.store.write(add_three)
 
-    kept = harness.seeded.store.read(lambda view: view.digests.list_since(harness.seeded.app.id, Micros(0), limit=9))
+    kept = await harness.seeded.store.read(
+        lambda view: view.digests.list_since(harness.seeded.app.id, Micros(0), limit=9)
+    )
     assert [one.id for one in kept] == [1, added[2]]

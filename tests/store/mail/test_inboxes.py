@@ -21,12 +21,12 @@ async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
         yield opened
 
 
-def ids(seeded: SeededStore, agent: Agent, page: InboxPage) -> list[int]:
-    return seeded.store.read(lambda view: [entry.head.id for entry in view.inboxes.page(agent.id, page)])
+async def ids(seeded: SeededStore, agent: Agent, page: InboxPage) -> list[int]:
+    return await seeded.store.read(lambda view: [entry.head.id for entry in view.inboxes.page(agent.id, page)])
 
 
-def unread_count(seeded: SeededStore, agent: Agent) -> int:
-    found = seeded.store.read(lambda view: view.agents.find(agent.id))
+async def unread_count(seeded: SeededStore, agent: Agent) -> int:
+    found = await seeded.store.read(lambda view: view.agents.find(agent.id))
     assert found is not None
     return found.unread_count
 
@@ -39,16 +39,19 @@ async def post(seeded: SeededStore, **what: object) -> MessageId:
 async def test_a_page_is_newest_first_or_oldest_first_after_a_cursor(seeded: SeededStore) -> None:
     sent = [await post(seeded) for _ in range(5)]
 
-    assert ids(seeded, seeded.red, InboxPage(limit=2)) == [sent[4], sent[3]]
-    cursor = seeded.store.read(lambda view: view.inboxes.cursor(seeded.red.id, sent[1]))
+    assert (await ids(seeded, seeded.red, InboxPage(limit=2))) == [sent[4], sent[3]]
+    cursor = await seeded.store.read(lambda view: view.inboxes.cursor(seeded.red.id, sent[1]))
     assert cursor is not None
-    assert ids(seeded, seeded.red, InboxPage(limit=2, after_seq=cursor, oldest_first=True)) == [sent[2], sent[3]]
+    assert (await ids(seeded, seeded.red, InboxPage(limit=2, after_seq=cursor, oldest_first=True))) == [
+        sent[2],
+        sent[3],
+    ]
 
 
 async def test_a_message_of_another_inbox_is_no_cursor(seeded: SeededStore) -> None:
     sent = await post(seeded)
 
-    assert seeded.store.read(lambda view: view.inboxes.cursor(seeded.green.id, sent)) is None
+    assert await seeded.store.read(lambda view: view.inboxes.cursor(seeded.green.id, sent)) is None
 
 
 async def test_filters_keep_what_they_name(seeded: SeededStore) -> None:
@@ -60,14 +63,14 @@ async def test_filters_keep_what_they_name(seeded: SeededStore) -> None:
 
     page = InboxPage(limit=9)
 
-    assert ids(seeded, seeded.red, page) == [low, urgent, high, plain]
-    assert ids(seeded, seeded.red, replace(page, keep=MailFilter.UNREAD)) == [low, high, plain]
-    assert ids(seeded, seeded.red, replace(page, keep=MailFilter.URGENT)) == [urgent, high]
-    assert ids(seeded, seeded.red, replace(page, keep=MailFilter.URGENT_UNREAD)) == [high]
-    assert ids(seeded, seeded.red, replace(page, keep=MailFilter.UNACKNOWLEDGED)) == [low]
-    assert ids(seeded, seeded.red, replace(page, thread_id="T")) == [urgent]
-    assert ids(seeded, seeded.red, replace(page, topic="bUILD")) == [urgent]
-    assert ids(seeded, seeded.red, replace(page, thread_id="T", topic="build", keep=MailFilter.UNREAD)) == []
+    assert (await ids(seeded, seeded.red, page)) == [low, urgent, high, plain]
+    assert (await ids(seeded, seeded.red, replace(page, keep=MailFilter.UNREAD))) == [low, high, plain]
+    assert (await ids(seeded, seeded.red, replace(page, keep=MailFilter.URGENT))) == [urgent, high]
+    assert (await ids(seeded, seeded.red, replace(page, keep=MailFilter.URGENT_UNREAD))) == [high]
+    assert (await ids(seeded, seeded.red, replace(page, keep=MailFilter.UNACKNOWLEDGED))) == [low]
+    assert (await ids(seeded, seeded.red, replace(page, thread_id="T"))) == [urgent]
+    assert (await ids(seeded, seeded.red, replace(page, topic="bUILD"))) == [urgent]
+    assert (await ids(seeded, seeded.red, replace(page, thread_id="T", topic="build", keep=MailFilter.UNREAD))) == []
 
 
 async def test_a_time_parts_the_inbox_exactly(seeded: SeededStore) -> None:
@@ -80,16 +83,16 @@ async def test_a_time_parts_the_inbox_exactly(seeded: SeededStore) -> None:
         seeded.clock.step()
 
     for at in (times[0] - 1, *times, times[-1] + 1):
-        seq = seeded.store.read(lambda view, at=at: view.inboxes.seq_until(seeded.red.id, Micros(at)))  # type: ignore[misc]
-        later = ids(seeded, seeded.red, InboxPage(limit=99, after_seq=seq, oldest_first=True))
-        earlier = ids(seeded, seeded.red, InboxPage(limit=99, to_seq=seq, oldest_first=True))
+        seq = await seeded.store.read(lambda view, at=at: view.inboxes.seq_until(seeded.red.id, Micros(at)))  # type: ignore[misc]
+        later = await ids(seeded, seeded.red, InboxPage(limit=99, after_seq=seq, oldest_first=True))
+        earlier = await ids(seeded, seeded.red, InboxPage(limit=99, to_seq=seq, oldest_first=True))
 
         assert later == [one for one, time in zip(sent, times, strict=True) if time > at]
         assert earlier == [one for one, time in zip(sent, times, strict=True) if time <= at]
 
 
 async def test_a_time_parts_an_empty_inbox_too(seeded: SeededStore) -> None:
-    assert seeded.store.read(lambda view: view.inboxes.seq_until(seeded.red.id, seeded.clock.now)) == 0
+    assert await seeded.store.read(lambda view: view.inboxes.seq_until(seeded.red.id, seeded.clock.now)) == 0
 
 
 async def test_the_first_reading_and_the_first_acknowledgement_stand(seeded: SeededStore) -> None:
@@ -106,7 +109,7 @@ async def test_the_first_reading_and_the_first_acknowledgement_stand(seeded: See
     second = seeded.clock.now
     assert await after(lambda tx: tx.inboxes.acknowledge(seeded.red.id, sent, tx.now)) == (first, second, True)
     assert await after(lambda tx: tx.inboxes.acknowledge(seeded.red.id, sent, tx.now)) == (first, second, False)
-    assert unread_count(seeded, seeded.red) == 0
+    assert (await unread_count(seeded, seeded.red)) == 0
 
 
 async def test_acknowledging_implies_reading(seeded: SeededStore) -> None:
@@ -116,7 +119,7 @@ async def test_acknowledging_implies_reading(seeded: SeededStore) -> None:
 
     assert state is not None
     assert (state.read_ts, state.ack_ts) == (seeded.clock.now, seeded.clock.now)
-    assert unread_count(seeded, seeded.red) == 0
+    assert (await unread_count(seeded, seeded.red)) == 0
 
 
 async def test_nothing_changes_for_an_agent_that_is_no_recipient(seeded: SeededStore) -> None:
@@ -125,7 +128,7 @@ async def test_nothing_changes_for_an_agent_that_is_no_recipient(seeded: SeededS
     assert await seeded.store.write(lambda tx: tx.inboxes.mark_read(seeded.blue.id, sent, tx.now)) is None
     assert await seeded.store.write(lambda tx: tx.inboxes.acknowledge(seeded.green.id, sent, tx.now)) is None
     assert await seeded.store.write(lambda tx: tx.inboxes.acknowledge(seeded.red.id, MessageId(999), tx.now)) is None
-    assert [unread_count(seeded, agent) for agent in (seeded.red, seeded.green, seeded.blue)] == [1, 0, 0]
+    assert [(await unread_count(seeded, agent)) for agent in (seeded.red, seeded.green, seeded.blue)] == [1, 0, 0]
 
 
 _PAGES = [
@@ -143,7 +146,7 @@ _PAGES = [
 
 @pytest.mark.parametrize(("page", "index"), _PAGES)
 async def test_every_page_walks_its_index_and_sorts_nothing(seeded: SeededStore, page: InboxPage, index: str) -> None:
-    plans = plans_of(seeded, lambda view: view.inboxes.page(seeded.red.id, page))
+    plans = await plans_of(seeded, lambda view: view.inboxes.page(seeded.red.id, page))
 
     assert len(plans) == 1
     assert index in plans[0]
@@ -155,21 +158,21 @@ async def test_cursors_and_times_are_found_by_index(seeded: SeededStore) -> None
     sent = await post(seeded)
 
     plans = [
-        *plans_of(seeded, lambda view: view.inboxes.cursor(seeded.red.id, sent)),
-        *plans_of(seeded, lambda view: view.inboxes.state(seeded.red.id, sent)),
-        *plans_of(seeded, lambda view: view.inboxes.seq_until(seeded.red.id, seeded.clock.now)),
+        *await plans_of(seeded, lambda view: view.inboxes.cursor(seeded.red.id, sent)),
+        *await plans_of(seeded, lambda view: view.inboxes.state(seeded.red.id, sent)),
+        *await plans_of(seeded, lambda view: view.inboxes.seq_until(seeded.red.id, seeded.clock.now)),
     ]
 
     assert len(plans) >= 4
     assert not any("SCAN" in plan or "TEMP B-TREE" in plan for plan in plans), plans
 
 
-def plans_of(seeded: SeededStore, query: Callable[[View], object]) -> list[str]:
+async def plans_of(seeded: SeededStore, query: Callable[[View], object]) -> list[str]:
     """The query plan of each statement that `query` runs."""
     statements: list[str] = []
     reading = seeded.store._reading
     reading.set_trace_callback(statements.append)
-    seeded.store.read(query)
+    await seeded.store.read(query)
     reading.set_trace_callback(None)
     return [
         "\n".join(row[3] for row in reading.execute(f"EXPLAIN QUERY PLAN {statement}"))

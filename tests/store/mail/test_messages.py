@@ -27,7 +27,7 @@ async def test_a_stored_message_is_found_with_its_names_resolved(seeded: SeededS
         ("RedStone", "code-app", RecipientKind.TO, 0),
         ("QuietFox", "code-lib", RecipientKind.TO, 1),
     ]
-    assert seeded.store.read(lambda view: view.messages.find(message.id)) == message
+    assert await seeded.store.read(lambda view: view.messages.find(message.id)) == message
 
 
 async def test_delivery_numbers_rise_over_all_recipients_and_messages(seeded: SeededStore) -> None:
@@ -53,13 +53,13 @@ async def test_a_message_is_open_to_the_projects_of_its_sender_and_of_those_addr
     openly, _ = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.fox]))
     blindly, _ = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.fox], RecipientKind.BCC))
 
-    def open_to(message_id: MessageId) -> list[bool]:
-        return seeded.store.read(
+    async def open_to(message_id: MessageId) -> list[bool]:
+        return await seeded.store.read(
             lambda view: [view.messages.is_open_to(message_id, project.id) for project in (seeded.app, seeded.lib)]
         )
 
-    assert open_to(openly.id) == [True, True]
-    assert open_to(blindly.id) == [True, False]
+    assert await open_to(openly.id) == [True, True]
+    assert await open_to(blindly.id) == [True, False]
 
 
 async def test_a_blind_copy_to_another_project_is_in_the_search_scope_of_its_recipient_alone(
@@ -80,14 +80,14 @@ async def test_a_thread_lists_the_projects_mail_oldest_first_by_pages(seeded: Se
     ]
     await seeded.post(seeded.letter(seeded.fox, thread_id="T"), *seeded.addressed([seeded.lib_blue]))
 
-    first = seeded.store.read(lambda view: view.messages.list_thread(seeded.app.id, "T", limit=3))
-    read_to = seeded.store.read(lambda view: view.messages.place(seeded.app.id, first[-1].id))
+    first = await seeded.store.read(lambda view: view.messages.list_thread(seeded.app.id, "T", limit=3))
+    read_to = await seeded.store.read(lambda view: view.messages.place(seeded.app.id, first[-1].id))
     assert read_to is not None
-    rest = seeded.store.read(lambda view: view.messages.list_thread(seeded.app.id, "T", after=read_to, limit=3))
+    rest = await seeded.store.read(lambda view: view.messages.list_thread(seeded.app.id, "T", after=read_to, limit=3))
 
     assert [head.id for head in (*first, *rest)] == ids
-    assert seeded.store.read(lambda view: view.messages.count_thread(seeded.app.id, "T")) == 5
-    assert seeded.store.read(lambda view: view.messages.projects_of_thread("T")) == [seeded.app.id, seeded.lib.id]
+    assert await seeded.store.read(lambda view: view.messages.count_thread(seeded.app.id, "T")) == 5
+    assert await seeded.store.read(lambda view: view.messages.projects_of_thread("T")) == [seeded.app.id, seeded.lib.id]
 
 
 async def test_a_topic_ignores_letter_case_and_lists_newest_first(seeded: SeededStore) -> None:
@@ -95,21 +95,21 @@ async def test_a_topic_ignores_letter_case_and_lists_newest_first(seeded: Seeded
     seeded.clock.step()
     new, _ = await seeded.post(seeded.letter(seeded.blue, topic="BUILD"), *seeded.addressed([seeded.red]))
 
-    def ids(since: int | None) -> list[int]:
-        return seeded.store.read(
+    async def ids(since: int | None) -> list[int]:
+        return await seeded.store.read(
             lambda view: [h.id for h in view.messages.list_topic(seeded.app.id, "build", since=since, limit=9)]  # type: ignore[arg-type]
         )
 
-    assert ids(None) == [new.id, old.id]
-    assert ids(old.created_ts) == [new.id]
-    assert ids(new.created_ts) == []
+    assert await ids(None) == [new.id, old.id]
+    assert await ids(old.created_ts) == [new.id]
+    assert await ids(new.created_ts) == []
 
 
 async def test_what_an_agent_sent_is_listed_newest_first(seeded: SeededStore) -> None:
     ids = [(await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red])))[0].id for _ in range(3)]
     await seeded.post(seeded.letter(seeded.red), *seeded.addressed([seeded.blue]))
 
-    assert seeded.store.read(lambda view: [h.id for h in view.messages.list_sent(seeded.blue.id, limit=2)]) == [
+    assert await seeded.store.read(lambda view: [h.id for h in view.messages.list_sent(seeded.blue.id, limit=2)]) == [
         ids[2],
         ids[1],
     ]
@@ -121,12 +121,12 @@ async def test_a_list_names_only_so_many_recipients_and_none_of_a_message_by_hal
         for _ in range(3)
     ]
 
-    def covered(limit: int) -> list[int]:
-        return seeded.store.read(lambda view: list(view.messages.addressees(ids, limit=limit)))
+    async def covered(limit: int) -> list[int]:
+        return await seeded.store.read(lambda view: list(view.messages.addressees(ids, limit=limit)))
 
-    assert covered(6) == [ids[2], ids[1], ids[0]]
-    assert covered(5) == covered(4) == [ids[2], ids[1]]
-    assert covered(3) == [ids[2]]
+    assert await covered(6) == [ids[2], ids[1], ids[0]]
+    assert await covered(5) == await covered(4) == [ids[2], ids[1]]
+    assert await covered(3) == [ids[2]]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ async def test_a_list_names_only_so_many_recipients_and_none_of_a_message_by_hal
 async def test_every_list_of_messages_walks_an_index_in_its_order(seeded: SeededStore, call: str, index: str) -> None:
     statements: list[str] = []
     seeded.store._reading.set_trace_callback(statements.append)
-    seeded.store.read(lambda view: eval(call, {"view": view}))
+    await seeded.store.read(lambda view: eval(call, {"view": view}))
     seeded.store._reading.set_trace_callback(None)
 
     plans = [

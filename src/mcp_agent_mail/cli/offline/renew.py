@@ -24,7 +24,7 @@ def renew_offline(settings: Settings, key: str) -> dict[str, Any]:
 async def _renew(settings: Settings, key: str) -> dict[str, Any]:
     async with Store(settings.database_path, echo=settings.database_echo) as store:
         with looking_at_disk():
-            project = store.read(lambda view: require_project(view, key))
+            project = await store.read(lambda view: require_project(view, key))
         renewed = await renew_archive(store, archiver_settings(settings), project)
     # Everything pending was drained: what failed in other archives is not this one's trouble.
     failed = next((failed for failed in renewed.failed if failed.project == project.slug), None)

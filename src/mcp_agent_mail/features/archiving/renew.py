@@ -56,13 +56,13 @@ class RenewedArchive:
 async def renew_archive(store: Store, settings: ArchiverSettings, project: Project) -> RenewedArchive:
     """The caller holds the store lock. Raises NothingToRenew, and ArchiveRefused for a repository that is not ours."""
     repository = ArchiveRepository(archive_path(Path(settings.storage_root), project.slug), only_git=True)
-    store_id, claim = store.read(lambda view: (view.meta.store_id(), claim_of(view.outbox, project.id)))
+    store_id, claim = await store.read(lambda view: (view.meta.store_id(), claim_of(view.outbox, project.id)))
     is_behind = False
     try:
         require_fit(repository, store_id, claim)
     except ArchiveBehind:
         is_behind = True
-    newest = _newest_above_a_gap(repository, store.read(lambda view: view.outbox.commits(project.id)), project)
+    newest = _newest_above_a_gap(repository, await store.read(lambda view: view.outbox.commits(project.id)), project)
     if not is_behind and newest is None:
         raise NothingToRenew(
             f"{repository.path} holds every commit that the database has seen in it: there is nothing to renew.",

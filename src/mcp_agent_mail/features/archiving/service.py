@@ -167,12 +167,12 @@ class ArchivingService:
         """Of the child process that runs now."""
         return None if self._process is None else self._process.pid
 
-    def status(self) -> ArchiveStatus:
+    async def status(self) -> ArchiveStatus:
         """As of now, for health, metrics and people: what is pending, what is wrong, how late commits are (seconds)."""
         now = self._clock()
         return ArchiveStatus(
-            backlog=self._store.read(lambda view: view.outbox.backlog(now)),
-            last_commit_at=self._store.read(lambda view: view.outbox.last_commit_at()),
+            backlog=await self._store.read(lambda view: view.outbox.backlog(now)),
+            last_commit_at=await self._store.read(lambda view: view.outbox.last_commit_at()),
             last_error=self._health.last_error,
             problems=dict(self._health.problems),
             archiver_pid=self.archiver_pid,
@@ -194,7 +194,7 @@ class ArchivingService:
     async def check_out(self, caller: Caller, slug: str, month: str) -> MonthShown:
         """Bring a month back into the work tree of an archive. Raises Unavailable while it takes long: it goes on."""
         require_operator(caller)
-        project = self._store.read(lambda view: view.projects.find_by_slug(slug))
+        project = await self._store.read(lambda view: view.projects.find_by_slug(slug))
         if project is None:
             raise UnknownProject(f"Unknown project: {slug:.200}.", hint="resource://projects lists all.")
         ask = self._ask_archiver if self.keeper.is_running else self._ask_here
@@ -218,18 +218,18 @@ class ArchivingService:
         try:
             code = await self._run_once()
         except BaseException as error:
-            self._note_end(repr(error))
+            await self._note_end(repr(error))
             raise
         if not self._has_drained:
-            self._note_end(f"code {code}")
+            await self._note_end(f"code {code}")
             raise ArchiverEnded(self._why_ended or f"The archiver ended (code {code}).", hint="It is started again.")
 
-    def _note_end(self, end: str) -> None:
+    async def _note_end(self, end: str) -> None:
         if self.keeper.is_stopping:
             return
         self._health.restarts += 1
         self._health.fail(ARCHIVER, self._why_ended or f"the archiver ended ({end}); it is started again")
-        self._note_pace()
+        await self._note_pace()
 
     async def _run_once(self) -> int:
         """Its exit code."""
@@ -263,7 +263,7 @@ class ArchivingService:
                 async with asyncio.timeout(self._patience.ask_every_s):
                     line = await process.stdout.readline()
             except TimeoutError:
-                self._miss(process, silence)
+                await self._miss(process, silence)
                 continue
             if not line:
                 return
@@ -271,11 +271,11 @@ class ArchivingService:
             if silence.is_told:
                 self._health.recover(ARCHIVER)
                 self.keeper.worked()
-                self._note_pace()
+                await self._note_pace()
             silence.note_report(report, self._clock())
             await self._hear(report)
 
-    def _miss(self, process: Process, silence: Silence) -> None:
+    async def _miss(self, process: Process, silence: Silence) -> None:
         """It said nothing for a while: ask it, but not at its orderly end, for which a stop has a limit of its own."""
         if self.keeper.is_stopping:
             return
@@ -288,7 +288,7 @@ class ArchivingService:
             told = silence.told()
             self._health.fail(ARCHIVER, f"{told.message} {told.hint}")
             self.keeper.failed(told)
-            self._note_pace()
+            await self._note_pace()
         silence.note_question()
         self._tell(PING)
 
@@ -299,7 +299,7 @@ class ArchivingService:
                 self._lags.add(report.oldest_ts, self._clock())
         elif isinstance(report, Failed):
             self._health.fail(f"{report.project} {report.part}".strip(), f"{report.message} {report.hint}".strip())
-            self._note_pace()
+            await self._note_pace()
             logger.error("an archive cannot be written", extra={"facts": asdict(report)})
         elif isinstance(report, Recovered):
             self._health.recover(f"{report.project} {report.part}".strip())
@@ -307,7 +307,7 @@ class ArchivingService:
             self._why_ended = f"{report.message} {report.hint}"
             self._health.fail(ARCHIVER, self._why_ended)
             self.keeper.failed(ArchiverEnded(self._why_ended))
-            self._note_pace()
+            await self._note_pace()
         elif isinstance(report, Ready):
             self._health.recover(ARCHIVER)
             self._workload = Workload(unfinished=report.unfinished)
@@ -347,13 +347,13 @@ class ArchivingService:
             else:
                 self._health.recover(ARCHIVER)
                 self.keeper.worked()
-                self._note_pace()
+                await self._note_pace()
                 return
 
-    def _note_pace(self) -> None:
+    async def _note_pace(self) -> None:
         """A store that cannot be read just now holds no sender up; the archiver goes on."""
         try:
-            backlog = self._store.read(lambda view: view.outbox.backlog(self._clock()))
+            backlog = await self._store.read(lambda view: view.outbox.backlog(self._clock()))
         except Unavailable as error:
             self.keeper.failed(error)
             self.pace.note(0, is_failing=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Annotated
 
@@ -13,12 +13,12 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.archiving.service import ArchivingService
 
 
-def archiving_tools(service: ArchivingService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def archiving_tools(service: ArchivingService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def checkout_archive_month(
         project_slug: Annotated[str, IDEMPOTENCY_KEY], month: Annotated[str, Text(max_length=20)]
     ) -> Json:
         """Bring a month (YYYY-MM) back into the work tree of a project's archive. Operator only."""
-        return asdict(await service.check_out(current_caller(), project_slug, require_month(month)))
+        return asdict(await service.check_out(await current_caller(), project_slug, require_month(month)))
 
     return [
         tool(

@@ -58,7 +58,7 @@ class BuildSlotService:
 
     async def acquire(self, caller: Caller, request: SlotRequest, *, ttl_s: int, exclusive: bool) -> AcquiredSlot:
         """Take the slot, or learn who has it. One's own is prolonged, never shortened."""
-        project = self._store.read(lambda view: require_project(view, request.project_key))
+        project = await self._store.read(lambda view: require_project(view, request.project_key))
         # Before the unit of work: it asks Git, and is remembered for some seconds.
         branch = await self._branch(project)
 

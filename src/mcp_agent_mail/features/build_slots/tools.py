@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.params import AGENT_NAME, PROJECT_KEY, Duration, Flag, Matching
@@ -17,7 +17,7 @@ SLOT = Matching(slot_name)
 TTL = Duration(2_592_000)
 
 
-def build_slot_tools(service: BuildSlotService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def build_slot_tools(service: BuildSlotService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def acquire_build_slot(
         project_key: Annotated[str, PROJECT_KEY],
         agent_name: Annotated[str, AGENT_NAME],
@@ -29,7 +29,7 @@ def build_slot_tools(service: BuildSlotService, current_caller: Callable[[], Cal
         when others hold it: see conflicts. Again while you hold it prolongs it.
         """
         request = SlotRequest(project_key=project_key, agent_name=agent_name, slot=slot)
-        acquired = await service.acquire(current_caller(), request, ttl_s=ttl_seconds, exclusive=exclusive)
+        acquired = await service.acquire(await current_caller(), request, ttl_s=ttl_seconds, exclusive=exclusive)
         return schemas.show_acquired(acquired)
 
     async def renew_build_slot(
@@ -40,7 +40,7 @@ def build_slot_tools(service: BuildSlotService, current_caller: Callable[[], Cal
     ) -> Json:
         """Hold your slot for extend_seconds from now. renewed is false when you do not hold it any more."""
         request = SlotRequest(project_key=project_key, agent_name=agent_name, slot=slot)
-        return schemas.show_renewed(await service.renew(current_caller(), request, extend_s=extend_seconds))
+        return schemas.show_renewed(await service.renew(await current_caller(), request, extend_s=extend_seconds))
 
     async def release_build_slot(
         project_key: Annotated[str, PROJECT_KEY],
@@ -49,7 +49,7 @@ def build_slot_tools(service: BuildSlotService, current_caller: Callable[[], Cal
     ) -> Json:
         """Give your slot back when you are done. released is false when you do not hold it."""
         request = SlotRequest(project_key=project_key, agent_name=agent_name, slot=slot)
-        return schemas.show_released(await service.release(current_caller(), request))
+        return schemas.show_released(await service.release(await current_caller(), request))
 
     return [
         tool(acquire_build_slot, cluster="build_slots", title="Acquire a build slot", idempotent=True),

@@ -44,11 +44,13 @@ class SuggestionService:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def suggest(self, caller: Caller, asked: CompletionKind, beginning: str, project_key: str | None) -> Suggested:
+    async def suggest(
+        self, caller: Caller, asked: CompletionKind, beginning: str, project_key: str | None
+    ) -> Suggested:
         """Letter case does not matter. Agents and threads are those of the project, or of the caller's own."""
         begins = beginning.strip().lower()
         try:
-            return self._store.read(lambda view: _LOOKS[asked](view, caller, begins, project_key))
+            return await self._store.read(lambda view: _LOOKS[asked](view, caller, begins, project_key))
         except AgentMailError:
             # An unknown project, or one that the caller may not read.
             return NOTHING

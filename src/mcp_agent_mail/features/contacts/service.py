@@ -97,7 +97,7 @@ class ContactService:
         self._acted(caller, responded.target.agent)
         return responded
 
-    def list_(self, caller: Caller, project_key: str, agent_name: str, limit: int) -> ContactList:
+    async def list_(self, caller: Caller, project_key: str, agent_name: str, limit: int) -> ContactList:
         """The agent's links in both directions, for its own eyes and the operator's."""
 
         def look(view: View) -> ContactList:
@@ -110,9 +110,9 @@ class ContactService:
             ]
             return ContactList(project=actor.project, links=links, now=view.now)
 
-        return self._store.read(look)
+        return await self._store.read(look)
 
-    def requests(self, caller: Caller, project_key: str, agent_name: str, limit: int) -> ContactList:
+    async def requests(self, caller: Caller, project_key: str, agent_name: str, limit: int) -> ContactList:
         """What waits for the agent's answer, oldest first."""
 
         def look(view: View) -> ContactList:
@@ -121,7 +121,7 @@ class ContactService:
             links = [self._listed(view, Direction.INBOUND, one) for one in waiting]
             return ContactList(project=actor.project, links=links, now=view.now)
 
-        return self._store.read(look)
+        return await self._store.read(look)
 
     def _listed(self, view: View, direction: Direction, contact: Contact) -> ListedContact:
         source, target = view.agents.find(contact.source.agent_id), view.agents.find(contact.target.agent_id)
@@ -148,7 +148,7 @@ class ContactService:
         self._acted(caller, done.agent)
         return done
 
-    def held(
+    async def held(
         self,
         caller: Caller,
         project_key: str,
@@ -169,7 +169,7 @@ class ContactService:
             mail = listed(actor.agent.id, after_id=after_id, limit=limit)
             return HeldList(project=actor.project, agent=actor.agent, direction=direction, mail=mail)
 
-        return self._store.read(look)
+        return await self._store.read(look)
 
     def _acted(self, caller: Caller, agent: Agent) -> None:
         if not caller.is_operator:

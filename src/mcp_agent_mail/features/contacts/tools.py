@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.params import (
@@ -29,11 +29,11 @@ POLICY = Choice(tuple(one.value for one in ContactPolicy))
 DIRECTION = Choice(tuple(one.value for one in Direction))
 
 
-def contact_tools(service: ContactService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def contact_tools(service: ContactService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     return [*_linking_tools(service, current_caller), *_looking_tools(service, current_caller)]
 
 
-def _linking_tools(service: ContactService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def _linking_tools(service: ContactService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def request_contact(
         *,
         project_key: Annotated[str, PROJECT_KEY],
@@ -56,7 +56,7 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Caller]
             to_project=to_project,
             register=profile if register_if_missing else None,
         )
-        caller = current_caller()
+        caller = await current_caller()
         asked = await service.request(caller, wanted, reason=reason, ttl_s=ttl_seconds)
         return schemas.asked_object(asked, caller)
 
@@ -70,7 +70,7 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Caller]
         from_project: Annotated[str | None, AGENT_NAME] = None,
     ) -> Json:
         """As to_agent, let from_agent write to you (delivers its held mail) or decline it (returns the mail)."""
-        caller = current_caller()
+        caller = await current_caller()
         responded = await service.respond(
             caller,
             project_key,
@@ -88,7 +88,7 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Caller]
         policy: Annotated[str, POLICY],
     ) -> Json:
         """Who may write to you: open = anyone, auto = your project and contacts, contacts_only, block_all = nobody."""
-        caller = current_caller()
+        caller = await current_caller()
         done = await service.set_policy(caller, project_key, agent_name, ContactPolicy(policy))
         return schemas.policy_object(done, caller)
 
@@ -99,7 +99,7 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Caller]
     ]
 
 
-def _looking_tools(service: ContactService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def _looking_tools(service: ContactService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def list_contacts(
         *,
         project_key: Annotated[str, PROJECT_KEY],
@@ -107,7 +107,7 @@ def _looking_tools(service: ContactService, current_caller: Callable[[], Caller]
         limit: Annotated[int, LIMIT] = 200,
     ) -> Json:
         """Your links: outbound (to whom you may write), then inbound (who may write to you, or asks to)."""
-        return schemas.link_items(service.list_(current_caller(), project_key, agent_name, limit))
+        return schemas.link_items(await service.list_(await current_caller(), project_key, agent_name, limit))
 
     async def held_mail(
         *,
@@ -118,8 +118,8 @@ def _looking_tools(service: ContactService, current_caller: Callable[[], Caller]
         after_id: Annotated[int | None, Id(low=0)] = None,
     ) -> Json:
         """Mail that waits for consent: for the agent (inbound) or sent by it (outbound), without bodies."""
-        held = service.held(
-            current_caller(), project_key, agent_name, Direction(direction), after_id=after_id or 0, limit=limit
+        held = await service.held(
+            await current_caller(), project_key, agent_name, Direction(direction), after_id=after_id or 0, limit=limit
         )
         return schemas.held_object(held)
 
@@ -130,7 +130,7 @@ def _looking_tools(service: ContactService, current_caller: Callable[[], Caller]
         limit: Annotated[int, LIMIT] = 200,
     ) -> Json:
         """The contact requests that wait for the agent's answer, oldest first."""
-        return schemas.link_items(service.requests(current_caller(), project_key, agent_name, limit))
+        return schemas.link_items(await service.requests(await current_caller(), project_key, agent_name, limit))
 
     return [
         tool(

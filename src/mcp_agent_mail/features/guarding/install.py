@@ -39,7 +39,7 @@ class GuardInstallation:
 
     async def install(self, caller: Caller, project_key: str, code_repo_path: str) -> Installed:
         """Under `strict` by the operator and the project's own agents. Safe to repeat."""
-        project = require_writable(self._store.read(lambda view: require_project(view, project_key)))
+        project = require_writable(await self._store.read(lambda view: require_project(view, project_key)))
         require_to_change_project(caller, project.id)
         path = Path(code_repo_path.strip())
         return await self._at(path, partial(install_guard, path, project.human_key))
@@ -49,16 +49,16 @@ class GuardInstallation:
         require_proof(caller, "Taking a guard away")
         path = Path(code_repo_path.strip())
         recorded = await self._at(path, partial(recorded_project, path))
-        self._require_to_uninstall(caller, recorded)
+        await self._require_to_uninstall(caller, recorded)
         return await self._at(path, partial(uninstall_guard, path))
 
     async def _at(self, path: Path, work: Callable[[], T]) -> T:
         return await self.looks.look(str(path), work)
 
-    def _require_to_uninstall(self, caller: Caller, recorded: str | None) -> None:
+    async def _require_to_uninstall(self, caller: Caller, recorded: str | None) -> None:
         """A repository of a project that this store does not know is the operator's business."""
         try:
-            known = self._store.read(lambda view: require_project(view, recorded)) if recorded else None
+            known = await self._store.read(lambda view: require_project(view, recorded)) if recorded else None
         except UnknownProject:
             known = None
         if known is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.params import LIMIT, Text
@@ -12,13 +12,13 @@ from mcp_agent_mail.features.guarding.schemas import event_value
 from mcp_agent_mail.features.guarding.service import GuardingService
 
 
-def guard_log_tools(service: GuardingService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def guard_log_tools(service: GuardingService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def list_guard_events(
         project_key: Annotated[str | None, Text(max_length=4_096)] = None,
         limit: Annotated[int, LIMIT] = 50,
     ) -> Json:
         """What the guard refused, warned about, let pass or could not check, newest first. Operator only."""
-        events = service.list_(current_caller(), project_key, limit)
+        events = await service.list_(await current_caller(), project_key, limit)
         return {"events": [event_value(event) for event in events]}
 
     return [

@@ -58,9 +58,9 @@ class GuardingService:
     async def check(self, caller: Caller, request: CheckRequest) -> CheckAnswer:
         """Which of the paths another agent holds now. Raises NotFound for an unknown project."""
         require_reader(caller, _ASKING)
-        project = self._store.read(lambda view: require_project(view, request.project))
+        project = await self._store.read(lambda view: require_project(view, request.project))
         require_to_read(caller, project, _ASKING)
-        known, agent = self._agent(project.id, request)
+        known, agent = await self._agent(project.id, request)
         standing = _standing_against(project.id, known)
         if len(request.paths) <= ON_THE_LOOP and request.weight <= WEIGHT_ON_THE_LOOP:
             near = _near(request)
@@ -80,10 +80,10 @@ class GuardingService:
         sent = {path: text for text, path in near.paths.items() if path in over}
         return CheckAnswer(agent=agent, held=held, sent=sent)
 
-    def _agent(self, project_id: ProjectId, request: CheckRequest) -> tuple[Agent | None, str | None]:
+    async def _agent(self, project_id: ProjectId, request: CheckRequest) -> tuple[Agent | None, str | None]:
         """The agent, if it is one, and its name. A name that was given counts even if no agent has it."""
         name = request.agent or request.author
-        known = self._store.read(lambda view: view.agents.find_by_name(project_id, name)) if name else None
+        known = await self._store.read(lambda view: view.agents.find_by_name(project_id, name)) if name else None
         return (known, known.name) if known is not None else (None, request.agent)
 
     async def _leases_near(self, standing: ConflictFilter, anchors: Iterable[str]) -> list[Lease]:
@@ -91,14 +91,20 @@ class GuardingService:
         leases: dict[int, Lease] = {}
         rest = iter(anchors)
         while lot := list(islice(rest, ANCHORS_AT_ONCE)):
-            found = self._store.read(lambda view: view.leases.at_anchors(standing, lot, MAX_LEASES + 1))  # read at once
+            found = await self._store.read(
+                lambda view: view.leases.at_anchors(standing, lot, MAX_LEASES + 1)
+            )  # read at once
             leases |= {lease.id: lease for lease in found}
             if len(leases) > MAX_LEASES:
                 raise TooManyLeasesNearby(
                     f"More than {MAX_LEASES:,} leases lie near these paths.", hint="Check fewer paths."
                 )
             await asyncio.sleep(0)
-        own = self._store.read(lambda view: view.leases.of_agent(standing.agent_id, limit=_MAX_OWN)) if leases else ()
+        own = (
+            await self._store.read(lambda view: view.leases.of_agent(standing.agent_id, limit=_MAX_OWN))
+            if leases
+            else ()
+        )
         return [*leases.values(), *(lease for lease in own if lease.kind is LeaseKind.FILE)]
 
     async def record(self, caller: Caller, values: Sequence[Json]) -> dict[str, int]:
@@ -124,12 +130,14 @@ class GuardingService:
         stored = await self._store.write(unit)
         return {"stored": stored, "known": len(events) - stored}
 
-    def list_(self, caller: Caller, project_key: str | None, limit: int) -> list[GuardEvent]:
+    async def list_(self, caller: Caller, project_key: str | None, limit: int) -> list[GuardEvent]:
         """Newest first; of all projects without a key. For the operator."""
         require_operator(caller)
         if project_key is None:
-            return self._store.read(lambda view: view.guard_events.list_all(limit))
-        return self._store.read(lambda view: view.guard_events.list_(require_project(view, project_key).id, limit))
+            return await self._store.read(lambda view: view.guard_events.list_all(limit))
+        return await self._store.read(
+            lambda view: view.guard_events.list_(require_project(view, project_key).id, limit)
+        )
 
 
 def _project_of(tx: Tx, key: str) -> Project | None:

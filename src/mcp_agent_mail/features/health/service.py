@@ -56,10 +56,10 @@ class HealthService:
         self.patience_s = PATIENCE_S
         self.place = place
 
-    def is_ready(self) -> bool:
+    async def is_ready(self) -> bool:
         """The store can be read now."""
         try:
-            return self._store.read(lambda view: view.meta.schema_version()) > 0
+            return await self._store.read(lambda view: view.meta.schema_version()) > 0
         except Unavailable:
             return False
 
@@ -107,7 +107,7 @@ class HealthService:
 
         try:
             await asyncio.wait_for(self._store.write(note), self.patience_s)
-            return self._store.read(look)
+            return await self._store.read(look)
         except (Unavailable, TimeoutError):
             return None
 

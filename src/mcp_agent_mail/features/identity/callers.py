@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.clock import Clock
@@ -27,8 +27,8 @@ class ProofsDiffer(PermissionDenied):
 class Proofs:
     """Where tokens and join codes are looked up, by their hashes."""
 
-    find_agent: Callable[[bytes], Agent | None]
-    find_join_code: Callable[[bytes], JoinCode | None]
+    find_agent: Callable[[bytes], Awaitable[Agent | None]]
+    find_join_code: Callable[[bytes], Awaitable[JoinCode | None]]
     clock: Clock
 
 
@@ -69,15 +69,15 @@ def _sort(credentials: Credentials, rules: AuthRules) -> _Given:
     )
 
 
-def resolve_caller(credentials: Credentials, rules: AuthRules, proofs: Proofs) -> tuple[Caller, Agent | None]:
+async def resolve_caller(credentials: Credentials, rules: AuthRules, proofs: Proofs) -> tuple[Caller, Agent | None]:
     """The caller, and the agent that a token proved. Every token given must be right, and all the same agent's.
 
     Raises UnknownToken, ProofsDiffer, JoinCodeRefused. An agent's token beside the operator's wins: who sends both
     asks to act as that agent alone. So does a join code: who sends one comes as a newcomer.
     """
     given = _sort(credentials, rules)
-    agent = _one_agent(given.tokens, proofs.find_agent)
-    code = _join_code(given.codes, agent, proofs)
+    agent = await _one_agent(given.tokens, proofs.find_agent)
+    code = await _join_code(given.codes, agent, proofs)
     ways = TokenWays(
         in_arguments=credentials.in_arguments,
         beside_tools=credentials.via == "mcp" and not credentials.in_arguments,
@@ -99,8 +99,8 @@ def resolve_caller(credentials: Credentials, rules: AuthRules, proofs: Proofs) -
     return caller, agent
 
 
-def _one_agent(tokens: Sequence[str], find_agent: Callable[[bytes], Agent | None]) -> Agent | None:
-    found = [find_agent(token_hash(token)) for token in tokens]
+async def _one_agent(tokens: Sequence[str], find_agent: Callable[[bytes], Awaitable[Agent | None]]) -> Agent | None:
+    found = [await find_agent(token_hash(token)) for token in tokens]
     agents = [agent for agent in found if agent is not None]
     if len(agents) < len(tokens):
         raise UnknownToken(
@@ -118,14 +118,14 @@ def _one_agent(tokens: Sequence[str], find_agent: Callable[[bytes], Agent | None
     return agents[0] if agents else None
 
 
-def _join_code(codes: Sequence[str], agent: Agent | None, proofs: Proofs) -> bytes | None:
+async def _join_code(codes: Sequence[str], agent: Agent | None, proofs: Proofs) -> bytes | None:
     """The hash of the code that may let somebody in. One that let in the very agent that calls has served."""
     if len(codes) > 1:
         raise ProofsDiffer("Two join codes were given.", hint="Send one.")
     if not codes:
         return None
     code_hash = token_hash(codes[0])
-    code = proofs.find_join_code(code_hash)
+    code = await proofs.find_join_code(code_hash)
     if code is not None and agent is not None and (code.used_by, code.project_id) == (agent.name, agent.project_id):
         return None
     require_open(code, proofs.clock())

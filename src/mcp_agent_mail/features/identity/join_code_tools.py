@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.clock import Micros, iso, iso_or_none
@@ -15,12 +15,12 @@ from mcp_agent_mail.features.identity.join_codes import JoinCodeService
 LIFETIME = Duration(MAX_LIFETIME_S, floor=MIN_LIFETIME_S)
 
 
-def join_code_tools(service: JoinCodeService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def join_code_tools(service: JoinCodeService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def create_join_code(
         project_key: Annotated[str, PROJECT_KEY], lifetime_seconds: Annotated[int, LIFETIME] = LIFETIME_S
     ) -> Json:
         """A code that lets one new name into a project, shown this once."""
-        invited = await service.create(current_caller(), project_key, lifetime_seconds)
+        invited = await service.create(await current_caller(), project_key, lifetime_seconds)
         return {
             "id": invited.code.id,
             "project": invited.project.human_key,
@@ -30,12 +30,12 @@ def join_code_tools(service: JoinCodeService, current_caller: Callable[[], Calle
 
     async def list_join_codes(project_key: Annotated[str, PROJECT_KEY], limit: Annotated[int, LIMIT] = 200) -> Json:
         """The join codes of a project, newest first, without the codes themselves."""
-        listing = service.list_(current_caller(), project_key, limit)
+        listing = await service.list_(await current_caller(), project_key, limit)
         return [_show(code, listing.at) for code in listing.codes]
 
     async def revoke_join_code(project_key: Annotated[str, PROJECT_KEY], join_code_id: Annotated[int, Id()]) -> Json:
         """Take back a join code that nobody has used."""
-        code = await service.revoke(current_caller(), project_key, join_code_id)
+        code = await service.revoke(await current_caller(), project_key, join_code_id)
         return {"id": code.id, "revoked": True}
 
     return [

@@ -61,14 +61,14 @@ class JoinCodeService:
 
         return await self._store.write(unit)
 
-    def list_(self, caller: Caller, project_key: str, limit: int) -> CodeListing:
+    async def list_(self, caller: Caller, project_key: str, limit: int) -> CodeListing:
         """Used ones for good, expired ones until they are forgotten."""
         require_operator(caller)
 
         def look(view: View) -> list[JoinCode]:
             return view.join_codes.list_(require_project(view, project_key).id, limit)
 
-        return CodeListing(codes=self._store.read(look), at=self._clock())
+        return CodeListing(codes=await self._store.read(look), at=self._clock())
 
     async def revoke(self, caller: Caller, project_key: str, code_id: int) -> JoinCode:
         """Nobody comes in with it any more. Who has come in stays."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.params import PROJECT_KEY, Flag
@@ -13,16 +13,18 @@ from mcp_agent_mail.features.identity import schemas
 from mcp_agent_mail.features.identity.service import MAX_AGENTS, IdentityService
 
 
-def identity_resources(service: IdentityService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
+def identity_resources(service: IdentityService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ResourceSpec]:
     async def project(slug: Annotated[str, PROJECT_KEY]) -> Json:
         """A project, by slug or path, with its agents, last active first."""
-        return schemas.show_project_with_agents(service.list_(current_caller(), slug, limit=MAX_AGENTS))
+        return schemas.show_project_with_agents(await service.list_(await current_caller(), slug, limit=MAX_AGENTS))
 
     async def agents(
         project_key: Annotated[str, PROJECT_KEY], include_retired: Annotated[bool, Flag()] = False
     ) -> Json:
         """A project's agents with their unread mail, last active first."""
-        listing = service.list_(current_caller(), project_key, include_retired=include_retired, limit=MAX_AGENTS)
+        listing = await service.list_(
+            await current_caller(), project_key, include_retired=include_retired, limit=MAX_AGENTS
+        )
         return schemas.show_agents(listing, include_retired=include_retired)
 
     return [

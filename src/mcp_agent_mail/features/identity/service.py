@@ -64,30 +64,30 @@ class IdentityService:
         self._clock = clock
         self._choose = choose
 
-    def caller(self) -> Caller:
+    async def caller(self) -> Caller:
         """Who runs the current call. A proven agent is active by calling at all."""
         credentials = current_credentials()
         proofs = Proofs(find_agent=self._find_by_token_hash, find_join_code=self._find_join_code, clock=self._clock)
-        caller, agent = resolve_caller(credentials, self._rules, proofs)
+        caller, agent = await resolve_caller(credentials, self._rules, proofs)
         if (window := find_window_uuid(credentials.window_id)) is not None:
             self._activity.note_window(window)
         if agent is None:
             return caller
         self.touch(agent)
-        linked = self._store.read(lambda view: view.products.linked_to(agent.project_id))
+        linked = await self._store.read(lambda view: view.products.linked_to(agent.project_id))
         return replace(caller, linked_projects=linked) if linked else caller
 
-    def _find_by_token_hash(self, token_hash: bytes) -> Agent | None:
+    async def _find_by_token_hash(self, token_hash: bytes) -> Agent | None:
         """Only a call that brought a token costs a look into the store."""
-        return self._store.read(lambda view: view.agents.find_by_token_hash(token_hash))
+        return await self._store.read(lambda view: view.agents.find_by_token_hash(token_hash))
 
-    def _find_join_code(self, code_hash: bytes) -> JoinCode | None:
-        return self._store.read(lambda view: view.join_codes.find(code_hash))
+    async def _find_join_code(self, code_hash: bytes) -> JoinCode | None:
+        return await self._store.read(lambda view: view.join_codes.find(code_hash))
 
-    def require_admission(self, caller: Caller, project: Project, name: str | None) -> None:
+    async def require_admission(self, caller: Caller, project: Project, name: str | None) -> None:
         """Refuse a newcomer before work is done for it; the unit that lets it in decides again."""
         door = AdmissionRequest(project=project, caller=caller, admission=self._new_names.admission, name=name)
-        self._store.read(lambda view: require_admission(view, door))
+        await self._store.read(lambda view: require_admission(view, door))
 
     def touch(self, agent: Agent) -> None:
         """`agent` has just done something, and the current call is its; written with the next few seconds' activity."""
@@ -120,7 +120,7 @@ class IdentityService:
         supplies = self.supplies()
         return await self._store.write(lambda tx: create_identity(tx, caller, wanted, supplies))
 
-    def whois(self, caller: Caller, project_key: str, agent_name: str, *, commit_limit: int) -> KnownAgent:
+    async def whois(self, caller: Caller, project_key: str, agent_name: str, *, commit_limit: int) -> KnownAgent:
         """Any agent, `Human` and `System` and retired ones too. `commit_limit` 0 leaves the commits out, and so do
         those who may not read the project's mail: they find whom to write to, and no more.
         """
@@ -132,9 +132,9 @@ class IdentityService:
             commits = view.agents.recent_commits(agent.id, shown) if shown else []
             return KnownAgent(agent=self._newest(agent), recent_commits=commits)
 
-        return self._store.read(look)
+        return await self._store.read(look)
 
-    def list_(
+    async def list_(
         self,
         caller: Caller,
         project_key: str,
@@ -157,7 +157,7 @@ class IdentityService:
             unread = {agent.id: _unread(caller, project, agent) for agent in agents[:limit]}
             return AgentList(project=project, agents=agents[:limit], total=total, unread=unread)
 
-        return self._store.read(look)
+        return await self._store.read(look)
 
     async def retire(self, caller: Caller, project_key: str, agent_name: str) -> AgentChange:
         """No new mail in or out; history and name stay. The first time stands. What the agent held it holds no more."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.params import (
@@ -29,7 +29,7 @@ STATUS = Choice(tuple(one.value for one in AgentStatus))
 SECONDS = Count(1, 100 * 365 * 24 * 3_600)
 
 
-def identity_tools(service: IdentityService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def identity_tools(service: IdentityService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     return [
         *_registering_tools(service, current_caller),
         *_looking_tools(service, current_caller),
@@ -38,7 +38,7 @@ def identity_tools(service: IdentityService, current_caller: Callable[[], Caller
     ]
 
 
-def _registering_tools(service: IdentityService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def _registering_tools(service: IdentityService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def register_agent(
         project_key: Annotated[str, PROJECT_KEY],
         program: Annotated[str, PROGRAM],
@@ -50,7 +50,7 @@ def _registering_tools(service: IdentityService, current_caller: Callable[[], Ca
         """Take your identity in a project, or come back to it by the same name. Leave name out to be given one, or to
         come back by your token. Keep registration_token: it is shown once and proves it is you.
         """
-        caller = current_caller()
+        caller = await current_caller()
         wanted = Registration(
             project_key=project_key,
             program=program,
@@ -72,7 +72,7 @@ def _registering_tools(service: IdentityService, current_caller: Callable[[], Ca
         """Make a new identity, never an existing one: a name_hint that is taken becomes a generated name.
         To come back as yourself use register_agent.
         """
-        caller = current_caller()
+        caller = await current_caller()
         wanted = Registration(
             project_key=project_key,
             program=program,
@@ -89,7 +89,7 @@ def _registering_tools(service: IdentityService, current_caller: Callable[[], Ca
     ]
 
 
-def _looking_tools(service: IdentityService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def _looking_tools(service: IdentityService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def whois(
         project_key: Annotated[str, PROJECT_KEY],
         agent_name: Annotated[str, AGENT_NAME],
@@ -98,7 +98,9 @@ def _looking_tools(service: IdentityService, current_caller: Callable[[], Caller
     ) -> Json:
         """One agent: profile, presence and its latest commits in the mail archive."""
         limit = commit_limit if include_recent_commits else 0
-        return schemas.show_known(service.whois(current_caller(), project_key, agent_name, commit_limit=limit))
+        return schemas.show_known(
+            await service.whois(await current_caller(), project_key, agent_name, commit_limit=limit)
+        )
 
     async def list_agents(
         project_key: Annotated[str, PROJECT_KEY],
@@ -109,8 +111,8 @@ def _looking_tools(service: IdentityService, current_caller: Callable[[], Caller
         """The agents you can write to, last active first, with status and unread_count. Human, the overseer, can be
         written to as well and is not listed.
         """
-        listing = service.list_(
-            current_caller(),
+        listing = await service.list_(
+            await current_caller(),
             project_key,
             include_retired=include_retired,
             active_within_s=active_within_s,
@@ -124,17 +126,17 @@ def _looking_tools(service: IdentityService, current_caller: Callable[[], Caller
     ]
 
 
-def _changing_tools(service: IdentityService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def _changing_tools(service: IdentityService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def deregister_agent(
         project_key: Annotated[str, PROJECT_KEY], agent_name: Annotated[str, AGENT_NAME]
     ) -> Json:
         """Retire an agent: no new mail in or out; its history and its name stay. unretire_agent undoes it."""
-        caller = current_caller()
+        caller = await current_caller()
         return schemas.show_retired(await service.retire(caller, project_key, agent_name), caller)
 
     async def unretire_agent(project_key: Annotated[str, PROJECT_KEY], agent_name: Annotated[str, AGENT_NAME]) -> Json:
         """Bring a retired agent back with its history."""
-        caller = current_caller()
+        caller = await current_caller()
         return schemas.show_unretired(await service.unretire(caller, project_key, agent_name), caller)
 
     async def set_status(
@@ -144,7 +146,7 @@ def _changing_tools(service: IdentityService, current_caller: Callable[[], Calle
         note: Annotated[str | None, NOTE] = None,
     ) -> Json:
         """Tell your peers whether you are free. It is shown, and stops no mail; leaving note out clears it."""
-        caller = current_caller()
+        caller = await current_caller()
         acted = await service.set_status(caller, project_key, agent_name, AgentStatus(status), note)
         return schemas.show_status(acted, caller)
 
@@ -168,9 +170,9 @@ def _changing_tools(service: IdentityService, current_caller: Callable[[], Calle
     ]
 
 
-def _operator_tools(service: IdentityService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def _operator_tools(service: IdentityService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def reissue_token(project_key: Annotated[str, PROJECT_KEY], agent_name: Annotated[str, AGENT_NAME]) -> Json:
         """Give an agent a new token, shown this once; the old one stops working."""
-        return schemas.show_reissued(await service.reissue_token(current_caller(), project_key, agent_name))
+        return schemas.show_reissued(await service.reissue_token(await current_caller(), project_key, agent_name))
 
     return [tool(reissue_token, cluster="identity", title="Replace a lost token", operator_only=True)]

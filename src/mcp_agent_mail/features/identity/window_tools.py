@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.params import AGENT_NAME, PROJECT_KEY, Matching
@@ -15,10 +15,10 @@ from mcp_agent_mail.features.identity.windows import WindowService
 WINDOW = Matching(parse_window_uuid)
 
 
-def window_tools(service: WindowService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def window_tools(service: WindowService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def list_window_identities(project_key: Annotated[str, PROJECT_KEY]) -> Json:
         """The live windows of a project's clients: who registers from one without a name goes by its display_name."""
-        return schemas.show_windows(service.list_(current_caller(), project_key))
+        return schemas.show_windows(await service.list_(await current_caller(), project_key))
 
     async def rename_window(
         project_key: Annotated[str, PROJECT_KEY],
@@ -26,12 +26,12 @@ def window_tools(service: WindowService, current_caller: Callable[[], Caller]) -
         new_display_name: Annotated[str, AGENT_NAME],
     ) -> Json:
         """Change the name that a window gives. Agents keep theirs."""
-        renamed = await service.rename(current_caller(), project_key, window_uuid, new_display_name)
+        renamed = await service.rename(await current_caller(), project_key, window_uuid, new_display_name)
         return schemas.show_renamed(renamed)
 
     async def expire_window(project_key: Annotated[str, PROJECT_KEY], window_uuid: Annotated[str, WINDOW]) -> Json:
         """Forget a window; registering from it begins anew."""
-        return schemas.show_expired(await service.expire(current_caller(), project_key, window_uuid))
+        return schemas.show_expired(await service.expire(await current_caller(), project_key, window_uuid))
 
     return [
         tool(

@@ -87,7 +87,7 @@ class WindowService:
         self._clock = clock
         self._ttl = activity.window_ttl
 
-    def list_(self, caller: Caller, project_key: str) -> WindowListing:
+    async def list_(self, caller: Caller, project_key: str) -> WindowListing:
         """The live ones, last used first. Whoever shows a window's id is its owner: nobody else is told it."""
         now = self._clock()
 
@@ -96,7 +96,7 @@ class WindowService:
             require_to_read(caller, project, "Listing windows")
             return view.windows.list_live(project.id, since=self._since(now), limit=MAX_WINDOWS)
 
-        windows = self._activity.windows_with_activity(self._store.read(look))
+        windows = self._activity.windows_with_activity(await self._store.read(look))
         windows.sort(key=lambda window: (window.last_active_ts, window.id), reverse=True)
         shown = find_window_uuid(current_credentials().window_id)
         own = {window.uuid for window in windows if caller.is_operator or window.uuid == shown}

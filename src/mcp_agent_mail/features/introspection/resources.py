@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.params import AGENT_NAME, PROJECT_KEY, Count, Text
@@ -18,11 +18,13 @@ _PROJECT = Text(MAX_PATH_LENGTH)
 _NAME = Text(200)
 
 
-def introspection_resources(service: IntrospectionService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
+def introspection_resources(
+    service: IntrospectionService, current_caller: Callable[[], Awaitable[Caller]]
+) -> list[ResourceSpec]:
     return [*_tooling(service, current_caller), *_of_agents(service, current_caller)]
 
 
-def _tooling(service: IntrospectionService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
+def _tooling(service: IntrospectionService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ResourceSpec]:
     async def directory() -> Json:
         """Every tool with when to use it, what goes with it and examples; and whole workflows."""
         return schemas.show_directory(service.tools(), service.clock())
@@ -34,7 +36,7 @@ def _tooling(service: IntrospectionService, current_caller: Callable[[], Caller]
     async def metrics() -> Json:
         """Calls, errors and durations per tool since the server's start; and what queries cost, where counted."""
         return schemas.show_metrics(
-            service.tools(), service.recording, service.figures(current_caller()), service.clock()
+            service.tools(), service.recording, service.figures(await current_caller()), service.clock()
         )
 
     async def locks() -> Json:
@@ -49,12 +51,12 @@ def _tooling(service: IntrospectionService, current_caller: Callable[[], Caller]
     ]
 
 
-def _of_agents(service: IntrospectionService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
+def _of_agents(service: IntrospectionService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ResourceSpec]:
     async def capabilities(
         agent: Annotated[str, AGENT_NAME], project: Annotated[str | None, PROJECT_KEY] = None
     ) -> Json:
         """What an agent may do, by cluster."""
-        found_project, found_agent, able = service.capabilities(current_caller(), agent, project)
+        found_project, found_agent, able = await service.capabilities(await current_caller(), agent, project)
         return schemas.show_capabilities(found_project, found_agent, able, service.clock())
 
     async def recent(
@@ -63,7 +65,7 @@ def _of_agents(service: IntrospectionService, current_caller: Callable[[], Calle
         project: Annotated[str | None, PROJECT_KEY] = None,
     ) -> Json:
         """The last calls, newest first: tool, project, agent, never arguments."""
-        calls = service.recent(current_caller(), window_seconds, agent=agent, project=project)
+        calls = await service.recent(await current_caller(), window_seconds, agent=agent, project=project)
         clusters = {spec.name: spec.cluster for spec in service.tools()}
         return schemas.show_recent(calls, clusters, window_seconds, service.clock())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
@@ -19,9 +19,9 @@ from mcp_agent_mail.features.introspection.usage import RecentCall, ToolFigures
 
 MAX_ENTRIES = 1_000
 
-FindProject = Callable[[str | ProjectId], Project | None]
+FindProject = Callable[[str | ProjectId], Awaitable[Project | None]]
 """By its key, or by its id."""
-FindAgent = Callable[[str, str | None], tuple[Agent, Project]]
+FindAgent = Callable[[str, str | None], Awaitable[tuple[Agent, Project]]]
 """By name, and the project's key when it is given; raises when there is none or there are several."""
 
 OWN_CALLS = frozenset({"mark_message_read", "acknowledge_message"})
@@ -61,9 +61,9 @@ class IntrospectionService:
     def locks(self) -> list[LockState]:
         return look_at(self._locks, self.clock)
 
-    def capabilities(self, caller: Caller, agent: str, project: str | None) -> tuple[Project, Agent, list[str]]:
+    async def capabilities(self, caller: Caller, agent: str, project: str | None) -> tuple[Project, Agent, list[str]]:
         """What the agent may do here: a retired one reads."""
-        found_agent, found_project = self._directory.find_agent(agent, project)
+        found_agent, found_project = await self._directory.find_agent(agent, project)
         require_to_read(caller, found_project, "Looking at what an agent may do")
         able = {
             capability(spec)
@@ -72,18 +72,18 @@ class IntrospectionService:
         }
         return found_project, found_agent, sorted(able)
 
-    def recent(
+    async def recent(
         self, caller: Caller, window_s: int, *, agent: str | None, project: str | None
     ) -> list[tuple[RecentCall, Project | None]]:
         """Calls of the last `window_s` seconds, newest first, at most 1,000, that the caller may know of."""
         require_reader(caller, "Looking at calls")
         since = Micros(self.clock() - window_s * SECOND)
-        wanted = None if project is None else self._directory.find_project(project)
+        wanted = None if project is None else await self._directory.find_project(project)
         named = agent.strip().lower() if agent is not None else None
         projects: dict[str | ProjectId, Project | None] = {}
         chosen: list[tuple[RecentCall, Project | None]] = []
         for call in self.recording.usage.recent(since):
-            found = self._project_of(call, projects)
+            found = await self._project_of(call, projects)
             of_agent = named is None or (call.agent or "").lower() == named
             of_project = project is None or (found is not None and wanted is not None and found.id == wanted.id)
             if of_agent and of_project and self._may_know(caller, call, found):
@@ -102,12 +102,12 @@ class IntrospectionService:
         owners = (caller.agent_id,) if is_its_own and caller.agent_id and caller.project_id == project.id else ()
         return may_read(caller, project, Readership.OWN, owners)
 
-    def _project_of(self, call: RecentCall, known: dict[str | ProjectId, Project | None]) -> Project | None:
+    async def _project_of(self, call: RecentCall, known: dict[str | ProjectId, Project | None]) -> Project | None:
         key = call.project if call.project_id is None else call.project_id
         if key is None:
             return None
         if key not in known:
-            known[key] = self._directory.find_project(key)
+            known[key] = await self._directory.find_project(key)
         return known[key]
 
     def figures(self, caller: Caller) -> Callable[[str], ToolFigures]:

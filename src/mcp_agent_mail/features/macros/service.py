@@ -87,18 +87,18 @@ class MacroService:
             begun = await self._begin(caller, request, wish)
         project, agent = begun.project, begun.registered.agent
         self._acted(caller, agent)
-        peers = self._parts.identity.list_(caller, project.human_key, limit=MAX_PEERS + 1).agents
+        peers = (await self._parts.identity.list_(caller, project.human_key, limit=MAX_PEERS + 1)).agents
         return Started(
             project=project,
-            registered=self._newest(caller, project, begun.registered),
-            reserved=self._with_stale(begun.decided),
-            inbox=self._inbox(caller, project, begun.registered, request.inbox_limit),
+            registered=await self._newest(caller, project, begun.registered),
+            reserved=await self._with_stale(begun.decided),
+            inbox=await self._inbox(caller, project, begun.registered, request.inbox_limit),
             peers=[peer for peer in peers if peer.id != agent.id][:MAX_PEERS],
         )
 
     async def _begin(self, caller: Caller, request: StartRequest, wish: ProjectRequest) -> _Begun:
         supplies = self._parts.identity.supplies()
-        foreseen = self._store.read(lambda view: find_foreseen(view, wish))
+        foreseen = await self._store.read(lambda view: find_foreseen(view, wish))
         root = wish.path if foreseen is None else foreseen.human_key
 
         def begin(tx: Tx) -> _Begun:
@@ -126,9 +126,9 @@ class MacroService:
         It is read with the caller's own rights: who has to be a member to read has to be one before, or to hold a
         code that makes it one.
         """
-        project, known = self._store.read(lambda view: who_joins(view, caller, request))
+        project, known = await self._store.read(lambda view: who_joins(view, caller, request))
         if known is None:
-            self._parts.identity.require_admission(caller, project, request.newcomer.name)
+            await self._parts.identity.require_admission(caller, project, request.newcomer.name)
         reader = acting_as(caller, project) if known is None and caller.join_code is not None else caller
         (thread,) = await self._parts.summaries.summarize_threads(
             reader, project.human_key, [request.thread_id], request.wishes, per_thread_limit=MESSAGES_OF_THREAD
@@ -137,16 +137,16 @@ class MacroService:
         self._acted(caller, registered.agent)
         return Joined(
             project=project,
-            registered=self._newest(caller, project, registered),
+            registered=await self._newest(caller, project, registered),
             thread=thread,
-            inbox=self._inbox(
+            inbox=await self._inbox(
                 caller, project, registered, request.inbox_limit, with_bodies=request.include_inbox_bodies
             ),
         )
 
     async def _join(self, caller: Caller, request: JoinRequest) -> Registered:
         if not request.register:
-            known = self._store.read(lambda view: who_joins(view, caller, request))[1]
+            known = (await self._store.read(lambda view: who_joins(view, caller, request)))[1]
             assert known is not None, request
             return Registered(agent=known, is_verified=caller.is_verified)
         supplies = self._parts.identity.supplies()
@@ -159,7 +159,9 @@ class MacroService:
 
     async def reservation_cycle(self, caller: Caller, request: ReserveRequest, *, auto_release: bool) -> Cycled:
         """Reserve, and with `auto_release` give back at once what was not held before."""
-        holder = self._store.read(lambda view: require_actor(view, caller, request.project_key, request.agent_name))
+        holder = await self._store.read(
+            lambda view: require_actor(view, caller, request.project_key, request.agent_name)
+        )
         claim = await self._parts.reservations.claim(holder.project.human_key, request)
 
         def unit(tx: Tx, reserve: Reserve) -> tuple[GrantResult, ReleasedLeases | None]:
@@ -171,7 +173,7 @@ class MacroService:
             claim, lambda _: (holder.project.id, holder.agent.id), unit
         )
         self._acted(caller, holder.agent)
-        return Cycled(reserved=self._with_stale(decided), released=released)
+        return Cycled(reserved=await self._with_stale(decided), released=released)
 
     async def handshake(self, caller: Caller, request: HandshakeRequest) -> Handshake:
         """Ask for contact, approve where nobody has to be asked, and send the welcome: all of it or nothing."""
@@ -203,15 +205,15 @@ class MacroService:
         if not caller.is_operator:
             self._parts.identity.touch(agent)
 
-    def _newest(self, caller: Caller, project: Project, registered: Registered) -> Registered:
-        known = self._parts.identity.whois(caller, project.human_key, registered.agent.name, commit_limit=0)
+    async def _newest(self, caller: Caller, project: Project, registered: Registered) -> Registered:
+        known = await self._parts.identity.whois(caller, project.human_key, registered.agent.name, commit_limit=0)
         return replace(registered, agent=known.agent)
 
-    def _with_stale(self, decided: GrantResult | None) -> Reserved:
-        stale = set() if decided is None else self._parts.reservations.stale_among(decided.conflicts)
+    async def _with_stale(self, decided: GrantResult | None) -> Reserved:
+        stale = set() if decided is None else await self._parts.reservations.stale_among(decided.conflicts)
         return Reserved(decided=decided, stale=stale)
 
-    def _inbox(
+    async def _inbox(
         self, caller: Caller, project: Project, registered: Registered, limit: int, *, with_bodies: bool = False
     ) -> InboxListing | None:
         if not limit:
@@ -221,7 +223,7 @@ class MacroService:
         request = InboxRequest(
             project_key=project.human_key, agent_name=agent.name, limit=limit, include_bodies=with_bodies
         )
-        return self._parts.messaging.inbox(reader, request)
+        return await self._parts.messaging.inbox(reader, request)
 
 
 def _reservation(root: str, request: StartRequest) -> ReserveRequest:

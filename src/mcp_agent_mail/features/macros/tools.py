@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.errors import InvalidInput
@@ -30,11 +30,11 @@ CLUSTER = "workflow_macros"
 INBOX = Count(0, 1_000)
 
 
-def macro_tools(service: MacroService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def macro_tools(service: MacroService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     return [*_entering_tools(service, current_caller), *_working_tools(service, current_caller)]
 
 
-def _entering_tools(service: MacroService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def _entering_tools(service: MacroService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def macro_start_session(
         *,
         human_key: Annotated[str, PROJECT_KEY],
@@ -50,7 +50,7 @@ def _entering_tools(service: MacroService, current_caller: Callable[[], Caller])
         """Begin work in one call: project of your working directory (human_key), your identity, files reserved,
         inbox, peers. Keep registration_token.
         """
-        caller = current_caller()
+        caller = await current_caller()
         newcomer = Newcomer(name=agent_name, program=program, model=model, task_description=task_description)
         request = StartRequest(
             human_key=human_key,
@@ -78,7 +78,7 @@ def _entering_tools(service: MacroService, current_caller: Callable[[], Caller])
         llm_model: Annotated[str | None, MODEL] = None,
     ) -> Json:
         """Join a thread: your identity, what the thread says, your inbox."""
-        caller = current_caller()
+        caller = await current_caller()
         request = JoinRequest(
             project_key=project_key,
             thread_id=thread_id,
@@ -101,7 +101,7 @@ def _entering_tools(service: MacroService, current_caller: Callable[[], Caller])
     ]
 
 
-def _working_tools(service: MacroService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def _working_tools(service: MacroService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def macro_file_reservation_cycle(
         *,
         project_key: Annotated[str, PROJECT_KEY],
@@ -122,7 +122,7 @@ def _working_tools(service: MacroService, current_caller: Callable[[], Caller]) 
             reason=reason,
         )
         return schemas.cycled_object(
-            await service.reservation_cycle(current_caller(), request, auto_release=auto_release)
+            await service.reservation_cycle(await current_caller(), request, auto_release=auto_release)
         )
 
     async def macro_contact_handshake(
@@ -147,7 +147,7 @@ def _working_tools(service: MacroService, current_caller: Callable[[], Caller]) 
         """Ask target for contact and send a welcome, held until it approves. auto_accept approves only where its
         policy would take your mail anyway.
         """
-        caller = current_caller()
+        caller = await current_caller()
         profile = Profile(program=program, model=model, task_description=task_description)
         request = HandshakeRequest(
             project_key=project_key,

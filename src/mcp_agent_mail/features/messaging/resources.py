@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.clock import Micros
@@ -19,14 +19,16 @@ from mcp_agent_mail.features.messaging.service import MessagingService
 _MAX_AGE_S = 10 * 365 * 24 * 3_600
 
 
-def messaging_resources(service: MessagingService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
+def messaging_resources(
+    service: MessagingService, current_caller: Callable[[], Awaitable[Caller]]
+) -> list[ResourceSpec]:
     return [*_mail(service, current_caller), *_boxes(service, current_caller), *_views(service, current_caller)]
 
 
-def _mail(service: MessagingService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
+def _mail(service: MessagingService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ResourceSpec]:
     async def message(message_id: Annotated[int, Id()], project: Annotated[str | None, PROJECT_KEY] = None) -> Json:
         """One message with its body."""
-        return schemas.message_object(service.message(current_caller(), MessageId(message_id), project))
+        return schemas.message_object(await service.message(await current_caller(), MessageId(message_id), project))
 
     async def thread(
         thread_id: Annotated[str, THREAD],
@@ -43,7 +45,7 @@ def _mail(service: MessagingService, current_caller: Callable[[], Caller]) -> li
             include_bodies=include_bodies,
             after_id=after_id or 0,
         )
-        return schemas.thread_object(service.thread(current_caller(), request))
+        return schemas.thread_object(await service.thread(await current_caller(), request))
 
     return [
         resource(message, uri="resource://message/{message_id}{?project}", name="message", title="A message"),
@@ -56,7 +58,7 @@ def _mail(service: MessagingService, current_caller: Callable[[], Caller]) -> li
     ]
 
 
-def _boxes(service: MessagingService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
+def _boxes(service: MessagingService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ResourceSpec]:
     async def inbox(
         agent: Annotated[str, AGENT_NAME],
         project: Annotated[str | None, PROJECT_KEY] = None,
@@ -74,7 +76,7 @@ def _boxes(service: MessagingService, current_caller: Callable[[], Caller]) -> l
             include_bodies=include_bodies,
             since=None if since_ts is None else Micros(since_ts),
         )
-        return schemas.inbox_object(service.inbox(current_caller(), request))
+        return schemas.inbox_object(await service.inbox(await current_caller(), request))
 
     async def outbox(
         agent: Annotated[str, AGENT_NAME],
@@ -91,7 +93,7 @@ def _boxes(service: MessagingService, current_caller: Callable[[], Caller]) -> l
             include_bodies=include_bodies,
             since=None if since_ts is None else Micros(since_ts),
         )
-        return schemas.outbox_object(service.outbox(current_caller(), request))
+        return schemas.outbox_object(await service.outbox(await current_caller(), request))
 
     async def mailbox(
         agent: Annotated[str, AGENT_NAME],
@@ -99,7 +101,7 @@ def _boxes(service: MessagingService, current_caller: Callable[[], Caller]) -> l
         limit: Annotated[int, LIMIT] = 20,
     ) -> Json:
         """An agent's inbox with the Git commit that holds each message (null while it is pending)."""
-        return schemas.mailbox_object(*service.mailbox(current_caller(), agent, project, limit))
+        return schemas.mailbox_object(*await service.mailbox(await current_caller(), agent, project, limit))
 
     return [
         resource(
@@ -120,14 +122,14 @@ def _boxes(service: MessagingService, current_caller: Callable[[], Caller]) -> l
     ]
 
 
-def _views(service: MessagingService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
+def _views(service: MessagingService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ResourceSpec]:
     async def urgent_unread(
         agent: Annotated[str, AGENT_NAME],
         project: Annotated[str | None, PROJECT_KEY] = None,
         limit: Annotated[int, LIMIT] = 20,
     ) -> Json:
         """Unread mail of high or urgent importance, newest first."""
-        return schemas.inbox_object(service.urgent_unread(current_caller(), agent, project, limit))
+        return schemas.inbox_object(await service.urgent_unread(await current_caller(), agent, project, limit))
 
     async def ack_required(
         agent: Annotated[str, AGENT_NAME],
@@ -135,7 +137,7 @@ def _views(service: MessagingService, current_caller: Callable[[], Caller]) -> l
         limit: Annotated[int, LIMIT] = 20,
     ) -> Json:
         """Mail that still waits for this agent's acknowledgement, newest first."""
-        return schemas.inbox_object(service.unacknowledged(current_caller(), agent, project, limit))
+        return schemas.inbox_object(await service.unacknowledged(await current_caller(), agent, project, limit))
 
     async def acks_stale(
         agent: Annotated[str, AGENT_NAME],
@@ -144,7 +146,7 @@ def _views(service: MessagingService, current_caller: Callable[[], Caller]) -> l
         limit: Annotated[int, LIMIT] = 20,
     ) -> Json:
         """Mail that has waited ttl_seconds or longer for this agent's acknowledgement, oldest first."""
-        listing, now = service.overdue(current_caller(), agent, project, ttl_seconds, limit)
+        listing, now = await service.overdue(await current_caller(), agent, project, ttl_seconds, limit)
         return schemas.stale_object(listing, now, ttl_seconds)
 
     async def ack_overdue(
@@ -154,7 +156,7 @@ def _views(service: MessagingService, current_caller: Callable[[], Caller]) -> l
         limit: Annotated[int, LIMIT] = 50,
     ) -> Json:
         """Mail that has waited ttl_minutes or longer for this agent's acknowledgement, oldest first."""
-        listing, _ = service.overdue(current_caller(), agent, project, ttl_minutes * 60, limit)
+        listing, _ = await service.overdue(await current_caller(), agent, project, ttl_minutes * 60, limit)
         return {**schemas.inbox_object(listing), "ttl_minutes": ttl_minutes}
 
     return [

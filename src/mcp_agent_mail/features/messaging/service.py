@@ -110,41 +110,49 @@ class MessagingService:
         self._note_activity(marked.agent)
         return marked
 
-    def inbox(self, caller: Caller, request: InboxRequest) -> read.InboxListing:
+    async def inbox(self, caller: Caller, request: InboxRequest) -> read.InboxListing:
         """Newest first, or oldest first after `after_id`. Changes nothing of what is unread."""
-        return self._opened(caller, self._store.read(lambda view: read.read_inbox(view, caller, request)))
+        return self._opened(caller, await self._store.read(lambda view: read.read_inbox(view, caller, request)))
 
-    def mailbox(
+    async def mailbox(
         self, caller: Caller, agent_name: str, project_key: str | None, limit: int
     ) -> tuple[read.InboxListing, dict[MessageId, tuple[str, str]]]:
         """The inbox, and the commit that holds each message in the project's archive."""
         request = InboxRequest(project_key=project_key, agent_name=agent_name, limit=limit)
-        listing = self.inbox(caller, request)
-        commits = self._store.read(lambda view: read.commits_of(view, listing.mailbox.project, listing.entries))
+        listing = await self.inbox(caller, request)
+        commits = await self._store.read(lambda view: read.commits_of(view, listing.mailbox.project, listing.entries))
         return listing, commits
 
-    def urgent_unread(self, caller: Caller, agent_name: str, project_key: str | None, limit: int) -> read.InboxListing:
+    async def urgent_unread(
+        self, caller: Caller, agent_name: str, project_key: str | None, limit: int
+    ) -> read.InboxListing:
         """High and urgent mail not read yet, newest first."""
         page = InboxPage(limit=limit, keep=MailFilter.URGENT_UNREAD)
-        return self._view(caller, agent_name, project_key, page)
+        return await self._view(caller, agent_name, project_key, page)
 
-    def unacknowledged(self, caller: Caller, agent_name: str, project_key: str | None, limit: int) -> read.InboxListing:
+    async def unacknowledged(
+        self, caller: Caller, agent_name: str, project_key: str | None, limit: int
+    ) -> read.InboxListing:
         """Mail that asks for an acknowledgement and has none, newest first."""
         page = InboxPage(limit=limit, keep=MailFilter.UNACKNOWLEDGED)
-        return self._view(caller, agent_name, project_key, page)
+        return await self._view(caller, agent_name, project_key, page)
 
-    def _view(self, caller: Caller, agent_name: str, project_key: str | None, page: InboxPage) -> read.InboxListing:
+    async def _view(
+        self, caller: Caller, agent_name: str, project_key: str | None, page: InboxPage
+    ) -> read.InboxListing:
         return self._opened(
-            caller, self._store.read(lambda view: read.read_view(view, caller, agent_name, project_key, page))
+            caller, await self._store.read(lambda view: read.read_view(view, caller, agent_name, project_key, page))
         )
 
-    def overdue(
+    async def overdue(
         self, caller: Caller, agent_name: str, project_key: str | None, age_s: int, limit: int
     ) -> tuple[read.InboxListing, Micros]:
         """The same for `age_s` seconds or longer, oldest first; and the time that ages are counted from."""
         now = self._clock()
         until = Micros(now - age_s * SECOND)
-        listing = self._store.read(lambda view: read.read_overdue(view, caller, agent_name, project_key, until, limit))
+        listing = await self._store.read(
+            lambda view: read.read_overdue(view, caller, agent_name, project_key, until, limit)
+        )
         return self._opened(caller, listing), now
 
     def _opened(self, caller: Caller, listing: read.InboxListing) -> read.InboxListing:
@@ -153,18 +161,18 @@ class MessagingService:
             self._note_activity(listing.mailbox.agent)
         return listing
 
-    def outbox(self, caller: Caller, request: OutboxRequest) -> read.OutboxListing:
+    async def outbox(self, caller: Caller, request: OutboxRequest) -> read.OutboxListing:
         """What the agent sent, newest first."""
-        return self._store.read(lambda view: read.read_outbox(view, caller, request))
+        return await self._store.read(lambda view: read.read_outbox(view, caller, request))
 
-    def topic(self, caller: Caller, request: TopicRequest) -> read.MailListing:
+    async def topic(self, caller: Caller, request: TopicRequest) -> read.MailListing:
         """The project's mail on a topic, newest first, whoever the recipients."""
-        return self._store.read(lambda view: read.read_topic(view, caller, request))
+        return await self._store.read(lambda view: read.read_topic(view, caller, request))
 
-    def thread(self, caller: Caller, request: ThreadRequest) -> read.ThreadPage:
+    async def thread(self, caller: Caller, request: ThreadRequest) -> read.ThreadPage:
         """The project's mail in a thread, oldest first."""
-        return self._store.read(lambda view: read.read_thread(view, caller, request))
+        return await self._store.read(lambda view: read.read_thread(view, caller, request))
 
-    def message(self, caller: Caller, message_id: MessageId, project_key: str | None) -> read.SeenMessage:
+    async def message(self, caller: Caller, message_id: MessageId, project_key: str | None) -> read.SeenMessage:
         """One message with its body; it does not exist for those who may not see it."""
-        return self._store.read(lambda view: read.read_message(view, caller, message_id, project_key))
+        return await self._store.read(lambda view: read.read_message(view, caller, message_id, project_key))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.clock import Micros
@@ -39,11 +39,11 @@ def _named(to: list[str] | None, cc: list[str] | None, bcc: list[str] | None) ->
     return RecipientList(to=tuple(to or ()), cc=tuple(cc or ()), bcc=tuple(bcc or ()))
 
 
-def messaging_tools(service: MessagingService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def messaging_tools(service: MessagingService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     return [*_writing_tools(service, current_caller), *_reading_tools(service, current_caller)]
 
 
-def _writing_tools(service: MessagingService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def _writing_tools(service: MessagingService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def send_message(
         *,
         project_key: Annotated[str, PROJECT_KEY],
@@ -82,7 +82,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Calle
             auto_contact_if_blocked=auto_contact_if_blocked,
             idempotency_key=idempotency_key,
         )
-        return schemas.send_result(await service.send(current_caller(), request))
+        return schemas.send_result(await service.send(await current_caller(), request))
 
     async def reply_message(
         *,
@@ -112,7 +112,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Calle
             ack_required=ack_required,
             idempotency_key=idempotency_key,
         )
-        return schemas.reply_result(await service.reply(current_caller(), request))
+        return schemas.reply_result(await service.reply(await current_caller(), request))
 
     async def mark_message_read(
         *,
@@ -121,7 +121,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Calle
         message_id: Annotated[int, Id()],
     ) -> Json:
         """Mark a message of your inbox as read; the first time stands. Use acknowledge_message when ack_required."""
-        caller = current_caller()
+        caller = await current_caller()
         request = ReceiptRequest(
             project_key=project_key,
             agent_name=agent_name,
@@ -137,7 +137,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Calle
         message_id: Annotated[int, Id()],
     ) -> Json:
         """Tell the sender that you have seen and accept a message; marks it read too. The first time stands."""
-        caller = current_caller()
+        caller = await current_caller()
         request = ReceiptRequest(
             project_key=project_key,
             agent_name=agent_name,
@@ -154,7 +154,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Calle
     ]
 
 
-def _reading_tools(service: MessagingService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def _reading_tools(service: MessagingService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def fetch_inbox(
         *,
         project_key: Annotated[str, PROJECT_KEY],
@@ -183,7 +183,7 @@ def _reading_tools(service: MessagingService, current_caller: Callable[[], Calle
             thread_id=thread_id,
             after_id=after_id,
         )
-        return schemas.inbox_items(service.inbox(current_caller(), request))
+        return schemas.inbox_items(await service.inbox(await current_caller(), request))
 
     async def fetch_topic(
         *,
@@ -201,7 +201,7 @@ def _reading_tools(service: MessagingService, current_caller: Callable[[], Calle
             include_bodies=include_bodies,
             since=None if since_ts is None else Micros(since_ts),
         )
-        return schemas.mail_items(service.topic(current_caller(), request))
+        return schemas.mail_items(await service.topic(await current_caller(), request))
 
     return [
         tool(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.resources import ResourceSpec, resource
@@ -13,10 +13,10 @@ from mcp_agent_mail.features.products.schemas import show_seen_product
 from mcp_agent_mail.features.products.service import ProductService
 
 
-def product_resources(service: ProductService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
+def product_resources(service: ProductService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ResourceSpec]:
     async def product(key: Annotated[str, PRODUCT_KEY]) -> Json:
         """A product, by name or uid, with its projects, oldest first."""
-        current_caller()
-        return show_seen_product(service.look(key))
+        await current_caller()
+        return show_seen_product(await service.look(key))
 
     return [resource(product, uri="resource://product/{key}", name="product", title="A product and its projects")]

@@ -69,21 +69,21 @@ class ProductService:
 
         return await self._store.write(unit)
 
-    def look(self, product_key: str) -> SeenProduct:
+    async def look(self, product_key: str) -> SeenProduct:
         """The product and its projects, for anybody who knows its name or uid."""
-        return self._store.read(
+        return await self._store.read(
             lambda view: SeenProduct(
                 product=(product := require_product(view, product_key)), projects=projects_of(view, product)
             )
         )
 
-    def inbox(self, caller: Caller, request: ProductInboxRequest) -> ProductInbox:
+    async def inbox(self, caller: Caller, request: ProductInboxRequest) -> ProductInbox:
         """What agents of this name got in the product's projects, newest first."""
-        return self._store.read(lambda view: read_product_inbox(view, caller, request))
+        return await self._store.read(lambda view: read_product_inbox(view, caller, request))
 
     async def search(self, caller: Caller, product_key: str, query: str, limit: int) -> ProductHits:
         """Mail of the product's projects that holds the words; mail of several of them once."""
-        _, projects = self._store.read(lambda view: open_product(view, caller, product_key))
+        _, projects = await self._store.read(lambda view: open_product(view, caller, product_key))
         parsed = read_query(query)
         if parsed is None or not projects:
             return ProductHits(hits=[])
@@ -102,7 +102,7 @@ class ProductService:
         self, caller: Caller, product_key: str, thread_id: str, wishes: DigestOptions, *, limit: int
     ) -> SummarizedThread:
         """The thread's newest `limit` messages in all projects of the product; mail of several of them counts once."""
-        product, projects = self._store.read(lambda view: open_product(view, caller, product_key))
+        product, projects = await self._store.read(lambda view: open_product(view, caller, product_key))
         ids = [project.id for project in projects]
         thread = await read_thread_of_projects(self._store, ids, thread_id, limit=limit)
         if not thread.messages:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.clock import Micros
@@ -19,7 +19,7 @@ from mcp_agent_mail.features.summaries.service import DigestOptions
 _THREAD_LIMIT = 50
 
 
-def product_tools(service: ProductService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def product_tools(service: ProductService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     return [
         *_making_tools(service, current_caller),
         *_reading_tools(service, current_caller),
@@ -27,18 +27,18 @@ def product_tools(service: ProductService, current_caller: Callable[[], Caller])
     ]
 
 
-def _making_tools(service: ProductService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def _making_tools(service: ProductService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def ensure_product(
         product_key: Annotated[str | None, PRODUCT_KEY] = None,
         name: Annotated[str | None, PRODUCT_KEY] = None,
     ) -> Json:
         """Create a product (several projects that make one thing), or return it, by name or uid (8-64 hex digits)."""
-        current_caller()
+        await current_caller()
         return schemas.show_product(await service.ensure(product_key, name))
 
     async def products_link(product_key: Annotated[str, PRODUCT_KEY], project_key: Annotated[str, PROJECT_KEY]) -> Json:
         """Make a project part of a product: agents of its projects may then read each other's mail."""
-        return schemas.show_linked(await service.link(current_caller(), product_key, project_key))
+        return schemas.show_linked(await service.link(await current_caller(), product_key, project_key))
 
     return [
         tool(ensure_product, cluster="product_bus", title="Create or find a product", idempotent=True),
@@ -46,14 +46,14 @@ def _making_tools(service: ProductService, current_caller: Callable[[], Caller])
     ]
 
 
-def _reading_tools(service: ProductService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def _reading_tools(service: ProductService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def search_messages_product(
         product_key: Annotated[str, PRODUCT_KEY],
         query: Annotated[str, Text(max_length=1_000, may_be_blank=True)],
         limit: Annotated[int, LIMIT] = 20,
     ) -> Json:
         """search_messages over all projects of a product; each hit names its project."""
-        return schemas.show_product_hits(await service.search(current_caller(), product_key, query, limit))
+        return schemas.show_product_hits(await service.search(await current_caller(), product_key, query, limit))
 
     async def fetch_inbox_product(
         product_key: Annotated[str, PRODUCT_KEY],
@@ -72,7 +72,7 @@ def _reading_tools(service: ProductService, current_caller: Callable[[], Caller]
             include_bodies=include_bodies,
             since=None if since_ts is None else Micros(since_ts),
         )
-        return schemas.show_product_inbox(service.inbox(current_caller(), request))
+        return schemas.show_product_inbox(await service.inbox(await current_caller(), request))
 
     return [
         tool(
@@ -93,7 +93,7 @@ def _reading_tools(service: ProductService, current_caller: Callable[[], Caller]
     ]
 
 
-def _summary_tools(service: ProductService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def _summary_tools(service: ProductService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def summarize_thread_product(
         product_key: Annotated[str, PRODUCT_KEY],
         thread_id: Annotated[str, Matching(parse_thread_id)],
@@ -106,7 +106,7 @@ def _summary_tools(service: ProductService, current_caller: Callable[[], Caller]
         wishes = DigestOptions(include_examples=include_examples, llm_mode=llm_mode, llm_model=llm_model)
         limit = _THREAD_LIMIT if per_thread_limit is None else per_thread_limit
         return schemas.show_thread(
-            await service.summarize_thread(current_caller(), product_key, thread_id, wishes, limit=limit)
+            await service.summarize_thread(await current_caller(), product_key, thread_id, wishes, limit=limit)
         )
 
     return [

@@ -62,7 +62,7 @@ async def adopt(
 ) -> Adopted:
     """Safe to repeat: what a crash left is finished first."""
     failed = await drain(store, settings, timeout_s=TIMEOUT_S)
-    done = store.read(lambda view: _adopted_before(view, source_key, target_key))
+    done = await store.read(lambda view: _adopted_before(view, source_key, target_key))
     if done is not None:
         return Adopted(target=done, plan=None, failed=failed)
     await store.write(lambda tx: _prepare(tx, source_key, target_key))

@@ -53,7 +53,7 @@ class PathResolver:
         def find(view: View) -> Project | None:
             return find_known_path(view, resolved) or (None if tie is None else find_tied(view, tie))
 
-        return self._store.read(find)
+        return await self._store.read(find)
 
 
 class ResolvingToolTable(ToolTable):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.params import LIMIT, PROJECT_KEY, Flag, Id
@@ -13,20 +13,20 @@ from mcp_agent_mail.features.projects.schemas import show_identity, show_project
 from mcp_agent_mail.features.projects.service import ProjectService
 
 
-def project_resources(service: ProjectService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
+def project_resources(service: ProjectService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ResourceSpec]:
     async def projects(
         include_archived: Annotated[bool, Flag()] = False,
         limit: Annotated[int, LIMIT] = 200,
         after_id: Annotated[int, Id(low=0)] = 0,
     ) -> Json:
         """All projects, oldest first; archived ones with include_archived=true."""
-        current_caller()
-        listed = service.list_(include_archived=include_archived, limit=limit, after_id=after_id)
+        await current_caller()
+        listed = await service.list_(include_archived=include_archived, limit=limit, after_id=after_id)
         return [show_project(project) for project in listed]
 
     async def identity(project: Annotated[str, PROJECT_KEY]) -> Json:
         """What says which project a directory is: repository, remote, marks, uid, other names. Writes nothing."""
-        require_proof(current_caller(), "Asking Git about a directory")
+        require_proof(await current_caller(), "Asking Git about a directory")
         return show_identity(await service.identity(project))
 
     return [

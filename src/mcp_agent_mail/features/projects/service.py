@@ -46,7 +46,7 @@ class ProjectService:
         A path that is a project's key already stays one, even if it has become a symbolic link since.
         """
         written = canonical_path(human_key)
-        known = self._store.read(lambda view: find_known_path(view, written))
+        known = await self._store.read(lambda view: find_known_path(view, written))
         if known is not None and self._identities.mode is IdentityMode.DIR:
             return known
         return await self._ensure(await self.wish(human_key))
@@ -63,18 +63,18 @@ class ProjectService:
         project = await self._ensure(wish)
         if caller.auth is AgentAuth.STRICT and not caller.is_verified:
             return project, None
-        return project, self._store.read(lambda view: _known(view, project, wish))
+        return project, await self._store.read(lambda view: _known(view, project, wish))
 
     async def identity(self, project_key: str) -> KnownIdentity:
         """Of a directory, or of a project by its key. Writes nothing."""
-        project = self._store.read(lambda view: require_project(view, project_key))
+        project = await self._store.read(lambda view: require_project(view, project_key))
         path = project_key if is_path(project_key) else project.human_key
         facts = await self._identities.look(path)
         wish = ProjectRequest(written=path, facts=facts, identity=identify(facts, self._identities.mode))
-        return self._store.read(lambda view: _known(view, project, wish, aliases=ALIASES_SHOWN))
+        return await self._store.read(lambda view: _known(view, project, wish, aliases=ALIASES_SHOWN))
 
     async def _ensure(self, wish: ProjectRequest) -> Project:
-        settled: Project | None = self._store.read(wish.settled)
+        settled: Project | None = await self._store.read(wish.settled)
         return await self._store.write(lambda tx: ensure(tx, wish)) if settled is None else settled
 
     async def set_archived(self, caller: Caller, project_key: str, *, archived: bool) -> Project:
@@ -92,9 +92,9 @@ class ProjectService:
 
         return await self._store.write(unit)
 
-    def list_(self, *, include_archived: bool, limit: int, after_id: int) -> list[Project]:
+    async def list_(self, *, include_archived: bool, limit: int, after_id: int) -> list[Project]:
         """Oldest first."""
-        return self._store.read(
+        return await self._store.read(
             lambda view: view.projects.list_(include_archived=include_archived, limit=limit, after_id=after_id)
         )
 

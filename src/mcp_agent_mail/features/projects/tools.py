@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.params import PROJECT_KEY, Choice
@@ -15,14 +15,14 @@ from mcp_agent_mail.features.projects.service import ProjectService
 _MODE = Choice(tuple(mode.value for mode in IdentityMode))
 
 
-def project_tools(service: ProjectService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def project_tools(service: ProjectService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def ensure_project(
         human_key: Annotated[str, PROJECT_KEY], identity_mode: Annotated[str | None, _MODE] = None
     ) -> Json:
         """Create the project of a directory, or return it. human_key: the absolute path of your working directory.
         Every other tool takes that path, or the slug returned, as project_key.
         """
-        caller = current_caller()
+        caller = await current_caller()
         mode = None if identity_mode is None else IdentityMode(identity_mode)
         project, identity = await service.ensure_identity(caller, human_key, mode)
         return show_ensured(project, await service.archive_path(project), identity)
@@ -31,11 +31,11 @@ def project_tools(service: ProjectService, current_caller: Callable[[], Caller])
         """Put a finished project aside: it stays readable, refuses writes and leaves the lists.
         unarchive_project undoes it.
         """
-        return show_archiving(await service.set_archived(current_caller(), project_key, archived=True))
+        return show_archiving(await service.set_archived(await current_caller(), project_key, archived=True))
 
     async def unarchive_project(project_key: Annotated[str, PROJECT_KEY]) -> Json:
         """Bring an archived project back."""
-        return show_archiving(await service.set_archived(current_caller(), project_key, archived=False))
+        return show_archiving(await service.set_archived(await current_caller(), project_key, archived=False))
 
     return [
         tool(ensure_project, cluster="infrastructure", title="Create or find a project", idempotent=True),

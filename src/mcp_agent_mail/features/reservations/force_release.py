@@ -74,14 +74,14 @@ class ForceService:
 
     async def release(self, caller: Caller, request: ForceRequest) -> Forced:
         """Release it if it was left. Raises NotAbandoned with what is missing; a repeat changes nothing."""
-        case = self._store.read(lambda view: _require_case(view, caller, request))
+        case = await self._store.read(lambda view: _require_case(view, caller, request))
         if not caller.is_operator:
             self._note_activity(case.agent)
         now = self._clock()
         if case.lease.is_live(now):
             seen = await self._staleness.look(case.project, case.lease, now, anew=True)
             return await self._store.write(lambda tx: self._force(tx, caller, request, seen))
-        return self._store.read(lambda view: self._ended_before(view, case))
+        return await self._store.read(lambda view: self._ended_before(view, case))
 
     def _force(self, tx: Tx, caller: Caller, request: ForceRequest, seen: WorkspaceActivity) -> Forced:
         case = _require_case(tx, caller, request)

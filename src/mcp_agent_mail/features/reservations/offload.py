@@ -50,7 +50,7 @@ class ConflictScanner:
         """
         async with self._turns.turn(current_turn()):
             # Whatever is granted or changed while the pages are read has a higher number.
-            fencing = self._store.read(lambda view: view.leases.fencing())
+            fencing = await self._store.read(lambda view: view.leases.fencing())
             leases = await self._read_live(asking)
             found, is_cut = await computed(partial(self._compare, asking, wanted, leases))
         against = tuple(tuple(lease.id for lease in holders) for holders in found)
@@ -60,7 +60,7 @@ class ConflictScanner:
         """In small pages, with everyone else's turns between them."""
         leases: list[Lease] = []
         after = 0
-        while page := self._store.read(
+        while page := await self._store.read(
             lambda view, after=after: view.leases.live(  # type: ignore[misc]  # bound as it is now
                 asking.project_id, LeaseKind.FILE, asking.now, after_id=after, limit=_PAGE
             )

@@ -111,7 +111,7 @@ class Reserver:
 
     async def _repeated(self, call: ReserveCall) -> Replayed | None:
         """Asked again in a unit of work: what is told must not be taken back meanwhile."""
-        if self._store.read(lambda view: find_answer(view, call.holder, call.request)) is None:
+        if await self._store.read(lambda view: find_answer(view, call.holder, call.request)) is None:
             return None
         return await self._store.write(partial(_repeat, call), unheard=partial(_take_back, call.request))
 
@@ -132,7 +132,7 @@ class Reserver:
                 return await self._decide(call, all_or_nothing=True, at_last=place)
         except TurnLost:
             # Why, as a call that comes now is told.
-            self._store.read(partial(_require_able, call))
+            await self._store.read(partial(_require_able, call))
             raise
         finally:
             self._line.leave(place)
@@ -141,7 +141,7 @@ class Reserver:
         """What is free now and nobody has been waiting for, in one unit of work with whatever else `unit` does."""
         decision = GrantRequest(request=claim.request, wanted=claim.wanted)
         for _ in range(TRIES):
-            project_id, agent_id = self._store.read(who)
+            project_id, agent_id = await self._store.read(who)
             asking = ConflictQuery(
                 project_id=project_id or ProjectId(0), agent_id=agent_id or AgentId(0), now=self._clock()
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.params import LIMIT, PROJECT_KEY, Flag, Id
@@ -13,7 +13,9 @@ from mcp_agent_mail.features.reservations.schemas import show_assessed
 from mcp_agent_mail.features.reservations.service import ReservationService
 
 
-def reservation_resources(service: ReservationService, current_caller: Callable[[], Caller]) -> list[ResourceSpec]:
+def reservation_resources(
+    service: ReservationService, current_caller: Callable[[], Awaitable[Caller]]
+) -> list[ResourceSpec]:
     async def file_reservations(
         slug: Annotated[str, PROJECT_KEY],
         active_only: Annotated[bool, Flag()] = True,
@@ -23,7 +25,9 @@ def reservation_resources(service: ReservationService, current_caller: Callable[
         """A project's file reservations, oldest first, with what is known of their holders' work. active_only=false
         shows ended ones too.
         """
-        found = service.list_(current_caller(), slug, active_only=active_only, limit=limit, after_id=after_id or 0)
+        found = await service.list_(
+            await current_caller(), slug, active_only=active_only, limit=limit, after_id=after_id or 0
+        )
         return [show_assessed(one) for one in found]
 
     return [

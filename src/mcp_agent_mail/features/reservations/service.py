@@ -59,7 +59,9 @@ class ReservationService:
 
         A repeat with the same idempotency key and arguments gives the first answer again.
         """
-        holder = self._store.read(lambda view: require_actor(view, caller, request.project_key, request.agent_name))
+        holder = await self._store.read(
+            lambda view: require_actor(view, caller, request.project_key, request.agent_name)
+        )
         wanted = await self._reader.read(holder.project, request.paths, exclusive=request.exclusive)
         call = ReserveCall(caller=caller, request=request, holder=holder, wanted=wanted)
         self._note_activity(holder.agent)
@@ -94,18 +96,18 @@ class ReservationService:
         self, caller: Caller, project_key: str, agent_name: str, paths: Sequence[str]
     ) -> ConflictPreview:
         """What an exclusive claim would meet; changes nothing."""
-        holder = self._store.read(lambda view: require_actor(view, caller, project_key, agent_name))
+        holder = await self._store.read(lambda view: require_actor(view, caller, project_key, agent_name))
         wanted = await self._reader.read(holder.project, paths, exclusive=True)
         asking = ConflictQuery(project_id=holder.project.id, agent_id=holder.agent.id, now=self._clock())
         try:
-            found = self._store.read(lambda view: find_holders(view, asking, wanted, self._patterns).holders)
+            found = await self._store.read(lambda view: find_holders(view, asking, wanted, self._patterns).holders)
         except NeedsPrecheck:
             found = await self._reserver.look(asking, wanted)
         self._note_activity(holder.agent)
         waited_for = self._reserver.waited_for(asking, wanted)
         return preview_conflicts(wanted, found, waited_for)
 
-    def list_(
+    async def list_(
         self, caller: Caller, project_key: str, *, active_only: bool, limit: int, after_id: int
     ) -> list[Assessment]:
         """Oldest first, each with what is known of its holder's work."""
@@ -116,11 +118,11 @@ class ReservationService:
             leases = list_leases(view, project.id, active_only=active_only, limit=limit, after_id=after_id)
             return self._staleness.assess(view, leases)
 
-        return self._store.read(look)
+        return await self._store.read(look)
 
-    def stale_among(self, conflicts: Sequence[PathConflict]) -> set[LeaseId]:
+    async def stale_among(self, conflicts: Sequence[PathConflict]) -> set[LeaseId]:
         """Which of the holders' leases look abandoned, from what is known without looking at the disk."""
-        return self._store.read(lambda view: self._stale_among(view, conflicts))
+        return await self._store.read(lambda view: self._stale_among(view, conflicts))
 
     def wake(self) -> None:
         """The server stops: whoever waits is told."""

@@ -105,7 +105,7 @@ class Sweeper:
     async def _release_idle(self, now: Micros) -> None:
         looks = LOOKS_PER_PASS
         until = time.monotonic() + LOOKING_S
-        for holder in self._store.read(self._idle_holders):
+        for holder in await self._store.read(self._idle_holders):
             # The longest not looked at first: a holder of very many gets its turn for each of them.
             leases = sorted(holder.leases, key=self._staleness.seen_at)[:looks]
             looks -= len(leases)

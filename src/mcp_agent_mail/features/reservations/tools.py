@@ -4,7 +4,7 @@ what agents read to choose one: every word costs them tokens.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.ids import LeaseId
@@ -31,11 +31,11 @@ from mcp_agent_mail.features.reservations.service import ReservationService
 IDS = Ids()
 
 
-def reservation_tools(service: ReservationService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def reservation_tools(service: ReservationService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     return [*_claiming_tools(service, current_caller), *_keeping_tools(service, current_caller)]
 
 
-def _claiming_tools(service: ReservationService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def _claiming_tools(service: ReservationService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def file_reservation_paths(
         *,
         project_key: Annotated[str, PROJECT_KEY],
@@ -51,7 +51,7 @@ def _claiming_tools(service: ReservationService, current_caller: Callable[[], Ca
         back under conflicts, the rest is granted. wait_seconds waits in line for all of them or none. Reserving
         again prolongs.
         """
-        caller = current_caller()
+        caller = await current_caller()
         request = ReserveRequest(
             project_key=project_key,
             agent_name=agent_name,
@@ -63,7 +63,7 @@ def _claiming_tools(service: ReservationService, current_caller: Callable[[], Ca
             idempotency_key=idempotency_key,
         )
         outcome = await service.reserve(caller, request)
-        stale = set() if isinstance(outcome, Replayed) else service.stale_among(outcome.conflicts)
+        stale = set() if isinstance(outcome, Replayed) else await service.stale_among(outcome.conflicts)
         return schemas.reserve_result(outcome, stale, caller)
 
     async def check_file_reservation_conflicts(
@@ -73,8 +73,8 @@ def _claiming_tools(service: ReservationService, current_caller: Callable[[], Ca
         paths: Annotated[list[str], WANTED_PATHS],
     ) -> Json:
         """Look whether paths could be reserved exclusively, without reserving them."""
-        look = await service.preview_conflicts(current_caller(), project_key, agent_name, paths)
-        return schemas.look_ahead_result(look, service.stale_among(look.conflicts))
+        look = await service.preview_conflicts(await current_caller(), project_key, agent_name, paths)
+        return schemas.look_ahead_result(look, await service.stale_among(look.conflicts))
 
     return [
         tool(file_reservation_paths, cluster="file_reservations", title="Reserve files", idempotent=True),
@@ -88,7 +88,7 @@ def _claiming_tools(service: ReservationService, current_caller: Callable[[], Ca
     ]
 
 
-def _keeping_tools(service: ReservationService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def _keeping_tools(service: ReservationService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def release_file_reservations(
         *,
         project_key: Annotated[str, PROJECT_KEY],
@@ -99,7 +99,7 @@ def _keeping_tools(service: ReservationService, current_caller: Callable[[], Cal
         """Give back your reservations once the work is committed: those named, or all. Whatever was not released
         is listed with the reason.
         """
-        caller = current_caller()
+        caller = await current_caller()
         named = _named(project_key, agent_name, paths, file_reservation_ids)
         return schemas.release_result(await service.release(caller, named), caller)
 
@@ -112,7 +112,7 @@ def _keeping_tools(service: ReservationService, current_caller: Callable[[], Cal
         file_reservation_ids: Annotated[list[int] | None, IDS] = None,
     ) -> Json:
         """Prolong your reservations, those named or all, before they expire."""
-        caller = current_caller()
+        caller = await current_caller()
         named = _named(project_key, agent_name, paths, file_reservation_ids)
         return schemas.renew_result(await service.renew(caller, named, extend_seconds), caller)
 
@@ -131,7 +131,7 @@ def _named(project_key: str, agent_name: str, paths: list[str] | None, ids: list
     )
 
 
-def force_tools(service: ForceService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def force_tools(service: ForceService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def force_release_file_reservation(
         project_key: Annotated[str, PROJECT_KEY],
         agent_name: Annotated[str, AGENT_NAME],
@@ -149,7 +149,7 @@ def force_tools(service: ForceService, current_caller: Callable[[], Caller]) -> 
             notify_previous=notify_previous,
             note=note,
         )
-        return show_forced(await service.release(current_caller(), request))
+        return show_forced(await service.release(await current_caller(), request))
 
     return [
         tool(

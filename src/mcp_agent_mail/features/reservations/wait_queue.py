@@ -166,7 +166,7 @@ class WaitQueue:
             if place.watched is not None:
                 # It may have ended between the last look at it and now.
                 watched, now = place.watched, self._clock()
-                if self._store.read(lambda view: view.leases.ended_among([watched], now)):  # noqa: B023  # run at once
+                if await self._store.read(lambda view: view.leases.ended_among([watched], now)):  # noqa: B023  # run at once
                     return
                 left = min(left, LOOK_AGAIN_S, max(_SHORTEST_S, (watched[2] - now) / SECOND))
             if await _turn_came(place, left):
@@ -192,20 +192,21 @@ class WaitQueue:
         if not self._count:
             return
         self._dismiss([place for places in self._places.values() for place in places])
-        ends = self._store.read(lambda view: view.leases.ends())
+        ends = self._store.read_now(lambda view: view.leases.ends())
         if ends == self._ends:
             return
         self._ends = ends
         watching = [place for places in self._places.values() for place in places if place.watched is not None]
         watched = {place.watched for place in watching if place.watched is not None}
-        gone = self._store.read(lambda view: view.leases.ended_among(watched, self._clock()))
+        gone = self._store.read_now(lambda view: view.leases.ended_among(watched, self._clock()))
         for place in watching:
             if place.watched is not None and place.watched[0] in gone:
                 place.turn.set()
 
     def _dismiss(self, places: Sequence[Waiter]) -> None:
         """Those of them that are no longer active agents of an active project: they block nobody from now on."""
-        active = self._store.read(lambda view: view.agents.active({(one.project_id, one.agent_id) for one in places}))
+        asked = {(one.project_id, one.agent_id) for one in places}
+        active = self._store.read_now(lambda view: view.agents.active(asked))
         for place in places:
             if (place.project_id, place.agent_id) not in active:
                 place.is_lost = True

@@ -87,9 +87,9 @@ class RetentionService:
         A project that the settings leave out is purged when it is named; what others of them got stays.
         """
         require_operator(caller)
-        project = self._store.read(lambda view: self._find_project(view, request.project_key))
+        project = await self._store.read(lambda view: self._find_project(view, request.project_key))
         days = request.max_age_days or self._rules.max_age_days
-        cutoff = RetentionCutoff(at=cutoff_of(self._clock(), days), spared=self._spared() - {project.id})
+        cutoff = RetentionCutoff(at=cutoff_of(self._clock(), days), spared=await self._spared() - {project.id})
         most = 0 if request.dry_run else PURGED_PER_CALL
         found = await self.go_through(project, cutoff, most=most)
         return Purge(
@@ -99,10 +99,10 @@ class RetentionService:
             max_age_days=days,
         )
 
-    def in_turn(self) -> tuple[list[Project], RetentionCutoff]:
+    async def in_turn(self) -> tuple[list[Project], RetentionCutoff]:
         """What a pass over everything goes through."""
-        cutoff = RetentionCutoff(at=cutoff_of(self._clock(), self._rules.max_age_days), spared=self._spared())
-        return [project for project in self._projects() if project.id not in cutoff.spared], cutoff
+        cutoff = RetentionCutoff(at=cutoff_of(self._clock(), self._rules.max_age_days), spared=await self._spared())
+        return [project for project in await self._projects() if project.id not in cutoff.spared], cutoff
 
     async def go_through(
         self, project: Project, cutoff: RetentionCutoff, *, most: int, is_over: Callable[[], bool] = lambda: False
@@ -131,14 +131,14 @@ class RetentionService:
                 return
             last = page[-1]
 
-    def _spared(self) -> frozenset[ProjectId]:
+    async def _spared(self) -> frozenset[ProjectId]:
         if not self._rules.ignored:
             return frozenset()
-        return frozenset(one.id for one in self._projects() if is_ignored(one, self._rules.ignored))
+        return frozenset(one.id for one in await self._projects() if is_ignored(one, self._rules.ignored))
 
-    def _projects(self) -> list[Project]:
+    async def _projects(self) -> list[Project]:
         found: list[Project] = []
-        while page := self._store.read(partial(_projects_after, found[-1].id if found else 0)):
+        while page := await self._store.read(partial(_projects_after, found[-1].id if found else 0)):
             found += page
         return found
 

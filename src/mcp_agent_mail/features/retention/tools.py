@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.clock import iso
@@ -14,7 +14,7 @@ from mcp_agent_mail.features.retention.service import PurgeRequest, RetentionSer
 MAX_AGE_DAYS = 36_500
 
 
-def retention_tools(service: RetentionService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def retention_tools(service: RetentionService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def purge_old_messages(
         project_key: Annotated[str, PROJECT_KEY],
         max_age_days: Annotated[int | None, Count(1, MAX_AGE_DAYS)] = None,
@@ -24,7 +24,7 @@ def retention_tools(service: RetentionService, current_caller: Callable[[], Call
         Operator only.
         """
         request = PurgeRequest(project_key=project_key, max_age_days=max_age_days, dry_run=dry_run)
-        purge = await service.purge(current_caller(), request)
+        purge = await service.purge(await current_caller(), request)
         return {
             "status": "dry_run" if purge.dry_run else "purged",
             "messages_affected": purge.messages_affected,

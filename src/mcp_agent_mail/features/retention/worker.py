@@ -59,7 +59,7 @@ class RetentionWorker:
 
     async def look(self) -> None:
         """One pass over all projects but those left out. A purge takes so many at most, and the next goes on."""
-        projects, cutoff = self._service.in_turn()
+        projects, cutoff = await self._service.in_turn()
         total = OldMail()
         for project in projects:
             left = PURGED_PER_CALL - total.purged if self._pace.purges else 0

@@ -45,7 +45,7 @@ class SearchService:
         Who is proven to belong to another project, linked by no product, finds only what it takes part in.
         """
         require_reader(caller, READING_MAIL)
-        project, filters = self._store.read(lambda view: _resolve(view, caller, request))
+        project, filters = await self._store.read(lambda view: _resolve(view, caller, request))
         query = read_query(request.query)
         if query is None:
             return SearchResult(project=project, hits=[])

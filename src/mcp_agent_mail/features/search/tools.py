@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.clock import Micros
@@ -16,7 +16,7 @@ from mcp_agent_mail.features.search.schemas import found_object
 from mcp_agent_mail.features.search.service import SearchRequest, SearchService
 
 
-def search_tools(service: SearchService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def search_tools(service: SearchService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def search_messages(
         *,
         project_key: Annotated[str, PROJECT_KEY],
@@ -43,6 +43,6 @@ def search_tools(service: SearchService, current_caller: Callable[[], Caller]) -
             thread_id=thread_id,
             since_ts=None if since_ts is None else Micros(since_ts),
         )
-        return found_object(await service.search(current_caller(), request))
+        return found_object(await service.search(await current_caller(), request))
 
     return [tool(search_messages, cluster="search", title="Search mail", read_only=True, idempotent=True)]

@@ -52,7 +52,7 @@ class Refiner:
         if self._model is None or wanted is None or not messages:
             return Refined(summary=summary)
         day = self._clock() // _DAY
-        spent = self._store.read(lambda view: view.llm_spending.of_day(day))
+        spent = await self._store.read(lambda view: view.llm_spending.of_day(day))
         if spent >= self._daily_budget_usd:
             return Refined(summary=summary, error="The budget of today is used up: LLM_DAILY_BUDGET_USD.")
         try:

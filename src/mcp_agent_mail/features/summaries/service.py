@@ -66,7 +66,7 @@ class SummaryService:
         per_thread_limit: int,
     ) -> list[SummarizedThread]:
         """Each thread's newest `per_thread_limit` messages, of the mail that every agent of the project may read."""
-        project = self._store.read(lambda view: _readable(view, caller, project_key))
+        project = await self._store.read(lambda view: _readable(view, caller, project_key))
         threads = await read_threads(self._store, project.id, thread_ids, limit=per_thread_limit)
         # One after the other: a call computes on one thread. A model is asked for all of them at once.
         summaries = [await self._summarized(thread.messages, thread.total) for thread in threads]
@@ -89,7 +89,7 @@ class SummaryService:
 
     async def summarize_recent(self, caller: Caller, request: RecentRequest) -> SummarizedMail:
         """A digest of the mail of the last hours, stored; the stored one while nothing newer came."""
-        project = self._store.read(lambda view: require_writable(_readable(view, caller, request.project_key)))
+        project = await self._store.read(lambda view: require_writable(_readable(view, caller, request.project_key)))
         span = span_of(request.since_hours)
         now = self._clock()
         since = Micros(max(0, now - span))
@@ -110,7 +110,7 @@ class SummaryService:
             llm_model=model,
             cost_usd=0.0,
         )
-        known = self._store.read(lambda view: view.digests.find(wanted))
+        known = await self._store.read(lambda view: view.digests.find(wanted))
         if known is not None:
             return SummarizedMail(digest=known, cached=True)
         return await self._store_digest(wanted, recent)
@@ -137,7 +137,7 @@ class SummaryService:
             since = Micros(self._clock() - span_of(since_hours))
             return view.digests.list_since(project.id, since, limit=limit)
 
-        return self._store.read(stored)
+        return await self._store.read(stored)
 
     async def _summarized(self, messages: Sequence[ThreadMessage], total: int | None) -> ThreadSummary:
         """Much text is read beside the event loop, in turn."""

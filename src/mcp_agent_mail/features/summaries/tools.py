@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.params import LIMIT, MODEL, PROJECT_KEY, Amount, Count, Flag, Matching
@@ -17,7 +17,7 @@ from mcp_agent_mail.features.summaries.service import DigestOptions, RecentReque
 _MODEL = Matching(parse_model)
 
 
-def summary_tools(service: SummaryService, current_caller: Callable[[], Caller]) -> list[ToolSpec]:
+def summary_tools(service: SummaryService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def summarize_thread(
         *,
         project_key: Annotated[str, PROJECT_KEY],
@@ -33,7 +33,7 @@ def summary_tools(service: SummaryService, current_caller: Callable[[], Caller])
         wishes = DigestOptions(include_examples=include_examples, llm_mode=llm_mode, llm_model=llm_model)
         ids = thread_id.split(",")
         threads = await service.summarize_threads(
-            current_caller(), project_key, ids, wishes, per_thread_limit=per_thread_limit
+            await current_caller(), project_key, ids, wishes, per_thread_limit=per_thread_limit
         )
         return threads_object(threads) if len(ids) > 1 else thread_object(threads[0])
 
@@ -52,7 +52,7 @@ def summary_tools(service: SummaryService, current_caller: Callable[[], Caller])
         request = RecentRequest(
             project_key=project_key, since_hours=since_hours, max_messages=max_messages, wishes=wishes
         )
-        return recent_object(await service.summarize_recent(current_caller(), request))
+        return recent_object(await service.summarize_recent(await current_caller(), request))
 
     async def fetch_summary(
         *,
@@ -61,7 +61,7 @@ def summary_tools(service: SummaryService, current_caller: Callable[[], Caller])
         limit: Annotated[int, LIMIT] = 5,
     ) -> Json:
         """Digests that summarize_recent stored in the last hours, newest first."""
-        digests = await service.fetch(current_caller(), project_key, since_hours=since_hours, limit=limit)
+        digests = await service.fetch(await current_caller(), project_key, since_hours=since_hours, limit=limit)
         return [digest_object(digest) for digest in digests]
 
     return [

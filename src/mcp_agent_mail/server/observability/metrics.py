@@ -6,7 +6,7 @@ Labels are names of tools and of our own functions, never of agents or projects.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -50,15 +50,16 @@ class MetricsPage:
     def __init__(
         self,
         recording: Recording,
-        archive: Callable[[], ArchiveStatus],
+        archive: Callable[[], Awaitable[ArchiveStatus]],
         beside: Callable[[], BesideFigures],
-        current_caller: Callable[[], Caller],
+        current_caller: Callable[[], Awaitable[Caller]],
     ) -> None:
         self._recording = recording
         self._archive = archive
         self._beside = beside
         self._current_caller = current_caller
         self._registry: CollectorRegistry | None = None
+        self._status: ArchiveStatus | None = None
 
     async def answer(self, scope: Scope, facts: RequestFacts, _receive: Receive, send: Send) -> None:
         if scope["method"] != "GET":
@@ -70,13 +71,14 @@ class MetricsPage:
         if self._registry is None:
             # The library takes 0.14 s to import: only who scrapes pays, and nobody waits on the event loop.
             self._registry = await asyncio.to_thread(self._make_registry)
+        self._status = await self._archive()
         await send_text(send, 200, _MEDIA_TYPE, self._render(self._registry))
 
     async def _find_refusal(self, facts: RequestFacts) -> AgentMailError | None:
         """As `resource://tooling/metrics` is refused; the server's token opens this page beside."""
 
         async def require() -> None:
-            require_reader(self._current_caller(), "Reading the figures")
+            require_reader(await self._current_caller(), "Reading the figures")
 
         try:
             await call_as(facts.credentials, require, {})
@@ -90,8 +92,13 @@ class MetricsPage:
         registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
-        registry.register(_Figures(self._recording, self._archive, self._beside))
+        registry.register(_Figures(self._recording, self._read_status, self._beside))
         return registry
+
+    def _read_status(self) -> ArchiveStatus:
+        """As `answer` has just read it: the library's collectors cannot await."""
+        assert self._status is not None, "read before each scrape is rendered"
+        return self._status
 
     def _render(self, registry: CollectorRegistry) -> str:
         from prometheus_client import generate_latest  # noqa: PLC0415

@@ -82,7 +82,7 @@ class HttpApp:
         gate: Gate,
         options: HttpOptions,
         *,
-        is_ready: Callable[[], bool],
+        is_ready: Callable[[], Awaitable[bool]],
     ) -> None:
         self._endpoint = endpoint
         self._rpc = Rpc(calls)
@@ -176,7 +176,7 @@ class HttpApp:
         if path == "/health/liveness":
             await send_value(send, 200, {"status": "alive"})
         elif path == "/health/readiness":
-            ready = self._is_ready()
+            ready = await self._is_ready()
             await send_value(send, 200 if ready else 503, {"status": "ready" if ready else "starting"})
         elif path.startswith(_WELL_KNOWN):
             await send_value(send, 404, {"mcp_oauth": False})
