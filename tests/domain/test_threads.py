@@ -12,6 +12,7 @@ from mcp_agent_mail.domain.threads import (
     require_same_thread,
     root_of_thread,
     thread_of_reply,
+    topic_key,
 )
 
 
@@ -35,6 +36,13 @@ def test_a_topic_is_kept_as_written(text: str) -> None:
 def test_other_text_is_no_topic(text: str) -> None:
     with pytest.raises(UnfitTopic):
         parse_topic(text)
+
+
+@pytest.mark.parametrize(
+    ("topic", "key"), [("Build", "build"), ("API-2._z", "api-2._z"), ("\u00c4\u212aX", "\u00c4\u212ax")]
+)
+def test_topics_differ_by_no_more_than_the_case_of_ascii(topic: str, key: str) -> None:
+    assert topic_key(topic) == key
 
 
 @pytest.mark.parametrize(

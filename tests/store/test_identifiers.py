@@ -27,8 +27,10 @@ async def test_names_in_older_mail_are_kept_once_by_the_migration(tmp_path: Path
         for migration in shipped_migrations()[: _SCOPING.version - 1]:
             apply_migration(connection, migration, no_fault)
         connection.execute("ATTACH ? AS room", (str(tmp_path / "mail.sqlite3"),))
-        for table in ("projects", "agents", "messages", "message_projects"):
+        for table in ("projects", "agents", "messages"):
             connection.execute(f"INSERT INTO {table} SELECT * FROM room.{table}")
+        home = "project_id, message_id, delivered_ts"
+        connection.execute(f"INSERT INTO message_projects ({home}) SELECT {home} FROM room.message_projects")
         apply_migration(connection, _SCOPING, no_fault)
 
         found = connection.execute("SELECT name, scope FROM identifiers_fts WHERE identifiers_fts MATCH 'parseTok'")

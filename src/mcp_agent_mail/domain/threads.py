@@ -62,6 +62,11 @@ def parse_topic(text: str) -> str:
     return cleaned
 
 
+def topic_key(topic: str) -> str:
+    """What topics are compared by: A-Z as a-z, and every other character as it is."""
+    return topic.encode().lower().decode()
+
+
 def root_of_thread(thread_id: str) -> MessageId | None:
     """The message that an all-digit thread is named by; None for every other thread.
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.messages import Message, NewMessage, NewRecipient, Recipient, RecipientKind
+from mcp_agent_mail.domain.threads import topic_key
 
 _DRAW = """
 UPDATE counters SET value = CASE name WHEN 'delivery' THEN value + :count ELSE max(value, :now) END
@@ -21,12 +22,12 @@ INSERT INTO messages (project_id, sender_id, thread_id, topic, subject, importan
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
 """
 _ADD_PROJECT = """
-INSERT INTO message_projects (project_id, message_id, delivered_ts, thread_id, topic, delivery_seq)
+INSERT INTO message_projects (project_id, message_id, delivered_ts, thread_id, topic_key, delivery_seq)
 VALUES (?, ?, ?, ?, ?, ?)
 """
 _ADD_RECIPIENT = """
 INSERT INTO recipients (message_id, agent_id, kind, position, delivery_seq, delivered_ts, urgent, ack_required,
-                        thread_id, topic, held_code)
+                        thread_id, topic_key, held_code)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _COUNT_UNREAD = """
@@ -57,10 +58,11 @@ def add_message(
     addressed = _addressed(recipients, message.id, first_seq, delivered_ts)
     if len(reached) < len(recipients):
         open_to = _open_to(new, reached) if reached else []
+    key = None if new.topic is None else topic_key(new.topic)
     connection.executemany(
-        _ADD_PROJECT, [(p, message.id, delivered_ts, new.thread_id, new.topic, first_seq) for p in open_to]
+        _ADD_PROJECT, [(p, message.id, delivered_ts, new.thread_id, key, first_seq) for p in open_to]
     )
-    flags = (int(new.importance.is_urgent), int(new.ack_required), new.thread_id, new.topic)
+    flags = (int(new.importance.is_urgent), int(new.ack_required), new.thread_id, key)
     connection.executemany(
         _ADD_RECIPIENT,
         [

@@ -17,7 +17,7 @@ from mcp_agent_mail.store.mail.delivery import draw_deliveries
 _WAITING = "r.agent_id = :target AND r.delivery_seq IS NULL AND r.refused_ts IS NULL"
 _FROM = "FROM recipients r INDEXED BY recipients_held CROSS JOIN messages m ON m.id = r.message_id"
 _OF_PAIR = f"""
-SELECT r.message_id, m.project_id, r.kind, m.thread_id, m.topic, a.project_id {_FROM}
+SELECT r.message_id, m.project_id, r.kind, m.thread_id, r.topic_key, a.project_id {_FROM}
 CROSS JOIN agents a ON a.id = r.agent_id
 WHERE {_WAITING} AND m.sender_id = :source ORDER BY r.message_id
 """
@@ -32,7 +32,7 @@ WHERE agent_id = ? AND delivery_seq IS NULL AND refused_ts IS NULL
 """
 _DELIVER = "UPDATE recipients SET delivery_seq = ?, delivered_ts = ? WHERE message_id = ? AND agent_id = ?"
 _OPEN = """
-INSERT INTO message_projects (project_id, message_id, delivered_ts, thread_id, topic, delivery_seq, is_late)
+INSERT INTO message_projects (project_id, message_id, delivered_ts, thread_id, topic_key, delivery_seq, is_late)
 VALUES (?, ?, ?, ?, ?, ?, 1) ON CONFLICT DO NOTHING
 """
 _COUNT_UNREAD = """
@@ -107,10 +107,10 @@ class Held:
         )
         shown = sum(kind != "bcc" for _, _, kind, *_ in rows)
         self._connection.execute(_COUNT_UNREAD, (len(rows), shown, target_id))
-        for place, (message_id, home, kind, thread_id, topic, project_id) in enumerate(rows):
+        for place, (message_id, home, kind, thread_id, key, project_id) in enumerate(rows):
             opened = dict.fromkeys((home,) if kind == "bcc" else (home, project_id))
             self._connection.executemany(
-                _OPEN, [(project, message_id, delivered_ts, thread_id, topic, first_seq + place) for project in opened]
+                _OPEN, [(project, message_id, delivered_ts, thread_id, key, first_seq + place) for project in opened]
             )
         return [MessageId(row[0]) for row in rows]
 

@@ -19,6 +19,7 @@ from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.messages import InboxEntry, RecipientKind
 from mcp_agent_mail.domain.signals import NewestUnread, UnreadInbox
+from mcp_agent_mail.domain.threads import topic_key
 from mcp_agent_mail.store.mail.messages import HEAD_COLUMNS, HEAD_JOINS, to_head
 
 _LAST_SEQ = """
@@ -158,8 +159,8 @@ def _page_query(agent_id: AgentId, page: InboxPage) -> tuple[str, list[object]]:
         conditions.append("r.delivery_seq <= ?")
         values.append(page.to_seq)
     if page.topic is not None:
-        conditions.append("r.topic = ?")
-        values.append(page.topic)
+        conditions.append("r.topic_key = ?")
+        values.append(topic_key(page.topic))
         index = index if page.walk_kept else "recipients_topic"
     if page.thread_id is not None:
         conditions.append("r.thread_id = ?")

@@ -19,6 +19,7 @@ from mcp_agent_mail.domain.messages import (
     Recipient,
     RecipientKind,
 )
+from mcp_agent_mail.domain.threads import topic_key
 from mcp_agent_mail.store.mail.delivery import add_message
 
 _FIND = """
@@ -72,13 +73,13 @@ _THREAD_PROJECT = "SELECT min(project_id) FROM message_projects WHERE thread_id 
 _TOPIC = f"""
 SELECT mp.delivered_ts, mp.is_late, {HEAD_COLUMNS} FROM message_projects mp INDEXED BY message_projects_topic
 CROSS JOIN messages m ON m.id = mp.message_id {HEAD_JOINS}
-WHERE mp.project_id = :project AND mp.topic = :topic
+WHERE mp.project_id = :project AND mp.topic_key = :topic_key
   AND (mp.is_late = 0 OR :since IS NULL OR mp.delivered_ts > :since) ORDER BY mp.message_id DESC LIMIT :limit
 """
 _TOPIC_LATE = f"""
 SELECT {HEAD_COLUMNS} FROM message_projects mp INDEXED BY message_projects_late
 CROSS JOIN messages m ON m.id = mp.message_id {HEAD_JOINS}
-WHERE mp.project_id = :project AND mp.is_late = 1 AND mp.delivered_ts > :since AND mp.topic = :topic
+WHERE mp.project_id = :project AND mp.is_late = 1 AND mp.delivered_ts > :since AND mp.topic_key = :topic_key
 ORDER BY mp.delivered_ts DESC, mp.message_id DESC LIMIT :limit
 """
 _SENT_AT = "CASE mp.is_late WHEN 0 THEN mp.delivered_ts ELSE m.created_ts END"
@@ -242,7 +243,7 @@ class Messages:
         self, project_id: ProjectId, topic: str, *, since: Micros | None = None, limit: int
     ) -> list[MessageHead]:
         """The project's messages on a topic, newest first, only those delivered after `since`."""
-        key = {"project": project_id, "topic": topic, "since": since, "limit": limit}
+        key = {"project": project_id, "topic_key": topic_key(topic), "since": since, "limit": limit}
         heads = self._newest(_TOPIC, key, since)
         if since is None:
             return heads

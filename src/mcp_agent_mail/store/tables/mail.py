@@ -46,16 +46,16 @@ class MessageProjectRow(SQLModel, table=True):
         Index("message_projects_thread", "thread_id", "project_id", "delivery_seq", **where("thread_id IS NOT NULL")),
         CheckConstraint("is_late IN (0, 1)"),
         Index("message_projects_late", "project_id", "delivered_ts", **where("is_late = 1")),
-        Index("message_projects_topic", "project_id", "topic", "message_id", **where("topic IS NOT NULL")),
+        Index("message_projects_topic", "project_id", "topic_key", "message_id", **where("topic_key IS NOT NULL")),
     )
 
     project_id: int = Field(primary_key=True, foreign_key="projects.id")
     message_id: int = Field(primary_key=True, foreign_key="messages.id")
     delivered_ts: int
     thread_id: str | None = Field(sa_type=Text)
-    topic: str | None = Field(sa_type=NO_CASE)
     is_late: int = Field(sa_column_kwargs={"server_default": text("0")})
     delivery_seq: int = Field(sa_column_kwargs={"server_default": text("0")})
+    topic_key: str | None = Field(sa_type=Text)
 
 
 class RecipientRow(SQLModel, table=True):
@@ -83,9 +83,9 @@ class RecipientRow(SQLModel, table=True):
         Index(
             "recipients_topic",
             "agent_id",
-            "topic",
+            "topic_key",
             "delivery_seq",
-            **where("delivery_seq IS NOT NULL AND topic IS NOT NULL"),
+            **where("delivery_seq IS NOT NULL AND topic_key IS NOT NULL"),
         ),
         Index(
             "recipients_unacked",
@@ -112,9 +112,9 @@ class RecipientRow(SQLModel, table=True):
     urgent: int
     ack_required: int
     thread_id: str | None = Field(sa_type=Text)
-    topic: str | None = Field(sa_type=NO_CASE)
     held_code: str | None = Field(sa_type=Text)
     refused_ts: int | None
+    topic_key: str | None = Field(sa_type=Text)
 
 
 class OverdueNoticeRow(SQLModel, table=True):
