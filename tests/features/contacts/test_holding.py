@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+
+from mcp_agent_mail.features.messaging import held_mail
 from tests.features.contacts.harness import APP, LIB, ContactsHarness, refused
 
 
@@ -130,3 +133,17 @@ async def test_the_target_sees_who_waits_and_the_sender_for_whom_but_neither_the
         ("BlueLake", "RedStone", "Plan", "CONTACT_REQUIRED")
     ]
     assert "the body" not in str(inbound)
+
+
+async def test_an_agent_for_whom_too_much_waits_takes_no_more(
+    harness: ContactsHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held_mail, "MAX_HELD_OF_TARGET", 1)
+    await harness.policy("RedStone", "contacts_only")
+    await harness.send()
+    before = harness.everything()
+
+    error = await refused(harness.send(sender_name="GreenField"))
+
+    assert (error.code, error.data["max"]) == ("QUOTA_EXCEEDED", 1)
+    assert harness.everything() == before

@@ -235,3 +235,26 @@ async def test_recent_mail_in_both_directions_opens_the_way_for_its_time(by_cont
     assert not is_held(await harness.send(subject="both"))
     harness.seeded.clock.step(86_400)
     assert is_held(await harness.send(subject="too long ago"))
+
+
+async def _wrote_to_each_other(harness: ContactsHarness) -> None:
+    """BlueLake and QuietFox, of two projects, while both took mail from everywhere."""
+    for policy in ("open", "auto"):
+        await harness.policy("QuietFox", policy, LIB)
+        await harness.policy("BlueLake", policy)
+        if policy == "open":
+            assert not is_held(await harness.send(to=[f"QuietFox@{LIB}"]))
+            answer = await harness.send(project_key=LIB, sender_name="QuietFox", to=[f"BlueLake@{APP}"])
+            assert not is_held(answer)
+
+
+async def test_who_wrote_to_each_other_goes_on_where_auto_looks_at_the_context(by_context: ContactsHarness) -> None:
+    await _wrote_to_each_other(by_context)
+
+    assert not is_held(await by_context.send(to=[f"QuietFox@{LIB}"]))
+
+
+async def test_by_project_alone_it_does_not_matter_who_wrote_to_each_other(harness: ContactsHarness) -> None:
+    await _wrote_to_each_other(harness)
+
+    assert is_held(await harness.send(to=[f"QuietFox@{LIB}"]))

@@ -298,3 +298,19 @@ async def test_so_many_requests_wait_for_one_agent_and_no_more(harness: Contacts
     assert (await refused(harness.ask())).code == "QUOTA_EXCEEDED"
     harness.seeded.clock.step()
     assert (await harness.ask())["status"] == "pending"
+
+
+async def test_system_is_nobody_to_ask_and_nobody_to_answer(harness: ContactsHarness) -> None:
+    before = harness.everything()
+
+    asked = await refused(harness.ask(target="System"))
+    answered = await refused(harness.answer(accept=True, source="System"))
+
+    assert (asked.code, answered.code) == ("RECIPIENT_NOT_FOUND", "PERMISSION_DENIED")
+    assert harness.everything() == before
+
+
+async def test_nobody_answers_a_request_of_its_own(harness: ContactsHarness) -> None:
+    error = await refused(harness.answer(accept=True, source="RedStone", target="RedStone"))
+
+    assert (error.code, error.data["parameter"]) == ("INVALID_INPUT", "from_agent")

@@ -102,11 +102,11 @@ async def test_registering_again_never_replaces_the_token(harness: IdentityHarne
 
 async def test_registering_again_with_nothing_new_writes_nothing(harness: IdentityHarness) -> None:
     await harness.register("BlueLake")
-    before = harness.rows("SELECT max(seq) FROM outbox")
+    before = await harness.rows("SELECT max(seq) FROM outbox")
 
     again = await harness.register("BlueLake")
 
-    assert harness.rows("SELECT max(seq) FROM outbox") == before
+    assert await harness.rows("SELECT max(seq) FROM outbox") == before
     assert again["last_active_ts"] > again["inception_ts"]
 
 

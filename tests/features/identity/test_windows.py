@@ -177,11 +177,11 @@ async def test_any_call_from_the_window_extends_it_without_a_write_of_its_own(
 ) -> None:
     first = await harness.register(by=from_window())
     clock.step(29 * 86_400)
-    written = harness.rows("SELECT last_active_ts FROM windows")
+    written = await harness.rows("SELECT last_active_ts FROM windows")
 
     await harness.call("list_agents", by=from_window(), project_key=PROJECT)
 
-    assert harness.rows("SELECT last_active_ts FROM windows") == written
+    assert (await harness.rows("SELECT last_active_ts FROM windows")) == written
     assert [window["last_active_ts"] for window in await windows(harness)] == [iso(clock.now)]
     await harness.activity.flush()
     assert (await harness.rows("SELECT last_active_ts FROM windows")) == [(clock.now,)]

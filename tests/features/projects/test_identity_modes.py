@@ -127,10 +127,16 @@ async def test_a_directory_never_ensured_is_found_where_the_mode_ties_it_and_not
 ) -> None:
     async with desk_of(tmp_path, IdentityMode.GIT_COMMON_DIR) as harness:
         made = await ensure(harness, code)
-        before = harness.rows("SELECT count(*) FROM project_aliases"), harness.rows("SELECT count(*) FROM outbox")
+        before = (
+            await harness.rows("SELECT count(*) FROM project_aliases"),
+            await harness.rows("SELECT count(*) FROM outbox"),
+        )
 
         read = await harness.read(f"resource://project/{tmp_path / 'feature' / 'src'}")
-        after = harness.rows("SELECT count(*) FROM project_aliases"), harness.rows("SELECT count(*) FROM outbox")
+        after = (
+            await harness.rows("SELECT count(*) FROM project_aliases"),
+            await harness.rows("SELECT count(*) FROM outbox"),
+        )
         registered = await harness.call(
             "register_agent", project_key=str(tmp_path / "feature"), name="BlueLake", **PROFILE
         )
@@ -170,14 +176,17 @@ async def test_the_identity_of_a_project_is_read_without_writing_anything(code: 
     async with desk_of(tmp_path, IdentityMode.GIT_REMOTE) as harness:
         made = await ensure(harness, code)
         await ensure(harness, tmp_path / "feature")
-        count = harness.rows("SELECT total_changes()"), harness.rows("SELECT * FROM project_aliases ORDER BY alias")
+        count = (
+            await harness.rows("SELECT total_changes()"),
+            await harness.rows("SELECT * FROM project_aliases ORDER BY alias"),
+        )
 
         shown = await harness.read(f"resource://identity/{made['slug']}")
         elsewhere = await harness.read(f"resource://identity/{tmp_path / 'feature'}")
 
         assert (
-            harness.rows("SELECT total_changes()"),
-            harness.rows("SELECT * FROM project_aliases ORDER BY alias"),
+            await harness.rows("SELECT total_changes()"),
+            await harness.rows("SELECT * FROM project_aliases ORDER BY alias"),
         ) == count
     assert shown == {
         "slug": made["slug"],
