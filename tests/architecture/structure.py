@@ -36,6 +36,26 @@ def public_class_names(source: Path) -> set[str]:
     }
 
 
+def unused_private_names(source: Path) -> list[str]:
+    """Private constants, functions and classes that their own module never reads: a check may have lost its place."""
+    found = []
+    for path, tree in _trees(source):
+        read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        place = path.relative_to(source).as_posix()
+        found += [f"{place}: {name}" for name in _private_names(tree) if name not in read]
+    return found
+
+
+def _private_names(tree: ast.Module) -> Iterator[str]:
+    for node in tree.body:
+        if isinstance(node, _Function | ast.ClassDef):
+            names = [node.name]
+        else:
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            names = [target.id for target in targets if isinstance(target, ast.Name)]
+        yield from (name for name in names if name.startswith("_") and not name.startswith("__"))
+
+
 # --- Import paths -----------------------------------------------------------------------------------------------------
 
 

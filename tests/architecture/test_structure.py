@@ -12,6 +12,7 @@ from tests.architecture.structure import (
     only_passing_on,
     repeated_class_names,
     untold,
+    unused_private_names,
 )
 from tests.architecture.trees import PACKAGE, ROOT
 
@@ -74,6 +75,19 @@ def test_an_import_from_where_a_name_was_only_imported_is_found(tmp_path: Path) 
         "bad.py: from house.store.mail import Clock",
         "test_mail.py: from house.store.mail import Clock",
     ]
+
+
+def test_every_private_name_is_read_where_it_stands() -> None:
+    assert unused_private_names(SOURCE) == []
+
+
+def test_a_private_name_that_nothing_reads_is_found(tmp_path: Path) -> None:
+    house = _tree(
+        tmp_path,
+        mail="_LIMIT = 3\n_MODEL: int = 4\n\n\ndef _unread():\n    return _LIMIT\n\n\ndef f():\n    return 1\n",
+    )
+
+    assert unused_private_names(house) == ["mail.py: _MODEL", "mail.py: _unread"]
 
 
 def test_no_module_only_passes_names_on() -> None:

@@ -181,7 +181,7 @@ async def test_while_the_writer_hangs_reads_answer_health_says_so_and_the_send_i
     async with harness(tmp_path, fault_hook=hang) as home:
         kept = await home.send("Parser", body_md="lexer")
         await home.until_archived()
-        home.services.upkeep.patience_s = 0.05
+        home.services.health.patience_s = 0.05
         may_go_on.clear()
         waiting = asyncio.create_task(home.send("Waits"))
 

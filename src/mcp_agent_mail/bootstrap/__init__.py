@@ -61,7 +61,7 @@ def build_services(
     summaries = summary_service(settings, store, clock)
     leases = lease_services(settings, store, identity, activity, looks, clock)
     workers = build_workers(settings, store, throttle=archiving.pace.keep, clock=clock)
-    upkeep = HealthService(
+    health = HealthService(
         store,
         place,
         clock=clock,
@@ -84,7 +84,7 @@ def build_services(
         summaries=summaries,
         products=ProductService(store, summaries),
         archiving=archiving,
-        upkeep=upkeep,
+        health=health,
         activity=activity,
         recording=recording(settings, store, clock),
         leases=leases,
@@ -94,7 +94,7 @@ def build_services(
     services.macros = macro_service(store, services)
     services.suggestions = SuggestionService(store)
     tables = ResolvingTables(store, identities)
-    upkeep.keepers = services.keepers
+    health.keepers = services.keepers
     services.ties = tables.ties
     services.tools = tool_table(services, tables)
     introspection = introspection_service(settings, store, services, clock)

@@ -72,7 +72,7 @@ class Services:
     summaries: SummaryService
     products: ProductService
     archiving: ArchivingService
-    upkeep: HealthService
+    health: HealthService
     activity: Activity
     recording: Recording
     leases: LeaseServices

@@ -10,8 +10,8 @@ from mcp_agent_mail.features.build_slots.tools import build_slot_tools
 from mcp_agent_mail.features.contacts.tools import contact_tools
 from mcp_agent_mail.features.guarding.log_tools import guard_log_tools
 from mcp_agent_mail.features.guarding.tools import guard_tools
-from mcp_agent_mail.features.health.resources import upkeep_resources
-from mcp_agent_mail.features.health.tools import upkeep_tools
+from mcp_agent_mail.features.health.resources import health_resources
+from mcp_agent_mail.features.health.tools import health_tools
 from mcp_agent_mail.features.identity.join_code_tools import join_code_tools
 from mcp_agent_mail.features.identity.resources import identity_resources
 from mcp_agent_mail.features.identity.tools import identity_tools
@@ -46,7 +46,7 @@ def _tools(services: Services) -> list[ToolSpec]:
     """Every tool, in the order in which clients see them."""
     caller = services.identity.caller
     return [
-        *upkeep_tools(services.upkeep),
+        *health_tools(services.health),
         *archiving_tools(services.archiving, caller),
         *project_tools(services.projects, caller),
         *guard_tools(services.guard_installation, caller),
@@ -70,7 +70,7 @@ def _tools(services: Services) -> list[ToolSpec]:
 def _resources(services: Services) -> list[ResourceSpec]:
     caller = services.identity.caller
     return [
-        *upkeep_resources(services.upkeep),
+        *health_resources(services.health),
         *project_resources(services.projects, caller),
         *identity_resources(services.identity, caller),
         *messaging_resources(services.messaging, caller),

@@ -311,8 +311,11 @@ MAX_KEY_LENGTH = 1_100
 """A little more than a path may have: outer blanks, and the one message about length."""
 
 PROJECT_KEY = Text(max_length=MAX_KEY_LENGTH)
-AGENT_NAME = Text(max_length=1_100)
-"""`Name` or `Name@project`. The rule of names itself is `domain.identity.names`, which says what is wrong with one."""
+AGENT_NAME = Text(max_length=1_000)
+"""The rule of names itself is `domain.identity.names`, which says what is wrong with one."""
+
+AGENT_ADDRESS = Text(max_length=1_100)
+"""Where `Name@project` may stand: a path and a name fit."""
 
 PROGRAM = Text(max_length=128)
 MODEL = Text(max_length=128)

@@ -62,7 +62,7 @@ def build_http_app(
             connections=connections_of(settings),
             routes={path: make(services) for path, make in ROUTES.items()},
         ),
-        is_ready=services.upkeep.is_ready,
+        is_ready=services.health.is_ready,
     )
 
 

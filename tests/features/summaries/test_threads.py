@@ -143,3 +143,13 @@ async def test_a_tombstone_is_counted_and_says_nothing(harness: SummariesHarness
 
     summary = (await harness.thread())["summary"]
     assert (summary["decisions"], summary["total_messages"]) == (["kept"], 2)
+
+
+@pytest.mark.parametrize("tool", ["summarize_thread", "summarize_recent"])
+async def test_what_names_no_model_is_refused(harness: SummariesHarness, tool: str) -> None:
+    given = {"thread_id": "plan-1"} if tool == "summarize_thread" else {}
+
+    with pytest.raises(InvalidInput) as refused:
+        await harness.call(tool, llm_model="a model; with words", **given)
+
+    assert refused.value.data["parameter"] == "llm_model"

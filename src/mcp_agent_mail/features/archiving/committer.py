@@ -181,7 +181,7 @@ class ArchiveCommitter:
         try:
             return work()
         except Exception as error:  # noqa: BLE001  # as below
-            # Else this desk would keep what it was given for good.
+            # Else this committer would keep what it was given for good.
             self._shared.forget(self.archive.project.slug)
             self._is_torn = True
             self._fail(error)

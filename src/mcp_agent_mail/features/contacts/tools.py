@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.params import (
-    AGENT_NAME,
+    AGENT_ADDRESS,
     LIMIT,
     MODEL,
     PROGRAM,
@@ -37,9 +37,9 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Awaitab
     async def request_contact(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        from_agent: Annotated[str, AGENT_NAME],
-        to_agent: Annotated[str, AGENT_NAME],
-        to_project: Annotated[str | None, AGENT_NAME] = None,
+        from_agent: Annotated[str, AGENT_ADDRESS],
+        to_agent: Annotated[str, AGENT_ADDRESS],
+        to_project: Annotated[str | None, AGENT_ADDRESS] = None,
         reason: Annotated[str, REASON] = "",
         ttl_seconds: Annotated[int, TTL] = 604_800,
         register_if_missing: Annotated[bool, Flag()] = True,
@@ -63,11 +63,11 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Awaitab
     async def respond_contact(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        to_agent: Annotated[str, AGENT_NAME],
-        from_agent: Annotated[str, AGENT_NAME],
+        to_agent: Annotated[str, AGENT_ADDRESS],
+        from_agent: Annotated[str, AGENT_ADDRESS],
         accept: Annotated[bool, Flag()],
         ttl_seconds: Annotated[int, TTL] = 2_592_000,
-        from_project: Annotated[str | None, AGENT_NAME] = None,
+        from_project: Annotated[str | None, AGENT_ADDRESS] = None,
     ) -> Json:
         """As to_agent, let from_agent write to you (delivers its held mail) or decline it (returns the mail)."""
         caller = await current_caller()
@@ -84,7 +84,7 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Awaitab
     async def set_contact_policy(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_NAME],
+        agent_name: Annotated[str, AGENT_ADDRESS],
         policy: Annotated[str, POLICY],
     ) -> Json:
         """Who may write to you: open = anyone, auto = your project and contacts, contacts_only, block_all = nobody."""
@@ -103,7 +103,7 @@ def _looking_tools(service: ContactService, current_caller: Callable[[], Awaitab
     async def list_contacts(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_NAME],
+        agent_name: Annotated[str, AGENT_ADDRESS],
         limit: Annotated[int, LIMIT] = 200,
     ) -> Json:
         """Your links: outbound (to whom you may write), then inbound (who may write to you, or asks to)."""
@@ -112,7 +112,7 @@ def _looking_tools(service: ContactService, current_caller: Callable[[], Awaitab
     async def held_mail(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_NAME],
+        agent_name: Annotated[str, AGENT_ADDRESS],
         direction: Annotated[str, DIRECTION] = "inbound",
         limit: Annotated[int, LIMIT] = 200,
         after_id: Annotated[int | None, Id(low=0)] = None,
@@ -126,7 +126,7 @@ def _looking_tools(service: ContactService, current_caller: Callable[[], Awaitab
     async def contact_requests(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_NAME],
+        agent_name: Annotated[str, AGENT_ADDRESS],
         limit: Annotated[int, LIMIT] = 200,
     ) -> Json:
         """The contact requests that wait for the agent's answer, oldest first."""

@@ -8,7 +8,7 @@ from mcp_agent_mail.features.health.schemas import show_environment
 from mcp_agent_mail.features.health.service import HealthService
 
 
-def upkeep_resources(service: HealthService) -> list[ResourceSpec]:
+def health_resources(service: HealthService) -> list[ResourceSpec]:
     async def environment() -> Json:
         """Environment label, database (passwords masked) and HTTP address of this server."""
         return show_environment(service.place)

@@ -7,7 +7,7 @@ from mcp_agent_mail.features.health.schemas import show_health
 from mcp_agent_mail.features.health.service import HealthService
 
 
-def upkeep_tools(service: HealthService) -> list[ToolSpec]:
+def health_tools(service: HealthService) -> list[ToolSpec]:
     async def health_check() -> Json:
         """Is the server well? Writes and reads the store now. `degraded`: mail is safe, its Git archive lags or a task
         in the background keeps failing: see `failing`.

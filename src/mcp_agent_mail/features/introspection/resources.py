@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.params import AGENT_NAME, PROJECT_KEY, Count, Text
+from mcp_agent_mail.core.params import Count, Text
 from mcp_agent_mail.core.resources import ResourceSpec, resource
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.identity.caller import Caller
@@ -52,17 +52,15 @@ def _tooling(service: IntrospectionService, current_caller: Callable[[], Awaitab
 
 
 def _of_agents(service: IntrospectionService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ResourceSpec]:
-    async def capabilities(
-        agent: Annotated[str, AGENT_NAME], project: Annotated[str | None, PROJECT_KEY] = None
-    ) -> Json:
+    async def capabilities(agent: Annotated[str, _NAME], project: Annotated[str | None, _PROJECT] = None) -> Json:
         """What an agent may do, by cluster."""
         found_project, found_agent, able = await service.capabilities(await current_caller(), agent, project)
         return schemas.show_capabilities(found_project, found_agent, able, service.clock())
 
     async def recent(
         window_seconds: Annotated[int, Count(1, MAX_WINDOW_S)],
-        agent: Annotated[str | None, AGENT_NAME] = None,
-        project: Annotated[str | None, PROJECT_KEY] = None,
+        agent: Annotated[str | None, _NAME] = None,
+        project: Annotated[str | None, _PROJECT] = None,
     ) -> Json:
         """The last calls, newest first: tool, project, agent, never arguments."""
         calls = await service.recent(await current_caller(), window_seconds, agent=agent, project=project)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.core.params import AGENT_NAME, LIMIT, PROJECT_KEY, Count, Flag, Id, Time
+from mcp_agent_mail.core.params import AGENT_ADDRESS, LIMIT, PROJECT_KEY, Count, Flag, Id, Time
 from mcp_agent_mail.core.resources import ResourceSpec, resource
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.identity.caller import Caller
@@ -60,7 +60,7 @@ def _mail(service: MessagingService, current_caller: Callable[[], Awaitable[Call
 
 def _boxes(service: MessagingService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ResourceSpec]:
     async def inbox(
-        agent: Annotated[str, AGENT_NAME],
+        agent: Annotated[str, AGENT_ADDRESS],
         project: Annotated[str | None, PROJECT_KEY] = None,
         since_ts: Annotated[int | None, Time()] = None,
         urgent_only: Annotated[bool, Flag()] = False,
@@ -79,7 +79,7 @@ def _boxes(service: MessagingService, current_caller: Callable[[], Awaitable[Cal
         return schemas.inbox_object(await service.inbox(await current_caller(), request))
 
     async def outbox(
-        agent: Annotated[str, AGENT_NAME],
+        agent: Annotated[str, AGENT_ADDRESS],
         project: Annotated[str | None, PROJECT_KEY] = None,
         limit: Annotated[int, LIMIT] = 20,
         include_bodies: Annotated[bool, Flag()] = False,
@@ -96,7 +96,7 @@ def _boxes(service: MessagingService, current_caller: Callable[[], Awaitable[Cal
         return schemas.outbox_object(await service.outbox(await current_caller(), request))
 
     async def mailbox(
-        agent: Annotated[str, AGENT_NAME],
+        agent: Annotated[str, AGENT_ADDRESS],
         project: Annotated[str | None, PROJECT_KEY] = None,
         limit: Annotated[int, LIMIT] = 20,
     ) -> Json:
@@ -124,7 +124,7 @@ def _boxes(service: MessagingService, current_caller: Callable[[], Awaitable[Cal
 
 def _views(service: MessagingService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ResourceSpec]:
     async def urgent_unread(
-        agent: Annotated[str, AGENT_NAME],
+        agent: Annotated[str, AGENT_ADDRESS],
         project: Annotated[str | None, PROJECT_KEY] = None,
         limit: Annotated[int, LIMIT] = 20,
     ) -> Json:
@@ -132,7 +132,7 @@ def _views(service: MessagingService, current_caller: Callable[[], Awaitable[Cal
         return schemas.inbox_object(await service.urgent_unread(await current_caller(), agent, project, limit))
 
     async def ack_required(
-        agent: Annotated[str, AGENT_NAME],
+        agent: Annotated[str, AGENT_ADDRESS],
         project: Annotated[str | None, PROJECT_KEY] = None,
         limit: Annotated[int, LIMIT] = 20,
     ) -> Json:
@@ -140,7 +140,7 @@ def _views(service: MessagingService, current_caller: Callable[[], Awaitable[Cal
         return schemas.inbox_object(await service.unacknowledged(await current_caller(), agent, project, limit))
 
     async def acks_stale(
-        agent: Annotated[str, AGENT_NAME],
+        agent: Annotated[str, AGENT_ADDRESS],
         project: Annotated[str | None, PROJECT_KEY] = None,
         ttl_seconds: Annotated[int, Count(1, _MAX_AGE_S)] = 1_800,
         limit: Annotated[int, LIMIT] = 20,
@@ -150,7 +150,7 @@ def _views(service: MessagingService, current_caller: Callable[[], Awaitable[Cal
         return schemas.stale_object(listing, now, ttl_seconds)
 
     async def ack_overdue(
-        agent: Annotated[str, AGENT_NAME],
+        agent: Annotated[str, AGENT_ADDRESS],
         project: Annotated[str | None, PROJECT_KEY] = None,
         ttl_minutes: Annotated[int, Count(1, _MAX_AGE_S // 60)] = 60,
         limit: Annotated[int, LIMIT] = 50,

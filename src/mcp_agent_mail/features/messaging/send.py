@@ -45,7 +45,7 @@ from mcp_agent_mail.features.messaging.recipients import (
 from mcp_agent_mail.features.messaging.requests import RecipientList, ReplyRequest, SendRequest
 from mcp_agent_mail.features.messaging.visibility import is_visible_to, require_message
 from mcp_agent_mail.store.contacts import ContactFlags
-from mcp_agent_mail.store.mail.message_events import post as store_letter
+from mcp_agent_mail.store.mail.message_events import post as store_message
 from mcp_agent_mail.store.transaction import Tx
 
 
@@ -226,7 +226,7 @@ def post(tx: Tx, draft: Draft) -> Sent:
     projects.update((one.project.id, one.project) for one in draft.chosen)
     if not draft.chosen or draft.eligible == 0:
         return _sent(draft, None, [], projects)
-    message, recipients = store_letter(tx, draft.new, draft.chosen)
+    message, recipients = store_message(tx, draft.new, draft.chosen)
     if draft.concerns.has_denied and draft.named:
         lift_denials(tx, draft.sender, [one.agent.id for one in draft.named])
     if draft.held:

@@ -37,7 +37,7 @@ from mcp_agent_mail.store.transaction import Tx
 class MessagingService:
     """`note_activity` is told of every agent that acts; `clock` measures ages in reads.
 
-    `desk` decides who may write to whom. `keep_pace` is awaited before mail is stored: it may hold a sender back for
+    `delivery` decides who may write to whom. `throttle` is awaited before mail is stored: it may hold a sender back for
     a moment, and never refuses.
     """
 

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.core.params import (
+    AGENT_ADDRESS,
     AGENT_NAME,
     IDEMPOTENCY_KEY,
     NOTE,
@@ -39,7 +40,7 @@ def _claiming_tools(service: ReservationService, current_caller: Callable[[], Aw
     async def file_reservation_paths(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_NAME],
+        agent_name: Annotated[str, AGENT_ADDRESS],
         paths: Annotated[list[str], WANTED_PATHS],
         ttl_seconds: Annotated[int, SECONDS] = 3_600,
         exclusive: Annotated[bool, Flag()] = True,
@@ -69,7 +70,7 @@ def _claiming_tools(service: ReservationService, current_caller: Callable[[], Aw
     async def check_file_reservation_conflicts(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_NAME],
+        agent_name: Annotated[str, AGENT_ADDRESS],
         paths: Annotated[list[str], WANTED_PATHS],
     ) -> Json:
         """Look whether paths could be reserved exclusively, without reserving them."""
@@ -92,7 +93,7 @@ def _keeping_tools(service: ReservationService, current_caller: Callable[[], Awa
     async def release_file_reservations(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_NAME],
+        agent_name: Annotated[str, AGENT_ADDRESS],
         paths: Annotated[list[str] | None, PATHS] = None,
         file_reservation_ids: Annotated[list[int] | None, IDS] = None,
     ) -> Json:
@@ -106,7 +107,7 @@ def _keeping_tools(service: ReservationService, current_caller: Callable[[], Awa
     async def renew_file_reservations(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_NAME],
+        agent_name: Annotated[str, AGENT_ADDRESS],
         extend_seconds: Annotated[int, SECONDS] = 1_800,
         paths: Annotated[list[str] | None, PATHS] = None,
         file_reservation_ids: Annotated[list[int] | None, IDS] = None,

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.params import AGENT_NAME, LIMIT, PROJECT_KEY, Choice, Matching, Text, Time
+from mcp_agent_mail.core.params import AGENT_ADDRESS, LIMIT, PROJECT_KEY, Choice, Matching, Text, Time
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import Importance
@@ -22,9 +22,9 @@ def search_tools(service: SearchService, current_caller: Callable[[], Awaitable[
         project_key: Annotated[str, PROJECT_KEY],
         query: Annotated[str, Text(max_length=1_000, may_be_blank=True)],
         limit: Annotated[int, LIMIT] = 20,
-        agent_name: Annotated[str | None, AGENT_NAME] = None,
+        agent_name: Annotated[str | None, AGENT_ADDRESS] = None,
         importance: Annotated[str | None, Choice(tuple(one.value for one in Importance))] = None,
-        from_agent: Annotated[str | None, AGENT_NAME] = None,
+        from_agent: Annotated[str | None, AGENT_ADDRESS] = None,
         thread_id: Annotated[str | None, Matching(parse_thread_id)] = None,
         since_ts: Annotated[int | None, Time()] = None,
         order: Annotated[str, Choice(tuple(one.value for one in Order))] = "relevance",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.params import LIMIT, MODEL, PROJECT_KEY, Amount, Count, Flag, Matching
+from mcp_agent_mail.core.params import LIMIT, PROJECT_KEY, Amount, Count, Flag, Matching
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.summaries.digests import MAX_HOURS
@@ -24,7 +24,7 @@ def summary_tools(service: SummaryService, current_caller: Callable[[], Awaitabl
         thread_id: Annotated[str, Matching(parse_thread_ids)],
         include_examples: Annotated[bool, Flag()] = False,
         llm_mode: Annotated[bool, Flag()] = True,
-        llm_model: Annotated[str | None, MODEL] = None,
+        llm_model: Annotated[str | None, _MODEL] = None,
         per_thread_limit: Annotated[int, LIMIT] = 50,
     ) -> Json:
         """What a thread says: decisions, open questions, actions with owner and state, key points, code. Several
@@ -42,7 +42,7 @@ def summary_tools(service: SummaryService, current_caller: Callable[[], Awaitabl
         project_key: Annotated[str, PROJECT_KEY],
         since_hours: Annotated[float, Amount(MAX_HOURS)] = 1.0,
         llm_mode: Annotated[bool, Flag()] = True,
-        llm_model: Annotated[str | None, MODEL] = None,
+        llm_model: Annotated[str | None, _MODEL] = None,
         max_messages: Annotated[int, Count(1, 500)] = 500,
     ) -> Json:
         """Digest of a project's newest mail, all threads together; summary_text is JSON like summarize_thread's
