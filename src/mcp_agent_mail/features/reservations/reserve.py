@@ -12,11 +12,12 @@ from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.errors import Busy
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
+from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.reservations import PathConflict, Patterns, RequestedPath, WaitingCall
 from mcp_agent_mail.features.identity.actor import Actor, require_actor
-from mcp_agent_mail.features.identity.idempotency import Wire, forget_answer, keep_answer
+from mcp_agent_mail.features.identity.idempotency import forget_answer, keep_answer
 from mcp_agent_mail.features.reservations.answers import (
     Replayed,
     find_answer,
@@ -91,7 +92,7 @@ class Reserver:
         *,
         clock: Clock,
         stale_among: Callable[[View, Sequence[PathConflict]], set[LeaseId]],
-        show: Callable[[GrantResult, Collection[LeaseId]], Wire],
+        show: Callable[[GrantResult, Collection[LeaseId]], JsonObject],
     ) -> None:
         self._store = store
         self._patterns = patterns

@@ -25,7 +25,7 @@ from mcp_agent_mail.features.reservations.offload import PatternReader
 from mcp_agent_mail.features.reservations.release import ReleasedLeases, RenewedLeases, release, renew
 from mcp_agent_mail.features.reservations.requests import LeaseSelector, ReserveRequest
 from mcp_agent_mail.features.reservations.reserve import Outcome, ReservationPlan, Reserve, ReserveCall, Reserver, Who
-from mcp_agent_mail.features.reservations.schemas import show_decided
+from mcp_agent_mail.features.reservations.shapes import show_decided
 from mcp_agent_mail.features.reservations.staleness import Assessment, Staleness
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
