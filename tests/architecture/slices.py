@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.architecture.trees import PACKAGE
+from tests.architecture.trees import PACKAGE, parse
 
 _FEATURES = "mcp_agent_mail.features."
 
@@ -44,7 +44,7 @@ def list_crossings(root: Path) -> list[Crossing]:
     found = set()
     for path in features.rglob("*.py"):
         importer = ".".join(path.relative_to(features).with_suffix("").parts)
-        for imported in _imported(ast.parse(path.read_text(encoding="utf-8")), features):
+        for imported in _imported(parse(path), features):
             if imported.split(".")[0] != importer.split(".")[0]:
                 found.add((importer, imported))
     return [Crossing(importer=importer, imported=imported) for importer, imported in sorted(found)]
