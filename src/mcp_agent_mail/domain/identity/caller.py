@@ -134,7 +134,7 @@ def find_unproven(caller: Caller, act: str) -> TokenMissing | None:
 
 
 def require_proof(caller: Caller, act: str) -> None:
-    """Before anything is changed or run for it. Who reads is asked by `domain.identity.reading`."""
+    """Before anything is changed or run for it. Who reads is asked by `domain.identity.readership`."""
     if unproven := find_unproven(caller, act):
         raise unproven
 

@@ -23,8 +23,8 @@ from mcp_agent_mail.features.reservations.conflicts import NeedsPrecheck, Preche
 from mcp_agent_mail.features.reservations.grant import GrantRequest, GrantResult, decide, require_able_to_hold
 from mcp_agent_mail.features.reservations.offload import ConflictScanner
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
-from mcp_agent_mail.features.reservations.taking_back import AnsweredLease, take_back
 from mcp_agent_mail.features.reservations.wait_queue import TurnLost, Waiter, WaitQueue, gave_up
+from mcp_agent_mail.features.reservations.withdrawal import AnsweredLease, take_back
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.leases import ConflictFilter
 from mcp_agent_mail.store.transaction import Tx, View
