@@ -62,6 +62,9 @@ class Workers:
 def build_workers(
     settings: Settings, store: Store, *, throttle: Callable[[], Awaitable[None]], clock: Clock
 ) -> Workers:
+    """What the settings switch on, not started. The retention service is there in any case, since a call may purge too;
+    each purge awaits `throttle`, which holds it back while the archive is far behind.
+    """
     bus = MailBus(store.on_mail_change)
     retention = RetentionService(
         store,

@@ -107,6 +107,9 @@ class Syncing:
         self._thread.join(timeout_s)
 
     def result(self) -> bytes:
+        """Wait for the disk, however long it takes; empty, since nothing is printed. Raises the OSError that syncing
+        ended with.
+        """
         self._thread.join()
         if self._failure is not None:
             raise self._failure

@@ -64,6 +64,9 @@ NO_FAULTS = Faults()
 
 
 def reach_that_kills(kill: Kill | None) -> FaultHook:
+    """A hook that ends this process as `kill -9` does at the instant that `kill` names; without one, a hook that does
+    nothing.
+    """
     if kill is None:
         return no_fault
     left = kill.nth

@@ -216,6 +216,9 @@ class ToolTable:
         return list(self._specs.values())
 
     def require(self, name: str, credentials: Credentials) -> ToolSpec:
+        """The tool, if these credentials may know of it: over MCP the operator's tools are as unknown as any other
+        name. Raises UnknownTool with the most similar names.
+        """
         spec = self._specs.get(name)
         if spec is None or (spec.operator_only and credentials.via == "mcp"):
             shown = [s.name for s in self._specs.values() if not s.operator_only]

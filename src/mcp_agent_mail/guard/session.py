@@ -126,6 +126,7 @@ class Session:
         return answer
 
     def facts(self, answer: LeaseAnswer) -> report.ReportContext:
+        """What a report on `answer` says besides of this commit, push or edit. Raises what `repository` raises."""
         translation = self.translation
         return report.ReportContext(
             deed=self.deed, project=self.project, answer=answer, now=self.now, shown=translation.to_repository

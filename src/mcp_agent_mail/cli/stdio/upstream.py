@@ -75,6 +75,9 @@ class Upstream:
     def send(
         self, connection: http.client.HTTPConnection, method: str, body: bytes | None, headers: Mapping[str, str]
     ) -> http.client.HTTPResponse:
+        """The head of the answer: its body is still to be read, before `connection` is given to `keep`. Raises OSError
+        or HTTPException where the connection is lost, or no answer comes within ANSWER_WITHIN_S seconds.
+        """
         with self._lock:
             path = self._url.path if self._url is not None else "/mcp"
         connection.request(method, path, body, {**self._credentials(), **headers})

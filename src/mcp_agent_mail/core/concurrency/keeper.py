@@ -79,6 +79,7 @@ class Keeper:
         return self._error
 
     def figures(self) -> KeeperFigures:
+        """How the task fares at this moment, for health and the metrics."""
         return KeeperFigures(
             task=self.name,
             is_running=self.is_running,

@@ -308,6 +308,9 @@ class GitJob:
             return self._stdout.read()
 
     def kill(self) -> None:
+        """End it and whatever it started, and wait for its end. What it printed is gone: ask for no `result` after
+        that.
+        """
         _kill(self._process)
         self._process.wait()
         self._stdout.close()

@@ -204,6 +204,9 @@ def profile_path(name: str) -> str:
 
 
 def profile_file(snapshot: Snapshot) -> bytes:
+    """An agent's profile as the archive keeps it: times in UTC as ISO 8601, no token, no presence. The keys are the
+    archive's format.
+    """
     kept = ("id", "kind", "name", "program", "model", "task_description", "project_id")
     policies = ("contact_policy", "attachments_policy")
     return document(

@@ -101,6 +101,9 @@ class Ledger:
         return True
 
     def ask(self, text: str, asker: str, message: int) -> None:
+        """Note a question of the thread's message at this position. The same words again, whatever their letter case
+        and punctuation, are not a second question, whoever asks them.
+        """
         key = _key(text)
         if key in self._asked:
             return

@@ -40,6 +40,9 @@ class UnfitModel(InvalidInput):
 
 
 def parse_model(text: str) -> str:
+    """The model's name without outer blanks. Raises UnfitModel unless it is 1 to 128 letters, digits and `._:/@+-`, and
+    begins with a letter or digit.
+    """
     if not _MODEL.fullmatch(name := text.strip()):
         raise UnfitModel(
             f"llm_model {name!r:.100} names no model.",

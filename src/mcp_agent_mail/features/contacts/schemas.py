@@ -26,6 +26,7 @@ NO_LINK = "none"
 
 
 def asked_object(asked: ContactRequested, caller: Caller) -> Wire:
+    """The answer to whoever asked for a contact. `status` is pending, or approved where that stands already."""
     contact = asked.contact
     wire: Wire = {
         "from": contact.source.name,
@@ -39,6 +40,9 @@ def asked_object(asked: ContactRequested, caller: Caller) -> Wire:
 
 
 def responded_object(responded: ContactAnswered, caller: Caller) -> Wire:
+    """The answer to whoever approved or denied. `status` is as of now, `updated` counts links, `delivered` and
+    `returned` are ids of mail that was held.
+    """
     answered = responded.answered
     contact = answered.contact
     wire: Wire = {
@@ -88,6 +92,9 @@ def policy_object(done: PolicySet, caller: Caller) -> Wire:
 
 
 def held_object(held: HeldList) -> Wire:
+    """Mail that waits for consent, by its heads: neither side is shown a body here. Other projects' agents are
+    `Name@slug`.
+    """
     return {
         "project": held.project.human_key,
         "agent": held.agent.name,

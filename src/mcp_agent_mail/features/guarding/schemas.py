@@ -104,6 +104,9 @@ def _unfit(why: str) -> InvalidInput:
 
 
 def check_value(answer: CheckAnswer) -> dict[str, Json]:
+    """The body of the answer to a guard's check. Each path is percent-encoded as it was asked for; of a holder's reason
+    there are at most 200 characters.
+    """
     held = [
         {"path": answer.sent[held.path], "is_own_too": held.is_own_too, "holder": _holder(held)} for held in answer.held
     ]

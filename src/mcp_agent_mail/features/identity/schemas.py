@@ -59,6 +59,9 @@ def show_peer(agent: Agent) -> Wire:
 
 
 def show_registered(registered: Registered, caller: Caller) -> Wire:
+    """The answer to a registration. The token is there only when the name is registered for the first time: it is
+    stored hashed, so nobody can be shown it again.
+    """
     wire = show_agent(registered.agent)
     if registered.token is not None:
         wire["registration_token"] = registered.token
@@ -77,6 +80,9 @@ def show_known(known: KnownAgent) -> Wire:
 
 
 def show_peers(listing: AgentList) -> Wire:
+    """The answer of `list_agents`, last active first. `total` counts what the limit left out too; `unread_count` is
+    null where the caller may not know it.
+    """
     agents = [
         {**show_peer(agent), "unread_count": listing.unread[agent.id], "retired_at": iso_or_none(agent.retired_ts)}
         for agent in listing.agents
@@ -98,6 +104,7 @@ def show_project_with_agents(listing: AgentList) -> Wire:
 
 
 def show_retired(acted: AgentChange, caller: Caller) -> Wire:
+    """The answer of `deregister_agent`. `released` counts the leases that ended with the agent."""
     wire = {
         "status": "deregistered",
         "agent_name": acted.agent.name,

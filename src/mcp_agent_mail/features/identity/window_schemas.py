@@ -13,6 +13,9 @@ Wire = dict[str, Any]
 
 
 def show_windows(listing: WindowListing) -> Wire:
+    """The answer of `list_window_identities`. A window's id proves who sits there, so it is null but for its owner and
+    the operator; ages are whole days.
+    """
     identities = [
         {
             "id": window.id,
@@ -29,6 +32,7 @@ def show_windows(listing: WindowListing) -> Wire:
 
 
 def show_renamed(renamed: Renamed) -> Wire:
+    """The answer of `rename_window`, with the name that it had before. Who knew the window's id may see it."""
     window = renamed.window
     return {
         "id": window.id,
@@ -40,6 +44,7 @@ def show_renamed(renamed: Renamed) -> Wire:
 
 
 def show_expired(expired: Expired) -> Wire:
+    """The answer of `expire_window`. `expired_at` is the first end, by a call or by itself: a repeat gives the same."""
     return {
         "window_uuid": expired.window.uuid,
         "display_name": expired.window.display_name,

@@ -20,6 +20,7 @@ Wire = dict[str, Any]
 
 
 def started_object(started: Started, caller: Caller) -> Wire:
+    """The answer of `macro_start_session`; `inbox` is empty also when no mail was asked for."""
     return {
         "project": show_project(started.project),
         "agent": show_registered(started.registered, caller),
@@ -30,6 +31,9 @@ def started_object(started: Started, caller: Caller) -> Wire:
 
 
 def joined_object(joined: Joined, caller: Caller) -> Wire:
+    """The answer of `macro_prepare_thread`: the thread as `summarize_thread` gives it, with the count of its messages
+    beside; `inbox` is empty also when no mail was asked for.
+    """
     return {
         "project": show_project(joined.project),
         "agent": show_registered(joined.registered, caller),
@@ -39,6 +43,9 @@ def joined_object(joined: Joined, caller: Caller) -> Wire:
 
 
 def cycled_object(cycled: Cycled) -> Wire:
+    """The answer of `macro_file_reservation_cycle`. `released` is null where nothing was to be given back, else it
+    counts leases.
+    """
     released = cycled.released
     return {
         "file_reservations": _reserved(cycled.reserved),
@@ -49,6 +56,9 @@ def cycled_object(cycled: Cycled) -> Wire:
 
 
 def handshake_object(shaken: Handshake, caller: Caller) -> Wire:
+    """The answer of `macro_contact_handshake`. `response` is null while the target has to answer itself,
+    `welcome_message` where none was sent.
+    """
     return {
         "request": asked_object(shaken.asked, caller),
         "response": None if shaken.response is None else responded_object(shaken.response, caller),

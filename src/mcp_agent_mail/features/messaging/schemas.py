@@ -47,6 +47,9 @@ def message_of(shown: MessageHead | Message, seen_from: ProjectId) -> Wire:
 
 
 def add_body(wire: Wire, message_id: MessageId, bodies: Mapping[MessageId, str] | None) -> Wire:
+    """The same object, with `body_md` where bodies were asked for: null, and `body_omitted` true, where it was left out
+    for size.
+    """
     if bodies is not None:
         body = bodies.get(message_id)
         wire["body_md"] = body
@@ -68,6 +71,9 @@ def inbox_items(listing: InboxListing) -> list[Wire]:
 
 
 def inbox_object(listing: InboxListing, items: list[Wire] | None = None) -> Wire:
+    """An inbox as the resources give it. `items` are the listing's own messages where they carry more than
+    `inbox_items` gives.
+    """
     messages = inbox_items(listing) if items is None else items
     return {
         "project": listing.mailbox.project.human_key,
@@ -78,6 +84,9 @@ def inbox_object(listing: InboxListing, items: list[Wire] | None = None) -> Wire
 
 
 def mailbox_object(listing: InboxListing, commits: Mapping[MessageId, tuple[str, str]]) -> Wire:
+    """Of `resource://mailbox`: the inbox with the archive's commit of each message, 12 digits of its hash; null while
+    Git has yet to get it.
+    """
     items = inbox_items(listing)
     for item in items:
         commit = commits.get(item["id"])
@@ -86,6 +95,9 @@ def mailbox_object(listing: InboxListing, commits: Mapping[MessageId, tuple[str,
 
 
 def stale_object(listing: InboxListing, now: Micros, ttl_seconds: int) -> Wire:
+    """Of `views/acks-stale`: the inbox with how long each message has waited since its delivery, in whole seconds up to
+    `now`.
+    """
     items = inbox_items(listing)
     for item, entry in zip(items, listing.entries, strict=True):
         item["read_at"] = iso_or_none(entry.read_ts)
@@ -121,6 +133,7 @@ def outbox_object(listing: OutboxListing) -> Wire:
 
 
 def thread_object(page: ThreadPage) -> Wire:
+    """Of `resource://thread`: one page, in the order of the listing. `next_after_id` is null on the last page."""
     messages = mail_items(page.mail)
     for item, head in zip(messages, page.mail.heads, strict=True):
         item["reply_to"] = head.reply_to
@@ -186,6 +199,9 @@ def _deliveries(sent: Sent) -> list[Wire]:
 
 
 def sent_object(sent: Sent) -> Wire:
+    """The answer of `send_message`, and what an idempotency key keeps for a repeat. `count` is of projects, not of
+    recipients; `eligible` is there for a broadcast alone.
+    """
     deliveries = _deliveries(sent)
     wire: Wire = {
         "deliveries": deliveries,
@@ -200,6 +216,9 @@ def sent_object(sent: Sent) -> Wire:
 
 
 def replied_object(sent: Sent) -> Wire:
+    """The answer of `reply_message`: that of a send, and beside it the message as its first project has it. A reply
+    always has recipients, so that there is one.
+    """
     assert sent.message is not None
     wire = sent_object(sent)
     first: Wire = dict(wire["deliveries"][0]["payload"])
@@ -222,6 +241,9 @@ def read_result(marked: MarkedReceipt, caller: Caller) -> Wire:
 
 
 def acknowledged_result(marked: MarkedReceipt, caller: Caller) -> Wire:
+    """The answer of `acknowledge_message`. The times are of the first call: a repeat changes neither. `read_at` may be
+    earlier.
+    """
     ack_ts = None if marked.state is None else marked.state.ack_ts
     wire: Wire = {
         "message_id": marked.message_id,

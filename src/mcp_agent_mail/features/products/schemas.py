@@ -19,6 +19,7 @@ Wire = dict[str, Any]
 
 
 def show_product(product: Product) -> Wire:
+    """A product without its projects; `product_uid` and `name` both name it in other calls."""
     return {
         "id": product.id,
         "product_uid": product.uid,
@@ -28,6 +29,7 @@ def show_product(product: Product) -> Wire:
 
 
 def show_linked(linked: Linked) -> Wire:
+    """The answer of `products_link`. `linked` is always true: a failure is an error, and a repeat changes nothing."""
     product, project = linked.product, linked.project
     return {
         "product": {"id": product.id, "product_uid": product.uid, "name": product.name},
@@ -51,6 +53,7 @@ def show_product_hits(found: ProductHits) -> Wire:
 
 
 def show_product_inbox(inbox: ProductInbox) -> list[Wire]:
+    """The answer of `fetch_inbox_product`, newest first; each item names the project of the agent that got it."""
     return [
         {**inbox_item(entry, project.id, inbox.bodies), "project": project.human_key}
         for entry, project in inbox.entries

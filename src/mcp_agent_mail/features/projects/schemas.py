@@ -68,6 +68,7 @@ def _rivalry(known: KnownIdentity) -> list[str]:
 
 
 def show_archiving(project: Project) -> Wire:
+    """The answer to archiving a project and to bringing it back. `archived_at` is null while it is not archived."""
     return {
         "slug": project.slug,
         "human_key": project.human_key,

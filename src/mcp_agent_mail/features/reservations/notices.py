@@ -21,6 +21,9 @@ def idle_notice(lost: Sequence[Assessment]) -> SystemNotice:
 
 
 def forced_notice(lost: Assessment, by: Agent, note: str) -> SystemNotice:
+    """For the holder whose reservation `by` released by force: the evidence, and the note, each of its lines quoted;
+    nothing of a blank note.
+    """
     body = [f"{by.name} released what you held, because you seemed idle.", "", _line(lost), ""]
     if note.strip():
         body += ["The note:", "", *(f"> {line}" for line in note.strip().splitlines()), ""]

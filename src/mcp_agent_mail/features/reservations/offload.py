@@ -122,6 +122,7 @@ class YieldingBudget(WorkBudget):
         self._next_rest = STEPS_BETWEEN_RESTS
 
     def spend(self, steps: int) -> None:
+        """Rest after every STEPS_BETWEEN_RESTS or so. Raises PatternsTooHard once more than the bound is spent."""
         super().spend(steps)
         if self.spent >= self._next_rest:
             self._next_rest = self.spent + STEPS_BETWEEN_RESTS

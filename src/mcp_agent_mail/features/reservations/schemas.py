@@ -69,6 +69,9 @@ def _show_waiting(waiting: WaitingCall) -> Wire:
 
 
 def show_decided(decided: GrantResult, stale: Collection[LeaseId]) -> Wire:
+    """What a call was granted and what stands against the rest. It is what an idempotency key keeps for a repeat;
+    `stale` are those of the holders' leases that look abandoned.
+    """
     return {
         "granted": [show_grant(lease) for lease in decided.granted],
         "conflicts": [show_conflict(conflict, stale) for conflict in decided.conflicts],
@@ -81,6 +84,9 @@ def reserve_result(outcome: GrantResult | Replayed, stale: Collection[LeaseId], 
 
 
 def release_result(released: ReleasedLeases, caller: Caller) -> Wire:
+    """The answer of `release_file_reservations`: what ended, and what was passed over with the reason. `released_at` is
+    null where nothing ended.
+    """
     wire = {
         "released": len(released.leases),
         "released_at": iso_or_none(released.at),
@@ -91,6 +97,9 @@ def release_result(released: ReleasedLeases, caller: Caller) -> Wire:
 
 
 def renew_result(renewed: RenewedLeases, caller: Caller) -> Wire:
+    """The answer of `renew_file_reservations`: each lease with its old and new end, and what was passed over with the
+    reason. A lease that had lapsed has a new fencing number.
+    """
     wire = {
         "renewed": len(renewed.leases),
         "file_reservations": [
@@ -127,6 +136,9 @@ def _with_proof(wire: Wire, caller: Caller, *, is_verified: bool) -> Wire:
 
 
 def show_forced(forced: Forced) -> Json:
+    """The answer of `force_release_file_reservation`. `released` is 1, or 0 with `already_released` where it had ended
+    before; then `released_at` is of that end.
+    """
     answer: Json = {
         "released": int(forced.is_released),
         "released_at": iso(forced.released_ts),

@@ -16,6 +16,7 @@ def found_object(found: SearchResult) -> Json:
 
 
 def show_hit(hit: Hit, seen_from: ProjectId) -> Json:
+    """One message that was found, without its body. A sender who is not at home in `seen_from` is `Name@slug`."""
     return {
         "id": hit.id,
         "thread_id": hit.thread_id,

@@ -39,6 +39,7 @@ def threads_object(threads: Sequence[SummarizedThread]) -> Json:
 
 
 def summary_object(summary: ThreadSummary) -> Json:
+    """The summary of one thread; or of a digest's mail, stored so as its `summary_text`. The keys are a contract."""
     return {
         "participants": list(summary.participants),
         "key_points": list(summary.key_points),
@@ -71,6 +72,9 @@ def _error(threads: Iterable[SummarizedThread]) -> Json:
 
 
 def digest_object(digest: Digest) -> Json:
+    """A digest with its text as it was stored. `id` and `created_ts` are null where there was no mail, so that nothing
+    was; `cost_usd` is in US dollars.
+    """
     return {
         "id": digest.id,
         "summary_text": digest.summary_text,

@@ -29,6 +29,9 @@ class NothingPlainThere(Conflict):
 
 
 def not_plain(path: Path, belongs: str) -> NothingPlainThere:
+    """The refusal to write at `path`, to be raised by the caller; `belongs` is what ought to lie there, such as
+    `folder`.
+    """
     what = "a symbolic link" if path.is_symlink() else f"no {belongs}"
     return NothingPlainThere(
         f"{path} is {what}, and the guard writes only into ordinary files and folders of the repository itself.",
