@@ -38,7 +38,9 @@ class Workers:
                 worker.start()
 
     async def stop(self, within_s: float = STOP_WITHIN_S) -> None:
-        """Signals last: the others may still have sent mail. Each pass under way gets so long."""
+        """Stop each worker, signals last, since the others may still have sent mail. Each pass under way gets
+        `within_s` seconds.
+        """
         for worker in (self.retention_worker, self.overdue, self.signals):
             if worker is not None:
                 await worker.stop(within_s)

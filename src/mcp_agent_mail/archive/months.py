@@ -42,14 +42,17 @@ class KeptMonths:
     unsynced: tuple[str, ...] = ()
 
     def after(self, before: KeptMonths | None) -> KeptMonths:
-        """What Git writes files of, when `before` is what is shown: all, when there is none."""
+        """These months, with those noted as `unsynced` whose files Git has to write because `before` does not show
+        them; all of them when there is no `before`.
+        """
         if before is None:
             return self
         shown = {*before.months, *before.extra} - {*before.unsynced}
         return replace(self, unsynced=tuple(sorted({*self.months, *self.extra} - shown)))
 
     def hold(self, path: str) -> bool:
-        """Also what is newer: mail after a pause of months comes before anybody has decided anew.
+        """Whether the work tree shows the file at `path`: one of no month, of a kept month, or newer than those, since
+        mail that comes after a pause of months is not decided about yet.
 
         Git would take a file that was never written for one that somebody removed, and never write it.
         """
@@ -152,7 +155,7 @@ class Thinning:
 
 
 def is_in_force(repository: ArchiveRepository, kept: KeptMonths) -> bool:
-    """Was Git given just these months, and every folder there is now?"""
+    """Whether Git was given exactly these months, with every folder that is there now."""
     return bool(kept.cone) and kept.cone == cone_name(cone_folders(repository, kept))
 
 

@@ -32,10 +32,10 @@ class WorkTreeBlocked(Conflict):
 
 
 class WorkTree:
-    """`scratch` lies on the same file system: half a file is never seen under its name. It is `root` where that is a
-    stranger's.
+    """The files below `root`. They are written in `scratch`, on the same file system, and moved to their names whole;
+    `scratch` is `root` itself where `root` is somebody else's folder.
 
-    What it does not `show` is in Git alone and not written.
+    A path that `shows` denies is in Git alone and not written.
     """
 
     def __init__(self, root: Path, scratch: Path, shows: Callable[[str], bool]) -> None:

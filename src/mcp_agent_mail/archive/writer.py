@@ -131,7 +131,7 @@ class ArchiveWriter:
 
     @property
     def is_in_place(self) -> bool:
-        """Is what was opened, and committed to, still what lies there? A person may have moved it, or its branch."""
+        """Whether the archive opened still lies there, its branch where we left it: a person may have moved either."""
         return self._look_at_place() == self._place and self._repository.stands_at(self._tip)
 
     @property
@@ -140,7 +140,7 @@ class ArchiveWriter:
         return bool(self._tree.blocked)
 
     def write_blocked(self) -> None:
-        """Try them again. Raises WorkTreeBlocked for the first that is in the way still."""
+        """Write the blocked files again. Raises WorkTreeBlocked for the first that something is still in the way of."""
         paths = sorted(self._tree.blocked)
         self._tree.blocked.clear()
         if paths:
@@ -298,7 +298,7 @@ class ArchiveWriter:
         return Thinning(self._repository, self._months_note, self._kept, self._fault_hook)
 
     def end_thinning(self, *, is_done: bool) -> None:
-        """It has ended. Done or not, a refresh has to follow."""
+        """The thinning has ended, done or not: note what the work tree shows. A refresh has to follow either way."""
         self._kept = self._months_note.read()
         self._tree.note_all()
         if not is_done:

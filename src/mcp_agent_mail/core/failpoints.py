@@ -54,7 +54,7 @@ class Kill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faults:
-    """What is to happen to a server: `reach` in its own process, `archiver` to each archiver that it starts."""
+    """What is to happen to a server: `fault_hook` in its own process, `archiver` to each archiver that it starts."""
 
     fault_hook: FaultHook = no_fault
     archiver: Kill | None = None

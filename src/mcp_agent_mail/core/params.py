@@ -260,7 +260,7 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """A list of ids, with the same freedoms."""
+    """A list of ids; a single one is a list of one, and a string holding a JSON array is that array."""
 
     max_items: int = 1_000
 

@@ -304,16 +304,18 @@ class Leases:
         return replace(lease, expires_ts=expires_ts, reason=said, promises=lease.promises + 1)
 
     def promise(self, ids: Collection[LeaseId]) -> None:
-        """Their holder is told of them once more."""
+        """Count one more promise on each of these leases: their holder is told of them again."""
         self._connection.execute(_PROMISE, (json.dumps(list(ids)),))
 
     def count_off(self, lease_id: LeaseId) -> Lease:
-        """One promise less: nobody heard it."""
+        """Take one promise off the lease, since nobody heard it; the lease as it is then."""
         self._connection.execute(_COUNT_OFF, (lease_id,))
         return self._require(lease_id)
 
     def shorten(self, lease: Lease, before: Lease) -> Lease:
-        """As long as it was `before`, and no promise: what prolonged it is undone. Whoever waits for it looks again."""
+        """Give the lease the expiry and reason that it had `before`: a prolongation that nobody heard of is undone.
+        Waiting calls look again.
+        """
         self._connection.execute(_SHORTEN, (before.expires_ts, before.reason, lease.id))
         self._connection.execute(_COUNT_ENDS, (1,))
         return self._require(lease.id)

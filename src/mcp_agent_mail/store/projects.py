@@ -125,14 +125,16 @@ class Aliases:
         return added
 
     def retire(self, project_id: ProjectId) -> None:
-        """What tied directories to the project still leads there, but is not its own any more."""
+        """Keep the project's uids and other ties as aliases that lead to it, but no longer as its own: it has become
+        part of another.
+        """
         self._connection.execute(_RETIRE, (project_id,))
 
     def list_(self, project_id: ProjectId, limit: int) -> list[Alias]:
         return _aliases(self._connection.execute(_LIST, (project_id, limit)).fetchall())
 
     def lasting(self, project_id: ProjectId) -> list[Alias]:
-        """Those that the archive keeps: all but the directories seen."""
+        """The aliases that the archive keeps: all but directories that were merely seen."""
         return _aliases(self._connection.execute(_LASTING, (project_id,)).fetchall())
 
     def uid(self, project_id: ProjectId) -> str | None:

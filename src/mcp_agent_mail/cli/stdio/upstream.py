@@ -32,7 +32,10 @@ _MAX_IDLE = 8
 
 
 class Upstream:
-    """`request` is for many threads at once. Raises NoServer when nobody answers and nobody can be started."""
+    """Connections to the server, for many threads at once: `connect`, `send`, then `keep` once the answer is read.
+
+    Raises NoServer when nobody answers and nobody can be started.
+    """
 
     def __init__(self, settings: ClientSettings, *, tell: Callable[[str], None], env_file: Path | None = None) -> None:
         self._settings = settings

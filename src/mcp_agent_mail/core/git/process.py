@@ -1,7 +1,7 @@
 """Runs Git as a child process, the same way for archives, workspaces and the guard.
 
 Nothing from outside decides what Git does: arguments are lists, and every run has the one environment
-of `git_environment`. A run has a time limit, but for two: a stream has the one that it is given, and a job
+of `core.git.environment`. A run has a time limit, but for two: a stream has the one that it is given, and a job
 runs until its caller ends it.
 """
 

@@ -63,7 +63,7 @@ class Prompt:
 
 
 def prompt_for(summary: ThreadSummary, messages: Sequence[ThreadMessage]) -> Prompt:
-    """The newest letters that fit, oldest first."""
+    """What the model is asked: the draft and the newest messages, oldest first, up to MAX_PROMPT characters in all."""
     room = MAX_PROMPT
     mail: list[dict[str, str]] = []
     for message in reversed(messages):

@@ -59,7 +59,7 @@ class ArchiveJob(Generic[T]):
         return self.seconds >= self.hangs_after_s
 
     def next_look_s(self) -> float | None:
-        """Until it is to be seen differently; None when it hangs already."""
+        """Seconds until it is to be set aside or counts as hanging; None when it hangs already."""
         left = [limit_s - self.seconds for limit_s in (self.patience_s, self.hangs_after_s)]
         return min((left_s for left_s in left if left_s > 0), default=None)
 
@@ -177,7 +177,7 @@ class Permits:
         self._lock = threading.Lock()
 
     def take(self, slug: str) -> bool:
-        """May it? If not, it has a place in the line now."""
+        """Whether the archive may go on now; otherwise it has a place in the line."""
         with self._lock:
             self._waiting.setdefault(slug)
             if slug in self._holders or self._is_turn_of(slug):
@@ -191,7 +191,7 @@ class Permits:
             return slug in self._waiting
 
     def is_turn_of(self, slug: str) -> bool:
-        """Does it wait, and could it go on now?"""
+        """Whether the archive waits and could have a permit now."""
         with self._lock:
             return slug in self._waiting and self._is_turn_of(slug)
 
@@ -200,7 +200,7 @@ class Permits:
         return any(slug == waiting for waiting, _ in zip(self._waiting, range(free), strict=False))
 
     def give_back(self, slug: str) -> None:
-        """Also a place in the line."""
+        """Give up the archive's permit, or its place in the line. Safe to repeat."""
         with self._lock:
             self._holders.discard(slug)
             self._waiting.pop(slug, None)

@@ -31,9 +31,11 @@ def resolved_path(path: str) -> str:
 
 
 def find_by_path(view: View, path: str) -> Project | None:
-    """As written, else as a look at the disk has said before the call (`features/projects/path_resolution`).
+    """The project of a path: as written, else as a look at the disk before the call has said
+    (`features/projects/path_resolution`).
 
-    Nothing here looks itself: on the event loop, or in a unit of work, a dead mount would hold up everybody.
+    Unless `looking_at_disk`, nothing here looks itself: on the event loop, or in a unit of work, a dead mount would
+    hold up everybody.
     """
     project = find_known_path(view, canonical_path(path))
     if project is None and _may_look.get():
@@ -70,7 +72,9 @@ def is_looked_at(path: str) -> bool:
 
 @contextmanager
 def told_briefly() -> Iterator[None]:
-    """Inside, an unknown path is refused without a comparison with others: it is looked at before that is told."""
+    """Inside, an unknown path is refused without suggestions: the disk is asked first, and only then is a refusal
+    worded.
+    """
     reset = _is_told_briefly.set(True)
     try:
         yield

@@ -102,11 +102,11 @@ class Reserver:
         self._line = WaitQueue(store, clock=clock)
 
     async def take(self, call: ReserveCall) -> Outcome:
-        """What is free now and nobody has been waiting for."""
+        """Grant at once what is free and nobody has been waiting for."""
         return self._unless_heard(call.request, await self._decide(call, all_or_nothing=False))
 
     async def wait(self, call: ReserveCall) -> Outcome:
-        """All of it, or after `wait_seconds` nothing; first come, first granted."""
+        """Wait in the queue until all of the call can be granted; after `wait_seconds` nothing is."""
         return self._unless_heard(call.request, await self._repeated(call) or await self._in_line(call))
 
     async def _repeated(self, call: ReserveCall) -> Replayed | None:
@@ -138,7 +138,7 @@ class Reserver:
             self._line.leave(place)
 
     async def within(self, claim: ReservationPlan, who: Who, unit: Callable[[Tx, Reserve], T]) -> T:
-        """What is free now and nobody has been waiting for, in one unit of work with whatever else `unit` does."""
+        """Run `unit` in one unit of work, with a function that grants what is free and nobody has been waiting for."""
         decision = GrantRequest(request=claim.request, wanted=claim.wanted)
         for _ in range(TRIES):
             project_id, agent_id = await self._store.read(who)
@@ -179,12 +179,14 @@ class Reserver:
         return decide(tx, holder, decision, self._patterns)
 
     async def look(self, asking: ConflictQuery, wanted: Sequence[RequestedPath]) -> list[list[Lease]]:
-        """For calls too large for a look on the event loop."""
+        """Who holds what overlaps each wanted path, compared on a thread: for calls too large for the event loop.
+        Raises PatternsTooHard and TooMuchAtOnce.
+        """
         _, found = await self._judge.precheck(asking, wanted)
         return found
 
     def waited_for(self, asking: ConflictQuery, wanted: Sequence[RequestedPath]) -> dict[int, tuple[WaitingCall, ...]]:
-        """By the number of the wanted path, who waits for what it overlaps."""
+        """Per wanted path, by its number, the calls in the queue that want something which overlaps it."""
         return self._line.waited_for(asking.project_id, asking.agent_id, wanted)
 
     def wake(self) -> None:
