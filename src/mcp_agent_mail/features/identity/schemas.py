@@ -19,7 +19,7 @@ _COMMIT_DIGITS = 12
 
 
 def show_agent(agent: Agent) -> Wire:
-    """The Agent shape."""
+    """An agent as tools and resources give it: its profile and policies. Times are UTC as ISO 8601."""
     return {
         "id": agent.id,
         "name": agent.name,
@@ -35,7 +35,7 @@ def show_agent(agent: Agent) -> Wire:
 
 
 def show_presence(agent: Agent) -> Wire:
-    """The Presence shape."""
+    """The keys that say how an agent is just now, beside its profile; `retired_at` is null while it is active."""
     return {
         "status": agent.status.value,
         "status_note": agent.status_note,
@@ -45,7 +45,7 @@ def show_presence(agent: Agent) -> Wire:
 
 
 def show_peer(agent: Agent) -> Wire:
-    """The Peer shape."""
+    """An agent as others find it to write to: who it is, at what it is, and whose mail it takes."""
     return {
         "name": agent.name,
         "program": agent.program,
@@ -91,7 +91,9 @@ def show_peers(listing: AgentList) -> Wire:
 
 
 def show_agents(listing: AgentList, *, include_retired: bool) -> Wire:
-    """As the resource gives them; who may be retired says so."""
+    """The answer of the resource of agents, last active first. `retired_at` is there only where retired ones were asked
+    for.
+    """
     agents = [{**show_agent(agent), "unread_count": listing.unread[agent.id]} for agent in listing.agents]
     if include_retired:
         for wire, agent in zip(agents, listing.agents, strict=True):

@@ -34,8 +34,8 @@ OUTPUT_FORMATS: dict[str, Json] = {
 
 
 def show_directory(specs: Sequence[ToolSpec], now: Micros) -> Json:
-    """Of `tooling/directory`: the tools that clients see, by cluster, and whole workflows less what they do not see.
-    Clusters without such a tool are left out.
+    """The answer of `tooling/directory`: the tools that clients see, by cluster, and whole workflows less what they do
+    not see. Clusters without such a tool are left out.
     """
     by_name = {spec.name: spec for spec in specs}
     clusters = []
@@ -75,7 +75,7 @@ def _directory_entry(spec: ToolSpec) -> Json:
 
 
 def show_schemas(specs: Sequence[ToolSpec], now: Micros) -> Json:
-    """Of `tooling/schemas`: the arguments of each tool by name. `aliases` is always empty: no tool has any."""
+    """The answer of `tooling/schemas`: each tool's arguments by name. `aliases` is always empty: no tool has any."""
     return {
         "generated_at": iso(now),
         "global_optional": [*TOKEN_ARGUMENTS, "format"],
@@ -98,8 +98,8 @@ def _schema(spec: ToolSpec) -> Json:
 def show_metrics(
     specs: Sequence[ToolSpec], recording: Recording, figures: Callable[[str], ToolFigures], now: Micros
 ) -> Json:
-    """Of `tooling/metrics`: calls and durations in milliseconds since the start, null without calls, and what queries
-    cost. `figures` gives those of one tool, as far as the caller may know them.
+    """The answer of `tooling/metrics`: calls and durations in milliseconds since the start, null without calls, and
+    what queries cost. `figures` gives those of one tool, as far as the caller may know them.
     """
     return {
         "generated_at": iso(now),
@@ -149,8 +149,8 @@ def _ms(seconds: float | None) -> float | None:
 
 
 def show_locks(states: Sequence[LockState]) -> Json:
-    """Of `tooling/locks`. `stale` and `metadata_missing` are always 0: the kernel frees a lock the instant that its
-    holder ends.
+    """The answer of `tooling/locks`. `stale` and `metadata_missing` are always 0: the kernel frees a lock the instant
+    that its holder ends.
     """
     active = sum(state.owner_pid is not None for state in states)
     return {
@@ -172,7 +172,7 @@ def show_locks(states: Sequence[LockState]) -> Json:
 
 
 def show_capabilities(project: Project, agent: Agent, able: Sequence[str], now: Micros) -> Json:
-    """Of `tooling/capabilities`: what `able` names, sorted already, for the agent in this project."""
+    """The answer of `tooling/capabilities`: what `able` names, sorted already, for the agent in this project."""
     return {
         "generated_at": iso(now),
         "agent": agent.name,
@@ -184,8 +184,8 @@ def show_capabilities(project: Project, agent: Agent, able: Sequence[str], now: 
 def show_recent(
     calls: Iterable[tuple[RecentCall, Project | None]], clusters: dict[str, str], window_s: int, now: Micros
 ) -> Json:
-    """Of `tooling/recent`, in the order of `calls`. `clusters` are by tool; a project that was not found is shown as
-    the call named it.
+    """The answer of `tooling/recent`, in the order of `calls`. `clusters` are by tool; a project that was not found is
+    shown as the call named it.
     """
     entries = [
         {

@@ -29,7 +29,9 @@ _COMMIT_DIGITS = 12
 
 
 def message_of(shown: MessageHead | Message, seen_from: ProjectId) -> Wire:
-    """The Message shape."""
+    """The keys that every message has, wherever it is shown. `attachments` is always empty; `system` is there only on
+    the server's own mail.
+    """
     wire: Wire = {
         "id": shown.id,
         "thread_id": shown.thread_id,
@@ -59,7 +61,7 @@ def add_body(wire: Wire, message_id: MessageId, bodies: Mapping[MessageId, str] 
 
 
 def inbox_item(entry: InboxEntry, seen_from: ProjectId, bodies: Mapping[MessageId, str] | None) -> Wire:
-    """The InboxItem shape."""
+    """One message of an inbox, with its body where `bodies` were asked for; `kind` is how the agent was addressed."""
     wire = message_of(entry.head, seen_from)
     wire["kind"] = entry.kind
     return add_body(wire, entry.head.id, bodies)
@@ -84,8 +86,8 @@ def inbox_object(listing: InboxListing, items: list[Wire] | None = None) -> Wire
 
 
 def mailbox_object(listing: InboxListing, commits: Mapping[MessageId, tuple[str, str]]) -> Wire:
-    """Of `resource://mailbox`: the inbox with the archive's commit of each message, 12 digits of its hash; null while
-    Git has yet to get it.
+    """The answer of `resource://mailbox`: the inbox with the archive's commit of each message, 12 digits of its hash;
+    null while Git has yet to get it.
     """
     items = inbox_items(listing)
     for item in items:
@@ -95,8 +97,8 @@ def mailbox_object(listing: InboxListing, commits: Mapping[MessageId, tuple[str,
 
 
 def stale_object(listing: InboxListing, now: Micros, ttl_seconds: int) -> Wire:
-    """Of `views/acks-stale`: the inbox with how long each message has waited since its delivery, in whole seconds up to
-    `now`.
+    """The answer of `views/acks-stale`: the inbox with how long each message has waited since its delivery, in whole
+    seconds up to `now`.
     """
     items = inbox_items(listing)
     for item, entry in zip(items, listing.entries, strict=True):
@@ -110,7 +112,9 @@ def mail_items(mail: MailListing) -> list[Wire]:
 
 
 def outbox_object(listing: OutboxListing) -> Wire:
-    """`bcc`, and whose copies are held or were returned, only for the proven sender (and the operator)."""
+    """The answer of `resource://outbox`. Only the proven sender, and the operator, are shown `bcc` and whose copies are
+    held or were returned.
+    """
     verified = listing.mailbox.verified
     kinds = ("to", "cc", "bcc") if verified else ("to", "cc")
     seen_from = listing.mailbox.project.id
@@ -133,7 +137,9 @@ def outbox_object(listing: OutboxListing) -> Wire:
 
 
 def thread_object(page: ThreadPage) -> Wire:
-    """Of `resource://thread`: one page, in the order of the listing. `next_after_id` is null on the last page."""
+    """The answer of `resource://thread`: one page, in the order of the listing. `next_after_id` is null on the last
+    page.
+    """
     messages = mail_items(page.mail)
     for item, head in zip(messages, page.mail.heads, strict=True):
         item["reply_to"] = head.reply_to
@@ -147,7 +153,9 @@ def thread_object(page: ThreadPage) -> Wire:
 
 
 def message_object(seen: SeenMessage) -> Wire:
-    """One message is shown whole, whatever its size; blind recipients never."""
+    """The answer of `resource://message`: one message with its whole body, whatever its size. Blind recipients are
+    never shown.
+    """
     message = seen.message
     return {
         **message_of(message, seen.project.id),

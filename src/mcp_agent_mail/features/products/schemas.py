@@ -43,7 +43,7 @@ def show_seen_product(seen: SeenProduct) -> Wire:
 
 
 def show_product_hits(found: ProductHits) -> Wire:
-    """The same in text and structured content, under the key `result`."""
+    """The answer of `search_messages_product`, as text and as structured content: each hit names its project."""
     return {
         "result": [
             {**show_hit(hit, project.id), "project_id": project.id, "project": project.human_key}
@@ -61,5 +61,5 @@ def show_product_inbox(inbox: ProductInbox) -> list[Wire]:
 
 
 def show_thread(thread: SummarizedThread) -> Json:
-    """As `summarize_thread` shows a thread of one project."""
+    """The answer of `summarize_thread_product`: as `summarize_thread` shows a thread of one project."""
     return thread_object(thread)

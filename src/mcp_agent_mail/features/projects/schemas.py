@@ -14,7 +14,7 @@ Wire = dict[str, Any]
 
 
 def show_project(project: Project) -> Wire:
-    """The Project shape; `archived_at` only where a project is archived."""
+    """A project as tools and resources give it; `archived_at` is there only while it is archived."""
     wire: Wire = {
         "id": project.id,
         "slug": project.slug,
@@ -32,7 +32,9 @@ def show_ensured(project: Project, archive_path: Path, known: KnownIdentity | No
 
 
 def show_identity(known: KnownIdentity) -> Wire:
-    """The Identity shape: what was looked at, and what it makes of it."""
+    """What says which project a directory is: what was looked at, and what follows from it. `aliases` and `notices` are
+    there only when there are any.
+    """
     repository, marks = known.facts.repository, known.facts.marks
     wire: Wire = {
         "slug": known.project.slug,

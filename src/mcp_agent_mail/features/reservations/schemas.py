@@ -25,7 +25,7 @@ Wire = dict[str, Any]
 
 
 def show_grant(lease: Lease) -> Wire:
-    """The Grant shape."""
+    """One reservation that a call was granted, until `expires_ts` in UTC."""
     return {
         "id": lease.id,
         "path_pattern": lease.path_pattern,
@@ -37,7 +37,9 @@ def show_grant(lease: Lease) -> Wire:
 
 
 def show_conflict(conflict: PathConflict, stale: Collection[LeaseId]) -> Wire:
-    """The Conflict shape."""
+    """A path that was not granted, with who holds it, or with who waits for it where nobody does. `stale` are the ids
+    of leases that look abandoned.
+    """
     holders = [_show_holder(lease, stale) for lease in conflict.holders]
     return {"path": conflict.path, "holders": holders or [_show_waiting(one) for one in conflict.waiting]}
 
@@ -148,7 +150,7 @@ def show_forced(forced: Forced) -> Json:
 
 
 def show_assessed(assessment: Assessment) -> Json:
-    """The wire's Lease."""
+    """A reservation of any state with the evidence of work on it; `released_ts` is null while nobody has ended it."""
     lease = assessment.lease
     return {
         "id": lease.id,

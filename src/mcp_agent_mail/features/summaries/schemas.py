@@ -12,7 +12,9 @@ from mcp_agent_mail.features.summaries.results import SummarizedMail, Summarized
 
 
 def thread_object(thread: SummarizedThread) -> Json:
-    """One thread."""
+    """The answer of `summarize_thread` for one thread. `llm_error` is there only where a model's help was wanted and
+    failed.
+    """
     return {
         "thread_id": thread.thread_id,
         "summary": summary_object(thread.summary),
@@ -22,7 +24,7 @@ def thread_object(thread: SummarizedThread) -> Json:
 
 
 def threads_object(threads: Sequence[SummarizedThread]) -> Json:
-    """Several threads, and what they say together."""
+    """The answer of `summarize_thread` for several threads, with what they say together under `aggregate`."""
     together = aggregate([thread.summary for thread in threads])
     return {
         "threads": [
