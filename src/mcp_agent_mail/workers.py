@@ -53,7 +53,7 @@ class Workers:
         return [] if self.signals is None else [self.signals.looks]
 
     def show(self) -> dict[str, Json]:
-        """For health, by worker."""
+        """The figures of each worker by name, for health."""
         return {
             "acknowledgements": _show(self.overdue),
             "retention": _show(self.retention_worker),

@@ -95,7 +95,7 @@ class MonthsNote:
         self._path = state / _NOTE
 
     def read(self) -> KeptMonths | None:
-        """None: every file lies in the work tree."""
+        """What is kept, as noted; None without a note: then every file lies in the work tree."""
         try:
             return months_in(self._path.read_text(errors="replace"))
         except (FileNotFoundError, NotADirectoryError):

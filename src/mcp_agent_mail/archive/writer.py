@@ -225,7 +225,7 @@ class ArchiveWriter:
         return InSteps("refresh the index", self._refresh(), step_limit_s=limit_s)
 
     def refresh(self) -> None:
-        """The same, waited for."""
+        """As `start_refresh`, and wait for its end."""
         self.start_refresh().finish(_PATIENCE * self._repository.timeout_s)
 
     def _refresh(self) -> Steps[None]:

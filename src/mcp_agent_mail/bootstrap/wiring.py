@@ -219,7 +219,7 @@ def recording(settings: Settings, store: Store, clock: Clock) -> Recording:
 
 
 def introspection_service(settings: Settings, store: Store, services: Services, clock: Clock) -> IntrospectionService:
-    """Over the finished table of tools."""
+    """The service that tells of the server itself, over the finished table of tools."""
     return IntrospectionService(
         services.recording,
         tools=services.tools.specs(),

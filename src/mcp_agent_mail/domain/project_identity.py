@@ -133,7 +133,7 @@ def uid_tie(uid: str) -> str:
 
 
 def slug_alias(slug: str) -> str:
-    """Of a former slug."""
+    """The alias under which a former slug leads to its project."""
     return f"slug:{slug}"
 
 

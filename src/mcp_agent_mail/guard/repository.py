@@ -94,7 +94,7 @@ class Translation(NamedTuple):
     above: str = ""
 
     def to_project(self, path: str) -> str | None:
-        """None for a path outside the project: nobody can reserve it."""
+        """The path within the project; None for one outside of it, where nobody can reserve anything."""
         if self.inside:
             return path[len(self.inside) :] if path.startswith(self.inside) else None
         return self.above + path

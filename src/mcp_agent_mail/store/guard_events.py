@@ -76,7 +76,7 @@ class GuardEvents:
         return [_event(row) for row in self._connection.execute(_LIST, (project_id, limit))]
 
     def list_all(self, limit: int) -> list[GuardEvent]:
-        """Of all projects, and of keys that no project had."""
+        """The events of all projects, and of keys that no project had, newest first."""
         return [_event(row) for row in self._connection.execute(_LIST_ALL, (limit,))]
 
 

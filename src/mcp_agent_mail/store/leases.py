@@ -168,7 +168,7 @@ class Leases:
         return None if row is None else _lease(row)
 
     def find_many(self, ids: Collection[LeaseId]) -> list[Lease]:
-        """Those that exist, ended or not, by id."""
+        """Those of the leases that exist, ended or not, by id."""
         return self._list(_FIND_MANY, json.dumps(list(ids)), len(ids))
 
     def live(
@@ -255,7 +255,7 @@ class Leases:
         return lease
 
     def add_many(self, new: Sequence[NewLease], now: Micros) -> list[Lease]:
-        """Likewise, in this order."""
+        """Grant all of them, as `add` does, with fencing numbers that rise in this order."""
         last = self._draw(len(new))
         return [self._add(one, now, last - len(new) + number) for number, one in enumerate(new, start=1)]
 
@@ -298,7 +298,9 @@ class Leases:
         )
 
     def prolong(self, lease: Lease, expires_ts: Micros, *, reason: str | None = None) -> Lease:
-        """The same lease, longer; a reason of None stays what it was. `lease` is as this very unit has read it."""
+        """Give the lease another expiry and one more promise; a reason of None stays what it was. `lease` is as this
+        very unit has read it.
+        """
         said = lease.reason if reason is None else reason
         self._connection.execute(_PROLONG, (expires_ts, said, lease.id))
         return replace(lease, expires_ts=expires_ts, reason=said, promises=lease.promises + 1)
@@ -323,7 +325,9 @@ class Leases:
     def regrant(
         self, lease: Lease, expires_ts: Micros, *, exclusive: bool, is_folder: bool, keys: LeaseKeys, reason: str
     ) -> Lease:
-        """The same id, but granted anew, with the next fencing number: it had lapsed, or reaches further now."""
+        """Grant the lease anew under its id, with the next fencing number: it had lapsed, or reaches further now.
+        Waiting calls look again.
+        """
         values = (expires_ts, reason, exclusive, is_folder, keys.anchor, keys.tail, self._draw(1), lease.id)
         self._connection.execute(_REGRANT, values)
         # Whoever waits for it may find room beside it now.

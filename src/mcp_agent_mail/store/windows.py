@@ -64,7 +64,7 @@ class Windows:
         return None if row is None else _window(row)
 
     def list_live(self, project_id: ProjectId, *, since: Micros, limit: int) -> list[Window]:
-        """Those used after `since` and not ended, last used first."""
+        """The windows used after `since` and not ended, last used first."""
         return [_window(row) for row in self._connection.execute(_LIVE, (project_id, since, limit))]
 
     def find_live_by_name(self, project_id: ProjectId, name: str, *, since: Micros, but: WindowId) -> Window | None:

@@ -56,7 +56,7 @@ class ForeignRepository:
 
     @property
     def settings(self) -> list[Entry]:
-        """In the order in which Git reads them: of several values the last counts."""
+        """All the named settings, in the order in which Git reads them: of several values the last counts."""
         return [*self.own, *self.of_work_tree]
 
     @property

@@ -137,7 +137,7 @@ def run_git(
 
 
 def run_users_git(*arguments: str, timeout_s: float = DEFAULT_TIMEOUT_S) -> bytes:
-    """The same with the configuration of system and user, for questions about what Git does for them."""
+    """As `run_git`, with the configuration of system and user, for questions about what Git does for them."""
     process = _Run(arguments, user_config=True).start(stdin=subprocess.DEVNULL)
     return _ended(process, arguments, None, timeout_s)
 

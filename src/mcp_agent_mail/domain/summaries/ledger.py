@@ -67,8 +67,8 @@ class Ledger:
     _asked: set[str] = field(default_factory=set)
 
     def add_action(self, cue: Cue, sender: str, message: int, *, is_box: bool = False) -> None:
-        """The same text again is the same action: its newest state counts. So is, except of checkboxes, nearly the
-        same text of the same owner.
+        """Note an action. The same text again is the same action, whose newest state counts; so is, except of
+        checkboxes, nearly the same text of the same owner.
         """
         text, is_done = cue.text, cue.kind is CueKind.DONE
         owner = sender if cue.is_mine else cue.owner

@@ -136,7 +136,7 @@ class Drain:
         return min((wait for wait in waits if wait is not None), default=None)
 
     def step(self) -> float | None:
-        """The same, and wait for what was begun, unless that takes long."""
+        """As `begin`, and wait for what was begun, unless that takes long."""
         wait = self.begin()
         while self._threads.is_busy():
             self._threads.wait(_LONG_S)

@@ -54,7 +54,7 @@ class Requests:
 
 
 def require_done(answer: CheckedOut) -> CheckedOut:
-    """Raises what the archiver refused it for."""
+    """The answer, if the archiver did what was asked; else its refusal is raised: UnknownMonth or Unavailable."""
     if answer.is_unknown:
         raise UnknownMonth(answer.problem, hint=answer.hint)
     if answer.problem:

@@ -61,7 +61,7 @@ def responded_object(responded: ContactAnswered, caller: Caller) -> Wire:
 
 
 def status_of(contact: Contact, now: Micros) -> str:
-    """As it is at `now`: pending, approved, blocked or expired."""
+    """What the link is at `now`: pending, approved, blocked or expired."""
     return contact.relation(now).value
 
 

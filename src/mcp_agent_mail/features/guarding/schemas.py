@@ -55,7 +55,7 @@ class CheckAnswer:
 
 # Any: a body as it came over the wire.
 def read_check(value: Mapping[str, Any]) -> CheckRequest:
-    """Raises InvalidInput."""
+    """The check that a guard asks for, from the body of its request. Raises InvalidInput."""
     sent = value.get("paths")
     if not isinstance(sent, list) or len(sent) > MAX_PATHS:
         raise _unfit(f"paths is a list of at most {MAX_PATHS:,}")
@@ -83,7 +83,7 @@ def read_check(value: Mapping[str, Any]) -> CheckRequest:
 
 # Any: as above.
 def read_events(value: Mapping[str, Any]) -> list[Any]:
-    """Raises InvalidInput."""
+    """The events that a guard reports, each still unread, at most MAX_EVENTS_AT_ONCE. Raises InvalidInput."""
     events = value.get("events")
     if not isinstance(events, list) or len(events) > MAX_EVENTS_AT_ONCE:
         raise _unfit(f"events is a list of at most {MAX_EVENTS_AT_ONCE}")

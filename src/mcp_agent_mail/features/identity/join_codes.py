@@ -31,7 +31,7 @@ class Invited:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeListing:
-    """As it is at `at`, newest first."""
+    """The codes as they are at `at`, newest first."""
 
     codes: list[JoinCode]
     at: Micros

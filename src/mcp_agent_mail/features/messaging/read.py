@@ -294,7 +294,9 @@ def read_message(view: View, caller: Caller, message_id: MessageId, project_key:
 
 
 def load_bodies(view: View, heads: Iterable[MessageHead]) -> Bodies:
-    """At most 2 MiB of them; SQLite never reads the others."""
+    """The bodies that one answer carries, in order and together at most 2 MiB as JSON writes them; SQLite never reads
+    the others.
+    """
     found = bodies_that_fit(heads)
     bodies = view.messages.bodies(found)
     return bodies_that_fit_escaped({message_id: bodies[message_id] for message_id in found if message_id in bodies})

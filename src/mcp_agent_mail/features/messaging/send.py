@@ -81,7 +81,9 @@ class Draft:
 
 
 def compose_new(tx: Tx, delivery: DeliveryPolicy, sender: Actor, request: SendRequest) -> Draft:
-    """Raises when the message must not be sent as asked."""
+    """A message ready to be stored: its thread, its recipients, and whose copies are held. Raises when it must not be
+    sent as asked.
+    """
     new = NewMessage(
         sender=sender.agent,
         project=sender.project,

@@ -147,7 +147,9 @@ class MessagingService:
     async def overdue(
         self, caller: Caller, agent_name: str, project_key: str | None, age_s: int, limit: int
     ) -> tuple[read.InboxListing, Micros]:
-        """The same for `age_s` seconds or longer, oldest first; and the time that ages are counted from."""
+        """Mail that has waited `age_s` seconds or longer for this agent's acknowledgement, oldest first; and the time
+        that ages are counted from.
+        """
         now = self._clock()
         until = Micros(now - age_s * SECOND)
         listing = await self._store.read(

@@ -95,7 +95,7 @@ def is_party(view: View, message: Message, agent_id: AgentId) -> bool:
 
 
 def unknown_message(message_id: int) -> UnknownMessage:
-    """The same words for a message that is not there and one that the caller may not see."""
+    """The refusal, in the same words for a message that is not there and one that the caller may not see."""
     return UnknownMessage(
         f"No message {message_id} is to be seen here.",
         hint="Ids come from fetch_inbox, search_messages and send_message.",

@@ -14,7 +14,7 @@ _GO_ON = "Before you go on there, reserve again with file_reservation_paths: som
 
 
 def idle_notice(lost: Sequence[Assessment]) -> SystemNotice:
-    """For one holder, of what the sweeper released."""
+    """For a holder: which of its reservations the sweeper released, on what evidence, and how to go on."""
     what = _subject(lost)
     body = ["You seemed idle, so what you held was released; others may take it.", "", *map(_line, lost), "", _GO_ON]
     return SystemNotice(subject=f"{what} released: you seemed idle", body_md="\n".join(body))
