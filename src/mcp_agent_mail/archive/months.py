@@ -77,7 +77,9 @@ def _month(count: int) -> str:
 
 
 def months_in(text: str) -> KeptMonths:
-    """What a note says. Torn by a loss of power, say, it is not known what is shown, and all of it is decided anew."""
+    """What a note says. Of one that cannot be read (a loss of power may tear it) no month counts as kept, so that all
+    of it is decided anew.
+    """
     try:
         fields = json.loads(text)
         lists = {name: tuple(fields.get(name, ())) for name in ("months", "extra", "unsynced")}

@@ -215,9 +215,9 @@ class ArchiveWriter:
         )
 
     def start_refresh(self) -> InSteps:
-        """The index follows the branch and the files are put on disk, beside further commits; none beside thinning.
+        """Begin to bring the index to the branch and the files on disk. Commits may go on beside it, thinning may not.
 
-        Without commits meanwhile nothing here is unfinished then. Whatever ends it early leaves it to the next one.
+        If no commit came meanwhile nothing here is unfinished then. Whatever ends it early leaves it to the next one.
         """
         self._fault_hook(FailPoint.INDEX_REFRESH)
         self._note_open()

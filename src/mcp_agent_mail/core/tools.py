@@ -72,7 +72,9 @@ _doer: ContextVar[RecordedCaller | None] = ContextVar("doer", default=None)
 
 @contextmanager
 def doer_told() -> Iterator[RecordedCaller]:
-    """Of the one call that is made within. An object and not a value, so that tasks of the call fill in the same."""
+    """The record of who makes the one call that runs inside. It is an object, so that tasks of the call fill in the
+    same.
+    """
     doer = RecordedCaller()
     reset = _doer.set(doer)
     try:
@@ -82,7 +84,7 @@ def doer_told() -> Iterator[RecordedCaller]:
 
 
 def tell_doer(project_id: ProjectId, agent_name: str) -> None:
-    """The current call is this agent's: proven, or taken at its word where that counts."""
+    """Record that the current call is this agent's: proven, or taken at its word where that counts."""
     doer = _doer.get()
     if doer is not None:
         doer.project_id, doer.agent_name = project_id, agent_name
@@ -94,13 +96,13 @@ def current_credentials() -> Credentials:
 
 
 def current_turn() -> str:
-    """Whom the time of the running call is put down to; what runs beside all calls is the server's own."""
+    """The line in which the running call waits for its turns; what runs beside all calls is in the server's own."""
     credentials = _credentials.get(None)
     return "server" if credentials is None else turn_of(credentials)
 
 
 def turn_of(credentials: Credentials) -> str:
-    """Whose a call is as far as turns are concerned: who sent its token, else its connection.
+    """The line in which a call waits for its turns: that of the token it brought, else of its connection.
 
     Nothing is proven by that: whoever invents tokens gains no more than by opening connections.
     """

@@ -204,7 +204,9 @@ class Agents:
         return [name for (name,) in self._connection.execute(_RECIPIENT_NAMES, (project_id, limit))]
 
     def add(self, new: NewAgent, now: Micros) -> Agent:
-        """Look for the name first, in the same unit: a second one of it is an IntegrityError."""
+        """Store a new agent. Look for its name first, in the same unit: a second one of the name is an
+        IntegrityError.
+        """
         values = (
             new.project_id,
             new.kind,

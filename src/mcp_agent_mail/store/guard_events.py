@@ -50,8 +50,9 @@ class GuardEvents:
         self._kept_of_one = kept_of_one
 
     def add(self, event: NewGuardEvent, project_id: ProjectId | None, reporter_id: AgentId | None = None) -> bool:
-        """False when it is there already. Drops at most `PRUNE_LOT` of those beyond the newest of its reporter, and of
-        its project. `reporter_id` is None where nobody is proven: anonymous reports, and the server's own spool.
+        """Store the event; False when it is there already. Drops at most `PRUNE_LOT` of those beyond the newest of its
+        reporter, and of its project. `reporter_id` is None where nobody is proven: anonymous reports, and the server's
+        own spool.
         """
         values = (
             project_id,

@@ -240,17 +240,19 @@ class Leases:
         return {LeaseId(lease_id) for (lease_id,) in rows}
 
     def fencing(self) -> int:
-        """The highest number given out."""
+        """The highest fencing number given out."""
         (number,) = self._connection.execute(_FENCING).fetchone()
         return int(number)
 
     def ends(self) -> int:
-        """How many leases have ended, ever."""
+        """A number that rises whenever a lease ends, or may leave room for others: whoever waits compares it."""
         (number,) = self._connection.execute(_ENDS).fetchone()
         return int(number)
 
     def add(self, new: NewLease, now: Micros) -> Lease:
-        """Granted with the next fencing number. Whether it may be is the caller's to know, in the same unit."""
+        """Grant the lease with the next fencing number. Whether it may be granted is the caller's to know, in the same
+        unit.
+        """
         (lease,) = self.add_many([new], now)
         return lease
 

@@ -61,7 +61,9 @@ class Products:
         return [_product(row) for row in self._connection.execute(_NEWEST, (limit,))]
 
     def add(self, *, uid: str, name: str, now: Micros) -> Product:
-        """Look for uid and name first, in the same unit: a second one of either is an IntegrityError."""
+        """Store a new product. Look for uid and name first, in the same unit: a second one of either is an
+        IntegrityError.
+        """
         return _product(self._connection.execute(_ADD, (uid, name, product_name_key(name), now)).fetchone())
 
     def link(self, product: Product, project_id: ProjectId, now: Micros) -> bool:

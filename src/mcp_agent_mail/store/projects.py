@@ -72,12 +72,14 @@ class Projects:
         return [_project(row) for row in self._connection.execute(_NEWEST, (limit,))]
 
     def add(self, *, slug: str, human_key: str, plain_slug: str, now: Micros) -> Project:
-        """Look for the human key first, in the same unit: a second one of it is an IntegrityError."""
+        """Store a new project. Look for the human key first, in the same unit: a second one of it is an
+        IntegrityError.
+        """
         row = self._connection.execute(_ADD, (slug, human_key, plain_slug, now)).fetchone()
         return _project(row)
 
     def set_archived(self, project_id: ProjectId, at: Micros | None) -> Project:
-        """`at` None brings it back."""
+        """Archive the project at `at`, or bring it back with None."""
         return _project(self._connection.execute(_SET_ARCHIVED, (at, project_id)).fetchone())
 
 

@@ -98,7 +98,9 @@ class ArchiveThreads(Generic[T]):
         patience_s: float = PATIENCE_S,
         hangs_after_s: float = HANGS_AFTER_S,
     ) -> None:
-        """In a thread of its own, that an end of the process does not wait for. Raises NoThread."""
+        """Run `work` for the archive in a thread of its own, which the end of the process does not wait for. Raises
+        NoThread.
+        """
         assert project_id not in self._at_work, project_id
         job: ArchiveJob[T] = ArchiveJob(project_id=project_id, patience_s=patience_s, hangs_after_s=hangs_after_s)
         try:
@@ -131,7 +133,7 @@ class ArchiveThreads(Generic[T]):
                 os.write(self._waker, b".")
 
     def collect(self) -> list[ArchiveJob[T]]:
-        """What has ended since the last time, in that order."""
+        """The jobs that have ended since the last call, in the order of their ends."""
         with suppress(BlockingIOError):
             os.read(self._woken, 65_536)
         with self._lock:
@@ -149,17 +151,19 @@ class ArchiveThreads(Generic[T]):
         return any(not job.hangs for job in self._at_work.values())
 
     def next_look_s(self) -> float | None:
-        """Until something that is at work is to be set aside, or counts as hanging."""
+        """Seconds until something that is at work is to be set aside, or counts as hanging; None when nothing will."""
         looks = [job.next_look_s() for job in self._at_work.values()]
         return min((look for look in looks if look is not None), default=None)
 
     def wait(self, timeout_s: float) -> None:
-        """Until something has ended, or is to be seen differently, or so long."""
+        """Wait until a job has ended, or is to be set aside or counted as hanging, or `timeout_s` seconds
+        have passed.
+        """
         look_s = self.next_look_s()
         select.select([self._woken], [], [], max(0.0, timeout_s if look_s is None else min(timeout_s, look_s)))
 
     def close(self) -> None:
-        """Threads that hang stay; there is nobody any more whom they could wake."""
+        """Close what wakes `wait`. Threads that hang stay, and wake nobody any more."""
         with self._lock:
             assert self._waker is not None
             os.close(self._woken)

@@ -115,7 +115,7 @@ class ContactService:
         return await self._store.read(look)
 
     async def requests(self, caller: Caller, project_key: str, agent_name: str, limit: int) -> ContactList:
-        """What waits for the agent's answer, oldest first."""
+        """The requests that wait for the agent's answer, oldest first, for its own eyes and the operator's."""
 
         def look(view: View) -> ContactList:
             actor = require_actor(view, caller, project_key, agent_name)
@@ -133,7 +133,7 @@ class ContactService:
         return ListedContact(direction=direction, contact=contact, messageable=messageable)
 
     async def set_policy(self, caller: Caller, project_key: str, agent_name: str, policy: ContactPolicy) -> PolicySet:
-        """Who may write to the agent from now on. Mail that is held stays so until its request is answered."""
+        """Set who may write to the agent from now on. Mail that is held stays so until its request is answered."""
 
         def unit(tx: Tx) -> PolicySet:
             actor = require_actor(tx, caller, project_key, agent_name)

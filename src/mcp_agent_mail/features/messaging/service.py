@@ -102,7 +102,8 @@ class MessagingService:
         return outcome
 
     async def mark(self, caller: Caller, request: ReceiptRequest) -> receipts.MarkedReceipt:
-        """Read or acknowledged: the first time stands for good, and acknowledging implies reading.
+        """Note that the agent read or acknowledged a message: the first time stands for good, and acknowledging implies
+        reading.
 
         Any message may be acknowledged, asked for or not; nothing changes when the agent is no recipient.
         """
@@ -111,7 +112,7 @@ class MessagingService:
         return marked
 
     async def inbox(self, caller: Caller, request: InboxRequest) -> read.InboxListing:
-        """Newest first, or oldest first after `after_id`. Changes nothing of what is unread."""
+        """A page of an inbox: newest first, or oldest first after `after_id`. Changes nothing of what is unread."""
         return self._opened(caller, await self._store.read(lambda view: read.read_inbox(view, caller, request)))
 
     async def mailbox(

@@ -57,7 +57,7 @@ def find_tied(view: View, tie: str) -> Project | None:
 
 @contextmanager
 def tied_to(path: str, project_id: ProjectId | None) -> Iterator[None]:
-    """Inside, this path is known to be the project's, or nobody's; in units of work too."""
+    """Inside, the path counts as the project's, or with None as nobody's; in units of work too."""
     reset = _tied.set({**_tied.get(), path: project_id})
     try:
         yield
@@ -66,7 +66,7 @@ def tied_to(path: str, project_id: ProjectId | None) -> Iterator[None]:
 
 
 def is_looked_at(path: str) -> bool:
-    """Whether a look at the disk has said already whose this path is."""
+    """Whether the disk has been asked already whose this path is."""
     return path in _tied.get()
 
 

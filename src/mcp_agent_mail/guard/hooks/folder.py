@@ -154,7 +154,9 @@ class GitDirectory:
         self._opened = opened
 
     def folder(self, *names: str, make: bool = False) -> HookFolder:
-        """Raises NothingPlainThere where something else than a folder lies on the way, a link to one included."""
+        """The folder below this one, made where `make` says so. Raises NothingPlainThere where something else than a
+        folder lies on the way, a link to one included.
+        """
         found = self.root
         for name in names:
             found = self._below(found, name, make=make)
