@@ -127,7 +127,7 @@ class Aliases:
         return added
 
     def retire(self, project_id: ProjectId) -> None:
-        """Keep the project's uids and other ties as aliases that lead to it, but no longer as its own: it has become
+        """Keep the project's uids and other ties as aliases that lead to it, but not as its own: it has become
         part of another.
         """
         self._connection.execute(_RETIRE, (project_id,))

@@ -18,8 +18,8 @@ TTL = Duration(2_592_000)
 
 
 def build_slot_tools(service: BuildSlotService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
-    """To acquire, renew and release a slot. Each acts as the agent it names, which `current_caller` must be allowed to
-    be.
+    """To acquire, renew and release a slot. Each acts as the agent that it names, if the caller may; each is safe to
+    repeat.
     """
 
     async def acquire_build_slot(
