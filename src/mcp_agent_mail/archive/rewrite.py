@@ -30,7 +30,9 @@ class Rewrite:
         self._blobs = {} if is_empty else _blobs_of_branch(repository)
 
     def fill(self, put: Put) -> None:
-        """Only links between agents have names of others in their paths: of them what is left over goes."""
+        """Put every file that differs from the branch, and None for files of links that nothing renders any more: of
+        all files theirs alone have other agents' names in their paths, which may have changed.
+        """
         over = {path for path in self._blobs if path.startswith(f"{CONTACTS_FOLDER}/")}
         last: tuple[bytes | None, str] = (None, "")
 
@@ -49,7 +51,7 @@ class Rewrite:
             put(path, None)
 
     def show(self, tree: WorkTree) -> None:
-        """The same, for people: copies of one content are one file with many names."""
+        """Write the same differences into the work tree; equal contents become one file with many names."""
         content: bytes | None = None
         paths: list[str] = []
 
@@ -93,7 +95,7 @@ def bring_history(repository: ArchiveRepository, source: Path) -> str:
 
 
 def forget_joining(repository: ArchiveRepository) -> None:
-    """What kept the history that is joined by now."""
+    """Remove the reference that kept the other archive's history until a commit joined it."""
     repository.git("update-ref", "-d", _REF)
 
 

@@ -69,7 +69,7 @@ class LeasesSource:
         self.why_no_server = "" if self.server is not None else "no server is running"
 
     def ask(self, question: LeaseQuery) -> LeaseAnswer:
-        """Raises CannotTell."""
+        """Who holds which of the paths, by the server or else by the snapshot. Raises CannotTell."""
         answer = self._from_server(question)
         if answer is None:
             answer = self._from_snapshot(question)

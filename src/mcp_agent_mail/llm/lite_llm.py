@@ -72,7 +72,9 @@ class LiteLlm:
         return self._rules.default_model
 
     async def ask(self, prompt: Prompt, *, model: str | None) -> ModelAnswer:
-        """Raises ModelFailed, at the latest when the time is up; only the import at the first question comes on top."""
+        """The model's answer. Raises ModelFailed, at the latest when the time is up; only the import at the first
+        question comes on top.
+        """
         if self._turns.locked() and self._waiting >= MAX_WAITING:
             raise ModelFailed("Too many summaries wait for the model.")
         self._waiting += 1

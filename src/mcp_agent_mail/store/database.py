@@ -104,7 +104,7 @@ class Store:
         return self.read_now(query)
 
     def read_now(self, query: Callable[[View], T]) -> T:
-        """The same for what cannot await: a listener that is told of a commit.
+        """As `read`, for what cannot await: a listener that is told of a commit.
 
         Only an engine that reads on the calling thread has it.
         """

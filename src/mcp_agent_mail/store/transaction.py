@@ -60,7 +60,7 @@ class View:
         self.meta = Meta(connection)
 
     def begin(self) -> None:
-        """Another read or unit begins."""
+        """Set the time for the read or unit that begins."""
         self.now = self._clock()
 
 

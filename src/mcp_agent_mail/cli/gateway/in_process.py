@@ -36,6 +36,9 @@ class InProcessGateway:
         self._has_written = False
 
     def open(self) -> None:
+        """Open the store and the services over it; what was opened is closed again when that fails. Raises StoreInUse
+        while another process owns the store. Once per gateway.
+        """
         try:
             self._runner.run(self._open())
         except BaseException:

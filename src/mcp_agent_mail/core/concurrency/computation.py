@@ -18,9 +18,10 @@ T = TypeVar("T")
 
 
 async def computed(work: Callable[[], T]) -> T:
-    """What `work` gives or raises, on a daemon thread. Its bound is its own: nothing can end it.
+    """What `work` gives or raises, run on a daemon thread. `work` must end by itself: nothing can end its thread.
 
-    Cancelled, it leaves when the thread has ended, so that no place is free too early; cancelled again, at once.
+    A caller that is cancelled leaves when the thread has ended, so that no place is free too early; cancelled again, at
+    once.
     """
     loop = asyncio.get_running_loop()
     context = contextvars.copy_context()

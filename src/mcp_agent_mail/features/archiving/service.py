@@ -164,7 +164,7 @@ class ArchivingService:
 
     @property
     def archiver_pid(self) -> int | None:
-        """Of the child process that runs now."""
+        """The id of the child process that runs now; None while there is none."""
         return None if self._process is None else self._process.pid
 
     async def status(self) -> ArchiveStatus:

@@ -31,7 +31,7 @@ class CompletionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggested:
-    """At most MAX_SUGGESTIONS; `has_more` when there are others."""
+    """At most MAX_SUGGESTIONS values, newest first; `has_more` when there are others."""
 
     values: tuple[str, ...] = ()
     has_more: bool = False

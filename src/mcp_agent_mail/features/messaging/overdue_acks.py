@@ -90,7 +90,7 @@ class OverdueNotice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanResult:
-    """`more`: there was more than one unit of work looks at."""
+    """What one unit of work told of. `more`: copies are left that it did not get to."""
 
     told: list[OverdueNotice]
     more: bool

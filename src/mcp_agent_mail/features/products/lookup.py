@@ -19,14 +19,14 @@ class ForeignProduct(PermissionDenied):
 
 
 def find_product(view: View, key: str) -> Product | None:
-    """By uid, else by name."""
+    """The product with this uid, else with this name."""
     uid = uid_of(key)
     found = None if uid is None else view.products.find_by_uid(uid)
     return found or view.products.find_by_name(key)
 
 
 def require_product(view: View, key: str) -> Product:
-    """By uid or name. Raises UnknownProduct with the nearest names."""
+    """The product with this uid or name. Raises UnknownProduct with the nearest names."""
     product = find_product(view, key)
     if product is None:
         known = view.products.newest(_CANDIDATES)

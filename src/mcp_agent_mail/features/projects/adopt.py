@@ -49,7 +49,7 @@ class Planned:
 
 
 def plan_adoption(view: View, source_key: str, target_key: str) -> Planned:
-    """Raises AdoptionRefused, naming what clashes."""
+    """What an adoption would move. Raises AdoptionRefused, naming what clashes."""
     source, target = require_project(view, source_key), require_writable(require_project(view, target_key))
     require_two(source, target)
     plan = view.adoption.plan(source.id, target.id, view.now)
@@ -60,7 +60,9 @@ def plan_adoption(view: View, source_key: str, target_key: str) -> Planned:
 async def adopt(
     store: Store, settings: ArchiverSettings, source_key: str, target_key: str, *, drain: Draining = drain_in_process
 ) -> Adopted:
-    """Safe to repeat: what a crash left is finished first."""
+    """Make the source part of the target, then bring that into Git. Safe to repeat: what a crash left is finished
+    first. Raises AdoptionRefused.
+    """
     failed = await drain(store, settings, timeout_s=TIMEOUT_S)
     done = await store.read(lambda view: _adopted_before(view, source_key, target_key))
     if done is not None:

@@ -80,7 +80,7 @@ class Sweeper:
         )
 
     async def sweep(self) -> None:
-        """One pass. Raises what a sick store raises."""
+        """One pass: end what has expired, then release what idle holders left. Raises what a sick store raises."""
         now = self._clock()
         self._notice_sleep(now)
         await self._end_expired()

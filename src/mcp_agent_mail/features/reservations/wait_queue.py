@@ -34,7 +34,7 @@ _SHORTEST_S = 0.001
 
 
 class QueueFull(Busy):
-    """As many calls wait as may."""
+    """MAX_WAITING calls wait already."""
 
 
 class QueueClosed(Unavailable):
@@ -42,11 +42,11 @@ class QueueClosed(Unavailable):
 
 
 class CallerLeft(Unavailable):
-    """Nobody hears this: the caller was gone before its turn came."""
+    """The caller hung up before its turn came. Its call ends with this, which nobody is there to read."""
 
 
 class TurnLost(Unavailable):
-    """What the call waited in is not what it was."""
+    """The waiting agent was retired, or its project archived: nothing can be granted to it any more."""
 
 
 def gave_up() -> CallerLeft:
@@ -70,7 +70,7 @@ class Waiter:
     is_lost: bool = False
 
     def watch(self, lease: Lease) -> None:
-        """Nothing can be granted while this one stands: look again when it no longer does."""
+        """Note the lease that stands in the way: nothing can be granted before it ends, expires or changes."""
         self.watched = (lease.id, lease.fencing, lease.expires_ts)
 
     def give_up(self) -> None:
@@ -122,14 +122,16 @@ class WaitQueue:
         *,
         among: Collection[Waiter] | None = None,
     ) -> dict[int, tuple[WaitingCall, ...]]:
-        """By the number of the wanted path, who waits for what it overlaps: all, or those `among` them."""
+        """Per wanted path, by its number, the waiting calls that want something which overlaps it: all, or those
+        `among` them.
+        """
         if not self._count:
             return {}
         ahead = self._ahead_of(project_id, agent_id, wanted, among)
         return {number: tuple(place.shown for place in places[:SHOWN]) for number, places in ahead.items()}
 
     def join(self, place: Waiter) -> None:
-        """At the end. Raises QueueFull, or LineClosed."""
+        """Put `place` at the end of the line, behind all whose wishes meet its own. Raises QueueFull, QueueClosed."""
         self._require_open()
         if self._count >= MAX_WAITING:
             raise QueueFull(
@@ -141,7 +143,7 @@ class WaitQueue:
         self._count += 1
 
     def leave(self, place: Waiter) -> None:
-        """Granted or not: those behind it may look. Safe to repeat."""
+        """Take `place` out of the line, granted or not; who has nothing ahead any more is woken. Safe to repeat."""
         places = self._places.get(place.project_id, [])
         if place not in places:
             return
@@ -156,7 +158,7 @@ class WaitQueue:
             del self._places[place.project_id]
 
     async def wait(self, place: Waiter, seconds: float) -> None:
-        """Until `place` should look again, at most so long. Raises QueueClosed, CallerLeft, PlaceLost."""
+        """Until `place` should look again, at most so long. Raises QueueClosed, CallerLeft and TurnLost."""
         until = asyncio.get_running_loop().time() + seconds
         # Before it joined nobody looked whether it may hold anything.
         self._dismiss([place])

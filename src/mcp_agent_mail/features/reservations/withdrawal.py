@@ -27,7 +27,9 @@ class AnsweredLease:
 
 
 def take_back(tx: Tx, told: Iterable[AnsweredLease], acting: Agent) -> bool:
-    """Nobody heard of these. Whether all of them stand as they were told of all the same: others were told too."""
+    """Undo leases whose answer nobody heard: each loses a promise, one without any ends, one that was only prolonged is
+    as before. False when any of them is not held any more as it was told of.
+    """
     now = tx.now
     stands = True
     for one in told:

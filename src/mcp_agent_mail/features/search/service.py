@@ -42,7 +42,8 @@ class SearchService:
     async def search(self, caller: Caller, request: SearchRequest) -> SearchResult:
         """Mail of the project that holds the words, and mail of other projects that the caller itself got or sent.
 
-        Who is proven to belong to another project, linked by no product, finds only what it takes part in.
+        A caller that is proven to be of another project, which no product links to this one, finds only what it takes
+        part in.
         """
         require_reader(caller, READING_MAIL)
         project, filters = await self._store.read(lambda view: _resolve(view, caller, request))

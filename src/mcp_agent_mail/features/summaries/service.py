@@ -74,7 +74,7 @@ class SummaryService:
         return list(await asyncio.gather(*refining))
 
     async def summarize_mail(self, thread: ThreadMail, wishes: DigestOptions) -> SummarizedThread:
-        """The same of mail that was read elsewhere: who may see it is the caller's to decide."""
+        """A summary of mail that was read elsewhere: who may see it is the caller's to decide."""
         return await self._refined(thread, await self._summarized(thread.messages, thread.total), wishes)
 
     async def _refined(self, thread: ThreadMail, summary: ThreadSummary, wishes: DigestOptions) -> SummarizedThread:

@@ -62,6 +62,9 @@ class MetricsPage:
         self._status: ArchiveStatus | None = None
 
     async def answer(self, scope: Scope, facts: RequestFacts, _receive: Receive, send: Send) -> None:
+        """The figures as Prometheus' text. For whoever shows the server's token or may read the figures: others get
+        their refusal as a JSON error; 405 for anything but GET.
+        """
         if scope["method"] != "GET":
             await send_value(send, 405, {"detail": f"Use GET {PATH}."}, (b"allow", b"GET"))
             return

@@ -97,7 +97,7 @@ class Held:
         return int(count)
 
     def deliver(self, source_id: AgentId, target_id: AgentId, now: Micros) -> list[MessageId]:
-        """Everything of the pair that waits, in the order in which it was held."""
+        """Deliver everything of the pair that waits, in the order in which it was held; the ids of the messages."""
         rows = self._connection.execute(_OF_PAIR, {"source": source_id, "target": target_id}).fetchall()
         if not rows:
             return []
@@ -115,7 +115,9 @@ class Held:
         return [MessageId(row[0]) for row in rows]
 
     def refuse(self, source_id: AgentId, target_id: AgentId, now: Micros) -> list[MessageId]:
-        """Everything of the pair that waits goes back; it can never be delivered any more."""
+        """Return everything of the pair that waits to its sender: it can never be delivered any more. The ids of the
+        messages.
+        """
         rows = self._connection.execute(_OF_PAIR, {"source": source_id, "target": target_id}).fetchall()
         self._connection.executemany(_REFUSE, [{"target": target_id, "message": row[0], "now": now} for row in rows])
         return [MessageId(row[0]) for row in rows]

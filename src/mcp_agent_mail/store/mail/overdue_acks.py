@@ -55,7 +55,7 @@ class Overdue:
         return found
 
     def advance(self, seq: int) -> None:
-        """Everything up to this delivery number was looked at."""
+        """Note that every copy up to this delivery number was looked at."""
         self._connection.execute(_ADVANCE, (seq,))
 
     def silent(self, message_id: MessageId, until: Micros, limit: int) -> list[SilentRecipient]:
@@ -64,7 +64,7 @@ class Overdue:
         return [SilentRecipient(row[0], row[1], row[2], RecipientKind(row[3]), row[4]) for row in rows]
 
     def count_silent(self, message_id: MessageId, until: Micros) -> tuple[int, int]:
-        """How many they are, and how many of them are blind recipients."""
+        """How many have not acknowledged the message, and how many of them are blind recipients."""
         count, blind = self._connection.execute(_COUNT, (message_id, until)).fetchone()
         return int(count), int(blind)
 
