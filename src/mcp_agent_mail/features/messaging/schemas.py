@@ -28,7 +28,7 @@ _COMMIT_DIGITS = 12
 
 def show_inbox(listing: InboxListing, items: list[JsonObject] | None = None) -> JsonObject:
     """An inbox as the resources give it. `items` are the listing's own messages where they carry more than
-    `inbox_items` gives.
+    `show_inbox_items` gives.
     """
     messages = show_inbox_items(listing) if items is None else items
     return {
