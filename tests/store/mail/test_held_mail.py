@@ -10,8 +10,8 @@ from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.contacts import LinkStatus
 from mcp_agent_mail.domain.messages import RecipientKind
-from mcp_agent_mail.store.mail import held
-from mcp_agent_mail.store.mail.held import HeldAmount
+from mcp_agent_mail.store.mail import held_mail
+from mcp_agent_mail.store.mail.held_mail import HeldAmount
 from mcp_agent_mail.store.mail.inboxes import InboxPage
 from tests.seeded_store import SeededStore, open_seeded_store
 
