@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from mcp_agent_mail.core.clock import SECOND, Micros
@@ -13,7 +14,8 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, Ne
 from mcp_agent_mail.domain.messages import Importance, Message, NewMessage, NewRecipient, Recipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.transaction import Tx
+from mcp_agent_mail.store.transaction import Tx, View
+from tests.store_templates import StoreTemplate, make_template
 
 
 @dataclass
@@ -103,15 +105,37 @@ class SeededStore:
         return await self.store.write(lambda tx: tx.messages.add(new, recipients, tx.now))
 
 
+_AGENTS = {"/code/app": ("BlueLake", "RedStone", "GreenField"), "/code/lib": ("QuietFox", "BlueLake")}
+
+
+def _seed(tx: Tx) -> None:
+    """Both projects first, as their ids tell."""
+    projects = [(add_project(tx, path), names) for path, names in _AGENTS.items()]
+    for project, names in projects:
+        for name in names:
+            add_agent(tx, project, name)
+
+
+@cache
+def _seeded() -> StoreTemplate:
+    return make_template(_seed, SetClock())
+
+
+def _found(view: View) -> tuple[list[Project], list[Agent]]:
+    projects = [view.projects.find_by_human_key(path) for path in _AGENTS]
+    found = [project for project in projects if project is not None]
+    agents = [
+        view.agents.find_by_name(project.id, name)
+        for project, names in zip(found, _AGENTS.values(), strict=True)
+        for name in names
+    ]
+    return found, [agent for agent in agents if agent is not None]
+
+
 @asynccontextmanager
 async def open_seeded_store(directory: Path) -> AsyncIterator[SeededStore]:
-    clock = SetClock()
-    async with Store(directory / "mail.sqlite3", clock=clock) as store:
-        app, lib = await store.write(lambda tx: (add_project(tx, "/code/app"), add_project(tx, "/code/lib")))
-        agents = await store.write(
-            lambda tx: [
-                *(add_agent(tx, app, name) for name in ("BlueLake", "RedStone", "GreenField")),
-                *(add_agent(tx, lib, name) for name in ("QuietFox", "BlueLake")),
-            ]
-        )
+    clock, path = SetClock(), directory / "mail.sqlite3"
+    _seeded().lay(path)
+    async with Store(path, clock=clock) as store:
+        (app, lib), agents = await store.read(_found)
         yield SeededStore(store, clock, app, lib, *agents)

@@ -17,6 +17,7 @@ from mcp_agent_mail.features.build_slots.tools import build_slot_tools
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.workspace.facts import Workspaces
 from tests.seeded_store import SetClock, add_agent, add_project
+from tests.store_templates import blank_store
 from tests.workspace.code_repository import begin
 
 ANYBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
@@ -50,6 +51,7 @@ async def open_build_slots(folder: Path) -> AsyncIterator[BuildSlotsHarness]:
     clock = SetClock()
     code = begin(folder / "code")
     active: list[str] = []
+    blank_store().lay(folder / "mail.sqlite3")
     async with Store(folder / "mail.sqlite3", clock=clock) as store:
         project = await store.write(lambda tx: add_project(tx, str(code)))
         blue = await store.write(lambda tx: add_agent(tx, project, "BlueLake"))

@@ -31,6 +31,7 @@ from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.features.projects.tools import project_tools
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
+from tests.store_templates import blank_store
 
 PROJECT = "/code/app"
 PROFILE: dict[str, Any] = {"program": "tests", "model": "none"}
@@ -88,6 +89,8 @@ async def open_identity(
     path = folder / "mail.sqlite3"
     path.parent.mkdir(exist_ok=True)
     identities = Identities(WorkspaceIdentities(), mode)
+    if not path.exists():
+        blank_store().lay(path)
     async with Store(path, clock=clock) as store, Activity(store, clock=clock, interval_s=600) as activity:
         projects = ProjectService(store, places=ArchivePlaces(projects_path=folder / "projects"), identities=identities)
         tables = ResolvingTables(store, identities)

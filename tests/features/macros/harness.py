@@ -16,6 +16,7 @@ from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.store.database import Store
 from tests.seeded_store import SetClock
+from tests.store_templates import blank_store
 
 APP = "/code/app"
 LIB = "/code/lib"
@@ -101,6 +102,7 @@ async def open_macros(directory: Path, **settings: str) -> AsyncIterator[MacrosH
     loaded = load_settings(environment, cwd=directory).settings
     loaded.storage_root.mkdir()
     clock = SetClock()
+    blank_store().lay(loaded.database_path)
     async with Store(loaded.database_path, clock=clock) as store:
         services = build_services(loaded, store, place=PLACE, operator_token="unused", clock=clock)
         try:
