@@ -54,9 +54,7 @@ class InstrumentedStore(Store):
         return await super().write(measured, unheard=unheard)
 
     def read_now(self, query: Callable[[View], T]) -> T:
-        """As `Store.read_now`; a read within a read is noted as a part of the outer one."""
-        if self._reading.in_transaction:  # Part of another read, which is noted as a whole.
-            return super().read_now(query)
+        """As `Store.read_now`, and noted under the name of `query`."""
         before, began = _statements(self._reading), time.perf_counter()
         try:
             return super().read_now(query)
