@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.errors import NotFound
-from mcp_agent_mail.domain.project_identity import IdentityMode
+from mcp_agent_mail.domain.project_identity import MARKER_FILE, IdentityMode
 from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.features.projects.path_resolution import MAX_TIES, PathResolver
@@ -19,8 +19,9 @@ from tests.features.identity.harness import (
     PROFILE,
     open_identity,
 )
-from tests.features.projects.harness import ensured, open_desk
+from tests.features.projects.harness import UID, ensured, open_desk
 from tests.seeded_store import add_project
+from tests.workspace.code_repository import commit, git, write
 
 
 async def test_a_symbolic_link_and_its_target_are_one_project(tmp_path: Path) -> None:
@@ -143,3 +144,14 @@ async def test_what_names_no_path_is_refused_without_a_look(links: Links) -> Non
         await links.resolver.run(call)
 
     assert calls == [1]
+
+
+async def test_with_the_mode_dir_a_directory_never_ensured_is_not_found_by_its_mark(code: Path, tmp_path: Path) -> None:
+    write(code, MARKER_FILE, content=f"{UID}\n")
+    commit(code)
+    git(tmp_path, "clone", "--quiet", str(code), "clone")
+    async with open_desk(tmp_path, IdentityMode.DIR) as harness:
+        await ensured(harness, code)
+
+        with pytest.raises(NotFound):
+            await harness.call("list_agents", project_key=str(tmp_path / "clone"))
