@@ -18,7 +18,7 @@ from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, LOCKS_FOLDER
 from mcp_agent_mail.features.doctor.check import CheckResult, CheckTarget, ServerAnswer, check_everything
 from mcp_agent_mail.features.doctor.verify import Finding
 from mcp_agent_mail.features.health.service import ARCHIVE_LATE_S
-from tests.archive_harness import git
+from tests.archive_harness import git, open_archive_harness
 from tests.features.doctor.harness import Archived
 
 URL = "http://127.0.0.1:8765"
@@ -262,3 +262,17 @@ def test_a_folder_of_nobody_among_the_archives_is_a_finding(archived: Archived) 
     (archived.path.parent / "stray").mkdir()
 
     assert only_finding(target(archived)).project == "stray"
+
+
+def test_a_store_whose_archives_were_never_begun_is_well(tmp_path: Path) -> None:
+    with open_archive_harness(tmp_path) as harness:
+        harness.add_project("/code/app")
+        place = CheckTarget(
+            storage_root=tmp_path,
+            database_path=harness.database,
+            owner=None,
+            clock=harness.clock,
+            low_space_bytes=0,
+        )
+
+        assert findings(place) == []
