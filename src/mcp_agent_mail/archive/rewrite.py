@@ -76,7 +76,7 @@ def bring_history(repository: ArchiveRepository, source: Path) -> str:
 
     Packed from its objects, which are lent as data: no transport runs, and no Git with its configuration.
     """
-    lender = ArchiveRepository(source)
+    lender = ArchiveRepository(source, only_git=True)
     tip = lender.tip()
     if tip is None:
         raise GitFailed(f"{source} has no commit on {BRANCH}")

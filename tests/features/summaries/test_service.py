@@ -1,13 +1,22 @@
+"""Summaries of threads and digests of what came lately: made, stored, fetched, beside the event loop where long."""
+
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
+from collections.abc import Sequence
 
 import pytest
 
 from mcp_agent_mail.core.clock import SECOND, Micros, iso
-from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, PermissionDenied
+from mcp_agent_mail.core.errors import AgentMailError, PermissionDenied
 from mcp_agent_mail.domain.summaries.digests import Newest
+from mcp_agent_mail.domain.summaries.extract import ThreadMessage, ThreadSummary, summarize
+from mcp_agent_mail.features.summaries import service as service_module
+from mcp_agent_mail.features.summaries.service import LONG_CHARACTERS, MAX_NAMED_THREADS
 from mcp_agent_mail.store.mail.digests import Digests
+from mcp_agent_mail.store.mail.summaries import READ_CHARACTERS
 from tests.features.summaries.harness import SummariesHarness
 
 HOUR = 3_600 * SECOND
@@ -132,12 +141,6 @@ async def test_an_archived_project_gets_no_new_digests(harness: SummariesHarness
     assert await harness.call("fetch_summary") == []
 
 
-@pytest.mark.parametrize("hours", [0, -1, "nan", "soon", True])
-async def test_hours_are_a_number_over_zero(hours: object, harness: SummariesHarness) -> None:
-    with pytest.raises(InvalidInput):
-        await harness.call("summarize_recent", since_hours=hours)
-
-
 async def test_the_newest_digests_of_a_project_are_kept(harness: SummariesHarness) -> None:
     await harness.post("x")
     await harness.call("summarize_recent")
@@ -171,3 +174,50 @@ async def test_the_newest_digests_of_a_project_are_kept(harness: SummariesHarnes
         lambda view: view.digests.list_since(harness.seeded.app.id, Micros(0), limit=9)
     )
     assert [one.id for one in kept] == [1, added[2]]
+
+
+async def test_an_agent_of_another_project_is_refused(harness: SummariesHarness) -> None:
+    with pytest.raises(PermissionDenied):
+        await harness.thread(harness.proof(harness.seeded.fox))
+
+
+@pytest.mark.parametrize(("messages", "is_beside"), [(1, False), (1 + LONG_CHARACTERS // READ_CHARACTERS, True)])
+async def test_only_much_text_is_read_beside_the_event_loop_with_the_same_result(
+    messages: int, is_beside: bool, harness: SummariesHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def watched(messages: Sequence[ThreadMessage], *, total: int | None) -> ThreadSummary:
+        seen.append(threading.current_thread() is not threading.main_thread())
+        return summarize(messages, total=total)
+
+    monkeypatch.setattr(service_module, "summarize", watched)
+    for _ in range(messages):
+        await harness.post("Decision: short\n\n" + "word " * READ_CHARACTERS)
+
+    thread = await harness.thread()
+
+    assert seen == [is_beside]
+    assert thread["summary"]["decisions"] == ["short"]
+
+
+async def test_a_digest_names_a_hundred_threads_in_the_order_of_their_first_message(harness: SummariesHarness) -> None:
+    threads = [f"t-{number}" for number in range(MAX_NAMED_THREADS + 1)]
+    await harness.post("outside of threads", thread_id=None)
+    for thread in ("t-0", *threads):
+        await harness.post("x", thread_id=thread)
+
+    recent = await harness.call("summarize_recent")
+
+    assert recent["source_thread_ids"] == threads[:MAX_NAMED_THREADS]
+    assert recent["source_message_count"] == MAX_NAMED_THREADS + 3
+
+
+async def test_two_who_ask_at_once_get_one_digest(harness: SummariesHarness) -> None:
+    for _ in range(1 + LONG_CHARACTERS // READ_CHARACTERS):
+        await harness.post("word " * READ_CHARACTERS)
+
+    both = await asyncio.gather(harness.call("summarize_recent"), harness.call("summarize_recent"))
+
+    assert {one["id"] for one in both} == {1}
+    assert sorted(one["cached"] for one in both) == [False, True]
