@@ -105,7 +105,7 @@ class Drain:
         self._workload = Workload()
 
     def keep(self, snapshots: LeaseSnapshots) -> None:
-        """From now on these follow the commits."""
+        """Let these snapshots follow the commits from now on."""
         self._snapshots = snapshots
 
     def fileno(self) -> int:

@@ -30,7 +30,7 @@ class Change(StrEnum):
 
 
 def former_of(hook: HookFile) -> HookFile:
-    """Where the hook lies that was there before ours."""
+    """Where the hook from before ours lies."""
     return hook.beside(FORMER_SUFFIX)
 
 
