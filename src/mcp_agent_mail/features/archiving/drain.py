@@ -70,7 +70,7 @@ class _Kept:
 
 
 class Drain:
-    """One thread's. Whoever runs it holds the lock of the archiver."""
+    """Brings events into Git, a few archives side by side. For one thread, which holds the lock of the archiver."""
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ OWN_CALLS = frozenset({"mark_message_read", "acknowledge_message"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directory:
-    """What the slices above know of names."""
+    """How projects and agents are found: given from outside, since the slices that know of them lie above this one."""
 
     find_project: FindProject
     find_agent: FindAgent

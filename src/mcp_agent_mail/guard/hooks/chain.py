@@ -22,7 +22,7 @@ class HookInTheWay(Conflict):
 
 
 class Change(StrEnum):
-    """What an installation did: the words of the wire contract."""
+    """What an installation did, in the words that `install_precommit_guard` answers with."""
 
     INSTALLED = "installed"
     CHAINED = "chained"

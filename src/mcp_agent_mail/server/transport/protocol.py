@@ -77,7 +77,7 @@ class _Outlet:
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """One connection."""
+    """One connection, and the bounds on what its client may send, leave unfinished or not take."""
 
     def __init__(
         self,
