@@ -30,7 +30,7 @@ _FRESH_BYTES = 4
 
 
 class NotAFile(OSError):
-    """A link, a FIFO or a device has a file's name."""
+    """A link, a FIFO or a device lies where a file is expected."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ _AHEAD_HINT = "Put the newer database back, or move {path} away and keep it: a n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveOwner:
-    """Whose archives these are, and who signs for mixed batches."""
+    """The store whose archives these are, and who commits to them; the author too where no one agent acted alone."""
 
     store_id: str
     author_name: str

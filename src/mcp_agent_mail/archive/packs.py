@@ -39,7 +39,7 @@ class Pack:
 
 
 class Repack:
-    """Runs beside further commits: once it is done, `finish` it."""
+    """Joins packs beside further commits. Call `finish` once `is_running` is over."""
 
     what = "join packs"
 

@@ -110,7 +110,7 @@ class ArchiveRepository:
     def talk(
         self, *arguments: str, config: Sequence[str] = (), timeout_s: float | None = None
     ) -> AbstractContextManager[Conversation]:
-        """A command that is told more once it has answered."""
+        """Run a Git command that is told more once it has answered; the archive counts as locked until it has ended."""
         limit_s = self._timeout_s if timeout_s is None else timeout_s
         return talk_to_git(*arguments, config=config, timeout_s=limit_s, keep_fds=self._lock_fds, place=self._place)
 

@@ -109,7 +109,7 @@ class WorkTree:
             return not names_in(fd) - {".git"}
 
     def remove_leftovers(self) -> None:
-        """Files that a stop in the middle of writing left."""
+        """Remove half-written files that a stop in the middle of writing left in `scratch`."""
         with opened(self._scratch) as scratch:
             for name in (_FRESH, _SECOND, _COPY):
                 with suppress(FileNotFoundError, IsADirectoryError):

@@ -126,7 +126,7 @@ class ArchiveWriter:
 
     @property
     def is_empty(self) -> bool:
-        """No commit yet: the first one must bring `archive.json`."""
+        """Whether there is no commit yet: the first one must bring `archive.json`."""
         return self._tip is None
 
     @property
@@ -306,7 +306,7 @@ class ArchiveWriter:
             self._was_cut_off = False
 
     def figures(self) -> ArchiveFigures:
-        """On disk now; the files as of the last refresh."""
+        """How large the archive is on disk now; its files are those of the last refresh."""
         sizes = [path.stat().st_size for path in pack_folder(self._repository).iterdir()]
         index = self._repository.git_path / "index"
         self.packs = count_packs(self._repository)

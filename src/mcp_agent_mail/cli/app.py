@@ -39,7 +39,7 @@ ENTRIES = {
 
 
 class Root(LazyGroup):
-    """`am` itself."""
+    """The root of the command line: `am` with its commands by name."""
 
     entries = ENTRIES
 

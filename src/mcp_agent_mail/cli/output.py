@@ -64,7 +64,7 @@ def print_json(value: object) -> None:
 
 
 def print_text(text: str) -> None:
-    """Text that may hold words of peers."""
+    """Print text that may hold words of peers: what a terminal would obey is written out."""
     _write(visible(text))
 
 

@@ -35,7 +35,7 @@ def iso_or_none(at: Micros | None) -> str | None:
 
 
 def from_datetime(at: datetime) -> Micros:
-    """A time without zone is UTC."""
+    """Microseconds since 1970 in UTC; a time without a zone is taken as UTC."""
     aware = at if at.tzinfo else at.replace(tzinfo=UTC)
     return Micros((aware - _EPOCH) // timedelta(microseconds=1))
 

@@ -30,7 +30,7 @@ def new_store_id() -> str:
 
 
 def new_product_uid() -> str:
-    """128 random bits."""
+    """128 random bits as 32 hexadecimal digits in lower case."""
     import secrets  # noqa: PLC0415  # hooks start without it
 
     return secrets.token_hex(16)

@@ -219,7 +219,7 @@ class Id:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """True or false; the words "true" and "false" too."""
+    """True or false, also as the words "true" and "false"."""
 
     def schema(self) -> dict[str, Any]:
         return {"type": "boolean"}

@@ -21,7 +21,7 @@ class UnfitSlot(InvalidInput):
 
 
 def slot_name(text: str) -> str:
-    """Without outer blanks; letter case matters. Raises UnfitSlot."""
+    """The name without outer blanks; letter case matters. Raises UnfitSlot."""
     name = text.strip()
     if not name:
         raise _unfit("is blank", "Name the slot, like frontend-build.")

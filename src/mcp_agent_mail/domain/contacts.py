@@ -186,7 +186,7 @@ def _is_let_in_by_auto(facts: ContactFacts) -> bool:
 
 
 def reason_of(verdict: Verdict, facts: ContactFacts, name: str) -> str:
-    """Why, in words, as the end of a line about `name`."""
+    """Why mail to `name` is held or refused, as the end of a line about it."""
     if verdict is Verdict.RECIPIENT_RETIRED:
         return f"{name} is retired"
     if verdict is Verdict.CONTACT_BLOCKED:

@@ -212,7 +212,7 @@ def reply_subject(original: str, prefix: str) -> str:
 
 
 def require_body_fits(body_md: str, max_bytes: int) -> None:
-    """Bodies are counted in UTF-8 bytes."""
+    """Raise BodyTooLong for a body of more than `max_bytes` bytes in UTF-8."""
     if len(body_md) * 4 <= max_bytes:
         return
     size = len(body_md.encode())

@@ -73,7 +73,7 @@ def product_name_key(name: str) -> str:
 
 
 def require_product_name(name: str) -> str:
-    """`name` less outer blanks."""
+    """`name` without outer blanks. Raises UnfitProductName for control characters."""
     cleaned = name.strip()
     if any(unicodedata.category(character) in _CONTROL for character in cleaned):
         raise UnfitProductName(

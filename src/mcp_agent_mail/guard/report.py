@@ -31,7 +31,9 @@ class ReportContext(NamedTuple):
 
 
 def refusal(facts: ReportContext) -> list[str]:
-    """Other agents hold some of the paths, and the committer does not."""
+    """The refusal of a commit, push or edit of paths that other agents hold and the committer does not, with what to
+    do.
+    """
     held = _refused(facts.answer.held)
     count = max(facts.answer.held_count - (len(facts.answer.held) - len(held)), len(held))
     return [
@@ -43,7 +45,7 @@ def refusal(facts: ReportContext) -> list[str]:
 
 
 def warning(facts: ReportContext, why_it_passes: str) -> list[str]:
-    """Some paths are held by others, and the deed passes all the same."""
+    """What is said when some paths are held by others and the commit, push or edit passes all the same."""
     held = facts.answer.held
     return [
         f"{facts.deed} passes, but {_paths(facts.answer.held_count)} held by another agent ({why_it_passes}).",
@@ -62,7 +64,9 @@ def nameless(facts: ReportContext) -> list[str]:
 
 
 def failure(deed: str, why: str, *, is_blocking: bool) -> list[str]:
-    """The guard could not find out."""
+    """What is said when the guard could not find out `why`: a refusal where it is blocking, else that the deed passes
+    unchecked.
+    """
     if is_blocking:
         return [
             f"{deed} refused: the guard could not check it: {on_one_line(why)}.",

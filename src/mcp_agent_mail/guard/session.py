@@ -109,7 +109,7 @@ class Session:
 
     @property
     def patience(self) -> Deadline:
-        """Starts with the first question to the server."""
+        """The time that is left for the server; it starts with the first question."""
         if self._patience is None:
             self._patience = Deadline()
         return self._patience

@@ -182,7 +182,7 @@ class Contacts:
             after = rows[-1][0]
 
     def oldest_of(self, project_id: ProjectId) -> Contact | None:
-        """The first link that an agent of the project was ever part of."""
+        """The first link that an agent of the project was ever part of; None without any."""
         (contact_id,) = self._connection.execute(_OLDEST_OF_PROJECT, (project_id,)).fetchone()
         return None if contact_id is None else self._require(contact_id)
 

@@ -55,7 +55,7 @@ class JoinCodes:
         return None if row is None else _code(row)
 
     def list_(self, project_id: ProjectId, limit: int) -> list[JoinCode]:
-        """Newest first."""
+        """The project's codes, newest first."""
         return [_code(row) for row in self._connection.execute(_LIST, (project_id, limit))]
 
     def count_open(self, project_id: ProjectId, now: Micros) -> int:

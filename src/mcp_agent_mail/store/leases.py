@@ -174,15 +174,15 @@ class Leases:
     def live(
         self, project_id: ProjectId, kind: LeaseKind, now: Micros, *, after_id: int = 0, limit: int
     ) -> list[Lease]:
-        """Oldest first."""
+        """The project's live leases of this kind with ids above `after_id`, oldest first."""
         return self._list(_LIVE, project_id, kind, now, after_id, limit)
 
     def newest_live(self, project_id: ProjectId, kind: LeaseKind, now: Micros, limit: int) -> list[Lease]:
-        """Newest first."""
+        """The project's live leases of this kind, newest first."""
         return self._list(_NEWEST, project_id, kind, now, limit)
 
     def list_(self, project_id: ProjectId, kind: LeaseKind, *, after_id: int = 0, limit: int) -> list[Lease]:
-        """All there ever were, oldest first."""
+        """All leases of this kind that the project ever had, with ids above `after_id`, oldest first."""
         return self._list(_ALL, project_id, kind, after_id, limit)
 
     def granted_after(self, project_id: ProjectId, kind: LeaseKind, fencing: int, limit: int) -> list[Lease]:
@@ -190,7 +190,7 @@ class Leases:
         return self._list(_GRANTED_AFTER, fencing, project_id, kind, limit)
 
     def at_anchors(self, standing: ConflictFilter, anchors: Collection[str], limit: int) -> list[Lease]:
-        """Not ended, with one of these anchors."""
+        """Leases that are not ended and have one of these anchors."""
         return self._list(_AT_ANCHORS, *standing.values, json.dumps(list(anchors)), limit)
 
     def at_keys(
@@ -211,7 +211,7 @@ class Leases:
         return [*self.at_anchors(standing, [folder], limit), *self.below(standing, folder, limit)]
 
     def of_agent(self, agent_id: AgentId, *, after_id: int = 0, limit: int) -> list[Lease]:
-        """Not ended, of both kinds, by id."""
+        """The agent's leases that are not ended, of both kinds, by id."""
         return self._list(_OF_AGENT, agent_id, after_id, limit)
 
     def own(self, agent_id: AgentId, kind: LeaseKind, names: Collection[str], now: Micros) -> dict[str, Lease]:
@@ -220,12 +220,12 @@ class Leases:
         return {lease.path_pattern: lease for lease in found}
 
     def count_of_agent(self, agent_id: AgentId, kind: LeaseKind, now: Micros) -> int:
-        """Live ones."""
+        """How many live leases of this kind the agent has."""
         (number,) = self._connection.execute(_COUNT_OF_AGENT, (agent_id, kind, now)).fetchone()
         return int(number)
 
     def lapsed(self, agent_id: AgentId, kind: LeaseKind, since: Micros, limit: int) -> list[Lease]:
-        """Ended by their expiry after `since`, newest first."""
+        """The agent's leases that ended by their expiry after `since`, newest first."""
         return self._list(_LAPSED, agent_id, since, kind, limit)
 
     def expired_unswept(self, now: Micros, limit: int) -> list[Lease]:
@@ -358,7 +358,7 @@ class Leases:
         return self.find_many(ended)
 
     def each(self, project_id: ProjectId, kind: LeaseKind, *, at_once: int = 500) -> Iterator[Lease]:
-        """All there ever were, by id, however many."""
+        """All leases of this kind that the project ever had, by id, however many; read in pages."""
         after = 0
         while page := self.list_(project_id, kind, after_id=after, limit=at_once):
             yield from page

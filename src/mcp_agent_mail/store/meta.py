@@ -36,5 +36,5 @@ class Meta:
         return None if found is None else Micros(int(found))
 
     def note_check(self, now: Micros) -> None:
-        """The smallest real write: proves that the writer commits."""
+        """Write the time of a check: the smallest real write, which proves that the writer commits."""
         self._connection.execute(_PUT, (_CHECKED_AT, str(now)))

@@ -67,7 +67,7 @@ class Products:
         return _product(self._connection.execute(_ADD, (uid, name, product_name_key(name), now)).fetchone())
 
     def link(self, product: Product, project_id: ProjectId, now: Micros) -> bool:
-        """False, and the first time stands, when it is linked already."""
+        """Make the project part of the product; False, and the first time stands, when it is that already."""
         return self._connection.execute(_LINK, (product.id, project_id, now)).rowcount == 1
 
     def projects(self, product: Product) -> list[ProjectId]:

@@ -63,7 +63,7 @@ class Projects:
         return [_project(row) for row in self._connection.execute(_BY_PLAIN_SLUG, (plain_slug, limit))]
 
     def list_(self, *, include_archived: bool = False, limit: int, after_id: int = 0) -> list[Project]:
-        """Oldest first."""
+        """The projects with ids above `after_id`, oldest first."""
         rows = self._connection.execute(_PAGE, (after_id, include_archived, limit))
         return [_project(row) for row in rows]
 
@@ -114,12 +114,12 @@ class Aliases:
         self._connection = connection
 
     def find(self, alias: str) -> ProjectId | None:
-        """Whose alias this is."""
+        """The project that the alias leads to."""
         row = self._connection.execute(_FIND, (alias,)).fetchone()
         return None if row is None else ProjectId(row[0])
 
     def add(self, project_id: ProjectId, alias: str, kind: AliasKind, now: Micros) -> bool:
-        """False when somebody has it already, this project or another."""
+        """Store the alias; False when somebody has it already, this project or another."""
         added = self._connection.execute(_ADD_ALIAS, (alias, project_id, kind.value, now)).rowcount == 1
         if added and kind is AliasKind.PATH:
             outdated = self._connection.execute(_OLDEST_PATHS, (project_id, MAX_PATHS)).fetchall()
@@ -140,7 +140,7 @@ class Aliases:
         return _aliases(self._connection.execute(_LASTING, (project_id,)).fetchall())
 
     def uid(self, project_id: ProjectId) -> str | None:
-        """The first uid that a file gave the project."""
+        """The first uid that a file gave the project; None without one."""
         row = self._connection.execute(_UID, (project_id,)).fetchone()
         return None if row is None else str(row[0]).removeprefix("uid:")
 

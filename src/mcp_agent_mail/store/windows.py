@@ -59,7 +59,7 @@ class Windows:
         self._connection = connection
 
     def find(self, project_id: ProjectId, uuid: str) -> Window | None:
-        """Ended ones too, until they are forgotten."""
+        """The project's window of this UUID; ended ones too, until they are forgotten."""
         row = self._connection.execute(_FIND, (project_id, uuid)).fetchone()
         return None if row is None else _window(row)
 

@@ -50,7 +50,7 @@ class Workspaces:
         return self._folders.get((root, path), lambda: is_folder(Path(root), path))
 
     def branch(self, root: str) -> str | None:
-        """The branch checked out."""
+        """The branch checked out in the repository around `root`; None when detached, or without one."""
         return self._branches.get(root, lambda: repository.branch(Path(root)))
 
     def activity(self, root: str, pattern: str, *, ignore_case: bool, anew: bool = False) -> WorkspaceActivity:

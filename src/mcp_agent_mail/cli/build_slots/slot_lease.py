@@ -77,7 +77,9 @@ class SlotLease:
         self.next_at = time.monotonic() + _RETRY_S
 
     def give_back(self) -> None:
-        """What this command did not take is left as it was."""
+        """Release the slot, unless its agent held it before this command: then it stays held. What fails is said, not
+        raised.
+        """
         if not self._is_held:
             return
         if self._was_held_before:

@@ -41,7 +41,7 @@ def current_hearing() -> Hearing:
 
 @contextmanager
 def heard_by(hearing: Hearing) -> Iterator[None]:
-    """Within, `current_hearing` is this one."""
+    """Inside, `hearing` is what `current_hearing` gives."""
     reset = _hearing.set(hearing)
     try:
         yield

@@ -75,7 +75,7 @@ class Keeper:
 
     @property
     def error(self) -> str | None:
-        """What is wrong just now."""
+        """What is wrong just now, fit for everybody to read; None while all is well."""
         return self._error
 
     def figures(self) -> KeeperFigures:

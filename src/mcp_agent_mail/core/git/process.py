@@ -285,12 +285,12 @@ class GitJob:
         return self._process.poll() is None
 
     def wait(self, timeout_s: float) -> None:
-        """Until it has ended, or `timeout_s` have passed."""
+        """Wait until it has ended, at most `timeout_s` seconds."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout_s)
 
     def finish(self, timeout_s: float) -> bytes:
-        """What it printed; ended after `timeout_s`. Raises GitFailed."""
+        """Wait `timeout_s` seconds for what it prints, then end it. Raises GitFailed."""
         self.wait(timeout_s)
         if self.is_running():
             self.kill()

@@ -43,7 +43,7 @@ class EnvFile:
     faults: tuple[EnvFault, ...]
 
     def values(self) -> dict[str, str]:
-        """The last of several lines with one name wins."""
+        """The values by name; the last of several lines with one name wins."""
         return {line.name: line.value for line in self.lines}
 
     def place(self, name: str) -> str:

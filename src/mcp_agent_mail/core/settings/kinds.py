@@ -37,7 +37,7 @@ class Secret:
         return self._text
 
     def matches(self, given: str) -> bool:
-        """Compare in constant time."""
+        """Whether `given` is the secret, compared in constant time."""
         import hmac  # noqa: PLC0415  # hooks start without it
 
         return hmac.compare_digest(self._text.encode(), given.encode("utf-8", "surrogatepass"))

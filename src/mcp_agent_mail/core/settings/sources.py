@@ -84,7 +84,7 @@ class SettingFindings:
     """Of the notices the one about a `./.env` that speaks to us and is not read."""
 
     def mistake(self, given: Given, expected: str, hint: str = "") -> None:
-        """Told once, however many checks find it."""
+        """Note a value that cannot be used: once, however many checks find it."""
         if any((known.name, known.place) == (given.name, given.place) for known in self.mistakes):
             return
         self.mistakes.append(

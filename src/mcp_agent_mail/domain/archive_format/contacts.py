@@ -45,7 +45,7 @@ def _party(party: Party) -> dict[str, Any]:
 
 
 def contact_path(snapshot: Snapshot, called: Callable[[Mapping[str, Any]], str]) -> str:
-    """`called` gives the name of a party in this archive, fit for a path."""
+    """Where a link's file lies in an archive. `called` gives the name of a party there, fit for a path."""
     return f"{CONTACTS_FOLDER}/{called(snapshot['source'])}/{called(snapshot['target'])}.json"
 
 

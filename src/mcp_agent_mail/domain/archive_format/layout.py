@@ -146,7 +146,7 @@ def _fate_of(recipient: Recipient) -> Snapshot:
 
 
 def receipt_snapshot(receipt: Receipt) -> Snapshot:
-    """One line of the archive of the recipient's project."""
+    """What one line of receipts says, in the archive of the recipient's project."""
     return {
         "message_id": receipt.message_id,
         "agent_id": receipt.agent_id,
@@ -222,7 +222,7 @@ def profile_file(snapshot: Snapshot) -> bytes:
 
 
 def contact_file(snapshot: Snapshot) -> File:
-    """One link; it lies in the archives of both agents' projects."""
+    """Path and content of one link's file, which lies in the archives of both agents' projects."""
     home = snapshot["archive_project_id"]
 
     def called(party: Mapping[str, Any]) -> str:

@@ -68,7 +68,7 @@ def lease_path(kind: EventKind, lease_id: int, released_ts: Micros | None) -> st
 
 
 def lease_file(kind: EventKind, snapshot: Snapshot) -> bytes:
-    """The contract's keys, and what a rebuild needs besides."""
+    """The content of a lease's file: the keys that readers are promised, and what a rebuild needs besides."""
     kept = ("id", "project", "agent", "agent_id", "exclusive", "branch", "ended_by", "evidence", "fencing")
     of_files = ("path_pattern", "is_folder", "ignore_case", "reason") if kind is EventKind.RESERVATION else ()
     shown = {key: snapshot[key] for key in (*kept, *of_files)}

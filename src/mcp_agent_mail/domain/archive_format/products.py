@@ -27,7 +27,7 @@ def product_snapshot(link: ProductLink, acting: str | None) -> Snapshot:
 
 
 def product_file(snapshot: Snapshot) -> tuple[str, bytes]:
-    """Path and content."""
+    """Path and content of the file that says of which product a project is part."""
     shown = {
         "id": snapshot["id"],
         "product_uid": snapshot["uid"],

@@ -56,7 +56,7 @@ class GuardRules:
 
 
 def same_agent(one: str | None, other: str) -> bool:
-    """Agents' names are one name whatever their letter case."""
+    """Whether both are one agent's name; letter case does not count."""
     return one is not None and one.lower() == other.lower()
 
 

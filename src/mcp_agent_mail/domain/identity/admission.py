@@ -70,7 +70,7 @@ def lets_in(admission: ProjectAdmission, caller: Caller, project_id: ProjectId) 
 
 
 def require_open(code: JoinCode | None, now: Micros) -> JoinCode:
-    """`code`, if it can still let somebody in."""
+    """`code`, if it can still let somebody in. Raises JoinCodeRefused."""
     if code is None:
         raise JoinCodeRefused(
             "The join code given is not valid: it has expired, was taken back, or was mistyped.", hint=_ANOTHER

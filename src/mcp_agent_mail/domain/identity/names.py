@@ -69,7 +69,7 @@ class UnfitName(InvalidInput):
 
 
 class NameTaken(Conflict):
-    """An identity was to be new, and its name is another's."""
+    """The name asked for a new identity belongs to another agent."""
 
 
 class NamesExhausted(Conflict):

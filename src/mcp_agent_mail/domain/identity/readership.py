@@ -36,7 +36,7 @@ class ForeignProject(PermissionDenied):
 
 
 class SomebodyElses(PermissionDenied):
-    """It is for others alone."""
+    """The record is one agent's own, or the parties' to a message, and the caller is proven to be none of them."""
 
 
 def refusal(

@@ -31,7 +31,7 @@ class Window:
     expired_ts: Micros | None
 
     def ends(self, ttl: Micros) -> Micros:
-        """When it ended, or will unless it is used."""
+        """When the window ended, or will end unless it is used."""
         lapse = Micros(self.last_active_ts + ttl)
         return lapse if self.expired_ts is None else min(self.expired_ts, lapse)
 

@@ -22,7 +22,7 @@ class WorkBudget:
         self.spent = 0
 
     def spend(self, steps: int) -> None:
-        """Raises PatternsTooHard once more than the bound is spent."""
+        """Count so many steps. Raises PatternsTooHard once more than the bound is spent."""
         self.spent += steps
         if self.spent > self.bound:
             raise PatternsTooHard(

@@ -86,7 +86,7 @@ def _cases() -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
 
 
 def merged(intervals: Iterable[tuple[int, int]]) -> CharSet:
-    """Sorted, disjoint, none empty."""
+    """The intervals as one set: sorted, disjoint, none empty."""
     result: list[tuple[int, int]] = []
     for low, high in sorted(pair for pair in intervals if pair[0] <= pair[1]):
         if result and low <= result[-1][1] + 1:

@@ -79,7 +79,7 @@ EVERY_NAME = Glob("*", ignore_case=False)
 
 
 def has_special(text: str) -> bool:
-    """Whether anything in `text` is more than itself."""
+    """Whether any character of `text` stands for more than itself."""
     return _SPECIAL.search(text) is not None
 
 

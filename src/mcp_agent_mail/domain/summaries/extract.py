@@ -142,7 +142,7 @@ def aggregate(summaries: Sequence[ThreadSummary]) -> Aggregate:
 
 
 def examples_of(messages: Sequence[ThreadMessage]) -> list[ThreadMessage]:
-    """The message that began it and the two newest."""
+    """The first of the messages and the two newest, each once."""
     return list(messages) if len(messages) <= MAX_EXAMPLES else [messages[0], *messages[1 - MAX_EXAMPLES :]]
 
 

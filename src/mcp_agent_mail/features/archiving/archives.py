@@ -47,7 +47,7 @@ class Retry:
         self.failures = min(self.failures + 1, _MOST_COUNTED)
 
     def succeed(self) -> bool:
-        """True when it had failed before."""
+        """Note that it has come through; True when it had failed before."""
         had_failed, self.failures = self.failures > 0, 0
         return had_failed
 
@@ -93,7 +93,7 @@ class FailureReporter:
         self._clock = clock
 
     def fail(self, archive: ArchiveState, retry: Retry, error: Exception) -> None:
-        """It is tried again after a growing pause."""
+        """Report what failed; it is tried again after a growing pause."""
         log_unforeseen(archive.project.slug, error)
         retry.fail(self._clock())
         self._report(

@@ -42,7 +42,7 @@ _PROGRESS_EVERY = 200
 
 
 class ArtifactFiles:
-    """Renders them all, or those of the project `only`."""
+    """Renders every file that archives hold and hands it to `put`: of all projects, or of the project `only`."""
 
     def __init__(self, artifacts: Artifacts, put: Put, progress: Progress, *, only: ProjectId | None = None) -> None:
         self._artifacts = artifacts

@@ -219,7 +219,7 @@ class ArchiveCommitter:
         return wait
 
     def commit(self) -> float | None:
-        """The oldest batch, then what is due beside."""
+        """Commit the oldest batch, then do what is due beside; seconds until something will be, as `look_after`."""
         self._commit()
         return self.look_after()
 

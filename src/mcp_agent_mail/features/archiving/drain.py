@@ -70,7 +70,7 @@ class _Kept:
 
 
 class Drain:
-    """One thread's. Whoever runs it holds the lock of the archiver."""
+    """Brings events into Git, a few archives side by side. For one thread, which holds the lock of the archiver."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Drain:
         self._workload = Workload()
 
     def keep(self, snapshots: LeaseSnapshots) -> None:
-        """From now on these follow the commits."""
+        """Let these snapshots follow the commits from now on."""
         self._snapshots = snapshots
 
     def fileno(self) -> int:

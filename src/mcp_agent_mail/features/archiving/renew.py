@@ -92,7 +92,7 @@ def _newest_above_a_gap(
 
 
 def claim_of(outbox: Outbox, project_id: ProjectId) -> OutboxPosition:
-    """What the database says of the project's archive."""
+    """What the database says of the project's archive: up to which event it goes, and the newest number given out."""
     last = outbox.last_commit(project_id)
     highest = outbox.highest_seq()
     return (

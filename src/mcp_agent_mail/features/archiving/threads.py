@@ -65,7 +65,9 @@ class ArchiveJob(Generic[T]):
 
 
 class ArchiveThreads(Generic[T]):
-    """`begin` and `collect` are one thread's; `wake` is anybody's."""
+    """Runs at most one job on each archive, in threads. `begin` and `collect` are for one thread; any may
+    call `wake`.
+    """
 
     def __init__(self) -> None:
         self._at_work: dict[ProjectId, ArchiveJob[T]] = {}

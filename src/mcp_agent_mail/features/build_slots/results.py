@@ -10,7 +10,7 @@ from mcp_agent_mail.domain.leases import Lease
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotRequest:
-    """Who asks for which slot, where."""
+    """Which agent asks, in which project, for which slot."""
 
     project_key: str
     agent_name: str

@@ -22,7 +22,7 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContactRequested:
-    """What a request left. `source` acted, proven or not."""
+    """The link after a request, and both its ends. `source` acted, proven or not."""
 
     source: Actor
     target: Actor
@@ -32,7 +32,7 @@ class ContactRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContactAnswered:
-    """What an answer left. `target` acted, proven or not."""
+    """The link after an answer, and both its ends. `target` acted, proven or not."""
 
     source: Actor
     target: Actor

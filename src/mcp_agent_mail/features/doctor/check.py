@@ -58,7 +58,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckTarget:
-    """What is looked at, and how the owner of the store answered."""
+    """The store that is looked at, and what its owner answered; `owner` is None when nobody owns it."""
 
     storage_root: Path
     database_path: Path

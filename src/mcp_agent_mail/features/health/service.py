@@ -57,7 +57,7 @@ class HealthService:
         self.place = place
 
     async def is_ready(self) -> bool:
-        """The store can be read now."""
+        """Whether the store can be read now."""
         try:
             return await self._store.read(lambda view: view.meta.schema_version()) > 0
         except Unavailable:

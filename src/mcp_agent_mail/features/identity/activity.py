@@ -74,7 +74,7 @@ class Activity:
         await self.close()
 
     def note(self, agent: Agent) -> None:
-        """`agent` has just done something."""
+        """Note that `agent` has just done something; beyond the bound of agents noted it is left out."""
         if agent.id not in self._noted and len(self._noted) >= self._max_noted:
             return
         self._noted[agent.id] = _Note(agent.project_id, self._clock())

@@ -181,7 +181,7 @@ class IdentityService:
         return replace(acted, released=sum(lease.ended_by is EndedBy.RETIREMENT for lease in ended))
 
     async def unretire(self, caller: Caller, project_key: str, agent_name: str) -> AgentChange:
-        """Undo `retire`."""
+        """Bring a retired agent back; nothing changes for one that is active."""
 
         def change(tx: Tx, agent: Agent) -> Agent:
             if not agent.is_retired:

@@ -30,7 +30,7 @@ OWN_CALLS = frozenset({"mark_message_read", "acknowledge_message"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directory:
-    """What the slices above know of names."""
+    """How projects and agents are found: given from outside, since the slices that know of them lie above this one."""
 
     find_project: FindProject
     find_agent: FindAgent
@@ -55,14 +55,14 @@ class IntrospectionService:
         self._locks = locks
 
     def tools(self) -> list[ToolSpec]:
-        """Those that MCP clients may see."""
+        """The tools that MCP clients may see."""
         return list(self._tools)
 
     def locks(self) -> list[LockState]:
         return look_at(self._locks, self.clock)
 
     async def capabilities(self, caller: Caller, agent: str, project: str | None) -> tuple[Project, Agent, list[str]]:
-        """What the agent may do here: a retired one reads."""
+        """What the agent may do in its project; one that is retired, or whose project is archived, only reads."""
         found_agent, found_project = await self._directory.find_agent(agent, project)
         require_to_read(caller, found_project, "Looking at what an agent may do")
         able = {

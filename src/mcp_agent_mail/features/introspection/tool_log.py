@@ -28,7 +28,7 @@ class ToolLog:
         await self.emit()
 
     async def emit(self) -> None:
-        """A line per tool called since the last one."""
+        """Log a line for each tool that was called since the last time."""
         for tool, figures in self._usage.tools().items():
             meanwhile = figures.since(self._told.get(tool, _NO_CALLS))
             if meanwhile.calls:

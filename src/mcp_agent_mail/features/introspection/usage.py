@@ -83,7 +83,7 @@ class Usage:
         self._of_nobody: deque[RecentCall] = deque(maxlen=max_recent)  # A flood of these displaces no agent's.
 
     def note(self, tool: str, took_s: float, *, failed: bool, project: object, doer: RecordedCaller = NOBODY) -> None:
-        """A call of a declared tool has ended."""
+        """Count a call of a declared tool that has ended after `took_s` seconds, and remember who made it."""
         figures = self._tools.get(tool)
         if figures is None:
             if len(self._tools) >= MAX_TOOLS:

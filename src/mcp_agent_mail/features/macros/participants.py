@@ -92,7 +92,7 @@ class AgentUnsaid(InvalidInput):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandshakePair:
-    """By name; `target` may be an address."""
+    """The two agents of a handshake, by name; `target` may be an address."""
 
     requester: str
     target: str

@@ -59,7 +59,7 @@ class EscalationLease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverdueRules:
-    """`escalation` None: the sender is told and no more."""
+    """When an acknowledgement is overdue, and what happens then. `escalation` None: the sender is told and no more."""
 
     ttl_s: int
     interval_s: int

@@ -42,7 +42,7 @@ Bodies = dict[MessageId, str]
 
 
 class UnknownCursor(NotFound):
-    """`after_id` is no message of what is followed."""
+    """The message that `after_id` names is not part of the inbox or thread that is followed."""
 
 
 class AmbiguousThread(AmbiguousAgent):
@@ -86,7 +86,7 @@ class ThreadPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenMessage:
-    """One message as seen from `project`."""
+    """One message with its recipients, as seen from `project`."""
 
     message: Message
     recipients: list[Recipient]

@@ -19,7 +19,7 @@ from mcp_agent_mail.store.transaction import Tx
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkedReceipt:
-    """`state` is None for an agent that is no recipient: nothing changed."""
+    """What marking left. `state` is None for an agent that is no recipient: nothing changed."""
 
     message_id: MessageId
     agent: Agent

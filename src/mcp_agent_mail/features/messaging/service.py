@@ -70,7 +70,9 @@ class MessagingService:
         return outcome
 
     async def before_sending(self, body_md: str) -> None:
-        """What comes before a unit of work with `send_within` in it."""
+        """Check the body's size and wait for backpressure, before a unit of work with `send_within` in it. Raises
+        BodyTooLong.
+        """
         require_body_fits(body_md, self._body_max_bytes)
         await self._throttle()
 

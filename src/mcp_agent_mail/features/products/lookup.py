@@ -44,7 +44,7 @@ def require_product(view: View, key: str) -> Product:
 
 
 def projects_of(view: View, product: Product) -> list[Project]:
-    """Oldest first, archived ones too."""
+    """The product's projects, oldest first, archived ones too."""
     found = (view.projects.find(project_id) for project_id in view.products.projects(product))
     return [project for project in found if project is not None]
 

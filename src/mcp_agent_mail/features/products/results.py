@@ -27,7 +27,7 @@ class SeenProduct:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductHits:
-    """Each with the project that it is mail of."""
+    """The messages found, each with the project that it is mail of."""
 
     hits: list[tuple[Hit, Project]]
 

@@ -27,7 +27,7 @@ TIMEOUT_S = 3_600.0
 
 
 class Draining(Protocol):
-    """Brings all that is pending into Git; what it could not."""
+    """Brings all that is pending into Git within `timeout_s` seconds, and gives what could not be, with why."""
 
     async def __call__(self, store: Store, settings: ArchiverSettings, *, timeout_s: float) -> list[Failed]: ...
 

@@ -104,7 +104,7 @@ def require_project(view: View, key: str) -> Project:
 
 
 def require_writable(project: Project) -> Project:
-    """`project`, unless it is archived."""
+    """`project`, unless it is archived: raises ProjectArchived."""
     if project.is_archived:
         raise ProjectArchived(
             f"The project {project.human_key} is archived: nothing can be written to it.",

@@ -75,7 +75,7 @@ class ResolvingResourceTable(ResourceTable):
 
 
 class ResolvingTables:
-    """Makes the tables of tools and resources."""
+    """Makes tables of tools and resources whose calls may name a project by any directory of it."""
 
     def __init__(self, store: Store, identities: Identities) -> None:
         self.ties = PathResolver(store, identities)

@@ -95,7 +95,7 @@ class ProjectService:
         return await self._store.write(unit)
 
     async def list_(self, *, include_archived: bool, limit: int, after_id: int) -> list[Project]:
-        """Oldest first."""
+        """The projects with ids above `after_id`, oldest first."""
         return await self._store.read(
             lambda view: view.projects.list_(include_archived=include_archived, limit=limit, after_id=after_id)
         )

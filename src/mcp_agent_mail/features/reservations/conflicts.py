@@ -189,7 +189,7 @@ def preview_conflicts(
 
 
 def list_leases(view: View, project_id: ProjectId, *, active_only: bool, limit: int, after_id: int) -> list[Lease]:
-    """Oldest first."""
+    """File reservations of the project with ids above `after_id`, oldest first; live ones, or all there ever were."""
     if active_only:
         return view.leases.live(project_id, LeaseKind.FILE, view.now, after_id=after_id, limit=limit)
     return view.leases.list_(project_id, LeaseKind.FILE, after_id=after_id, limit=limit)

@@ -34,7 +34,7 @@ def leased_inboxes(view: View, sender: Agent, recipients: Sequence[Agent]) -> di
 
 
 def inbox_leased(recipient: str, lease: Lease) -> InboxLeased:
-    """Who holds the recipient's inbox, until when and why."""
+    """The refusal that says who holds the recipient's inbox, until when and why."""
     return InboxLeased(
         f"{lease.agent} holds {lease.path_pattern}, and with it the inbox of {recipient}, "
         f"until {iso(lease.expires_ts)}: {lease.reason or 'no reason given'}.",

@@ -29,7 +29,7 @@ MAX_AHEAD_S = 366 * 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedLeases:
-    """`at` is when; None when nothing was released."""
+    """What a release ended and what it passed over. `at` is when; None when nothing was released."""
 
     holder: Actor
     leases: list[Lease]

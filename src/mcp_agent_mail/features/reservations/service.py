@@ -111,7 +111,7 @@ class ReservationService:
     async def list_(
         self, caller: Caller, project_key: str, *, active_only: bool, limit: int, after_id: int
     ) -> list[Assessment]:
-        """Oldest first, each with what is known of its holder's work."""
+        """The project's reservations, oldest first, each with what is known of its holder's work."""
 
         def look(view: View) -> list[Assessment]:
             project = require_project(view, project_key)

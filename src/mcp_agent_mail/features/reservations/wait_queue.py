@@ -74,7 +74,7 @@ class Waiter:
         self.watched = (lease.id, lease.fencing, lease.expires_ts)
 
     def give_up(self) -> None:
-        """The caller is gone: nothing is granted to it any more."""
+        """Note that the caller is gone: nothing is granted to it any more. On the event loop."""
         self.is_given_up = True
         self.turn.set()
 

@@ -46,7 +46,7 @@ class OldMail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purge:
-    """What a call found, or did."""
+    """What a purge found, or did. `cutoff` is the time up to which mail counts as old."""
 
     dry_run: bool
     messages_affected: int

@@ -26,7 +26,7 @@ class Model(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refined:
-    """`model` is None, and `error` says why, when the summary is as it was."""
+    """The summary, refined by `model`; None where it is as it was, and `error` says why if a model was asked for."""
 
     summary: ThreadSummary
     model: str | None = None

@@ -22,7 +22,7 @@ class HookInTheWay(Conflict):
 
 
 class Change(StrEnum):
-    """What an installation did: the words of the wire contract."""
+    """What an installation did, in the words that `install_precommit_guard` answers with."""
 
     INSTALLED = "installed"
     CHAINED = "chained"
@@ -30,7 +30,7 @@ class Change(StrEnum):
 
 
 def former_of(hook: HookFile) -> HookFile:
-    """Where the hook lies that was there before ours."""
+    """Where the hook from before ours lies."""
     return hook.beside(FORMER_SUFFIX)
 
 

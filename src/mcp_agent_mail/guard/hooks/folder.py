@@ -93,14 +93,14 @@ class HookFile:
         return os.readlink(self.name, dir_fd=self.folder.opened)
 
     def is_runnable(self) -> bool:
-        """An ordinary file, or a link to one, that its owner may run."""
+        """Whether an ordinary file, or a link to one, lies here that its owner may run."""
         with suppress(OSError):
             mode = os.stat(self.name, dir_fd=self.folder.opened).st_mode
             return stat.S_ISREG(mode) and bool(mode & stat.S_IXUSR)
         return False
 
     def is_ordinary(self) -> bool:
-        """A file, or a link to one: what a hook can be."""
+        """Whether a file, or a link to one, lies here: what a hook can be."""
         with suppress(OSError):
             return stat.S_ISREG(os.stat(self.name, dir_fd=self.folder.opened).st_mode)
         return False

@@ -61,7 +61,7 @@ class Program:
 
 
 def guard_shim(hook: str, program: Program) -> bytes:
-    """`pre-commit` or `pre-push`."""
+    """The text of our hook, for `pre-commit` or `pre-push`."""
     return _shim("guard.sh", hook=hook, python=program.python, packages=program.packages)
 
 

@@ -80,7 +80,7 @@ class GuardStatus:
 
 
 def look_at_guard(path: Path) -> GuardStatus:
-    """Changes nothing. Raises NoCodeRepository."""
+    """How the guard stands in the repository around `path`. Changes nothing. Raises NoCodeRepository."""
     repository = find_code_repository(path)
     in_front = is_in_front(repository)
     hooks_path = hooks_path_of_others(repository)

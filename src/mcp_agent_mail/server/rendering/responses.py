@@ -32,10 +32,10 @@ async def _send(
 
 
 async def send_value(send: Send, status: int, value: Any, *headers: tuple[bytes, bytes]) -> None:
-    """`value`: any JSON."""
+    """Answer with `value`, which is any JSON."""
     await send_json(send, status, orjson.dumps(value), *headers)
 
 
 async def send_detail(send: Send, status: int, detail: str) -> None:
-    """A refusal below the tools: `{"detail": ...}`."""
+    """Answer with a refusal below the tools, `{"detail": ...}`."""
     await send_value(send, status, {"detail": detail}, *_WITH_STATUS.get(status, ()))

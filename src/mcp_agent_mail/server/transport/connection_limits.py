@@ -160,11 +160,11 @@ class ConnectionLimiter:
         return kept_bytes
 
     def give_back(self, size_bytes: int) -> None:
-        """The call that had them has ended."""
+        """The call that had these bytes of a body has ended: they count no more."""
         self.bodies_bytes -= size_bytes
 
     def await_leave(self, guest: LimitedConnection) -> None:
-        """It was refused, and may still be sending."""
+        """The guest was refused, and may go on sending for GONE_WITHIN_S seconds."""
         self.forget(guest)
         self._leaving[guest] = self._now() + GONE_WITHIN_S
 
@@ -184,7 +184,7 @@ class ConnectionLimiter:
             self.untaken_bytes -= untaken.size_bytes
 
     def leave(self, guest: LimitedConnection) -> None:
-        """Its connection is closed."""
+        """The guest's connection is closed: nothing of it counts any more."""
         self.forget(guest)
         self._leaving.pop(guest, None)
         self.unblock(guest)
@@ -197,7 +197,7 @@ class ConnectionLimiter:
         self.unfinished.pop(guest, None)
 
     def sweep(self) -> None:
-        """End what has had its time."""
+        """End whatever has had its time, and log what bounds were reached since."""
         now = self._now()
         for guest in [guest for guest, until in self.unfinished.items() if until <= now]:
             self.note(LimitReached.TIME)

@@ -53,7 +53,7 @@ def _resolved(host: str, port: int) -> tuple[int, int, int, str, tuple[str, int]
 
 
 def bound_url(host: str, port: int) -> str:
-    """What a server listens on, as it is."""
+    """The URL of exactly what a server listens on."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

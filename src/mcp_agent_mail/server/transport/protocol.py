@@ -77,7 +77,7 @@ class _Outlet:
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """One connection."""
+    """One connection, and the bounds on what its client may send, leave unfinished or not take."""
 
     def __init__(
         self,
@@ -292,7 +292,7 @@ class BoundedHttp(HttpToolsProtocol):
             self.on_response_complete()
 
     def shutdown(self) -> None:
-        """A request that is not complete holds up no stop."""
+        """End the connection at a stop. A request that is not complete is refused, so that it holds up nothing."""
         if self._is_reading:
             self.evict(503, "The server is stopping.")
         else:

@@ -88,7 +88,7 @@ class Artifacts:
         self.store_id = Meta(connection).store_id()
 
     def projects(self) -> Iterator[Project]:
-        """All of them, those set aside too, by id; read in pages."""
+        """All projects, those set aside too, by id; read in pages."""
         after = 0
         while page := self._projects.list_(include_archived=True, limit=_AT_ONCE, after_id=after):
             yield from page

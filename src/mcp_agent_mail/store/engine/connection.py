@@ -64,7 +64,7 @@ class CountingConnection(sqlite3.Connection):
 
 
 class CountingEcho(CountingConnection, EchoingConnection):
-    """Both."""
+    """Counts its statements and logs their text."""
 
 
 def _factory(*, echo: bool, counts: bool) -> type[sqlite3.Connection]:

@@ -46,7 +46,7 @@ def is_outside_fault(error: sqlite3.Error) -> bool:
 
 
 def is_full(error: sqlite3.Error) -> bool:
-    """The disk, or the bound of the database, has no room left."""
+    """Whether the error says that the disk, or the bound of the database, has no room left."""
     return _primary_code(error) == sqlite3.SQLITE_FULL
 
 

@@ -33,7 +33,7 @@ class FunctionFigures:
 
 
 class QueryFigures:
-    """Noted on the writer's thread and on the event loop alike."""
+    """The figures of all functions that read or write. May be noted on several threads."""
 
     def __init__(self, *, slow_ms: float) -> None:
         self.slow_ms = slow_ms

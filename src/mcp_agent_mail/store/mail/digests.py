@@ -50,7 +50,7 @@ class Digests:
         self._kept = kept
 
     def add(self, new: NewDigest, now: Micros) -> Digest:
-        """Drops at most `PRUNE_LOT` of those beyond the newest."""
+        """Store a digest, and drop at most `PRUNE_LOT` of those beyond the project's newest."""
         values = (
             *(new.project_id, new.newest.message_id, new.newest.delivered_ts, new.span, new.max_messages),
             *(new.summary_text, new.start_ts, new.end_ts, new.source_message_count),
@@ -77,7 +77,7 @@ class Digests:
         return None if row is None else _digest(row)
 
     def list_since(self, project_id: ProjectId, since: Micros, *, limit: int) -> list[Digest]:
-        """Newest first."""
+        """The project's digests stored after `since`, newest first."""
         return [_digest(row) for row in self._connection.execute(_LIST, (project_id, since, limit))]
 
 

@@ -201,7 +201,7 @@ class Unread:
         self._connection = connection
 
     def after(self, agent_id: int, limit: int) -> list[AgentId]:
-        """Agents of all projects, by id, whether they have mail or not."""
+        """Agents of all projects with ids above `agent_id`, by id, whether they have mail or not."""
         return [AgentId(found) for (found,) in self._connection.execute(_AFTER, (agent_id, limit))]
 
     def blind_from(self, sender_id: AgentId, agent_id: AgentId, limit: int) -> int:
@@ -210,7 +210,7 @@ class Unread:
         return int(count)
 
     def inboxes(self, agent_ids: Iterable[AgentId]) -> list[UnreadInbox]:
-        """One for each agent there is: some index probes each."""
+        """The unread mail of each of these agents that there is, at the cost of some index probes each."""
         found = []
         for agent_id in agent_ids:
             agent = self._connection.execute(_AGENT, (agent_id,)).fetchone()

@@ -175,7 +175,7 @@ class Messages:
         return None if row is None else to_head(row)
 
     def recipients(self, message_id: MessageId) -> list[Recipient]:
-        """All of them, blind and held ones too, in the order addressed."""
+        """All recipients of the message, blind and held ones too, in the order addressed."""
         return [_recipient(row) for row in self._connection.execute(_RECIPIENTS, (message_id,))]
 
     def addressees(
