@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_agent_mail.core.escaping import on_one_line, visible, visible_json, written_on_one_line
+from mcp_agent_mail.core.escaping import as_code, on_one_line, visible, visible_json, written_on_one_line
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,11 @@ def test_visible_json_means_the_same_and_holds_no_control_character(text: str) -
 def _harmless(text: str) -> set[str]:
     """Unprintable to Python, obeyed by no terminal: odd blanks, private use, unassigned."""
     return {character for character in text if ord(character) > 0x9F and character not in "\u202e\u2066\u200f"}
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("src/**", "`src/**`"), ("a`b", "``a`b``"), ("`", "`` ` ``"), ("a```b``", "```` a```b`` ````"), ("", "``")],
+)
+def test_code_stands_between_more_backticks_than_it_holds(text: str, code: str) -> None:
+    assert as_code(text) == code

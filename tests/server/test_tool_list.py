@@ -47,3 +47,10 @@ def test_a_profile_keeps_to_its_budget(name: str) -> None:
 def test_every_tool_has_a_title(specs: list[ToolSpec]) -> None:
     assert [spec.name for spec in specs if not spec.title.strip()] == []
     assert profiles()["full"] is FULL
+
+
+def test_whatever_summarizes_or_runs_git_takes_turns(specs: list[ToolSpec]) -> None:
+    summarizing = {"summarize_thread", "summarize_recent", "summarize_thread_product", "macro_prepare_thread"}
+    running_git = {"install_precommit_guard", "uninstall_precommit_guard"}
+
+    assert {spec.name for spec in specs if spec.is_long} == summarizing | running_git

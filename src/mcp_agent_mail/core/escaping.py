@@ -34,6 +34,13 @@ def visible(text: str) -> str:
     return _OBEYED.sub(_written_out, text.replace("\r\n", "\n"))
 
 
+def as_code(text: str) -> str:
+    """`text` as code in Markdown, between more backticks than it holds in a row: nothing in it is read as Markdown."""
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
 def on_one_line(text: str) -> str:
     """`visible` text for a cell of a table: line breaks and tabs become blanks."""
     return visible(_BREAKS.sub(" ", text))

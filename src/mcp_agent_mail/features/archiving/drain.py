@@ -182,7 +182,7 @@ class Drain:
                     todo.append(project_id)
                     continue
                 self._clear()
-                kept = self._keep_desk(project_id)
+                kept = self._kept_for(project_id)
                 self._begin(project_id, work(kept))
             if not self._threads.is_waited_for():
                 break
@@ -219,7 +219,7 @@ class Drain:
         """Bring a month back into the work tree; a report answers, from a later step or `flush`."""
         project = self._projects.find_by_slug(request.project)
         assert project is not None, request.project
-        self._keep_desk(project.id).asked.append(request)
+        self._kept_for(project.id).asked.append(request)
 
     def _tell(self, act: Callable[[], None]) -> None:
         self._told.put(act)
@@ -321,14 +321,14 @@ class Drain:
             yield project_id
 
     def _greet(self, project_id: ProjectId) -> float | None:
-        return self._go_on(project_id, self._keep_desk(project_id))
+        return self._go_on(project_id, self._kept_for(project_id))
 
     def _can_keep(self) -> bool:
         self._clear()
         taken = sum(not kept.hangs and not kept.committer.archive.commit.failures for kept in self._kept.values())
         return taken < MOST_KEPT
 
-    def _keep_desk(self, project_id: ProjectId) -> _Kept:
+    def _kept_for(self, project_id: ProjectId) -> _Kept:
         if project_id not in self._kept:
             project = self._projects.find(project_id)
             assert project is not None, project_id
@@ -372,7 +372,7 @@ class Drain:
             is_open = project_id in self._kept and self._kept[project_id].committer.archive.writer is not None
             if is_open or self._threads.is_at_work(project_id):
                 continue
-            committer = self._keep_desk(project_id).committer
+            committer = self._kept_for(project_id).committer
             self._mending.add(project_id)
             self._begin(project_id, committer.mend, _MENDING_PATIENCE)
 

@@ -97,7 +97,7 @@ def _entering_tools(service: MacroService, current_caller: Callable[[], Awaitabl
             title="Start a session",
             token_argument="registration_token",
         ),
-        tool(macro_prepare_thread, cluster=CLUSTER, title="Join a thread"),
+        tool(macro_prepare_thread, cluster=CLUSTER, title="Join a thread", is_long=True),
     ]
 
 

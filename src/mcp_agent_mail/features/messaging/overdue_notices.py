@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import SECOND, Micros, iso
+from mcp_agent_mail.core.escaping import as_code
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.messages import MAX_SUBJECT, Importance, Message, RecipientKind
 from mcp_agent_mail.features.identity.system_mail import SystemNotice
@@ -31,7 +31,7 @@ def sender_notice(late: OverdueMessage, now: Micros) -> SystemNotice:
     minutes are counted from when it was sent.
     """
     fact = (
-        f"Your message {late.message.id}, {_code(late.message.subject)}, asks for an acknowledgement. "
+        f"Your message {late.message.id}, {as_code(late.message.subject)}, asks for an acknowledgement. "
         f"It was sent {_age(late, now)} ago, and these have not acknowledged it:"
     )
     next_step = "Write to them again, ask somebody else, or go on without. You are told once."
@@ -44,7 +44,7 @@ def overseer_notice(late: OverdueMessage, now: Micros) -> SystemNotice:
     """
     message = late.message
     fact = (
-        f"{message.sender_name} asked for an acknowledgement of message {message.id}, {_code(message.subject)}, "
+        f"{message.sender_name} asked for an acknowledgement of message {message.id}, {as_code(message.subject)}, "
         f"{_age(late, now)} ago, and these have not given it:"
     )
     return _notice(late, [fact, "", *_names(late)], importance=Importance.HIGH)
@@ -76,10 +76,3 @@ def _names(late: OverdueMessage) -> list[str]:
     if late.count > len(lines):
         lines.append(f"- and {late.count - len(lines)} more")
     return lines
-
-
-def _code(text: str) -> str:
-    """As code between more backticks than it holds in a row: a subject is not read as Markdown."""
-    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
-    pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{fence}{pad}{text}{pad}{fence}"

@@ -116,6 +116,7 @@ def _summary_tools(service: ProductService, current_caller: Callable[[], Awaitab
             summarize_thread_product,
             cluster="product_bus",
             title="Summarize a product's thread",
+            is_long=True,
             read_only=True,
             idempotent=True,
         )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from mcp_agent_mail.core.clock import iso
+from mcp_agent_mail.core.escaping import as_code
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.features.identity.system_mail import SystemNotice
 from mcp_agent_mail.features.reservations.staleness import Assessment
@@ -38,13 +38,6 @@ def _line(one: Assessment) -> str:
     lease = one.lease
     kind = "exclusive" if lease.exclusive else "shared"
     return (
-        f"- {_code(lease.path_pattern)} (id {lease.id}, {kind}, was to last until {iso(lease.expires_ts)}): "
+        f"- {as_code(lease.path_pattern)} (id {lease.id}, {kind}, was to last until {iso(lease.expires_ts)}): "
         f"{', '.join(one.judgement.reasons)}; last call {iso(one.evidence.agent_ts)}"
     )
-
-
-def _code(text: str) -> str:
-    """As code between more backticks than it holds in a row: a pattern is not read as Markdown."""
-    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
-    pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{fence}{pad}{text}{pad}{fence}"
