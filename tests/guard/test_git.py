@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +35,7 @@ def _stand_in(harness: GuardHarness, text: str) -> dict[str, str]:
     script = harness.root / "bin" / "git"
     harness.write("git", f"#!/bin/sh\n{text}\n", cwd=script.parent)
     script.chmod(0o755)
-    return {"PATH": f"{script.parent}:/usr/bin:/bin"}
+    return {"PATH": f"{script.parent}:{os.environ['PATH']}"}
 
 
 def test_it_answers_and_an_error_is_told_with_gits_own_words(harness: GuardHarness) -> None:

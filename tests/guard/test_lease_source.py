@@ -215,6 +215,23 @@ def test_a_project_without_a_snapshot_of_its_own_cannot_be_told(harness: GuardIn
         _ask(harness, "README.md", project=project)
 
 
+@pytest.mark.parametrize("project", ["../evil", ".evil"])
+def test_no_name_of_a_project_leads_to_another_file(harness: GuardInProcess, project: str) -> None:
+    (harness.storage / "projects" / f"{project}.leases.json").write_text(harness.write_snapshot().read_text())
+
+    with pytest.raises(CannotTell, match="holds no snapshot of the leases"):
+        _ask(harness, "README.md", project=project)
+
+
+def test_a_lease_of_ones_own_that_is_shared_covers_a_path_too(harness: GuardInProcess) -> None:
+    harness.hold("src/**")
+    harness.hold("src/app.py", agent="bluelake", exclusive=False)
+
+    found = _ask(harness, "src/app.py", "src/old.py")
+
+    assert {path.path: path.is_own_too for path in found.held} == {"src/app.py": True, "src/old.py": False}
+
+
 def test_the_snapshot_of_another_project_of_the_same_slug_is_not_taken(harness: GuardInProcess) -> None:
     file = harness.write_snapshot()
     file.write_text(file.read_text().replace(str(harness.code), "/another/code"))

@@ -82,16 +82,16 @@ def test_a_bare_repository_has_its_git_directory_for_a_place(harness: GuardInPro
     assert (found.top, found.main_top, found.place) == (None, None, str(bare))
 
 
-def test_a_linked_work_tree_means_the_paths_of_the_main_one(harness: GuardInProcess) -> None:
-    linked = harness.root / "linked"
+@pytest.mark.parametrize("place", ["linked", "code/trees/linked"])
+def test_a_linked_work_tree_means_the_paths_of_the_main_one(harness: GuardInProcess, place: str) -> None:
+    linked = harness.root / place
     harness.git("worktree", "add", "-q", str(linked))
 
     main, other = look_at_repository({}, str(harness.code)), look_at_repository({}, str(linked))
 
     assert (main.main_top, other.main_top) == (None, str(harness.code))
-    for root in (harness.code, linked):
-        assert translation_for(other, f"{root}/pkg") == Translation(inside="pkg/")
-        assert translation_for(other, str(root)) == Translation()
+    assert translation_for(other, f"{harness.code}/pkg") == Translation(inside="pkg/")
+    assert [translation_for(other, str(root)) for root in (harness.code, linked)] == [Translation()] * 2
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,24 @@ def test_a_plain_server_is_no_secure_one() -> None:
     assert b"POST" not in b"".join(at.requests)
 
 
+@pytest.mark.parametrize(("scheme", "port"), [("http", 80), ("https", 443)])
+def test_an_address_without_a_port_means_the_one_of_its_scheme(
+    scheme: str, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, int]] = []
+
+    def refuse(address: tuple[str, int], timeout: float) -> None:
+        asked.append(address)
+        raise ConnectionRefusedError(111, f"refused within {timeout > 0}")
+
+    monkeypatch.setattr("socket.create_connection", refuse)
+
+    with pytest.raises(NoAnswer, match="refused within True"):
+        post(ServerAt(url=f"{scheme}://127.0.0.1"), "/x", {}, Deadline(LONG_S))
+
+    assert asked == [("127.0.0.1", port)]
+
+
 def test_a_name_that_nobody_knows_is_told() -> None:
     with pytest.raises(NoAnswer, match=r"the name nobody\.invalid could not be looked up in time"):
         post(ServerAt(url="http://nobody.invalid"), "/x", {}, Deadline(0.2))

@@ -191,7 +191,7 @@ def test_a_record_tells_what_is_known_and_no_more(harness: GuardInProcess, monke
         with pytest.raises(GitRefused):
             session.repository  # noqa: B018  # the property looks
         session.fail("outside")
-    with _session(harness, monkeypatch, AGENT_NAME="BlueLake") as session:
+    with _session(harness, monkeypatch, cwd=harness.code / "src", AGENT_NAME="BlueLake") as session:
         session.repository  # noqa: B018
         session.record(GuardOutcome.FAILED, None)
     with _session(harness, monkeypatch, AGENT_NAME="BlueLake") as session:
