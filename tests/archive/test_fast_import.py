@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -104,6 +106,26 @@ def test_a_commit_that_git_does_not_take_is_told(repository: ArchiveRepository) 
         import_commit(repository, _new({"": b"no name"}), onto=None)
 
     assert repository.tip() is None
+
+
+@pytest.mark.parametrize("said", ["", f"{'1' * 40}\\nprogress other\\n"])
+def test_a_git_that_ends_well_and_did_nothing_is_told_and_the_branch_not_moved(
+    repository: ArchiveRepository, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "bin" / "git"
+    script.parent.mkdir()
+    script.write_text(
+        f"#!/bin/sh\ncase \"$*\" in *fast-import*) printf '{said}'; exec cat >{tmp_path}/heard ;; esac\n"
+        f'exec {which("git")} "$@"\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
+
+    with pytest.raises(GitFailed, match=r"ended well, but refs/heads/main of .* does not have the commit"):
+        import_commit(repository, _new({"a": b"a"}), onto=None)
+
+    assert b"commit refs/agent-mail/import" in (tmp_path / "heard").read_bytes()
+    assert b"reset refs/heads/main" not in (tmp_path / "heard").read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,7 @@ def test_a_bypass_passes_and_is_recorded_with_what_it_passed(harness: GuardInPro
 
     assert code == 0
     assert "AGENT_MAIL_BYPASS is set; this is recorded" in said
+    assert "commit passes, but 1 path is held by another agent (bypassed)." in said
     (event,) = harness.spooled()
     assert event["action"] == "bypassed"
     assert event["detail"]["paths"][0]["holder"] == "RedStone"
@@ -92,7 +93,9 @@ def test_a_bypass_passes_and_is_recorded_with_what_it_passed(harness: GuardInPro
 def test_nothing_changed_is_nothing_to_ask(harness: GuardInProcess) -> None:
     harness.write_snapshot().unlink()
 
-    done = harness.guard("hook", "pre-commit", AGENT_MAIL_GUARD_ON_ERROR="block")
+    done = harness.guard(
+        "hook", "pre-commit", AGENT_MAIL_GUARD_ON_ERROR="block", AGENT_MAIL_GUARD_REQUIRE_NAME="1", AGENT_NAME=""
+    )
 
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -101,7 +104,9 @@ def test_a_push_of_nothing_but_ends_is_nothing_to_ask(harness: GuardInProcess) -
     harness.write_snapshot().unlink()
     gone = f"(delete) {'0' * 40} refs/heads/gone {'1' * 40}\n".encode()
 
-    done = harness.guard("hook", "pre-push", "origin", stdin=gone, AGENT_MAIL_GUARD_ON_ERROR="block")
+    done = harness.guard(
+        "hook", "pre-push", "origin", stdin=gone, AGENT_MAIL_GUARD_ON_ERROR="block", PATH="/without-git"
+    )
 
     assert (done.returncode, done.stderr) == (0, b"")
 
