@@ -2,49 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.archive.ownership import ArchiveAhead, ArchiveOwner, ForeignArchive, OutboxPosition
-from mcp_agent_mail.archive.recovery import WINDOW_S
 from mcp_agent_mail.archive.writer import MANY_PACKS, ArchiveWriter
-from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.failpoints import no_fault
-from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
-from mcp_agent_mail.domain.archive_format.commit_message import CommitText
+from tests.archive.one_archive import AT, IDENTITY, NOTE, open_writer, text
 from tests.archive_harness import git, refresh
 
-AT = Micros(1_800_000_000 * SECOND)
-OWNER = ArchiveOwner(store_id="this-store", author_name="mcp-agent", author_email="mcp-agent@example.com")
-IDENTITY = json.dumps({"store_id": "this-store"}).encode()
-NOTE = "messages/note.md"
 LONG_S = 60.0
-
-
-def open_writer(path: Path, *, highest_seq: int = 1_000) -> ArchiveWriter:
-    return ArchiveWriter(path, OWNER, OutboxPosition(highest_seq=OutboxSeq(highest_seq)), fault_hook=no_fault)
-
-
-def text(seq: int, *agents: str) -> CommitText:
-    return CommitText(subject=f"archive: {seq}", agents=agents, last_seq=OutboxSeq(seq))
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "app"
-
-
-@pytest.fixture
-def writer(path: Path) -> ArchiveWriter:
-    """With one commit, which holds seq 1."""
-    opened = open_writer(path)
-    opened.commit({"archive.json": IDENTITY, NOTE: b"one"}, text(1), AT)
-    return opened
 
 
 def test_equal_contents_are_one_file_with_many_names(writer: ArchiveWriter, path: Path) -> None:
@@ -142,111 +110,6 @@ def test_a_commit_has_its_agent_as_author_and_us_as_committer(writer: ArchiveWri
     assert shown.strip() == "BlueLake|mcp-agent|1800000000|2"
 
 
-@pytest.mark.usefixtures("writer")
-def test_the_archive_of_another_store_is_refused_and_untouched(path: Path) -> None:
-    other = ArchiveOwner(store_id="other-store", author_name="x", author_email="x")
-    tip = git(path, "rev-parse", "main")
-
-    with pytest.raises(ForeignArchive, match="belongs to store this-store; this is store other-store") as refusal:
-        ArchiveWriter(path, other, OutboxPosition(highest_seq=OutboxSeq(1_000)), fault_hook=no_fault)
-
-    assert "STORAGE_ROOT" in refusal.value.hint
-    assert git(path, "rev-parse", "main") == tip
-
-
-def test_a_repository_that_is_no_archive_is_refused(path: Path) -> None:
-    path.mkdir()
-    git(path, "init", "-q", "-b", "main")
-    git(path, "commit", "-q", "--allow-empty", "-m", "Somebody's work")
-
-    with pytest.raises(ForeignArchive, match="no archive of this store"):
-        open_writer(path)
-
-
-def test_an_archive_ahead_of_its_database_is_refused(writer: ArchiveWriter, path: Path) -> None:
-    writer.commit({"a": b"a"}, text(50), AT)
-
-    with pytest.raises(ArchiveAhead, match="up to 50; the database has given out 49"):
-        open_writer(path, highest_seq=49)
-
-
-def test_after_an_unclean_stop_recent_files_equal_the_branch_again(writer: ArchiveWriter, path: Path) -> None:
-    writer.commit({"messages/torn.md": b"whole", "messages/gone.md": b"there"}, text(2), AT)
-    (path / "messages/torn.md").write_bytes(b"who\0\0")
-    (path / "messages/gone.md").unlink()
-
-    refresh(open_writer(path))
-
-    assert (path / "messages/torn.md").read_bytes() == b"whole"
-    assert (path / "messages/gone.md").read_bytes() == b"there"
-    assert git(path, "status", "--porcelain") == ""
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "archive.json",
-        "agents/Red/profile.json",
-        "agents/Red/inbox/2027/01/held.md",
-        "contacts/Red/Blue.json",
-        "products/id.json",
-        "file_reservations/id-1.json",
-        "build_slots/id-1.json",
-        "messages/2027/01/tombstone.md",
-    ],
-)
-def test_after_an_unclean_stop_a_file_that_is_as_it_was_two_commits_ago_equals_the_branch_again(
-    writer: ArchiveWriter, path: Path, name: str
-) -> None:
-    first = IDENTITY if name == "archive.json" else b"as it was"
-    writer.commit({name: first}, text(2), AT)
-    later = Micros(AT + 2 * WINDOW_S * SECOND)
-    writer.commit({name: b'{"store_id": "this-store", "changed": true}'}, text(3), later)
-    between = (path / name).read_bytes()
-    writer.commit({name: first}, text(4), later)
-    (path / name).unlink()
-    (path / name).write_bytes(between)
-
-    open_writer(path)
-
-    assert (path / name).read_bytes() == first
-
-
-def test_after_an_unclean_stop_a_person_s_commit_from_the_future_hides_none_of_ours(
-    writer: ArchiveWriter, path: Path
-) -> None:
-    refresh(writer)
-    writer.commit({NOTE: b"two"}, text(2), AT)
-    (path / "NOTES.md").write_text("mine")
-    git(path, "add", "NOTES.md")
-    named = ("git", "-C", str(path), "-c", "user.name=Ann", "-c", "user.email=ann@example.com")
-    subprocess.run(
-        [*named, "commit", "-q", "-m", "Mine", "--", "NOTES.md"],
-        env={"PATH": os.environ["PATH"], "GIT_COMMITTER_DATE": "2099-01-01T00:00:00Z", "HOME": str(path)},
-        check=True,
-    )
-    (path / NOTE).unlink()
-
-    open_writer(path)
-
-    assert (path / NOTE).read_bytes() == b"two"
-
-
-@pytest.mark.usefixtures("writer")
-def test_after_an_unclean_stop_a_person_s_file_with_a_line_end_in_its_name_stops_no_mending(path: Path) -> None:
-    odd = "messages/two\nlines.md"
-    (path / odd).write_text("mine")
-    git(path, "add", odd)
-    git(path, "commit", "-q", "-m", "Mine", "--", odd)
-    git(path, "rm", "-q", odd)
-    git(path, "commit", "-q", "-m", "Not mine", "--", odd)
-    (path / NOTE).unlink()
-
-    open_writer(path)
-
-    assert (path / NOTE).read_bytes() == b"one"
-
-
 def test_after_an_orderly_stop_a_person_s_edit_is_left_alone(writer: ArchiveWriter, path: Path) -> None:
     refresh(writer)
     (path / NOTE).write_bytes(b"edited")
@@ -256,45 +119,10 @@ def test_after_an_orderly_stop_a_person_s_edit_is_left_alone(writer: ArchiveWrit
     assert (path / NOTE).read_bytes() == b"edited"
 
 
-def test_locks_of_a_killed_git_are_removed_at_the_next_start(writer: ArchiveWriter, path: Path) -> None:
-    for name in ("index.lock", "refs/heads/main.lock"):
-        (path / ".git" / name).touch()
-    with pytest.raises(GitFailed):
-        writer.commit({"a": b"a"}, text(2), AT)
-
-    later = open_writer(path)
-    later.commit({"a": b"a"}, text(2), AT)
-    refresh(later)
-
-    assert git(path, "status", "--porcelain") == ""
-
-
 def test_a_commit_of_files_that_git_has_already_is_a_pack_too(writer: ArchiveWriter, path: Path) -> None:
     writer.commit({NOTE: b"one"}, text(2), AT)
 
     assert git(path, "count-objects").startswith("0 objects")
-
-
-@pytest.mark.usefixtures("writer")
-def test_the_mark_of_an_import_that_was_cut_off_is_removed_and_a_person_s_is_not(path: Path) -> None:
-    theirs, ours = (path / f".git/objects/pack/pack-{name * 40}.keep" for name in "ab")
-    theirs.write_text("mine\n")
-    ours.write_text("fast-import")
-
-    open_writer(path)
-
-    assert theirs.exists()
-    assert not ours.exists()
-
-
-def test_a_torn_index_is_built_again(writer: ArchiveWriter, path: Path) -> None:
-    refresh(writer)
-    writer.commit({"a": b"a"}, text(2), AT)
-    (path / ".git/index").write_bytes(b"torn")
-
-    refresh(open_writer(path))
-
-    assert git(path, "status", "--porcelain") == ""
 
 
 def test_a_setup_that_was_interrupted_is_begun_again(path: Path) -> None:
@@ -351,41 +179,6 @@ def test_a_repository_above_the_archives_is_never_taken_for_one(tmp_path: Path) 
 
     assert git(tmp_path, "log", "--format=%s", "main") == "The outer one\n"
     assert git(tmp_path / "app", "log", "--format=%s", "main") == "archive: 1\n"
-
-
-@pytest.mark.usefixtures("writer")
-def test_marks_that_a_loss_of_power_emptied_go_and_a_persons_older_one_stays(path: Path) -> None:
-    (pack,) = (path / ".git/objects/pack").glob("pack-*.pack")
-    torn = pack.with_name(f"pack-{'0' * 40}.keep")
-    torn.touch()
-    theirs = pack.with_suffix(".keep")
-    theirs.touch()
-    os.utime(theirs, (1_700_000_000, 1_700_000_000))
-
-    open_writer(path)
-
-    assert not torn.exists()
-    assert theirs.exists()
-
-
-# What Python takes for a line end, and Git does not; and no UTF-8 at all.
-STRANGE_NAMES = [f"a{end}b.md".encode() for end in ("\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\r")]
-
-
-@pytest.mark.usefixtures("writer")
-@pytest.mark.parametrize("name", [*STRANGE_NAMES, b"gr\xfc\xdfe.md"])
-def test_a_persons_file_of_any_name_that_is_gone_again_stops_no_mending(path: Path, name: bytes) -> None:
-    theirs = path / "messages" / os.fsdecode(name)
-    theirs.write_text("mine")
-    git(path, "add", "-A")
-    git(path, "commit", "-q", "-m", "mine")
-    git(path, "rm", "-q", "-r", "--", str(theirs))
-    git(path, "commit", "-q", "-m", "gone")
-    (path / NOTE).unlink()
-
-    open_writer(path)
-
-    assert (path / NOTE).read_bytes() == b"one"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -127,76 +126,16 @@ def test_nothing_but_objects_and_the_branch_is_taken(harness: ArchiveHarness, wo
     assert harness.verify().findings == ()
 
 
-def with_alternates(git_path: Path, elsewhere: Path) -> None:
-    (git_path / "objects/info").mkdir(exist_ok=True)
-    (git_path / "objects/info/alternates").write_text(f"{elsewhere}\n")
-
-
-def with_another_common_directory(git_path: Path, elsewhere: Path) -> None:
-    (git_path / "commondir").write_text(f"{elsewhere}\n")
-
-
-def as_a_link(git_path: Path, elsewhere: Path) -> None:
-    git_path.rename(elsewhere / "moved")
-    git_path.symlink_to(elsewhere / "moved")
-
-
-def as_a_file(git_path: Path, elsewhere: Path) -> None:
-    git_path.rename(elsewhere / "moved")
-    git_path.write_text(f"gitdir: {elsewhere}/moved\n")
-
-
-def with_a_linked_pack(git_path: Path, elsewhere: Path) -> None:
-    pack = next((git_path / "objects/pack").glob("*.pack"))
-    pack.rename(elsewhere / "pack")
-    pack.symlink_to(elsewhere / "pack")
-
-
-def with_a_fifo_for_a_pack(git_path: Path, _: Path) -> None:
-    pack = next((git_path / "objects/pack").glob("*.pack"))
-    pack.unlink()
-    os.mkfifo(pack)
-
-
-def with_a_broken_pack(git_path: Path, _: Path) -> None:
-    pack = next((git_path / "objects/pack").glob("*.pack"))
-    content = bytearray(pack.read_bytes())
-    content[len(content) // 2] ^= 0xFF
-    pack.unlink()
-    pack.write_bytes(content)
-
-
-def without_its_branch(git_path: Path, _: Path) -> None:
-    (git_path / "refs/heads/main").unlink()
-
-
-def with_a_linked_branch(git_path: Path, elsewhere: Path) -> None:
-    branch = git_path / "refs/heads/main"
-    branch.rename(elsewhere / "main")
-    branch.symlink_to(elsewhere / "main")
-
-
-def of_another(git_path: Path, _: Path) -> None:
+def of_another(git_path: Path) -> None:
     shutil.rmtree(git_path)
     git(git_path.parent, "init", "-q", "-b", "main")
     git(git_path.parent, "commit", "-q", "--allow-empty", "-m", "Theirs")
 
 
-HOSTILE = [
-    *(with_alternates, with_another_common_directory, as_a_link, as_a_file, with_a_linked_pack),
-    *(with_a_fifo_for_a_pack, with_a_broken_pack, without_its_branch, with_a_linked_branch, of_another),
-]
-
-
-@pytest.mark.parametrize("change", HOSTILE)
-def test_one_that_somebody_changed_is_refused_by_name(
-    harness: ArchiveHarness, work_tree: Path, tmp_path: Path, change: Callable[[Path, Path], None]
-) -> None:
+def test_one_that_somebody_changed_is_refused_by_name(harness: ArchiveHarness, work_tree: Path) -> None:
     project = fill(harness, work_tree)
     link = make_former(harness, project, work_tree)
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    change(work_tree / ".git", elsewhere)
+    of_another(work_tree / ".git")
     write(harness, project)
 
     assert harness.archive() == 1
@@ -208,47 +147,28 @@ def test_one_that_somebody_changed_is_refused_by_name(
     assert list((harness.root / MOVING_FOLDER).iterdir()) == []
 
 
-def with_a_vast_pack(git_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of holes: it takes nothing where it lies, and all of its size where it is copied to."""
-    with (git_path / "objects/pack" / f"pack-{'0' * 40}.pack").open("wb") as pack:
-        pack.truncate(64 << 20)
-    usage = shutil.disk_usage(git_path)._replace(free=relocation.RESERVE_BYTES + (1 << 20))
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-
-
 def with_many_files(git_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(20):
         (git_path / "objects/pack" / f"tmp_{number}").touch()
     monkeypatch.setattr(relocation, "MOST_FILES", 20)
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [(with_a_vast_pack, "needs more than what is free"), (with_many_files, "more than 20 files")],
-)
 def test_one_that_has_no_room_in_the_store_is_left_where_it_is_until_it_has(
-    harness: ArchiveHarness,
-    work_tree: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    change: Callable[[Path, pytest.MonkeyPatch], None],
-    why: str,
+    harness: ArchiveHarness, work_tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = fill(harness, work_tree)
     link = make_former(harness, project, work_tree)
     write(harness, project)
     with monkeypatch.context() as planted:
-        change(work_tree / ".git", planted)
+        with_many_files(work_tree / ".git", planted)
         left = harness.archive()
         was_link = link.is_symlink()
         moved = list((harness.root / MOVING_FOLDER).iterdir())
-    for planted_file in [
-        *(work_tree / ".git/objects/pack").glob("pack-000*"),
-        *work_tree.glob(".git/objects/pack/tmp_*"),
-    ]:
+    for planted_file in list(work_tree.glob(".git/objects/pack/tmp_*")):
         planted_file.unlink()
 
     assert (left, was_link, moved) == (1, True, [])
-    assert why in harness.failures[0].message
+    assert "more than 20 files" in harness.failures[0].message
     assert "free some space" in harness.failures[0].hint
     assert harness.archive() == 0
     assert harness.verify().findings == ()
@@ -257,7 +177,7 @@ def test_one_that_has_no_room_in_the_store_is_left_where_it_is_until_it_has(
 def test_one_that_was_refused_is_written_again_as_it_is_told(harness: ArchiveHarness, work_tree: Path) -> None:
     project = fill(harness, work_tree)
     link = make_former(harness, project, work_tree)
-    of_another(work_tree / ".git", work_tree)
+    of_another(work_tree / ".git")
     harness.archive()
 
     async def renew() -> RenewedArchive:
@@ -289,19 +209,6 @@ def test_a_move_that_was_cut_off_is_finished_or_begun_again(harness: ArchiveHarn
     assert not moving.exists()
     assert mail_in(work_tree) == 2
     assert harness.verify().findings == ()
-
-
-def test_a_link_that_leads_anywhere_else_is_refused(harness: ArchiveHarness, work_tree: Path, tmp_path: Path) -> None:
-    project = fill(harness, work_tree)
-    link = make_former(harness, project, work_tree)
-    work_tree.rename(tmp_path / "anywhere")
-    link.unlink()
-    link.symlink_to(tmp_path / "anywhere")
-    write(harness, project)
-
-    assert harness.archive() == 1
-
-    assert f"{link} is a link to {tmp_path / 'anywhere'}" in harness.failures[0].message
 
 
 def test_readers_run_no_git_there_before_it_is_moved(harness: ArchiveHarness, work_tree: Path) -> None:

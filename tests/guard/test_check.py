@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.guard.harness import GuardHarness
+from tests.guard.in_process import GuardInProcess
 
 
 @pytest.fixture
-def harness(tmp_path: Path) -> GuardHarness:
-    harness = GuardHarness(tmp_path)
+def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> GuardInProcess:
+    harness = GuardInProcess(tmp_path, monkeypatch, capsys)
     harness.base("src/app.py")
     harness.hold("src/**", reason="the parser")
     return harness
 
 
-def test_a_free_path_is_0_and_a_held_one_1(harness: GuardHarness) -> None:
+def test_a_free_path_is_0_and_a_held_one_1(harness: GuardInProcess) -> None:
     free, held = harness.guard("check", "README.md"), harness.guard("check", "README.md", "src/new.py")
 
     assert (free.returncode, held.returncode) == (0, 1)
@@ -27,7 +27,7 @@ def test_a_free_path_is_0_and_a_held_one_1(harness: GuardHarness) -> None:
     assert held.stdout == b""
 
 
-def test_paths_are_meant_from_where_one_stands_or_absolute(harness: GuardHarness) -> None:
+def test_paths_are_meant_from_where_one_stands_or_absolute(harness: GuardInProcess) -> None:
     (harness.code / "src" / "deep").mkdir()
 
     codes = [
@@ -40,21 +40,21 @@ def test_paths_are_meant_from_where_one_stands_or_absolute(harness: GuardHarness
     assert codes == [1, 1, 1, 0]
 
 
-def test_a_link_to_the_repository_is_the_repository(harness: GuardHarness) -> None:
+def test_a_link_to_the_repository_is_the_repository(harness: GuardInProcess) -> None:
     (harness.root / "link").symlink_to(harness.code)
 
     assert harness.guard("check", str(harness.root / "link" / "src" / "app.py")).returncode == 1
 
 
 @pytest.mark.parametrize("path", ["../elsewhere.py", "/etc/passwd", "."])
-def test_what_is_no_file_of_the_repository_is_an_error(harness: GuardHarness, path: str) -> None:
+def test_what_is_no_file_of_the_repository_is_an_error(harness: GuardInProcess, path: str) -> None:
     done = harness.guard("check", path)
 
     assert done.returncode == 2
     assert "is no file of the repository" in done.stderr.decode()
 
 
-def test_outside_any_repository_it_cannot_tell(harness: GuardHarness) -> None:
+def test_outside_any_repository_it_cannot_tell(harness: GuardInProcess) -> None:
     warned = harness.guard("check", "x", cwd=harness.root)
     blocked = harness.guard("check", "x", cwd=harness.root, AGENT_MAIL_GUARD_ON_ERROR="block")
 
@@ -62,7 +62,7 @@ def test_outside_any_repository_it_cannot_tell(harness: GuardHarness) -> None:
     assert "not a git repository" in warned.stderr.decode()
 
 
-def test_the_answer_as_json(harness: GuardHarness) -> None:
+def test_the_answer_as_json(harness: GuardInProcess) -> None:
     done = harness.guard("check", "--json", "src/app.py", "./README.md")
 
     answer = json.loads(done.stdout)
@@ -78,7 +78,7 @@ def test_the_answer_as_json(harness: GuardHarness) -> None:
     assert free == {"path": "./README.md", "free": True, "holder": None, "is_own_too": False}
 
 
-def test_one_that_i_hold_too_is_free(harness: GuardHarness) -> None:
+def test_one_that_i_hold_too_is_free(harness: GuardInProcess) -> None:
     harness.hold("src/app.py", agent="BlueLake")
 
     done = harness.guard("check", "--json", "src/app.py")
@@ -88,33 +88,33 @@ def test_one_that_i_hold_too_is_free(harness: GuardHarness) -> None:
 
 
 @pytest.mark.parametrize("given", [b"README.md\nsrc/app.py\n", b"README.md\0src/app.py\0", b"src/\xe9\n"])
-def test_paths_come_on_standard_input_too(harness: GuardHarness, given: bytes) -> None:
+def test_paths_come_on_standard_input_too(harness: GuardInProcess, given: bytes) -> None:
     assert harness.guard("check", "--stdin", stdin=given).returncode == 1
 
 
 @pytest.mark.parametrize("arguments", [[], ["--stdin"], ["--jsn", "x"]])
-def test_a_question_that_is_none_is_usage(harness: GuardHarness, arguments: list[str]) -> None:
+def test_a_question_that_is_none_is_usage(harness: GuardInProcess, arguments: list[str]) -> None:
     assert harness.guard("check", *arguments).returncode == 2
 
 
-def test_a_path_that_begins_with_a_dash_follows_two(harness: GuardHarness) -> None:
+def test_a_path_that_begins_with_a_dash_follows_two(harness: GuardInProcess) -> None:
     assert harness.guard("check", "--", "-x").returncode == 0
 
 
-def test_a_held_edit_is_recorded(harness: GuardHarness) -> None:
+def test_a_held_edit_is_recorded(harness: GuardInProcess) -> None:
     harness.guard("check", "src/app.py")
 
     assert [(event["hook"], event["action"]) for event in harness.spooled()] == [("check", "refused")]
 
 
-def test_a_bypass_says_free_and_is_recorded(harness: GuardHarness) -> None:
+def test_a_bypass_says_free_and_is_recorded(harness: GuardInProcess) -> None:
     done = harness.guard("check", "src/app.py", AGENT_MAIL_BYPASS="1")
 
     assert done.returncode == 0
     assert [event["action"] for event in harness.spooled()] == ["bypassed"]
 
 
-def test_it_changes_nothing_in_the_repository(harness: GuardHarness) -> None:
+def test_it_changes_nothing_in_the_repository(harness: GuardInProcess) -> None:
     before = harness.git("status", "--porcelain")
 
     harness.guard("check", "src/app.py")

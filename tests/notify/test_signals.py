@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -176,57 +175,6 @@ async def test_what_cannot_be_written_is_shown_and_tried_again_and_holds_up_nobo
     assert watch.names() == ["GreenField.signal", "RedStone.signal"]
 
 
-async def test_a_signal_is_its_owners_alone_and_comes_whole(watch: Watch) -> None:
-    await watch.send_to(watch.seeded.red)
-    await watch.look()
-    first = watch.path(watch.seeded.red).stat()
-    await watch.send_to(watch.seeded.red)
-    await watch.look()
-
-    second = watch.path(watch.seeded.red).stat()
-    assert (first.st_mode & 0o777, second.st_mode & 0o777) == (0o600, 0o600)
-    assert first.st_ino != second.st_ino
-
-
-async def test_a_link_in_the_place_of_a_signal_is_replaced_and_not_followed(watch: Watch) -> None:
-    target = watch.folder.parent / "precious"
-    target.write_text("precious")
-    place = watch.path(watch.seeded.red)
-    place.parent.mkdir(parents=True)
-    place.symlink_to(target)
-    place.with_name(".RedStone.signal.new").symlink_to(target)
-
-    await watch.send_to(watch.seeded.red)
-    await watch.look()
-
-    assert target.read_text() == "precious"
-    assert not place.is_symlink()
-
-
-@pytest.mark.parametrize("name", ["RedStone.signal", ".RedStone.signal.new"])
-async def test_a_pipe_in_the_place_of_a_signal_is_replaced_and_holds_up_nobody(watch: Watch, name: str) -> None:
-    place = watch.path(watch.seeded.red)
-    place.parent.mkdir(parents=True)
-    os.mkfifo(place.with_name(name))
-    await watch.send_to(watch.seeded.red, watch.seeded.green)
-
-    await asyncio.wait_for(watch.look(), 60)
-
-    assert watch.content(watch.seeded.red)["agent"] == "RedStone"
-    assert watch.path(watch.seeded.green).is_file()
-    assert watch.signals.figures().failed == 0
-
-
-async def test_without_metadata_a_signal_names_no_message(watch: Watch) -> None:
-    await watch.send_to(watch.seeded.red)
-    plain = signals_of(watch.seeded.store, watch.folder, with_metadata=False)
-
-    await plain.reconcile()
-    await plain.catch_up()
-
-    assert sorted(watch.content(watch.seeded.red)) == ["agent", "project", "timestamp"]
-
-
 async def test_every_agent_is_looked_at_at_the_start_however_many_there_are(watch: Watch) -> None:
     seeded = watch.seeded
     many = await seeded.store.write(lambda tx: [add_agent(tx, seeded.app, f"Agent{number}") for number in range(250)])
@@ -268,14 +216,3 @@ async def test_a_pass_is_followed_by_a_rest_in_proportion_and_within_the_second(
     assert after_work == pytest.approx(0.004 * REST_PER_WORK)
     assert after_much_work == pytest.approx(MAX_REST_S)
     assert after_much_work < 1
-
-
-async def test_what_a_killed_server_left_half_written_is_replaced(watch: Watch) -> None:
-    await watch.send_to(watch.seeded.red)
-    left = watch.path(watch.seeded.red).with_name(".RedStone.signal.new")
-    left.parent.mkdir(parents=True)
-    left.write_text("half")
-
-    await watch.look()
-
-    assert watch.names() == ["RedStone.signal"]

@@ -15,7 +15,6 @@ from enum import IntEnum
 from mcp_agent_mail.core.settings.client import ClientSettings, load_client_settings
 from mcp_agent_mail.core.settings.sources import SettingsError
 from mcp_agent_mail.guard import report
-from mcp_agent_mail.guard.git import GitRefused
 from mcp_agent_mail.guard.session import Session, say
 
 HOOKS = {"pre-commit": "commit", "pre-push": "push"}
@@ -102,7 +101,7 @@ def _code_of_broken_settings() -> int:
 
 def _told(failed: Exception) -> str:
     """Our own refusals are written for people; of a bug its kind and where it happened."""
-    if type(failed).__module__.startswith("mcp_agent_mail.") or isinstance(failed, GitRefused):
+    if type(failed).__module__.startswith("mcp_agent_mail."):
         return str(failed)
     trace = failed.__traceback__
     while trace is not None and trace.tb_next is not None:

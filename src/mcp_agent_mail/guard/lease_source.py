@@ -59,14 +59,14 @@ class LeaseAnswer(NamedTuple):
 
 
 class LeasesSource:
-    """Asks the server first. `why_no_server` is set once it could not be asked."""
+    """Asks the server first. `why_no_server` tells why it was not the source, once it was not."""
 
     def __init__(self, settings: ClientSettings, patience: Deadline, now: Micros) -> None:
         self._settings = settings
         self._patience = patience
         self._now = now
         self.server: ServerAt | None = find_server(settings)
-        self.why_no_server = "" if self.server is not None else "no server is running"
+        self.why_no_server = "no server is running"
 
     def ask(self, question: LeaseQuery) -> LeaseAnswer:
         """Who holds which of the paths, by the server or else by the snapshot. Raises CannotTell."""

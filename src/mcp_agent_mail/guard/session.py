@@ -37,8 +37,9 @@ _MAX_TEXT = 300
 def say(lines: Sequence[str]) -> None:
     """On stderr, every run of the guard known by its first words. A closed stderr stops nobody's commit."""
     text = "".join(f"{'' if line.startswith(' ') else 'agent-mail guard: '}{visible(line)}\n" for line in lines)
+    encoding = sys.stderr.encoding or "utf-8"
     try:
-        sys.stderr.write(text.encode("utf-8", "backslashreplace").decode(sys.stderr.encoding or "utf-8", "replace"))
+        sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding))
         sys.stderr.flush()
     except OSError:
         pass

@@ -106,8 +106,6 @@ def _set_right(hook: HookFile) -> bool:
             former.move_to(slot)
             continue
         slot.unlink()
-        if former.lies_here() and kind_of(hook) is HookFileKind.FOREIGN:
-            former.unlink()
     return found
 
 

@@ -14,7 +14,7 @@ from mcp_agent_mail.guard.hooks.chain import former_of
 from mcp_agent_mail.guard.hooks.code_repository import GUARDED, CodeRepository, find_code_repository
 from mcp_agent_mail.guard.hooks.folder import HookFile, HookFolder, open_folder_of_others
 from mcp_agent_mail.guard.hooks.hooks_path import hooks_path_of_others, is_in_front
-from mcp_agent_mail.guard.hooks.shim import HookFileKind, Program, Tool, kind_of, tool_of
+from mcp_agent_mail.guard.hooks.shim import HookFileKind, Tool, kind_of, tool_of
 from mcp_agent_mail.guard.repository import PROJECT_KEY
 
 _ENTRY = "mcp_agent_mail/__main__.py"
@@ -169,7 +169,4 @@ def _recorded_program(hooks: Sequence[HookFile]) -> tuple[str | None, str | None
 
 def _can_start(python: str, packages: str) -> bool:
     """By what lies there: the hook is a file of the repository's, and what it names is nothing that we would start."""
-    program = Program.running()
-    if (python, packages) == (program.python, program.packages):
-        return True
     return os.access(python, os.X_OK) and Path(python).is_file() and Path(packages, _ENTRY).is_file()

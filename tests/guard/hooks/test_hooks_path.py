@@ -72,6 +72,15 @@ def test_the_guard_survives_that_husky_prepares_again(husky: Code) -> None:
     assert husky.install().status is Change.UNCHANGED
 
 
+def test_installing_again_writes_what_is_gone_from_our_folder(husky: Code) -> None:
+    lost = husky.install().hook.with_name("commit-msg")
+    lost.unlink()
+
+    assert husky.install().status is Change.CHAINED
+
+    assert lost.exists()
+
+
 def test_a_push_reaches_husky_with_its_arguments_and_input(husky: Code) -> None:
     bare = husky.clone_target()
     (husky.top / ".husky" / "pre-push").write_text('echo "$*" >> "$RECORDS/former"; cat >> "$RECORDS/former.input"\n')

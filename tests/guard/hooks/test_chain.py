@@ -1,12 +1,16 @@
-"""The pre-commit framework and lefthook write their hooks into Git's own folder, and write them again."""
+"""A hook in front of the one that was there, also where the framework and lefthook write theirs again."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.guard.hooks.chain import Change, HookInTheWay
+from mcp_agent_mail.guard.hooks.chain import Change, HookInTheWay, require_ordinary, unchain
+from mcp_agent_mail.guard.hooks.folder import HookFile, NothingPlainThere, open_folder_of_others
+from mcp_agent_mail.guard.hooks.shim import guard_shim
 from mcp_agent_mail.guard.hooks.status import HookState, look_at_guard
 from tests.guard.code_repository import FOREIGN, Code
 
@@ -240,3 +244,59 @@ def test_a_persons_hook_is_where_lefthook_would_have_put_it(lefthook: Code) -> N
 
     assert (lefthook.hooks / "pre-commit.old").read_bytes() == own
     assert (lefthook.hooks / "pre-commit").read_bytes() == (FOREIGN / "lefthook.sh").read_bytes()
+
+
+# --- One hook in its folder -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hook(tmp_path: Path) -> Iterator[HookFile]:
+    """Where a hook may lie, in a folder that is opened."""
+    (tmp_path / "hooks").mkdir()
+    with open_folder_of_others(tmp_path / "hooks") as folder:
+        yield folder.file("pre-commit")
+
+
+@pytest.mark.parametrize("suffix", ["", ".before-agent-mail", ".legacy", ".old"])
+def test_what_is_no_file_where_a_hook_belongs_is_refused_by_name(hook: HookFile, suffix: str) -> None:
+    os.mkfifo(hook.beside(suffix).path)
+
+    with pytest.raises(NothingPlainThere, match=f"pre-commit{suffix} is no file"):
+        require_ordinary(hook)
+
+
+def test_a_link_may_lie_there_wherever_it_leads(hook: HookFile) -> None:
+    hook.path.symlink_to("nowhere")
+
+    require_ordinary(hook)
+
+
+def test_a_hook_of_others_alone_is_nothing_to_take_away(hook: HookFile) -> None:
+    hook.write(b"#!/bin/sh\n")
+
+    assert unchain(hook) == (False, None)
+    assert hook.content() == b"#!/bin/sh\n"
+
+
+@pytest.mark.parametrize("former", [False, True])
+def test_an_edited_hook_of_ours_is_left_and_the_former_one_named(hook: HookFile, code: Code, former: bool) -> None:
+    hook.write(guard_shim("pre-commit", code.program) + b"echo more\n")
+    if former:
+        hook.beside(".before-agent-mail").write(b"#!/bin/sh\n")
+
+    removed, left = unchain(hook)
+
+    named = f"; the hook from before is {hook.path}.before-agent-mail" if former else ""
+    assert (removed, left) == (
+        False,
+        f"{hook.path} was changed after `am guard install` wrote it, and is left alone{named}",
+    )
+
+
+def test_the_newer_hook_of_a_tool_stays_alone(hook: HookFile) -> None:
+    newer = framework_hook(python="/new/python")
+    hook.write(newer)
+    hook.beside(".before-agent-mail").write(framework_hook())
+
+    assert unchain(hook) == (True, None)
+    assert (hook.folder.names(), hook.content()) == (["pre-commit"], newer)

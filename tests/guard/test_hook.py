@@ -1,0 +1,153 @@
+"""What pre-commit and pre-push decide, say and record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.guard.in_process import GuardInProcess
+
+
+@pytest.fixture
+def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> GuardInProcess:
+    harness = GuardInProcess(tmp_path, monkeypatch, capsys)
+    harness.base("src/app.py", "src/old.py", "README.md")
+    harness.write_snapshot()
+    return harness
+
+
+@pytest.mark.parametrize(
+    ("lease", "why"),
+    [
+        ({"exclusive": False}, "shared"),
+        ({"agent": "BlueLake"}, "one's own"),
+        ({"agent": "bluelake"}, "one's own in other letters"),
+        ({"for_s": -1}, "expired"),
+        ({"pattern": "src/app.pyx"}, "another path"),
+        ({"pattern": "tool://src/app.py"}, "no path at all"),
+    ],
+)
+def test_what_does_not_block(harness: GuardInProcess, lease: dict[str, object], why: str) -> None:
+    harness.hold(**{"pattern": "src/app.py", **lease})  # type: ignore[arg-type]  # the table's values fit
+
+    code, said = harness.commit("src/app.py")
+
+    assert code == 0, (why, said)
+    assert "held" not in said
+    assert harness.spooled() == []
+
+
+def test_ones_own_lease_lets_pass_with_a_warning_if_anothers_covers_the_path_too(harness: GuardInProcess) -> None:
+    harness.hold("src/**")
+    harness.hold("src/app.py", agent="BlueLake")
+
+    code, said = harness.commit("src/app.py")
+
+    assert code == 0
+    assert "commit passes, but 1 path is held by another agent (you hold them too)" in said
+    assert [event["action"] for event in harness.spooled()] == ["warned"]
+
+
+def test_without_an_agents_name_it_is_a_person_who_is_told_and_not_stopped(harness: GuardInProcess) -> None:
+    harness.hold("src/app.py")
+
+    code, said = harness.commit("src/app.py", AGENT_NAME="")
+
+    assert code == 0
+    assert "it is a person's" in said
+
+
+def test_a_name_can_be_required(harness: GuardInProcess) -> None:
+    code, said = harness.commit("README.md", AGENT_NAME="", AGENT_MAIL_GUARD_REQUIRE_NAME="1")
+
+    assert code == 1
+    assert "it does not say which agent makes it" in said
+    assert [event["action"] for event in harness.spooled()] == ["refused"]
+
+
+@pytest.mark.parametrize("mode", ["warn", "advisory", "adv"])
+def test_the_mode_warn_lets_pass_and_records(harness: GuardInProcess, mode: str) -> None:
+    harness.hold("src/app.py")
+
+    code, said = harness.commit("src/app.py", AGENT_MAIL_GUARD_MODE=mode)
+
+    assert code == 0
+    assert "AGENT_MAIL_GUARD_MODE=warn" in said
+    assert [event["action"] for event in harness.spooled()] == ["warned"]
+
+
+def test_a_bypass_passes_and_is_recorded_with_what_it_passed(harness: GuardInProcess) -> None:
+    harness.hold("src/app.py")
+
+    code, said = harness.commit("src/app.py", AGENT_MAIL_BYPASS="1")
+
+    assert code == 0
+    assert "AGENT_MAIL_BYPASS is set; this is recorded" in said
+    assert "commit passes, but 1 path is held by another agent (bypassed)." in said
+    (event,) = harness.spooled()
+    assert event["action"] == "bypassed"
+    assert event["detail"]["paths"][0]["holder"] == "RedStone"
+
+
+def test_nothing_changed_is_nothing_to_ask(harness: GuardInProcess) -> None:
+    harness.write_snapshot().unlink()
+
+    done = harness.guard(
+        "hook", "pre-commit", AGENT_MAIL_GUARD_ON_ERROR="block", AGENT_MAIL_GUARD_REQUIRE_NAME="1", AGENT_NAME=""
+    )
+
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_push_of_nothing_but_ends_is_nothing_to_ask(harness: GuardInProcess) -> None:
+    harness.write_snapshot().unlink()
+    gone = f"(delete) {'0' * 40} refs/heads/gone {'1' * 40}\n".encode()
+
+    done = harness.guard(
+        "hook", "pre-push", "origin", stdin=gone, AGENT_MAIL_GUARD_ON_ERROR="block", PATH="/without-git"
+    )
+
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "asked"),
+    [
+        ({}, 0, False),
+        ({"AGENT_MAIL_GUARD_REQUIRE_NAME": "1"}, 0, True),
+        ({"AGENT_MAIL_BYPASS": "1"}, 0, True),
+        ({"AGENT_MAIL_GUARD_REQUIRE_NAME": "1", "AGENT_NAME": ""}, 1, True),
+    ],
+)
+def test_where_all_paths_lie_outside_the_project_only_what_is_no_matter_of_paths_is_asked(
+    harness: GuardInProcess, settings: dict[str, str], code: int, asked: bool
+) -> None:
+    package = harness.code / "pkg"
+    harness.write_snapshot(project=package)
+
+    answered, said = harness.commit("README.md", "src/app.py", cwd=None, AGENT_MAIL_PROJECT=str(package), **settings)
+
+    assert answered == code
+    assert f"2 paths lie outside the project {package}, where nothing can be reserved." in said
+    assert ("no live answer" in said) is asked
+
+
+def test_a_bypass_of_nothing_held_is_recorded_and_told_without_a_list(harness: GuardInProcess) -> None:
+    code, said = harness.commit("README.md", AGENT_MAIL_BYPASS="1")
+
+    assert code == 0
+    assert "commit passes, because AGENT_MAIL_BYPASS is set; this is recorded." in said
+    assert "held" not in said
+    assert [event["action"] for event in harness.spooled()] == ["bypassed"]
+
+
+def test_a_push_to_an_address_names_no_remote(harness: GuardInProcess) -> None:
+    harness.hold("README.md")
+    tip = harness.git("rev-parse", "HEAD").strip()
+    pushed = f"refs/heads/main {tip} refs/heads/main {'0' * 40}\n".encode()
+
+    done = harness.guard("hook", "pre-push", stdin=pushed)
+
+    assert done.returncode == 1
+    assert "push refused: 1 path is held by another agent." in done.stderr.decode()
