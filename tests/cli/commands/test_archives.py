@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from tests.cli.conftest import Post
+from tests.cli.shell import Shell
 from tests.served import git
 
 
@@ -87,3 +88,15 @@ def test_status_says_how_large_the_archives_have_become(post: Post) -> None:
 
     assert {"packs", "index_bytes", "care_error"} <= archive.keys()
     assert archive["care_error"] is None
+
+
+def test_the_history_of_the_archive_names_who_acted(at_post: Shell, post: Post) -> None:
+    post.server.await_drained()
+
+    commits = at_post.am("archive", "log", "--json").json()
+    of_stone = at_post.am("archive", "log", "--agent", "redstone").lines()
+
+    assert commits[0]["last_seq"] > commits[-1]["last_seq"] or len(commits) == 1
+    assert any("BlueLake" in commit["agents"] for commit in commits)
+    assert all("RedStone" in line[2].split(", ") for line in of_stone)
+    assert of_stone

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Post
+from tests.cli.shell import Shell
 from tests.served import Served
 
 
@@ -214,3 +215,15 @@ def test_without_a_server_mail_is_sent_and_is_in_git_at_once(stopped_post: Post)
     )
     assert copy.read_text().endswith("No server, no problem.")
     assert status.stdout == ""
+
+
+def test_held_mail_is_seen_from_both_sides_without_its_body(at_leases: Shell) -> None:
+    waiting = at_leases.am("mail", "held", "RedStone", "--json")
+
+    assert [(mail["from"], mail["to"], mail["subject"]) for mail in waiting.json()] == [
+        ("GrayFox", "RedStone", "May I?")
+    ]
+    assert at_leases.am("mail", "held", "--json").out == waiting.out
+    assert at_leases.am("mail", "held", "GrayFox", "--sent", "--json").out == waiting.out
+    assert at_leases.am("mail", "held", "GrayFox", "--json").json() == []
+    assert "Secret" not in waiting.out
