@@ -40,6 +40,11 @@ def answer(value: Any, *, status: int = 200, closes: bool = False) -> Scripted:
     return Scripted(body=json.dumps(value).encode(), status=status, closes=closes)
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+
 SILENCE = Scripted(body=None)
 
 
@@ -70,8 +75,7 @@ class ScriptedServer:
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class's name
                 """Not into the test's output."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self._serving = threading.Thread(target=self._server.serve_forever, args=(0.01,))
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.cli.app import run
-from mcp_agent_mail.cli.context import load_context
+from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.gateway.port import open_gateway
 
 
@@ -50,6 +50,10 @@ class Shell:
     def go_to(self, folder: Path) -> None:
         self._monkeypatch.chdir(folder)
 
+    def context(self) -> CliContext:
+        """What its commands find around them."""
+        return load_context()
+
     def am(self, *arguments: str) -> Ended:
         self._capsys.readouterr()
         code = run(arguments)
@@ -59,5 +63,5 @@ class Shell:
     # Plain JSON.
     def call(self, tool: str, /, **arguments: Any) -> Any:
         """A tool, of the server or of the store that its commands would take."""
-        with open_gateway(load_context()) as gateway:
+        with open_gateway(self.context()) as gateway:
             return gateway.call(tool, arguments)

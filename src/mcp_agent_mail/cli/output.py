@@ -111,7 +111,6 @@ def _print_table(rows: Sequence[Row], columns: Sequence[Column]) -> None:
                 justify="right" if column.is_right else "left",
                 overflow="fold",
                 no_wrap=not column.may_wrap,
-                min_width=min(widest, _LEAST_WIDTH) if column.may_wrap else None,
             )
     for row in zip(*shown, strict=True):
         # Text, not str: rich reads [markup] in a plain string, and these are words of peers.
