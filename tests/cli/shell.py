@@ -47,6 +47,10 @@ class Shell:
         for name, value in settings.items():
             self._monkeypatch.setenv(name, value)
 
+    def unset(self, *names: str) -> None:
+        for name in names:
+            self._monkeypatch.delenv(name)
+
     def go_to(self, folder: Path) -> None:
         self._monkeypatch.chdir(folder)
 

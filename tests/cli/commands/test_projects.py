@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
+from mcp_agent_mail.domain.project_identity import DISCOVERY_FILE, MARKER_FILE
 from tests.cli.conftest import Post
 from tests.cli.shell import Shell
+from tests.workspace.code_repository import begin
 
 
 def test_projects_are_the_resource_of_the_same_name(at_post: Shell, post: Post) -> None:
@@ -100,3 +104,29 @@ def test_an_adoption_is_planned_before_it_is_done(at_stopped: Shell, stopped_pos
     assert "Nothing was changed" not in done.out
     assert ["applied", "yes"] in done.lines()
     assert left[-1] == "/code/taker"
+
+
+def test_an_adoption_that_is_not_in_git_yet_is_told_with_its_problem(at_stopped: Shell, stopped_post: Post) -> None:
+    slug = at_stopped.call("ensure_project", human_key="/code/taker")["slug"]
+    adopt = ("projects", "adopt", stopped_post.project, "/code/taker", "--apply")
+    at_stopped.am(*adopt)
+    archive = stopped_post.server.root / "projects" / slug
+    shutil.rmtree(archive)
+    archive.write_text("no folder")
+    at_stopped.am("mail", "send", "--to", "BlueLake", "-s", "x", "y", "--project", "/code/taker")
+
+    again = at_stopped.am(*adopt)
+
+    assert again.code == 1
+    assert slug in dict(again.lines())["problem"]
+
+
+def test_a_repository_is_marked_and_what_the_marker_says_is_told(at_post: Shell) -> None:
+    code = begin(at_post.home / "marked")
+
+    told = dict(at_post.am("projects", "mark-identity", str(code)).lines())
+    discovery = dict(at_post.am("projects", "discovery-init", str(code)).lines())
+
+    assert (told["file"], told["written"], told["human_key"]) == (f"{code}/{MARKER_FILE}", "yes", str(code))
+    assert told["project_uid"] in (code / MARKER_FILE).read_text()
+    assert (discovery["file"], discovery["project_uid"]) == (f"{code}/{DISCOVERY_FILE}", told["project_uid"])
