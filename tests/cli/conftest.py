@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.shell import Shell
 from tests.served import Connection, Served
 
 HOSTILE = "\x1b[31mred\x1b[0m \u202eknil"
@@ -95,3 +96,23 @@ def stopped_post(stopped_pattern: Post, tmp_path: Path) -> Post:
     shutil.copytree(stopped_pattern.server.root, tmp_path / "store", symlinks=True)
     server = Served(tmp_path / "store", port=stopped_pattern.server.port, HOME=str(tmp_path))
     return replace(stopped_pattern, server=server)
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    """`am` in this process, where neither a store nor a server is."""
+    return Shell(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def at_post(shell: Shell, post: Post) -> Shell:
+    """`am` in this process, for the project of the server that all share."""
+    shell.set(STORAGE_ROOT=str(post.server.root), AGENT_MAIL_PROJECT=post.project)
+    return shell
+
+
+@pytest.fixture
+def at_stopped(shell: Shell, stopped_post: Post) -> Shell:
+    """`am` in this process, for a store of its own and without a server."""
+    shell.set(STORAGE_ROOT=str(stopped_post.server.root), AGENT_MAIL_PROJECT=stopped_post.project)
+    return shell

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.cli.command_line import am
+from tests.cli.shell import Shell
 
 NOTICE = "Notice: STORAGE_ROOT, HTTP_PORT"
 
@@ -18,6 +18,14 @@ def folder(tmp_path: Path) -> Path:
     here.mkdir()
     (here / ".env").write_text("HTTP_PORT=1\nSTORAGE_ROOT=store\n")
     return here
+
+
+@pytest.fixture
+def here(shell: Shell, folder: Path) -> Shell:
+    """`am` in that folder, with none of what the file sets."""
+    shell.unset("HTTP_PORT")
+    shell.go_to(folder)
+    return shell
 
 
 @pytest.mark.parametrize(
@@ -33,11 +41,11 @@ def folder(tmp_path: Path) -> Path:
         ("config", "show"),
     ],
 )
-def test_every_command_says_so_once(command: tuple[str, ...], folder: Path, tmp_path: Path) -> None:
-    done = am(*command, home=tmp_path, cwd=folder)
+def test_every_command_says_so_once(command: tuple[str, ...], here: Shell) -> None:
+    done = here.am(*command)
 
-    assert done.stderr.count(NOTICE) == 1, done
-    assert "Notice" not in done.stdout
+    assert done.err.count(NOTICE) == 1, done
+    assert "Notice" not in done.out
 
 
 @pytest.mark.parametrize("command", [("guard", "log"), ("guard", "status"), ("guard", "check", "a.py")])
@@ -45,14 +53,16 @@ def test_the_guard_says_nothing_of_a_strangers_file(command: tuple[str, ...], fo
     assert "Notice" not in am(*command, home=tmp_path, cwd=folder).stderr
 
 
-def test_a_file_that_is_named_is_not_mentioned(folder: Path, tmp_path: Path) -> None:
-    done = am("status", "--json", home=tmp_path, cwd=folder, AGENT_MAIL_ENV_FILE=".env")
+def test_a_file_that_is_named_is_not_mentioned(folder: Path, here: Shell) -> None:
+    here.set(AGENT_MAIL_ENV_FILE=".env")
 
-    assert done.stderr == ""
-    assert json.loads(done.stdout)["storage_root"] == str(folder / "store")
+    done = here.am("status", "--json")
+
+    assert done.err == ""
+    assert done.json()["storage_root"] == str(folder / "store")
 
 
-def test_status_does_not_advise_a_start_of_what_may_run_by_that_file(folder: Path, tmp_path: Path) -> None:
-    first = am("status", home=tmp_path, cwd=folder).stdout.splitlines()[0]
+def test_status_does_not_advise_a_start_of_what_may_run_by_that_file(here: Shell) -> None:
+    first = here.am("status").out.splitlines()[0]
 
     assert first == "server\tnot running for this store (for that of .env: AGENT_MAIL_ENV_FILE=.env am status)"

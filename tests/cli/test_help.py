@@ -5,16 +5,15 @@ Written anew by `python -m tests.cli.help_pages`.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.cli.help_pages import COMMANDS, GOLDEN, REFERENCE, golden_of, help_of, name_of, reference_page
+from tests.cli.help_pages import COMMANDS, GOLDEN, REFERENCE, golden_of, name_of, reference_page
+from tests.cli.shell import Shell
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=name_of)
-def test_help_is_as_recorded(tmp_path: Path, command: tuple[str, ...]) -> None:
-    assert help_of(command, tmp_path) == golden_of(command).read_text()
+def test_help_is_as_recorded(shell: Shell, command: tuple[str, ...]) -> None:
+    assert shell.am(*command, "--help").out == golden_of(command).read_text()
 
 
 def test_every_command_that_the_help_lists_is_recorded() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command_line import am, modules_after
+from tests.cli.command_line import modules_after
 
 SERVERS_OWN = {"fastmcp", "mcp", "starlette", "uvicorn", "uvloop", "mcp_agent_mail.server.serve"}
 HEAVY = SERVERS_OWN | {
@@ -69,10 +69,3 @@ def test_a_text_and_a_number_are_converted_without_pydantic(tmp_path: Path) -> N
 
     assert "mcp_agent_mail.cli.gateway.http" in modules
     assert "pydantic" not in modules
-
-
-def test_the_module_is_the_command_too(tmp_path: Path) -> None:
-    done = am("--version", home=tmp_path)
-
-    assert done.returncode == 0
-    assert done.stdout.startswith("am ")

@@ -1,8 +1,8 @@
 """Typer without its start-up cost: groups import their commands when asked, and values are converted without pydantic.
 
 Typer converts every value, even an option's absence, through a pydantic adapter (0.15 s of import
-for a text or a number). The commands here declare only texts, whole numbers, flags, lists of texts
-and words to choose from, so the standard library does. Should a Typer release drop the attribute
+for a text or a number). The commands here declare only texts, whole numbers, flags, words to choose
+from and lists of these, so the standard library does. Should a Typer release drop the attribute
 that is set here, commands work on, only slower; `tests/cli/test_startup.py` notices.
 """
 
@@ -21,7 +21,7 @@ class PlainConversion:
     """What Typer calls to turn one parameter's words into its value."""
 
     def __init__(self, annotation: object) -> None:
-        self._annotation = annotation
+        self._annotation = _one_of(annotation)
 
     # Typer's own signature: parameter and context are only used to word the error.
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
@@ -46,9 +46,14 @@ class PlainConversion:
 _PLAIN = (str, int, bool)
 
 
+def _one_of(annotation: object) -> object:
+    """The kind of one value, where there may be several."""
+    return get_args(annotation)[0] if get_origin(annotation) is list else annotation
+
+
 def _is_plain(annotation: object) -> bool:
     """Flags, texts, numbers, words to choose from, and lists of these."""
-    inner = get_args(annotation)[0] if get_origin(annotation) is list else annotation
+    inner = _one_of(annotation)
     return inner in _PLAIN or all(isinstance(word, str) for word in get_args(inner) or (None,))
 
 

@@ -15,6 +15,7 @@ from mcp_agent_mail.core.escaping import on_one_line, visible, visible_json
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, as the server gives it.")]
 
 _LEAST_WIDTH = 16
+_GAP = 2
 
 Row = Mapping[str, Any]
 """One object of a JSON answer."""
@@ -86,29 +87,37 @@ def print_rows(rows: Sequence[Row], columns: Sequence[Column], *, nothing: str) 
 
 
 def _print_table(rows: Sequence[Row], columns: Sequence[Column]) -> None:
-    """A column without any value is left out: the width is for the others."""
+    """A column without any value is left out: the width is for the others.
+
+    Where that is too little all the same, the terminal breaks the lines: rich would cut words off.
+    """
     # rich costs 0.06 s, so only a terminal pays for it.
-    from rich.console import Console
+    from rich.cells import cell_len
+    from rich.console import Console, ConsoleDimensions
     from rich.table import Table
     from rich.text import Text
 
     texts = [[column.text(row) for row in rows] for column in columns]
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
     shown = []
+    least_width = 0
     for column, cells in zip(columns, texts, strict=True):
         if any(cells):
             shown.append(cells)
+            widest = max(cell_len(text) for text in (column.heading, *cells))
+            least_width += _GAP + (min(widest, _LEAST_WIDTH) if column.may_wrap else widest)
             table.add_column(
                 column.heading.upper(),
                 justify="right" if column.is_right else "left",
                 overflow="fold",
                 no_wrap=not column.may_wrap,
-                min_width=_LEAST_WIDTH if column.may_wrap else None,
             )
     for row in zip(*shown, strict=True):
         # Text, not str: rich reads [markup] in a plain string, and these are words of peers.
         table.add_row(*(Text(cell) for cell in row))
-    Console(highlight=False).print(table)
+    console = Console(highlight=False)
+    console.size = ConsoleDimensions(max(console.width, least_width), console.height)
+    console.print(table)
 
 
 def print_fields(fields: Sequence[tuple[str, object]]) -> None:

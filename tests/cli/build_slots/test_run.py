@@ -1,26 +1,17 @@
-"""`am run` and `am env` as people run them: a real server, real children, real signals."""
+"""`am run` as people run it: a real server, real children, real signals."""
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcp_agent_mail.cli.build_slots.context import SlotContext, cache_key
-from mcp_agent_mail.cli.build_slots.slot_lease import SlotLease, SlotTerms
-from mcp_agent_mail.cli.build_slots.supervisor import Supervisor
-from mcp_agent_mail.cli.context import CliContext
-from mcp_agent_mail.core.settings.server import load_settings
 from tests.cli.command_line import am
 from tests.cli.conftest import Post
-from tests.workspace.code_repository import begin
 
 ECHO = 'echo "$AM_SLOT|$AGENT|$PROJECT|$BRANCH|$CACHE_KEY"'
 ENDS_WITHIN_S = 60.0
@@ -68,40 +59,6 @@ def test_the_command_is_told_its_slot_agent_project_branch_and_cache_key(post: P
     assert (slot, agent, project, branch) == ("told", "BlueLake", post.project, "")
     assert key.startswith("am.")
     assert key.endswith(".BlueLake.~detached")
-
-
-def test_a_cache_key_is_told_apart_by_each_of_its_parts() -> None:
-    keys = {
-        cache_key(store, {"id": number}, agent, branch)
-        for store in ("s1", "s2")
-        for number in (1, 11)
-        for agent in ("A", "A-b")
-        for branch in ("main", "b.main", "feature/x", "feature%2Fx", "detached", None)
-    }
-
-    assert len(keys) == 2 * 2 * 2 * 6
-    assert not any("/" in key for key in keys)
-
-
-def test_env_prints_lines_that_a_shell_reads_back(post: Post, tmp_path: Path) -> None:
-    code = begin(tmp_path / "it's $HOME; code")
-    with post.server.connect() as connection:
-        connection.call("ensure_project", human_key=str(code))
-        connection.call("register_agent", project_key=str(code), name="BlueLake", program="t", model="t")
-    lines = run(post, "env", "a 'slot'", AGENT_MAIL_PROJECT=str(code)).stdout
-
-    read_back = subprocess.run(
-        ["sh", "-c", f"{lines}\n{ECHO}"], capture_output=True, text=True, check=True, env={"PATH": os.environ["PATH"]}
-    )
-
-    assert read_back.stdout.split("|")[:3] == ["a 'slot'", "BlueLake", str(code)]
-
-
-def test_env_as_json_names_the_agent_as_it_is_registered(post: Post) -> None:
-    told = json.loads(run(post, "env", "--json", AGENT_NAME="bluelake").stdout)
-
-    assert list(told) == ["AGENT", "PROJECT", "BRANCH", "CACHE_KEY"]
-    assert told["AGENT"] == "BlueLake"
 
 
 def test_without_a_name_nothing_runs_and_the_ways_to_give_one_are_said(post: Post) -> None:
@@ -254,86 +211,6 @@ def test_a_signal_ends_the_waiting_and_nothing_runs(post: Post) -> None:
     call(post, "release", "RedStone", "hopeless")
 
     assert (out, waiting.returncode) == ("", 128 + signal.SIGTERM)
-
-
-def test_a_slot_that_the_agent_held_before_is_left_held(post: Post) -> None:
-    call(post, "acquire", "BlueLake", "mine")
-
-    done = run(post, "run", "mine", "--", "true")
-
-    assert done.returncode == 0
-    assert "left held" in done.stderr
-    assert not is_free(post, "mine")
-    call(post, "release", "BlueLake", "mine")
-
-
-# --- Renewing ------------------------------------------------------------------------------------
-
-
-def holding_of(post: Post, slot: str) -> SlotLease:
-    environment = {"STORAGE_ROOT": str(post.server.root), "HOME": str(post.server.root.parent)}
-    context = CliContext(load_settings(environment, cwd=post.server.root).settings)
-    place = SlotContext(project_key=post.project, agent="BlueLake", branch=None)
-    return SlotLease(context, place, SlotTerms(slot=slot, ttl_s=60, exclusive=True))
-
-
-def test_a_held_slot_is_renewed(post: Post) -> None:
-    holding = holding_of(post, "renewed")
-    holding.take(wait_s=0, pause=lambda _: True)
-    before = call(post, "acquire", "RedStone", "renewed")["conflicts"][0]["expires_ts"]
-
-    holding.keep()
-
-    assert call(post, "acquire", "RedStone", "renewed")["conflicts"][0]["expires_ts"] > before
-    assert 15 < holding.next_at - time.monotonic() <= 20
-    holding.give_back()
-    assert is_free(post, "renewed")
-
-
-def test_a_lost_slot_is_taken_again_when_it_is_free(post: Post) -> None:
-    holding = holding_of(post, "lost")
-    holding.take(wait_s=0, pause=lambda _: True)
-    call(post, "release", "BlueLake", "lost")
-
-    holding.keep()
-
-    assert not is_free(post, "lost")
-    holding.give_back()
-
-
-def test_a_slot_lost_to_another_is_said_once_and_left_to_it(post: Post, capsys: pytest.CaptureFixture[str]) -> None:
-    holding = holding_of(post, "taken")
-    holding.take(wait_s=0, pause=lambda _: True)
-    call(post, "release", "BlueLake", "taken")
-    call(post, "acquire", "RedStone", "taken")
-
-    holding.keep()
-    holding.keep()
-    holding.give_back()
-
-    said = capsys.readouterr().err
-    assert said.count("held by RedStone") == 1
-    assert "goes on without it" in said
-    assert call(post, "release", "RedStone", "taken")["released"] is True
-
-
-def test_work_is_done_beside_the_command_whenever_it_is_due() -> None:
-    done: list[float] = []
-    reading, writing = os.pipe()
-
-    def work() -> None:
-        done.append(time.monotonic())
-        if len(done) == 3:
-            os.write(writing, b"enough\n")
-
-    with Supervisor() as supervisor:
-        command = [sys.executable, "-c", f"import os; os.read({reading}, 1)"]
-        os.set_inheritable(reading, True)
-        code = supervisor.run(command, os.environ, next_at=lambda: 0.0 if len(done) < 3 else float(2**31), work=work)
-
-    os.close(reading)
-    os.close(writing)
-    assert (code, len(done)) == (0, 3)
 
 
 # --- No server -----------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from tests.cli.conftest import Post
+from tests.cli.shell import Shell
 from tests.served import git
 
 
@@ -87,3 +88,35 @@ def test_status_says_how_large_the_archives_have_become(post: Post) -> None:
 
     assert {"packs", "index_bytes", "care_error"} <= archive.keys()
     assert archive["care_error"] is None
+
+
+def test_the_history_of_the_archive_names_who_acted(at_post: Shell, post: Post) -> None:
+    post.server.await_drained()
+
+    commits = at_post.am("archive", "log", "--json").json()
+    of_stone = at_post.am("archive", "log", "--agent", "redstone").lines()
+
+    assert commits[0]["last_seq"] > commits[-1]["last_seq"] or len(commits) == 1
+    assert any("BlueLake" in commit["agents"] for commit in commits)
+    assert all("RedStone" in line[2].split(", ") for line in of_stone)
+    assert of_stone
+
+
+def test_the_size_of_a_project_that_is_named_is_told_alone(at_post: Shell, post: Post) -> None:
+    slug = at_post.call("ensure_project", human_key="/code/sized")["slug"]
+    post.server.await_drained()
+
+    named = at_post.am("archive", "stats", "--project", "/code/sized").lines()
+    all_of_them = at_post.am("archive", "stats").lines()
+
+    assert [line[0] for line in named] == [slug]
+    assert {slug, post.archive().name} <= {line[0] for line in all_of_them}
+
+
+def test_an_archive_on_another_machine_is_told_as_such(at_post: Shell, post: Post) -> None:
+    at_post.set(AGENT_MAIL_URL=f"http://127.0.0.1:{post.server.port}", STORAGE_ROOT=str(at_post.home / "store"))
+
+    done = at_post.am("archive", "log")
+
+    assert done.code == 69
+    assert f"The archive of {post.project} is not on this machine: {at_post.home}/store/projects/" in done.err

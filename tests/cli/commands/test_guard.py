@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.command_line import am
+from tests.cli.shell import Shell
 from tests.served import Served, git
 
 
@@ -44,6 +45,15 @@ def test_without_a_server_it_installs_and_says_what_it_could_not_compare(code: P
     assert (done["status"], done["project"]) == ("installed", str(code))
     assert done["note"].startswith("not compared with the server's projects")
     assert git(code, "config", "agent-mail.project").strip() == str(code)
+
+
+def test_with_a_store_that_nobody_serves_nobody_is_asked(code: Path, at_stopped: Shell) -> None:
+    at_stopped.set(AGENT_MAIL_PROJECT="/code/app")
+
+    done = at_stopped.am("guard", "install", str(code), "--json").json()
+
+    assert done["project"] == "/code/app"
+    assert done["note"] == "not compared with the server's projects: no server is running"
 
 
 def test_a_linked_work_tree_means_the_main_one(code: Path, tmp_path: Path) -> None:

@@ -9,27 +9,27 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Post
+from tests.cli.shell import Shell
 from tests.served import Served
 
 
-def am(post: Post, *arguments: str) -> subprocess.CompletedProcess[str]:
-    done = post.server.am(*arguments, "--project", post.project)
-    assert done.stderr == "", done.stderr
-    assert done.returncode == 0
-    return done
+def am(shell: Shell, *arguments: str) -> str:
+    done = shell.am(*arguments)
+    assert (done.code, done.err) == (0, "")
+    return done.out
 
 
-def am_json(post: Post, *arguments: str) -> Any:
-    return json.loads(am(post, *arguments, "--json").stdout)
+def am_json(shell: Shell, *arguments: str) -> Any:
+    return json.loads(am(shell, *arguments, "--json"))
 
 
-def unread(post: Post, name: str) -> int:
-    agents = am_json(post, "agents", "list")["agents"]
+def unread(shell: Shell, name: str) -> int:
+    agents = am_json(shell, "agents", "list")["agents"]
     return next(int(agent["unread_count"]) for agent in agents if agent["name"] == name)
 
 
-def test_an_inbox_is_the_resource_of_the_same_name(post: Post) -> None:
-    shown = am_json(post, "mail", "inbox", "RedStone")
+def test_an_inbox_is_the_resource_of_the_same_name(at_post: Shell, post: Post) -> None:
+    shown = am_json(at_post, "mail", "inbox", "RedStone")
 
     with post.server.connect() as connection:
         connection.open_session()
@@ -38,27 +38,27 @@ def test_an_inbox_is_the_resource_of_the_same_name(post: Post) -> None:
     assert [message["subject"] for message in shown["messages"]][-1] == "Who takes the parser?"
 
 
-def test_the_inbox_is_humans_unless_another_is_named(post: Post) -> None:
-    shown = am_json(post, "mail", "inbox")
+def test_the_inbox_is_humans_unless_another_is_named(at_post: Shell, post: Post) -> None:
+    shown = am_json(at_post, "mail", "inbox")
 
     assert shown["agent"] == "Human"
     assert {post.first_id, post.hostile_id} <= {message["id"] for message in shown["messages"]}
 
 
-def test_reading_as_a_person_consumes_nothing(post: Post) -> None:
-    before = unread(post, "RedStone")
+def test_reading_as_a_person_consumes_nothing(at_post: Shell, post: Post) -> None:
+    before = unread(at_post, "RedStone")
 
-    am(post, "mail", "inbox", "RedStone")
-    am(post, "mail", "read", str(post.first_id))
-    am(post, "mail", "thread", "parser")
-    am(post, "mail", "search", "parser")
+    am(at_post, "mail", "inbox", "RedStone")
+    am(at_post, "mail", "read", str(post.first_id))
+    am(at_post, "mail", "thread", "parser")
+    am(at_post, "mail", "search", "parser")
 
     assert before >= 1
-    assert unread(post, "RedStone") == before
+    assert unread(at_post, "RedStone") == before
 
 
-def test_a_piped_inbox_is_one_line_of_cells_per_message(post: Post) -> None:
-    lines = am(post, "mail", "inbox", "RedStone").stdout.splitlines()
+def test_a_piped_inbox_is_one_line_of_cells_per_message(at_post: Shell, post: Post) -> None:
+    lines = am(at_post, "mail", "inbox", "RedStone").splitlines()
 
     oldest = lines[-1].split("\t")
     assert (oldest[0], *oldest[2:]) == (
@@ -71,8 +71,8 @@ def test_a_piped_inbox_is_one_line_of_cells_per_message(post: Post) -> None:
     )
 
 
-def test_a_message_is_shown_with_its_head_and_body(post: Post) -> None:
-    text = am(post, "mail", "read", str(post.first_id)).stdout
+def test_a_message_is_shown_with_its_head_and_body(at_post: Shell, post: Post) -> None:
+    text = am(at_post, "mail", "read", str(post.first_id))
 
     head, _, body = text.partition("\n\n")
     fields = dict(line.split("\t") for line in head.splitlines())
@@ -83,21 +83,21 @@ def test_a_message_is_shown_with_its_head_and_body(post: Post) -> None:
     assert body == "I have the lexer.\n\nYours?\n"
 
 
-def test_a_thread_is_shown_oldest_first_with_bodies(post: Post) -> None:
-    shown = am_json(post, "mail", "thread", "parser")
+def test_a_thread_is_shown_oldest_first_with_bodies(at_post: Shell, post: Post) -> None:
+    shown = am_json(at_post, "mail", "thread", "parser")
 
     assert [message["id"] for message in shown["messages"]][:2] == [post.first_id, post.reply_id]
     assert shown["messages"][1]["body_md"] == "Mine, *done* by noon."
 
 
-def test_a_message_that_began_no_named_thread_is_a_thread_by_its_id(post: Post) -> None:
-    shown = am_json(post, "mail", "thread", str(post.hostile_id))
+def test_a_message_that_began_no_named_thread_is_a_thread_by_its_id(at_post: Shell, post: Post) -> None:
+    shown = am_json(at_post, "mail", "thread", str(post.hostile_id))
 
     assert [message["id"] for message in shown["messages"]] == [post.hostile_id]
 
 
-def test_search_finds_by_words_and_prints_what_the_tool_answers(post: Post) -> None:
-    shown = am_json(post, "mail", "search", "lexer")
+def test_search_finds_by_words_and_prints_what_the_tool_answers(at_post: Shell, post: Post) -> None:
+    shown = am_json(at_post, "mail", "search", "lexer")
 
     with post.server.connect() as connection:
         answer = connection.call("search_messages", project_key=post.project, query="lexer")
@@ -105,17 +105,19 @@ def test_search_finds_by_words_and_prints_what_the_tool_answers(post: Post) -> N
     assert [found["id"] for found in shown["result"]] == [post.first_id]
 
 
-def test_human_writes_to_agents(post: Post) -> None:
-    sent = am_json(post, "mail", "send", "--to", "RedStone", "--subject", "Freeze", "--importance", "urgent", "Stop.")
+def test_human_writes_to_agents(at_post: Shell) -> None:
+    sent = am_json(
+        at_post, "mail", "send", "--to", "RedStone", "--subject", "Freeze", "--importance", "urgent", "Stop."
+    )
 
     payload = sent["deliveries"][0]["payload"]
-    read = am_json(post, "mail", "read", str(payload["id"]))
+    read = am_json(at_post, "mail", "read", str(payload["id"]))
     assert (payload["from"], payload["to"], payload["importance"]) == ("Human", ["RedStone"], "urgent")
     assert sent["verified_sender"] is True
     assert read["body_md"] == "Stop."
 
 
-def test_a_body_is_read_from_standard_input(post: Post, tmp_path: Path) -> None:
+def test_a_body_is_read_from_standard_input(at_post: Shell, post: Post, tmp_path: Path) -> None:
     note = tmp_path / "note.md"
     note.write_text("# The freeze\n\nuntil noon\n")
     command = ("mail", "send", "--to", "RedStone", "-", "--json", "--project", post.project)
@@ -125,7 +127,7 @@ def test_a_body_is_read_from_standard_input(post: Post, tmp_path: Path) -> None:
 
     sent = json.loads(done.stdout)["deliveries"][0]["payload"]
     assert sent["subject"] == "The freeze"
-    assert am_json(post, "mail", "read", str(sent["id"]))["body_md"] == "# The freeze\n\nuntil noon\n"
+    assert am_json(at_post, "mail", "read", str(sent["id"]))["body_md"] == "# The freeze\n\nuntil noon\n"
 
 
 def run_with_stdin(server: Served, stdin: Any, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -163,16 +165,16 @@ def run_in(server: Served, cwd: Path, *arguments: str) -> subprocess.CompletedPr
     )
 
 
-def test_words_of_peers_cannot_drive_a_terminal(post: Post) -> None:
-    shown = am(post, "mail", "inbox").stdout + am(post, "mail", "read", str(post.hostile_id)).stdout
+def test_words_of_peers_cannot_drive_a_terminal(at_post: Shell, post: Post) -> None:
+    shown = am(at_post, "mail", "inbox") + am(at_post, "mail", "read", str(post.hostile_id))
 
     assert r"[bold]\u202eknil" in shown
     assert r"\x1b[31mred\x1b[0m \u202eknil\x07" in shown
     assert not {"\x1b", "\x07", "\u202e"} & set(shown)
 
 
-def test_json_keeps_words_of_peers_exact_without_driving_a_terminal(post: Post) -> None:
-    document = am(post, "mail", "read", str(post.hostile_id), "--json").stdout
+def test_json_keeps_words_of_peers_exact_without_driving_a_terminal(at_post: Shell, post: Post) -> None:
+    document = am(at_post, "mail", "read", str(post.hostile_id), "--json")
 
     assert json.loads(document)["body_md"] == "\x1b[31mred\x1b[0m \u202eknil\x07\r\nnext line"
     assert not {"\x1b", "\x07", "\u202e"} & set(document)
@@ -190,22 +192,21 @@ def test_json_keeps_words_of_peers_exact_without_driving_a_terminal(post: Post) 
         (("mail", "send", "--to", "RedStone", ""), "INVALID_INPUT"),
     ],
 )
-def test_a_refusal_is_told_as_fact_then_hint(post: Post, arguments: tuple[str, ...], code: str) -> None:
-    done = post.server.am(*arguments, "--project", post.project)
+def test_a_refusal_is_told_as_fact_then_hint(at_post: Shell, arguments: tuple[str, ...], code: str) -> None:
+    done = at_post.am(*arguments)
 
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert done.stderr.startswith(f"Error ({code}): ")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"Error ({code}): ")
 
 
-def test_without_a_server_mail_is_read_from_the_store(stopped_post: Post) -> None:
-    shown = am_json(stopped_post, "mail", "inbox", "RedStone")
+def test_without_a_server_mail_is_read_from_the_store(at_stopped: Shell, stopped_post: Post) -> None:
+    shown = am_json(at_stopped, "mail", "inbox", "RedStone")
 
     assert [message["id"] for message in shown["messages"]] == [stopped_post.first_id]
 
 
-def test_without_a_server_mail_is_sent_and_is_in_git_at_once(stopped_post: Post) -> None:
-    sent = am_json(stopped_post, "mail", "send", "--to", "RedStone", "-s", "Offline", "No server, no problem.")
+def test_without_a_server_mail_is_sent_and_is_in_git_at_once(at_stopped: Shell, stopped_post: Post) -> None:
+    sent = am_json(at_stopped, "mail", "send", "--to", "RedStone", "-s", "Offline", "No server, no problem.")
 
     (archive,) = stopped_post.server.archives()
     (copy,) = archive.glob(f"agents/RedStone/inbox/*/*/*/*__{sent['deliveries'][0]['payload']['id']}.md")
@@ -214,3 +215,15 @@ def test_without_a_server_mail_is_sent_and_is_in_git_at_once(stopped_post: Post)
     )
     assert copy.read_text().endswith("No server, no problem.")
     assert status.stdout == ""
+
+
+def test_held_mail_is_seen_from_both_sides_without_its_body(at_leases: Shell) -> None:
+    waiting = at_leases.am("mail", "held", "RedStone", "--json")
+
+    assert [(mail["from"], mail["to"], mail["subject"]) for mail in waiting.json()] == [
+        ("GrayFox", "RedStone", "May I?")
+    ]
+    assert at_leases.am("mail", "held", "--json").out == waiting.out
+    assert at_leases.am("mail", "held", "GrayFox", "--sent", "--json").out == waiting.out
+    assert at_leases.am("mail", "held", "GrayFox", "--json").json() == []
+    assert "Secret" not in waiting.out

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.domain.project_identity import DISCOVERY_FILE, MARKER_FILE, PRIVATE_MARKER
+from tests.cli.scripted_server import ScriptedServer, answer
+from tests.cli.shell import Shell
 from tests.served import Served
 from tests.workspace.code_repository import begin, commit, git, write
 
@@ -72,3 +74,15 @@ def test_a_folder_without_a_repository_and_a_file_in_the_way_are_refused(server:
     assert "is in no Git work tree" in outside.stderr
     assert "no marker can be read from it" in taken.stderr
     assert (code / MARKER_FILE).read_text() == "not a uid\n"
+
+
+def test_a_server_that_does_not_say_whose_the_directory_is_leaves_it_unmarked(shell: Shell, code: Path) -> None:
+    refusal = answer({"error": {"type": "PERMISSION_DENIED", "message": "No."}}, status=403)
+    found = answer({"project_uid": "u", "slug": "code", "human_key": str(code)})
+    with ScriptedServer(refusal, found) as server:
+        shell.set(AGENT_MAIL_URL=server.url)
+        done = shell.am("projects", "mark-identity", str(code))
+
+    assert (done.code, done.err) == (1, "Error (PERMISSION_DENIED): No.\n")
+    assert len(server.asked) == 1
+    assert not (code / MARKER_FILE).exists()

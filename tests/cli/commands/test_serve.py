@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.command_line import am
 from tests.cli.conftest import Post
+from tests.cli.shell import Shell
 
 
 def test_a_second_server_on_a_store_is_told_who_owns_it(post: Post) -> None:
@@ -35,3 +38,12 @@ def test_a_host_beyond_this_machine_needs_a_token(tmp_path: Path) -> None:
 
     assert done.returncode == 78
     assert "HTTP_BEARER_TOKEN" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--host", "--port"])
+def test_a_proxy_takes_no_address(option: str, shell: Shell) -> None:
+    done = shell.am("serve", "--stdio", option, "1")
+
+    assert (done.code, done.out) == (2, "")
+    assert "AGENT_MAIL_URL" in done.err
+    assert list(shell.home.iterdir()) == []

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,8 @@ from mcp_agent_mail.store.engine.lock import StoreLock
 from mcp_agent_mail.store.engine.migrate import shipped_migrations
 from tests.cli.command_line import am, modules_after
 from tests.cli.conftest import Post
+from tests.cli.scripted_server import ScriptedServer, answer
+from tests.cli.shell import Shell
 
 SCHEMA = len(shipped_migrations())
 
@@ -79,3 +82,76 @@ def test_beside_a_running_server_nothing_heavy_is_imported(post: Post, command: 
 
     heavy = {"fastmcp", "pydantic", "sqlmodel", "aiosqlite", "asyncio", "rich", "git", "mcp_agent_mail.bootstrap"}
     assert modules & heavy == set()
+
+
+# Plain JSON, as `health_check` answers.
+def health(*, archive: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    told = {"pending_events": 0, "oldest_pending_s": 0, "last_commit_at": None, "last_error": None, **(archive or {})}
+    return {
+        "status": "ok",
+        "version": "1",
+        "archive": told,
+        "store": {"schema_version": 1, "owner_pid": 7},
+        "workers": {},
+        **more,
+    }
+
+
+# Likewise.
+def lines_of(shell: Shell, **told: Any) -> dict[str, str]:
+    """What is said of a server that answers so."""
+    with ScriptedServer(answer(health(**told))) as server:
+        shell.set(AGENT_MAIL_URL=server.url)
+        done = shell.am("status")
+    return {line[0]: line[1] for line in done.lines()}
+
+
+@pytest.mark.parametrize(
+    ("archive", "said"),
+    [
+        ({}, None),
+        ({"to_mend": 0, "mending": 0, "hung": 0}, None),
+        ({"to_mend": None}, "not looked at yet"),
+        ({"to_mend": 2, "mending": 1, "hung": 0}, "3 archives to be mended"),
+        ({"to_mend": 0, "mending": 1, "hung": 4}, "1 archives to be mended, 4 that hang"),
+        ({"to_mend": 0, "mending": 0, "hung": 4}, "4 that hang"),
+    ],
+)
+def test_archives_that_are_to_be_mended_are_told(archive: dict[str, Any], said: str | None, shell: Shell) -> None:
+    assert lines_of(shell, archive=archive).get("mending") == said
+
+
+def test_what_works_beside_the_requests_is_told_in_a_line_each(shell: Shell) -> None:
+    lines = lines_of(
+        shell,
+        workers={
+            "retention": {"enabled": False, "last_error": None, "deleted": 3},
+            "sweeper": {"enabled": True, "last_error": None, "ended_leases": 3, "is_late": True},
+            "reports": {"enabled": True, "last_error": "no room", "sent": 0},
+        },
+    )
+
+    assert lines["retention"] == "off"
+    assert lines["sweeper"] == "on, 3 ended leases"
+    assert lines["reports"] == "on, 0 sent, last error: no room"
+
+
+def test_figures_of_the_archives_are_told_where_there_are_any(shell: Shell) -> None:
+    late = {"pending_events": 3, "oldest_pending_s": 1.5, "packs": 2, "index_bytes": 4_096, "last_error": "full"}
+    figures = lines_of(shell, archive=late)
+    none = lines_of(shell, archive={"pending_events": None})
+
+    assert figures["pending"] == "3 events for Git, the oldest for 1.5 s"
+    assert figures["largest archive"] == "2 packs, an index of 4 KiB"
+    assert figures["archive"] == "full"
+    assert not {"pending", "largest archive", "archive"} & set(none)
+
+
+def test_a_server_that_is_up_and_not_well_is_an_exit_code_of_its_own(shell: Shell) -> None:
+    with ScriptedServer(answer(health(status="degraded"))) as server:
+        shell.set(AGENT_MAIL_URL=server.url)
+        done = shell.am("status")
+
+    assert done.code == 1
+    assert done.lines()[0] == ["server", "up, degraded: mail is safe, but its Git archive lags"]
+    assert ["owner", "process 7"] in done.lines()

@@ -222,14 +222,6 @@ def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
     assert "file/store" in answer["error"]["message"]
 
 
-def test_an_address_makes_no_sense_for_it(tmp_path: Path) -> None:
-    done = am("serve", "--stdio", "--port", "1", home=tmp_path)
-
-    assert done.returncode == 2
-    assert "AGENT_MAIL_URL" in done.stderr
-    assert done.stdout == ""
-
-
 def test_mistakes_in_its_settings_end_it_before_anything_is_opened(tmp_path: Path) -> None:
     done = am("serve", "--stdio", home=tmp_path, AGENT_MAIL_URL="nonsense")
 

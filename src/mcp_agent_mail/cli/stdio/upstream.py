@@ -198,8 +198,6 @@ def _connection_to(url: SplitResult) -> http.client.HTTPConnection:
 
 def _was_closed(connection: http.client.HTTPConnection) -> bool:
     """Nothing is under way, so whatever can be read is the end of the stream, or an answer that nobody asked for."""
-    if connection.sock is None:
-        return True
     poll = select.poll()
     poll.register(connection.sock, select.POLLIN)
     return bool(poll.poll(0))

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from tests.cli.conftest import Post
+from tests.cli.shell import Shell
+
+
+def test_agents_are_the_resource_of_the_same_name(at_post: Shell, post: Post) -> None:
+    listed = at_post.am("agents", "list", "--json").json()
+
+    with post.server.connect() as connection:
+        resource = connection.call("read_resource", uri=f"resource://agents/{post.project.replace('/', '%2F')}")
+    assert listed == resource
+    assert {"BlueLake", "RedStone"} <= {agent["name"] for agent in resource["agents"]}
+
+
+def test_an_agent_is_shown_with_its_commits(at_post: Shell, post: Post) -> None:
+    post.server.await_drained()
+
+    agent = at_post.am("agents", "show", "bluelake", "--json").json()
+    lines = at_post.am("agents", "show", "bluelake").lines()
+
+    assert agent["name"] == "BlueLake"
+    assert ["name", "BlueLake"] in lines
+    assert [line[0] for line in lines if len(line) == 3] == [commit["hexsha"] for commit in agent["recent_commits"]]
+    assert agent["recent_commits"]
+
+
+def test_a_retired_agent_leaves_the_list_and_comes_back(at_post: Shell, post: Post) -> None:
+    with post.server.connect() as connection:
+        connection.call("register_agent", project_key=post.project, name="OldOak", program="tester", model="scripted")
+
+    retired = at_post.am("agents", "retire", "OldOak").lines()
+    listed = at_post.am("agents", "list").out
+    all_listed = at_post.am("agents", "list", "--retired").lines()
+    back = at_post.am("agents", "unretire", "OldOak").lines()
+
+    assert (retired[0], back) == (
+        ["retired", "OldOak"],
+        [["name", "OldOak"], ["program", "tester"], ["model", "scripted"]],
+    )
+    assert "OldOak" not in listed
+    assert {line[0]: line[5] for line in all_listed if line[0] in ("OldOak", "BlueLake")} == {
+        "OldOak": "retired",
+        "BlueLake": "",
+    }
+    assert "OldOak" in at_post.am("agents", "list").out
+
+
+def test_retiring_as_json_is_what_the_tools_answer(at_post: Shell, post: Post) -> None:
+    with post.server.connect() as connection:
+        connection.call("register_agent", project_key=post.project, name="OldElm", program="tester", model="scripted")
+
+    retired = at_post.am("agents", "retire", "OldElm", "--json").json()
+    back = at_post.am("agents", "unretire", "OldElm", "--json").json()
+
+    assert (retired["agent_name"], back["name"]) == ("OldElm", "OldElm")
+    assert retired["retired_at"]
+
+
+def test_an_agent_that_there_is_not_is_refused(at_post: Shell) -> None:
+    done = at_post.am("agents", "show", "Nobody")
+
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("Error (NOT_FOUND): ")

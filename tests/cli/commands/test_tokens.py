@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from tests.cli.conftest import Post
+from tests.cli.shell import Shell
+
+
+def test_a_lost_token_is_replaced_and_the_old_one_is_void(at_post: Shell, post: Post) -> None:
+    with post.server.connect() as connection:
+        connection.call("register_agent", project_key=post.project, name="LostKey", program="tester", model="scripted")
+        status = {"project_key": post.project, "agent_name": "LostKey", "status": "busy"}
+
+        token = at_post.am("token", "reissue", "LostKey", "--json").json()["registration_token"]
+        again = dict(at_post.am("token", "reissue", "LostKey").lines())
+
+        old = connection.rpc("set_status", status, **{"X-Agent-Token": token})
+        new = connection.rpc("set_status", status, **{"X-Agent-Token": again["registration_token"]})
+    assert again["agent"] == "LostKey"
+    assert (old.error_type, new.error_type) == ("PERMISSION_DENIED", "OK")

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.cli.gateway.in_process import InProcessGateway
+from mcp_agent_mail.core.errors import NotFound
+from mcp_agent_mail.core.settings.server import Settings, load_settings
+from mcp_agent_mail.store.engine.lock import StoreInUse, StoreLock
+from tests.served import git
+
+SHOP = {"project_key": "/code/shop"}
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return load_settings({"HOME": str(tmp_path), "STORAGE_ROOT": str(tmp_path / "store")}, cwd=tmp_path).settings
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[InProcessGateway]:
+    gateway = InProcessGateway(settings)
+    gateway.open()
+    try:
+        yield gateway
+    finally:
+        gateway.close()
+
+
+def write_mail(gateway: InProcessGateway) -> None:
+    gateway.call("ensure_project", {"human_key": "/code/shop"})
+    gateway.call("register_agent", {**SHOP, "name": "BlueLake", "program": "tests", "model": "none"})
+    gateway.call("send_message", {**SHOP, "sender_name": "Human", "to": ["BlueLake"], "subject": "Hi", "body_md": "x"})
+
+
+def archives(settings: Settings) -> list[Path]:
+    return sorted(path.parent for path in settings.storage_root.glob("projects/*/.git"))
+
+
+def test_what_was_written_as_the_operator_is_in_git_when_it_is_closed(settings: Settings) -> None:
+    with opened(settings) as gateway:
+        write_mail(gateway)
+        inbox = gateway.read("resource://inbox/BlueLake?project=%2Fcode%2Fshop")
+
+    (archive,) = archives(settings)
+    assert [message["from"] for message in inbox["messages"]] == ["Human"]
+    assert len(list(archive.glob("agents/BlueLake/inbox/**/*.md"))) == 1
+    assert git(archive, "status", "--porcelain") == ""
+
+
+def test_its_own_refusals_are_those_of_the_tools(settings: Settings) -> None:
+    with opened(settings) as gateway, pytest.raises(NotFound):
+        gateway.call("whois", {**SHOP, "agent_name": "BlueLake"})
+
+
+def test_a_store_is_had_by_one_at_a_time(settings: Settings) -> None:
+    with StoreLock(settings.storage_root, settings.database_path), pytest.raises(StoreInUse):
+        InProcessGateway(settings).open()
+
+    with opened(settings) as gateway:
+        assert gateway.read("resource://projects") == []
+
+
+def test_an_archive_that_is_behind_is_a_warning_and_left_to_the_next_who_writes(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    in_the_way = settings.storage_root / "projects"
+    settings.storage_root.mkdir(mode=0o700)
+    in_the_way.write_text("no folder")
+    with opened(settings) as gateway:
+        write_mail(gateway)
+    warned = capsys.readouterr().err
+    in_the_way.unlink()
+
+    with opened(settings) as gateway:
+        gateway.read("resource://projects")
+    after_reading = archives(settings)
+    with opened(settings) as gateway:
+        gateway.call("set_status", {**SHOP, "agent_name": "BlueLake", "status": "busy"})
+
+    assert warned.startswith("Warning: the archive of ")
+    assert warned.endswith("Nothing is lost: the next start goes on with it.\n")
+    assert after_reading == []
+    assert len(archives(settings)) == 1
+    assert capsys.readouterr().err == ""

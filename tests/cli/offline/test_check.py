@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from mcp_agent_mail.cli.context import CliContext
+from mcp_agent_mail.cli.exit_codes import NoServer
+from mcp_agent_mail.cli.offline import check
+from mcp_agent_mail.cli.offline.check import check_around
+from mcp_agent_mail.features.doctor.check import CheckResult
+from mcp_agent_mail.store.engine.lock import StoreLock
+from tests.cli.scripted_server import ScriptedServer, answer
+from tests.cli.shell import Shell
+
+
+@pytest.fixture
+def here(at_stopped: Shell) -> CliContext:
+    return at_stopped.context()
+
+
+@pytest.fixture
+def owned(here: CliContext) -> Iterator[CliContext]:
+    """Somebody keeps the store: this process."""
+    with StoreLock(here.storage_root, here.settings.database_path):
+        yield here
+
+
+def say(context: CliContext, url: str | None) -> None:
+    """Where the owner says that it serves the store."""
+    (context.storage_root / "server.json").write_text(json.dumps({"pid": os.getpid(), "url": url, "started": "now"}))
+
+
+def of_owner(context: CliContext) -> CheckResult:
+    return next(iter(check_around(context)))
+
+
+def test_without_a_store_there_is_nothing_to_check(shell: Shell) -> None:
+    with pytest.raises(NoServer, match=rf"There is no store in {shell.home}/\.mcp_agent_mail\."):
+        next(check_around(shell.context()))
+
+
+def test_a_store_that_nobody_owns_is_looked_at_as_it_is(here: CliContext) -> None:
+    results = list(check_around(here))
+
+    assert "nobody holds the lock" in results[0].evidence
+    assert {"locks", "database", "outbox"} < {one.check for one in results}
+    assert [finding for one in results for finding in one.findings] == []
+
+
+def test_an_owner_that_serves_no_address_is_no_finding(owned: CliContext) -> None:
+    say(owned, None)
+
+    owner = of_owner(owned)
+
+    assert owner.evidence.startswith(f"process {os.getpid()} holds the lock of the store; it serves no address")
+    assert owner.findings == ()
+
+
+def test_an_owner_that_answers_is_well(owned: CliContext) -> None:
+    with ScriptedServer(answer({"status": "ok", "archive": {"last_error": None}})) as server:
+        say(owned, server.url)
+        owner = of_owner(owned)
+
+    assert owner.evidence.endswith(f"serves {server.url}; it wrote and read the store just now and says ok")
+    assert [asked.path for asked in server.asked] == ["/rpc/health_check"]
+
+
+def test_an_owner_that_refuses_the_question_is_a_finding_with_its_words(owned: CliContext) -> None:
+    refusal = {"type": "PERMISSION_DENIED", "message": "Not this host.", "hint": "HTTP_ALLOWED_HOSTS."}
+    with ScriptedServer(answer({"error": refusal}, status=403)) as server:
+        say(owned, server.url)
+        (finding,) = of_owner(owned).findings
+
+    assert finding.problem == "refused"
+    assert finding.evidence.endswith("did not take the question: Not this host. HTTP_ALLOWED_HOSTS.")
+
+
+def test_an_owner_that_keeps_silent_is_a_finding(owned: CliContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "_ANSWER_TIMEOUT_S", 0.01)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        say(owned, url)
+        (finding,) = of_owner(owned).findings
+
+    assert finding.problem == "silent"
+    assert finding.evidence.endswith(f"which does not answer: {url} did not answer in time.")

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+
+from mcp_agent_mail.cli.exit_codes import BadSettings, ExitCode, Misread, NoServer, WireError, code_of, tell_error
+from mcp_agent_mail.core.errors import AgentMailError, NotFound
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (NoServer("x"), ExitCode.UNAVAILABLE),
+        (BadSettings("x"), ExitCode.CONFIG),
+        (Misread("x"), ExitCode.SOFTWARE),
+        (NotFound("x"), ExitCode.REFUSED),
+        (WireError({"type": "UNAVAILABLE"}), ExitCode.UNAVAILABLE),
+        (WireError({"type": "NOT_FOUND"}), ExitCode.REFUSED),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_errors_code_decides_the_exit_code(error: AgentMailError, code: ExitCode) -> None:
+    assert tell_error(error) == code
+
+
+def test_an_error_is_told_as_fact_then_hint_and_cannot_drive_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    tell_error(NotFound("No agent \x1b[31mBlueLake.", hint="am agents list \u202e"))
+
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err == "Error (NOT_FOUND): No agent \\x1b[31mBlueLake.\nHint: am agents list \\u202e\n"
+
+
+def test_an_error_without_a_hint_has_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    tell_error(NotFound("No agent.", hint=""))
+
+    assert capsys.readouterr().err == "Error (NOT_FOUND): No agent.\n"
+
+
+def test_a_refusal_over_the_wire_keeps_the_servers_words() -> None:
+    refusal = WireError({"type": "QUOTA_EXCEEDED", "message": "Full.", "hint": "Read.", "data": {"limit": 1}})
+
+    assert code_of(refusal) == "QUOTA_EXCEEDED"
+    assert (refusal.message, refusal.hint, refusal.data) == ("Full.", "Read.", {"limit": 1})
+
+
+def test_a_refusal_without_words_is_one_all_the_same() -> None:
+    refusal = WireError({"data": ["no", "object"]})
+
+    assert code_of(refusal) == "INTERNAL"
+    assert (refusal.message, refusal.hint, refusal.data) == ("The server refused without a reason.", "", {})
+
+
+def test_what_could_not_be_made_sense_of_is_named_in_part() -> None:
+    misread = Misread.because(KeyError("x" * 1_000))
+
+    assert "(KeyError: 'xxx" in misread.message
+    assert len(misread.message) < 300
+    assert code_of(misread) == "INTERNAL"

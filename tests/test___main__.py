@@ -1,0 +1,67 @@
+"""What a commit and an edit wait for is run by the guard itself, everything else by the command line."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+
+import pytest
+
+from mcp_agent_mail import __version__
+from mcp_agent_mail.__main__ import main
+
+Captured = pytest.CaptureFixture[str]
+
+
+def _exit_code(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> object:
+    monkeypatch.setattr(sys, "argv", ["am", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code
+
+
+def test_the_command_line_ends_the_process_with_its_exit_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    done = _exit_code(monkeypatch, "--version")
+    refused = _exit_code(monkeypatch, "mial")
+
+    told = capsys.readouterr()
+    assert (done, refused) == (0, 2)
+    assert told.out == f"am {__version__}\n"
+    assert "No such command 'mial'" in told.err
+
+
+def test_the_package_is_the_command_too(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    monkeypatch.setattr(sys, "argv", ["am", "--version"])
+    monkeypatch.delitem(sys.modules, "mcp_agent_mail.__main__")
+
+    with pytest.raises(SystemExit):
+        runpy.run_module("mcp_agent_mail", run_name="__main__")
+
+    assert capsys.readouterr().out == f"am {__version__}\n"
+
+
+def test_hooks_and_checks_are_answered_by_the_guard(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    hook = _exit_code(monkeypatch, "guard", "hook", "no-such-hook")
+    check = _exit_code(monkeypatch, "guard", "check", "--nonsense")
+
+    told = capsys.readouterr()
+    assert (hook, check) == (2, 2)
+    assert "usage: am guard hook pre-commit|pre-push" in told.err
+    assert "check knows no option --nonsense" in told.err
+
+
+@pytest.mark.parametrize("word", ["--help", "-h"])
+def test_help_of_a_check_is_the_command_lines(word: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    _exit_code(monkeypatch, "guard", "check", word)
+
+    told = capsys.readouterr()
+    assert "check knows no option" not in told.err
+
+
+def test_the_rest_of_the_guard_is_the_command_lines(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    done = _exit_code(monkeypatch, "guard", "log", "--help")
+
+    assert done == 0
+    assert "List what the guard did" in capsys.readouterr().out
