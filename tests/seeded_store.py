@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.ids import token_hash
+from mcp_agent_mail.core.failpoints import no_fault
+from mcp_agent_mail.core.ids import new_store_id, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.messages import Importance, Message, NewMessage, NewRecipient, Recipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.engine.migrate import migrate
 from mcp_agent_mail.store.transaction import Tx
 
 
@@ -103,15 +108,36 @@ class SeededStore:
         return await self.store.write(lambda tx: tx.messages.add(new, recipients, tx.now))
 
 
+def place_new_store(path: Path) -> Path:
+    """A store as the migrations make it, with an id of its own, unless one is there. They run once for all tests:
+    each of them waits for the disk.
+    """
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made, store_id = _new_store()
+        path.write_bytes(made.replace(store_id.encode(), new_store_id().encode()))
+    return path
+
+
+@cache
+def _new_store() -> tuple[bytes, str]:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "mail.sqlite3"
+        migrate(path, fault_hook=no_fault)
+        with closing(sqlite3.connect(path)) as connection:
+            (store_id,) = connection.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
+        return path.read_bytes(), store_id
+
+
 @asynccontextmanager
 async def open_seeded_store(directory: Path) -> AsyncIterator[SeededStore]:
     clock = SetClock()
-    async with Store(directory / "mail.sqlite3", clock=clock) as store:
-        app, lib = await store.write(lambda tx: (add_project(tx, "/code/app"), add_project(tx, "/code/lib")))
-        agents = await store.write(
-            lambda tx: [
-                *(add_agent(tx, app, name) for name in ("BlueLake", "RedStone", "GreenField")),
-                *(add_agent(tx, lib, name) for name in ("QuietFox", "BlueLake")),
-            ]
-        )
+
+    def seed(tx: Tx) -> tuple[Project, Project, list[Agent]]:
+        app, lib = add_project(tx, "/code/app"), add_project(tx, "/code/lib")
+        agents = [add_agent(tx, app, name) for name in ("BlueLake", "RedStone", "GreenField")]
+        return app, lib, [*agents, *(add_agent(tx, lib, name) for name in ("QuietFox", "BlueLake"))]
+
+    async with Store(place_new_store(directory / "mail.sqlite3"), clock=clock) as store:
+        app, lib, agents = await store.write(seed)
         yield SeededStore(store, clock, app, lib, *agents)

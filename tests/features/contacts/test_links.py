@@ -1,14 +1,7 @@
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
-from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.contacts import MAX_REQUESTS_OF_TARGET
-from mcp_agent_mail.domain.identity.caller import AgentAuth
-from tests.features.contacts.harness import APP, LIB, ContactsHarness, open_contacts, refused
-from tests.features.messaging.harness import OPERATOR
+from tests.features.contacts.harness import APP, LIB, ContactsHarness, refused
 
 
 async def test_a_request_is_pending_and_tells_the_target_how_to_answer(harness: ContactsHarness) -> None:
@@ -167,20 +160,6 @@ async def test_accepting_without_a_request_makes_the_link_in_one_direction(harne
     assert (await harness.send(sender_name="RedStone", to=["BlueLake"]))["held"] != []
 
 
-async def test_only_the_target_may_answer(tmp_path: Path) -> None:
-    async with open_contacts(tmp_path) as harness:
-        await harness.ask()
-        pair = {"from_agent": "BlueLake", "to_agent": "RedStone", "accept": True}
-        before = harness.everything()
-
-        error = await refused(harness.call("respond_contact", harness.proof(harness.seeded.blue), **pair))
-        harness.identities.auth = AgentAuth.STRICT
-        nobody = await refused(harness.call("respond_contact", **pair))
-
-        assert (error.code, nobody.code) == ("PERMISSION_DENIED", "AUTHENTICATION_REQUIRED")
-        assert harness.everything() == before
-
-
 async def test_an_expired_link_is_no_link_from_that_instant_on(harness: ContactsHarness) -> None:
     await harness.policy("RedStone", "contacts_only")
     await harness.answer(accept=True, ttl_seconds=60)
@@ -190,92 +169,6 @@ async def test_an_expired_link_is_no_link_from_that_instant_on(harness: Contacts
     harness.seeded.clock.step(0.000001)
 
     assert (await harness.send())["held"] != []
-
-
-async def test_a_missing_target_is_registered_in_a_project_that_exists(harness: ContactsHarness) -> None:
-    answer = await harness.ask(target="NewComer", to_project=LIB, program="codex", task_description="tests")
-
-    assert (answer["to"], answer["to_project"], answer["status"]) == ("NewComer", LIB, "pending")
-    (row,) = harness.rows("SELECT program, model, task_description, token_hash FROM agents WHERE name = 'NewComer'")
-    assert row == ("codex", "unknown", "tests", None)
-
-
-async def test_a_missing_target_or_project_is_refused_and_leaves_no_trace(harness: ContactsHarness) -> None:
-    before = harness.everything()
-
-    unasked = await refused(harness.ask(target="NewComer", register_if_missing=False))
-    nowhere = await refused(harness.ask(target="NewComer", to_project="/code/nowhere"))
-    unfit = await refused(harness.ask(target="new comer"))
-
-    assert (unasked.code, nowhere.code, unfit.code) == ("RECIPIENT_NOT_FOUND", "NOT_FOUND", "INVALID_INPUT")
-    assert harness.everything() == before
-
-
-@pytest.mark.parametrize(
-    "target",
-    [{"target": f"QuietFox@{LIB}"}, {"target": "project:code-lib#quietfox"}, {"target": "QuietFox", "to_project": LIB}],
-)
-async def test_a_target_elsewhere_is_named_by_address_or_by_project(
-    harness: ContactsHarness, target: dict[str, str]
-) -> None:
-    answer = await harness.ask(**target)
-
-    assert (answer["to"], answer["to_project"]) == ("QuietFox", LIB)
-    (intro,) = await harness.call("fetch_inbox", project_key=LIB, agent_name="QuietFox", include_bodies=True)
-    assert 'from_project="/code/app"' in intro["body_md"]
-
-
-async def test_an_address_and_another_project_beside_it_contradict_each_other(harness: ContactsHarness) -> None:
-    assert (await refused(harness.ask(target=f"QuietFox@{LIB}", to_project=APP))).code == "INVALID_INPUT"
-
-
-async def test_nobody_asks_itself_system_or_a_retired_agent(harness: ContactsHarness) -> None:
-    await harness.seeded.store.write(lambda tx: tx.agents.set_retired(harness.seeded.green.id, tx.now, tx.now))
-
-    errors = [await refused(harness.ask(target=name)) for name in ("BlueLake", "System", "GreenField")]
-
-    assert [error.code for error in errors] == ["INVALID_INPUT", "RECIPIENT_NOT_FOUND", "RECIPIENT_RETIRED"]
-
-
-async def test_the_overseer_is_heard_and_may_be_written_to_by_everyone(harness: ContactsHarness) -> None:
-    await harness.policy("RedStone", "contacts_only")
-
-    sent = await harness.send(OPERATOR, sender_name="Human")
-    back = await harness.send(sender_name="BlueLake", to=["Human", f"Human@{LIB}"])
-
-    assert (sent["held"], back["held"]) == ([], [])
-
-
-async def test_the_overseers_own_policy_cannot_be_set(harness: ContactsHarness) -> None:
-    setting = harness.call("set_contact_policy", OPERATOR, agent_name="Human", policy="block_all")
-
-    assert (await refused(setting)).code == "PERMISSION_DENIED"
-
-
-async def test_links_are_listed_outbound_first_each_with_its_own_side(harness: ContactsHarness) -> None:
-    await harness.ask(target=f"QuietFox@{LIB}")
-    await harness.ask(source="RedStone", target="BlueLake")
-    await harness.ask(target="GreenField")
-
-    links = await harness.links("BlueLake")
-
-    assert [(one["direction"], one["from"], one["to"], one["project"]) for one in links] == [
-        ("outbound", "BlueLake", "QuietFox", LIB),
-        ("outbound", "BlueLake", "GreenField", APP),
-        ("inbound", "RedStone", "BlueLake", APP),
-    ]
-    limited = await harness.call("list_contacts", agent_name="BlueLake", limit=2)
-    assert limited == links[:2]
-
-
-async def test_requests_that_wait_are_listed_for_the_target(harness: ContactsHarness) -> None:
-    await harness.ask(ttl_seconds=60)
-    await harness.ask(source="GreenField")
-    harness.seeded.clock.step(60)
-
-    waiting = await harness.call("contact_requests", Credentials(via="local"), agent_name="RedStone")
-
-    assert [one["from"] for one in waiting] == ["GreenField"]
 
 
 async def test_so_many_requests_wait_for_one_agent_and_no_more(harness: ContactsHarness) -> None:
@@ -300,17 +193,49 @@ async def test_so_many_requests_wait_for_one_agent_and_no_more(harness: Contacts
     assert (await harness.ask())["status"] == "pending"
 
 
-async def test_system_is_nobody_to_ask_and_nobody_to_answer(harness: ContactsHarness) -> None:
-    before = harness.everything()
+async def test_approval_delivers_what_was_held_in_the_order_of_holding(harness: ContactsHarness) -> None:
+    await harness.policy("RedStone", "contacts_only")
+    for subject in ("one", "two", "three"):
+        await harness.send(subject=subject)
+        harness.seeded.clock.step()
 
-    asked = await refused(harness.ask(target="System"))
-    answered = await refused(harness.answer(accept=True, source="System"))
+    answer = await harness.answer(accept=True)
 
-    assert (asked.code, answered.code) == ("RECIPIENT_NOT_FOUND", "PERMISSION_DENIED")
-    assert harness.everything() == before
+    assert (answer["approved"], answer["status"], answer["updated"], answer["delivered"]) == (
+        True,
+        "approved",
+        1,
+        [1, 3, 4],
+    )
+    assert await harness.subjects("RedStone") == ["Contact request from BlueLake", "one", "two", "three"]
+    assert harness.rows("SELECT unread_count FROM agents WHERE name = 'RedStone'") == [(4,)]
+    assert await harness.held("RedStone", "inbound") == []
 
 
-async def test_nobody_answers_a_request_of_its_own(harness: ContactsHarness) -> None:
-    error = await refused(harness.answer(accept=True, source="RedStone", target="RedStone"))
+async def test_denial_returns_what_was_held_and_tells_the_sender_alone(harness: ContactsHarness) -> None:
+    await harness.policy("RedStone", "contacts_only")
+    await harness.send(subject="secret plan")
 
-    assert (error.code, error.data["parameter"]) == ("INVALID_INPUT", "from_agent")
+    answer = await harness.answer(accept=False)
+
+    assert (answer["approved"], answer["status"], answer["updated"], answer["returned"]) == (False, "blocked", 1, [1])
+    assert await harness.subjects("BlueLake") == ["RedStone has declined your contact"]
+    inbox = await harness.call("fetch_inbox", agent_name="BlueLake", include_bodies=True)
+    assert "message 1: secret plan" in inbox[0]["body_md"]
+    found = await harness.call("search_messages", harness.proof(harness.seeded.green), query="secret")
+    assert found == {"result": []}
+    assert await harness.subjects("RedStone") == ["Contact request from BlueLake"]
+
+
+async def test_mail_across_projects_is_held_until_approved_and_then_is_mail_of_both(harness: ContactsHarness) -> None:
+    answer = await harness.send(to=[f"QuietFox@{LIB}"], topic="build", thread_id="T-1")
+    held_topic = await harness.call("fetch_topic", topic_name="build")
+
+    await harness.answer(accept=True, project_key=LIB, target="QuietFox", from_project=APP)
+
+    assert answer["held"][0]["agent"] == "QuietFox"
+    assert held_topic == []
+    for project in (APP, LIB):
+        topic = await harness.call("fetch_topic", project_key=project, topic_name="build")
+        assert [item["subject"] for item in topic] == ["Plan"]
+    assert await harness.subjects("QuietFox", LIB) == ["Contact request from BlueLake@code-app", "Plan"]

@@ -1,9 +1,22 @@
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from mcp_agent_mail.domain.contacts import MAX_HELD_OF_MESSAGE, MAX_HELD_OF_PAIR, ContactRules
 from mcp_agent_mail.features.messaging import held_mail
-from tests.features.contacts.harness import APP, LIB, ContactsHarness, refused
+from tests.features.contacts.harness import ContactsHarness, open_contacts, refused
+from tests.seeded_store import add_agent
+
+
+@pytest.fixture
+async def harness(tmp_path: Path) -> AsyncIterator[ContactsHarness]:
+    """Contacts and mail, where consent is asked for."""
+    async with open_contacts(tmp_path) as opened:
+        yield opened
 
 
 async def test_mail_to_an_agent_that_wants_contacts_only_is_held_and_a_request_made(harness: ContactsHarness) -> None:
@@ -28,54 +41,6 @@ async def test_mail_to_an_agent_that_wants_contacts_only_is_held_and_a_request_m
     assert [(one["direction"], one["from"], one["status"]) for one in await harness.links("RedStone")] == [
         ("inbound", "BlueLake", "pending")
     ]
-
-
-async def test_approval_delivers_what_was_held_in_the_order_of_holding(harness: ContactsHarness) -> None:
-    await harness.policy("RedStone", "contacts_only")
-    for subject in ("one", "two", "three"):
-        await harness.send(subject=subject)
-        harness.seeded.clock.step()
-
-    answer = await harness.answer(accept=True)
-
-    assert (answer["approved"], answer["status"], answer["updated"], answer["delivered"]) == (
-        True,
-        "approved",
-        1,
-        [1, 3, 4],
-    )
-    assert await harness.subjects("RedStone") == ["Contact request from BlueLake", "one", "two", "three"]
-    assert harness.rows("SELECT unread_count FROM agents WHERE name = 'RedStone'") == [(4,)]
-    assert await harness.held("RedStone", "inbound") == []
-
-
-async def test_denial_returns_what_was_held_and_tells_the_sender_alone(harness: ContactsHarness) -> None:
-    await harness.policy("RedStone", "contacts_only")
-    await harness.send(subject="secret plan")
-
-    answer = await harness.answer(accept=False)
-
-    assert (answer["approved"], answer["status"], answer["updated"], answer["returned"]) == (False, "blocked", 1, [1])
-    assert await harness.subjects("BlueLake") == ["RedStone has declined your contact"]
-    inbox = await harness.call("fetch_inbox", agent_name="BlueLake", include_bodies=True)
-    assert "message 1: secret plan" in inbox[0]["body_md"]
-    found = await harness.call("search_messages", harness.proof(harness.seeded.green), query="secret")
-    assert found == {"result": []}
-    assert await harness.subjects("RedStone") == ["Contact request from BlueLake"]
-
-
-async def test_mail_across_projects_is_held_until_approved_and_then_is_mail_of_both(harness: ContactsHarness) -> None:
-    answer = await harness.send(to=[f"QuietFox@{LIB}"], topic="build", thread_id="T-1")
-    held_topic = await harness.call("fetch_topic", topic_name="build")
-
-    await harness.answer(accept=True, project_key=LIB, target="QuietFox", from_project=APP)
-
-    assert answer["held"][0]["agent"] == "QuietFox"
-    assert held_topic == []
-    for project in (APP, LIB):
-        topic = await harness.call("fetch_topic", project_key=project, topic_name="build")
-        assert [item["subject"] for item in topic] == ["Plan"]
-    assert await harness.subjects("QuietFox", LIB) == ["Contact request from BlueLake@code-app", "Plan"]
 
 
 async def test_without_holding_the_message_is_refused_with_the_exact_call(harness: ContactsHarness) -> None:
@@ -122,19 +87,6 @@ async def test_a_retry_with_its_key_gets_the_first_answer_and_holds_nothing_twic
     assert len(await harness.held("RedStone", "inbound")) == 1
 
 
-async def test_the_target_sees_who_waits_and_the_sender_for_whom_but_neither_the_body(harness: ContactsHarness) -> None:
-    await harness.policy("RedStone", "contacts_only")
-    await harness.send(body_md="the body")
-
-    inbound, outbound = await harness.held("RedStone", "inbound"), await harness.held("BlueLake", "outbound")
-
-    assert inbound == outbound
-    assert [(one["from"], one["to"], one["subject"], one["code"]) for one in inbound] == [
-        ("BlueLake", "RedStone", "Plan", "CONTACT_REQUIRED")
-    ]
-    assert "the body" not in str(inbound)
-
-
 async def test_an_agent_for_whom_too_much_waits_takes_no_more(
     harness: ContactsHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,3 +99,63 @@ async def test_an_agent_for_whom_too_much_waits_takes_no_more(
 
     assert (error.code, error.data["max"]) == ("QUOTA_EXCEEDED", 1)
     assert harness.everything() == before
+
+
+def is_held(answer: Any) -> bool:
+    return bool(answer["held"])
+
+
+async def test_a_server_may_refuse_where_a_call_does_not_say(tmp_path: Path) -> None:
+    async with open_contacts(tmp_path, ContactRules(hold=False)) as harness:
+        await harness.policy("RedStone", "contacts_only")
+
+        assert (await refused(harness.send())).code == "CONTACT_REQUIRED"
+        assert is_held(await harness.send(auto_contact_if_blocked=True))
+
+
+async def test_so_much_waits_of_one_sender_and_no_more(harness: ContactsHarness) -> None:
+    await harness.policy("RedStone", "contacts_only")
+    for _ in range(MAX_HELD_OF_PAIR):
+        await harness.send()
+    before = harness.everything()
+
+    error = await refused(harness.send(to=["GreenField", "RedStone"]))
+
+    assert error.code == "QUOTA_EXCEEDED"
+    assert error.data["reason"].startswith("RedStone takes mail from its contacts only")
+    assert harness.everything() == before
+    await harness.send(sender_name="GreenField")
+
+
+async def test_so_many_recipients_of_one_message_are_asked_and_no_more(harness: ContactsHarness) -> None:
+    seeded = harness.seeded
+    names = [f"Closed{number}" for number in range(MAX_HELD_OF_MESSAGE + 1)]
+    await seeded.store.write(lambda tx: [add_agent(tx, seeded.app, name) for name in names])
+    for name in names:
+        await harness.policy(name, "contacts_only")
+    before = harness.everything()
+
+    error = await refused(harness.send(to=names))
+
+    assert (error.code, error.data["max"]) == ("QUOTA_EXCEEDED", MAX_HELD_OF_MESSAGE)
+    assert harness.everything() == before
+    assert len((await harness.send(to=names[1:]))["held"]) == MAX_HELD_OF_MESSAGE
+
+
+async def test_large_bodies_fill_the_queue_sooner_and_one_always_fits(harness: ContactsHarness) -> None:
+    await harness.policy("RedStone", "contacts_only")
+    await harness.send(body_md="x" * (3 * 1024 * 1024))
+
+    assert (await refused(harness.send())).code == "QUOTA_EXCEEDED"
+
+
+async def test_messages_to_many_fill_the_queue_sooner(harness: ContactsHarness) -> None:
+    seeded = harness.seeded
+    names = [f"Open{number}" for number in range(499)]
+    await seeded.store.write(lambda tx: [add_agent(tx, seeded.app, name) for name in names])
+    await harness.policy("RedStone", "contacts_only")
+    for _ in range(4):
+        await harness.send(to=["RedStone", *names])
+
+    assert (await refused(harness.send())).code == "QUOTA_EXCEEDED"
+    assert len((await harness.answer(accept=True))["delivered"]) == 4
