@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mcp_agent_mail.archive.ownership import ArchiveOwner
+from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.ids import MessageId
@@ -355,3 +356,8 @@ def sealed_seqs(path: Path) -> list[int]:
     """The `Outbox-Seq` of every commit of the archive, oldest first."""
     lines = git(path, "log", "--reverse", "--format=%(trailers:key=Outbox-Seq,valueonly)", "main").split()
     return [int(line) for line in lines]
+
+
+def refresh(writer: ArchiveWriter) -> None:
+    """The index and the files as the branch has them, waited for."""
+    writer.start_refresh().finish(LONG)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.architecture.trees import PACKAGE
+from tests.architecture.trees import PACKAGE, parse
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -46,7 +46,7 @@ def _has_entry(offer: Offer, entries: str) -> bool:
 def offers(root: Path) -> Iterator[Offer]:
     package = root / PACKAGE
     for path in sorted(package.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = parse(path)
         inside = path.relative_to(package).parts[0]
         if inside == "features":
             yield from _declared(tree)
@@ -101,9 +101,9 @@ def _error_codes(tree: ast.AST) -> Iterator[Offer]:
 
 def _commands(cli: Path) -> Iterator[Offer]:
     """`am GROUP COMMAND`, from the root's table of entries and the `@app.command`s of the module each one names."""
-    for name, module in _entries(ast.parse((cli / "app.py").read_text(encoding="utf-8"))):
+    for name, module in _entries(parse(cli / "app.py")):
         path = cli.joinpath(*module.strip(".").split(".")).with_suffix(".py")
-        inner = list(_command_names(ast.parse(path.read_text(encoding="utf-8"))))
+        inner = list(_command_names(parse(path)))
         if inner == [name]:
             yield Offer("command", f"am {name}")
         else:

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.architecture.trees import parse
+
 MAKERS = frozenset(
     {
         "create_task",
@@ -49,7 +51,7 @@ def names_of_keepers(source: Path) -> set[str]:
 
 
 def _calls(path: Path) -> Iterator[tuple[ast.Call, str]]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parse(path)):
         if isinstance(node, ast.Call):
             function = node.func
             name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
@@ -59,7 +61,7 @@ def _calls(path: Path) -> Iterator[tuple[ast.Call, str]]:
 def _constants(path: Path) -> dict[str, str]:
     return {
         target.id: node.value.value
-        for node in ast.parse(path.read_text()).body
+        for node in parse(path).body
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         for target in node.targets
         if isinstance(target, ast.Name)

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.architecture.trees import parse
+
 MIRRORED = ("core", "domain", "store", "archive", "workspace", "notify", "llm", "features", "guard", "cli", "server")
 """Folders of `tests/` whose tests belong to the folder of the package that has the same name."""
 MAX_STATEMENTS_WITHOUT_LOGIC = 5
@@ -38,7 +40,7 @@ def _has_logic(path: Path) -> bool:
 
 def _statements_per_function(path: Path) -> Iterator[int]:
     """Those inside of other statements too; a docstring is none."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parse(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             inside = sum(isinstance(part, ast.stmt) for part in ast.walk(node)) - 1
             yield inside - (ast.get_docstring(node) is not None)

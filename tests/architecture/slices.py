@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.architecture.trees import PACKAGE
+from tests.architecture.trees import PACKAGE, parse
 
 _FEATURES = "mcp_agent_mail.features."
 
@@ -26,19 +26,16 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceRules:
-    """`kinds` are module names that every slice offers; `published` modules and single `composed` imports have a reason
-    each.
-    """
+    """`kinds` are module names that every slice offers; `published` modules have a reason each."""
 
     kinds: frozenset[str]
     published: dict[str, str]
-    composed: dict[str, str]
 
 
 def read_rules(root: Path) -> SliceRules:
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     table = project["tool"]["agent-mail"]["slices"]
-    return SliceRules(kinds=frozenset(table["kinds"]), published=table["published"], composed=table["composed"])
+    return SliceRules(kinds=frozenset(table["kinds"]), published=table["published"])
 
 
 def list_crossings(root: Path) -> list[Crossing]:
@@ -47,7 +44,7 @@ def list_crossings(root: Path) -> list[Crossing]:
     found = set()
     for path in features.rglob("*.py"):
         importer = ".".join(path.relative_to(features).with_suffix("").parts)
-        for imported in _imported(ast.parse(path.read_text(encoding="utf-8")), features):
+        for imported in _imported(parse(path), features):
             if imported.split(".")[0] != importer.split(".")[0]:
                 found.add((importer, imported))
     return [Crossing(importer=importer, imported=imported) for importer, imported in sorted(found)]
@@ -77,22 +74,14 @@ def _module_of(name: str, features: Path) -> str:
 def judge(crossings: list[Crossing], rules: SliceRules) -> list[str]:
     """What is imported and not let, and what is let and not needed."""
     faults = []
-    unused = {**rules.published, **rules.composed}
+    unused = dict(rules.published)
     for one in crossings:
         if one.imported in rules.published:
             unused.pop(one.imported, None)
-        elif str(one) in rules.composed:
-            unused.pop(str(one), None)
         elif one.imported.split(".")[-1] not in rules.kinds:
             faults.append(f"{one}: no module for other slices")
-    reasons = {**rules.published, **rules.composed}
-    faults += [f"{name}: no reason is given" for name, reason in reasons.items() if not reason.strip()]
+    faults += [f"{name}: no reason is given" for name, reason in rules.published.items() if not reason.strip()]
     faults += [
         f"{name}: no other slice's to import" for name in rules.published if name.endswith((".tools", ".schemas"))
     ]
-    faults += [f"{name}: schemas alone are composed" for name in rules.composed if not _is_composed(name)]
     return [*faults, *(f"{name}: no longer needed" for name in unused)]
-
-
-def _is_composed(entry: str) -> bool:
-    return all(side.endswith(".schemas") for side in entry.split(" -> "))

@@ -8,6 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.architecture.trees import parse
+
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _TRIVIAL_LINES = 3
 """A body this short is read as fast as a sentence about it."""
@@ -160,4 +162,4 @@ def _words(text: str) -> set[str]:
 
 def _trees(folder: Path) -> Iterator[tuple[Path, ast.Module]]:
     for path in sorted(folder.rglob("*.py")):
-        yield path, ast.parse(path.read_text(encoding="utf-8"))
+        yield path, parse(path)

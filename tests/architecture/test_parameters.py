@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.trees import PACKAGE, ROOT, add
+from tests.architecture.trees import PACKAGE, ROOT, add, parse
 
 _PACKAGES = ("features", "domain", "store", "archive")
 
@@ -18,7 +18,7 @@ def _tuple_parameters(root: Path) -> list[str]:
         f"{path.relative_to(root / PACKAGE).as_posix()}::{function}({parameter})"
         for package in _PACKAGES
         for path in sorted((root / PACKAGE / package).rglob("*.py"))
-        for function, parameter in _of_module(ast.parse(path.read_text(encoding="utf-8")))
+        for function, parameter in _of_module(parse(path))
     ]
 
 

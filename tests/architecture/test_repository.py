@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.trees import ROOT
+from tests.architecture.trees import ROOT, parse
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 _SHORTEST_TELLING_PATH = 5
@@ -224,7 +224,7 @@ def _unknown_places(text: str, source: Path) -> list[str]:
     missing = []
     for path, names in re.findall(r"`([\w/]+\.(?:py|sql))(?::([\w.]+))?`", text):
         file = next((root / path for root in (source, ROOT) if (root / path).is_file()), None)
-        if file is None or not _has(ast.parse(file.read_text(encoding="utf-8")) if names else None, names):
+        if file is None or not _has(parse(file) if names else None, names):
             missing.append(f"{path}:{names}" if names else path)
     return missing
 

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path("src") / "mcp_agent_mail"
+
+
+def parse(path: Path) -> ast.Module:
+    """The syntax tree of a module, which nobody changes: copies of the sources share those of the same text."""
+    return _parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def _parse(text: str) -> ast.Module:
+    return ast.parse(text)
 
 
 def copy_of_the_sources(target: Path) -> Path:

@@ -18,7 +18,7 @@ from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.commit_message import CommitText
-from tests.archive_harness import Killed, git, killed_at
+from tests.archive_harness import Killed, git, killed_at, refresh
 
 AT = Micros(1_800_000_000 * SECOND)
 OWNER = ArchiveOwner(store_id="this-store", author_name="mcp-agent", author_email="mcp-agent@example.com")
@@ -80,7 +80,7 @@ def test_a_commit_that_comes_meanwhile_is_made_at_once_and_refreshed_by_the_next
     work.finish(LONG_S)
     still_needed, still_noted = writer.needs_refresh, is_unfinished(desk.path)
 
-    writer.refresh()
+    refresh(writer)
 
     assert (still_needed, still_noted) == (True, True)
     assert (writer.needs_refresh, is_unfinished(desk.path)) == (False, False)
@@ -98,7 +98,7 @@ def test_a_commit_between_any_two_steps_is_never_taken_for_refreshed(
 
     assert writer.needs_refresh
     assert is_unfinished(desk.path)
-    writer.refresh()
+    refresh(writer)
     assert desk.status() == ""
 
 
@@ -106,7 +106,7 @@ def test_a_commit_between_any_two_steps_is_never_taken_for_refreshed(
 def test_ended_between_any_two_steps_it_leaves_an_index_that_git_reads_and_the_next_one_completes(
     desk: Desk, writer: ArchiveWriter, steps: int
 ) -> None:
-    writer.refresh()
+    refresh(writer)
     desk.commit(writer, b"two")
     before = git(desk.path, "ls-files", "--stage")
     work = writer.start_refresh()
@@ -120,12 +120,12 @@ def test_ended_between_any_two_steps_it_leaves_an_index_that_git_reads_and_the_n
     assert after == before or "messages/note.md" in after
     assert not (desk.path / ".git/index.lock").exists()
     assert (writer.needs_refresh, is_unfinished(desk.path)) == (True, True)
-    writer.refresh()
+    refresh(writer)
     assert desk.status() == ""
 
 
 def test_a_person_can_stage_while_it_runs_and_what_they_staged_stays(desk: Desk, writer: ArchiveWriter) -> None:
-    writer.refresh()
+    refresh(writer)
     desk.commit(writer, b"two")
     work = writer.start_refresh()
     go_on_to(work, 2)
@@ -138,7 +138,7 @@ def test_a_person_can_stage_while_it_runs_and_what_they_staged_stays(desk: Desk,
 
 
 def test_an_index_that_never_stands_still_is_left_to_whoever_changes_it(desk: Desk, writer: ArchiveWriter) -> None:
-    writer.refresh()
+    refresh(writer)
     desk.commit(writer, b"two")
     work = writer.start_refresh()
     number = 0
@@ -157,7 +157,7 @@ def test_a_git_of_a_person_at_work_is_waited_for(desk: Desk, writer: ArchiveWrit
     (desk.path / ".git/index.lock").touch()
 
     with pytest.raises(IndexLocked) as refused:
-        writer.refresh()
+        refresh(writer)
 
     assert str(desk.path / ".git/index.lock") in refused.value.hint
     assert (desk.path / ".git/index.lock").exists()
@@ -169,13 +169,13 @@ def test_killed_anywhere_the_next_start_mends_it(desk: Desk, point: FailPoint) -
     writer = desk.open()
     desk.commit(writer)
     with pytest.raises(Killed):
-        writer.refresh()
+        refresh(writer)
     (desk.path / ".git/agent-mail/index.new").write_bytes(b"half")
     (desk.path / ".git/agent-mail/index.new.lock").write_bytes(b"half")
     desk.fault_hook = no_fault
 
     again = desk.open()
-    again.refresh()
+    refresh(again)
 
     assert not is_unfinished(desk.path)
     assert desk.status() == ""
@@ -183,16 +183,16 @@ def test_killed_anywhere_the_next_start_mends_it(desk: Desk, point: FailPoint) -
 
 
 def test_a_loss_in_the_middle_is_noted_even_when_only_a_person_has_committed(desk: Desk, writer: ArchiveWriter) -> None:
-    writer.refresh()
+    refresh(writer)
     (desk.path / "NOTES.md").write_text("mine")
     git(desk.path, "add", "NOTES.md")
     git(desk.path, "commit", "-q", "-m", "A note")
     desk.fault_hook = killed_at(FailPoint.INDEX_REPLACE)
     with pytest.raises(Killed):
-        desk.open().refresh()
+        refresh(desk.open())
     desk.fault_hook = no_fault
 
-    desk.open().refresh()
+    refresh(desk.open())
 
     assert desk.status() == ""
 
@@ -213,7 +213,7 @@ def test_a_git_that_hangs_is_ended_and_nothing_waits_for_it(
             impatient.start_refresh().finish(LONG_S)
 
     assert impatient.needs_refresh
-    writer.refresh()
+    refresh(writer)
     assert desk.status() == ""
 
 
@@ -224,11 +224,11 @@ TORN = [b"\0" * 45, b"\xff\xfe", b"", b"main 3", b"9" * 40 + b" 1"]
 def test_a_note_that_nobody_can_read_makes_the_index_be_built_anew(
     desk: Desk, writer: ArchiveWriter, torn: bytes
 ) -> None:
-    writer.refresh()
+    refresh(writer)
     desk.commit(writer, b"two", "messages/more.md")
     (desk.path / ".git/agent-mail/indexed").write_bytes(torn)
 
-    writer.refresh()
+    refresh(writer)
 
     assert desk.status() == ""
     assert writer.figures().files == 3
@@ -239,14 +239,14 @@ def test_a_note_that_nobody_can_read_makes_the_index_be_built_anew(
 def test_no_other_note_that_nobody_can_read_keeps_the_archive_from_being_opened(
     desk: Desk, writer: ArchiveWriter, name: str, torn: bytes
 ) -> None:
-    writer.refresh()
+    refresh(writer)
     (desk.path / ".git/agent-mail" / name).write_bytes(torn)
     (desk.path / NOTE).unlink()
 
     assert is_unfinished(desk.path)
     again = desk.open()
-    again.refresh()
+    refresh(again)
     desk.commit(again, b"two", "messages/more.md")
-    again.refresh()
+    refresh(again)
 
     assert (desk.path / "messages/more.md").read_bytes() == b"two"

@@ -17,7 +17,7 @@ from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.commit_message import CommitText
-from tests.archive_harness import git
+from tests.archive_harness import git, refresh
 
 AT = Micros(1_800_000_000 * SECOND)
 OWNER = ArchiveOwner(store_id="this-store", author_name="mcp-agent", author_email="mcp-agent@example.com")
@@ -69,41 +69,41 @@ def test_a_new_version_of_one_copy_leaves_the_others_alone(writer: ArchiveWriter
 
 def test_the_status_is_clean_once_refreshed(writer: ArchiveWriter, path: Path) -> None:
     writer.commit({NOTE: b"two", "agents/Red/inbox/new.md": b"new"}, text(2), AT)
-    writer.refresh()
+    refresh(writer)
 
     assert git(path, "status", "--porcelain") == ""
     assert git(path, "fsck", "--strict") == ""
 
 
 def test_a_later_refresh_takes_in_what_came_since(writer: ArchiveWriter, path: Path) -> None:
-    writer.refresh()
+    refresh(writer)
     writer.commit({NOTE: b"two", "messages/more.md": b"more"}, text(2), AT)
 
-    writer.refresh()
+    refresh(writer)
 
     assert git(path, "status", "--porcelain") == ""
 
 
 def test_what_a_person_has_staged_stays_staged(writer: ArchiveWriter, path: Path) -> None:
-    writer.refresh()
+    refresh(writer)
     (path / "NOTES.md").write_text("mine")
     git(path, "add", "NOTES.md")
     writer.commit({"messages/more.md": b"more"}, text(2), AT)
 
-    writer.refresh()
+    refresh(writer)
 
     assert git(path, "status", "--porcelain") == "A  NOTES.md\n"
 
 
 def test_a_person_s_commit_stays_and_ours_go_on_top(writer: ArchiveWriter, path: Path) -> None:
-    writer.refresh()
+    refresh(writer)
     (path / "NOTES.md").write_text("mine")
     git(path, "add", "NOTES.md")
     git(path, "commit", "-q", "-m", "A note of my own")
 
     later = open_writer(path)
     later.commit({"messages/more.md": b"more"}, text(2), AT)
-    later.refresh()
+    refresh(later)
 
     assert git(path, "log", "--format=%s", "main").splitlines() == ["archive: 2", "A note of my own", "archive: 1"]
     assert git(path, "show", "main:NOTES.md") == "mine"
@@ -111,7 +111,7 @@ def test_a_person_s_commit_stays_and_ours_go_on_top(writer: ArchiveWriter, path:
 
 
 def test_a_person_s_commit_on_top_does_not_hide_what_is_archived(writer: ArchiveWriter, path: Path) -> None:
-    writer.refresh()
+    refresh(writer)
     git(path, "commit", "-q", "--allow-empty", "-m", "Outbox-Seq: a person may write this\n\nand more")
 
     (sealed,) = open_writer(path).sealed_after(OutboxSeq(0))
@@ -122,11 +122,11 @@ def test_a_person_s_commit_on_top_does_not_hide_what_is_archived(writer: Archive
 def test_while_another_branch_is_checked_out_its_index_and_files_are_left_alone(
     writer: ArchiveWriter, path: Path
 ) -> None:
-    writer.refresh()
+    refresh(writer)
     git(path, "switch", "-q", "-c", "mine")
     writer.commit({"messages/more.md": b"more"}, text(2), AT)
 
-    writer.refresh()
+    refresh(writer)
 
     assert git(path, "status", "--porcelain") == ""
     git(path, "switch", "-q", "main")
@@ -175,7 +175,7 @@ def test_after_an_unclean_stop_recent_files_equal_the_branch_again(writer: Archi
     (path / "messages/torn.md").write_bytes(b"who\0\0")
     (path / "messages/gone.md").unlink()
 
-    open_writer(path).refresh()
+    refresh(open_writer(path))
 
     assert (path / "messages/torn.md").read_bytes() == b"whole"
     assert (path / "messages/gone.md").read_bytes() == b"there"
@@ -215,7 +215,7 @@ def test_after_an_unclean_stop_a_file_that_is_as_it_was_two_commits_ago_equals_t
 def test_after_an_unclean_stop_a_person_s_commit_from_the_future_hides_none_of_ours(
     writer: ArchiveWriter, path: Path
 ) -> None:
-    writer.refresh()
+    refresh(writer)
     writer.commit({NOTE: b"two"}, text(2), AT)
     (path / "NOTES.md").write_text("mine")
     git(path, "add", "NOTES.md")
@@ -248,7 +248,7 @@ def test_after_an_unclean_stop_a_person_s_file_with_a_line_end_in_its_name_stops
 
 
 def test_after_an_orderly_stop_a_person_s_edit_is_left_alone(writer: ArchiveWriter, path: Path) -> None:
-    writer.refresh()
+    refresh(writer)
     (path / NOTE).write_bytes(b"edited")
 
     open_writer(path)
@@ -264,7 +264,7 @@ def test_locks_of_a_killed_git_are_removed_at_the_next_start(writer: ArchiveWrit
 
     later = open_writer(path)
     later.commit({"a": b"a"}, text(2), AT)
-    later.refresh()
+    refresh(later)
 
     assert git(path, "status", "--porcelain") == ""
 
@@ -288,11 +288,11 @@ def test_the_mark_of_an_import_that_was_cut_off_is_removed_and_a_person_s_is_not
 
 
 def test_a_torn_index_is_built_again(writer: ArchiveWriter, path: Path) -> None:
-    writer.refresh()
+    refresh(writer)
     writer.commit({"a": b"a"}, text(2), AT)
     (path / ".git/index").write_bytes(b"torn")
 
-    open_writer(path).refresh()
+    refresh(open_writer(path))
 
     assert git(path, "status", "--porcelain") == ""
 
@@ -392,7 +392,7 @@ def test_a_persons_file_of_any_name_that_is_gone_again_stops_no_mending(path: Pa
     "message", ["mine\x1fand mine", "mine\n\nOutbox-Seq: \u00b2", f"mine\n\nOutbox-Seq: {'9' * 5_000}"]
 )
 def test_a_persons_commit_of_any_message_stops_no_opening(writer: ArchiveWriter, path: Path, message: str) -> None:
-    writer.refresh()
+    refresh(writer)
     git(path, "commit", "-q", "--allow-empty", "-m", message)
 
     again = open_writer(path)

@@ -13,8 +13,10 @@ from typing import Any
 # A script's own folder is not on the path with -P, and the tests' root is not there at all.
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.reservations import grant, reserve
-from mcp_agent_mail.features.reservations.conflicts import ConflictQuery, find_holders
+from mcp_agent_mail.features.reservations.conflicts import find_holders, others_leases
 
 
 def decide_outside() -> None:
@@ -22,10 +24,12 @@ def decide_outside() -> None:
     seen: ContextVar[Any] = ContextVar("seen")
     decide = reserve.Reserver._decide
 
-    async def look_first(self: reserve.Reserver, call: reserve.ReserveCall, **how: Any) -> Any:
-        asking = ConflictQuery(project_id=call.holder.project.id, agent_id=call.holder.agent.id, now=self._clock())
-        seen.set(await self._store.read(lambda view: find_holders(view, asking, call.wanted, self._patterns)))
-        return await decide(self, call, **how)
+    async def look_first(
+        self: reserve.Reserver, caller: Caller, holder: Actor, asked: grant.GrantRequest, **how: Any
+    ) -> Any:
+        others = others_leases(holder.project.id, holder.agent.id, exclusive=asked.request.exclusive)
+        seen.set(await self._store.read(lambda view: find_holders(view, others, asked.wanted, self._patterns)))
+        return await decide(self, caller, holder, asked, **how)
 
     reserve.Reserver._decide = look_first  # type: ignore[method-assign]
     setattr(grant, "find_holders", lambda *_: seen.get())  # noqa: B010  # mypy knows of no such export

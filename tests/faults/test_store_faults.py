@@ -161,7 +161,7 @@ async def test_while_the_writer_has_stopped_reads_answer_and_writes_are_refused(
         kept = await home.send("Parser", body_md="lexer")
         await home.until_archived()
 
-        await home.store.stop_writing()
+        await home.store._writer.close()
 
         refusal = await home.refused_send()
         assert isinstance(refusal, Unavailable)

@@ -47,7 +47,7 @@ async def test_a_read_sees_one_instant_of_the_store(store: Store) -> None:
 async def test_reads_still_answer_after_the_writer_has_stopped(store: Store) -> None:
     project = await store.write(lambda tx: add_project(tx, "/code/app"))
 
-    await store.stop_writing()
+    await store._writer.close()
 
     with pytest.raises(StoreClosed):
         await store.write(lambda tx: tx.now)

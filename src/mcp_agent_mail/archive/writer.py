@@ -224,10 +224,6 @@ class ArchiveWriter:
         limit_s = _PATIENCE * self._repository.timeout_s
         return InSteps("refresh the index", self._refresh(), step_limit_s=limit_s)
 
-    def refresh(self) -> None:
-        """The same, waited for."""
-        self.start_refresh().finish(_PATIENCE * self._repository.timeout_s)
-
     def _refresh(self) -> Steps[None]:
         changes = self._changes
         self.is_refreshing = True

@@ -23,6 +23,9 @@ from mcp_agent_mail.core.params import ParamType
 Json = Any
 """A plain JSON value: what `json.dumps` takes. Typed `Any` because mypy's recursive form hides more than it says."""
 
+JsonObject = dict[str, Any]
+"""A JSON object."""
+
 Handler = Callable[..., Awaitable[Json]]
 
 TOKEN_ARGUMENTS = ("registration_token", "sender_token")

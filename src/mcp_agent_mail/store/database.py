@@ -95,10 +95,6 @@ class Store:
         """Queue `unit` from the event loop; nobody waits for it, and what fails is logged."""
         self._writer.write_soon(unit)
 
-    async def stop_writing(self) -> None:
-        """Drain the writer and end it; further writes answer UNAVAILABLE, reads still answer."""
-        await self._writer.close()
-
     async def read(self, query: Callable[[View], T]) -> T:
         """A short, indexed, bounded read: all of `query` sees one instant of the store, and every write is refused.
 

@@ -172,7 +172,7 @@ async def test_patterns_beyond_the_bound_are_refused_and_change_nothing(
     claims: Claims, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await fill(claims, claims.seeded.blue, [f"{'*a' * 50}{number}" for number in range(300)])
-    monkeypatch.setattr(claims.service._reserver._judge, "_max_steps", 1_000)
+    monkeypatch.setattr(claims.service._reserver._scanner, "_max_steps", 1_000)
 
     with pytest.raises(InvalidInput) as refusal:
         await claims.reserve("RedStone", f"{'*a' * 100}*", "free")
@@ -204,10 +204,8 @@ async def test_one_call_among_ten_thousand_leases_reads_a_handful(claims: Claims
     await fill(claims, claims.seeded.blue, [f"shared{n}/**" for n in range(2_500)], exclusive=False)
     await fill(claims, claims.seeded.blue, [f"**/*.e{n}" for n in range(2_500)], exclusive=False)
     wanted = await claims.service._reader.read(claims.seeded.app, ["fresh/dir/file.txt"], exclusive=True)
-    asking = conflicts.ConflictQuery(
-        project_id=claims.seeded.app.id, agent_id=claims.seeded.red.id, now=claims.seeded.clock.now
-    )
+    others = conflicts.others_leases(claims.seeded.app.id, claims.seeded.red.id, exclusive=True)
 
-    found = await claims.seeded.store.read(lambda view: conflicts._candidates(view, asking, wanted))
+    found = await claims.seeded.store.read(lambda view: conflicts._candidates(view, others, wanted))
 
     assert found == []

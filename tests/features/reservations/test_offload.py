@@ -13,7 +13,7 @@ from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.tools import Credentials, call_as
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.reservations import Patterns
-from mcp_agent_mail.features.reservations.conflicts import ConflictQuery
+from mcp_agent_mail.features.reservations.conflicts import others_leases
 from mcp_agent_mail.features.reservations.offload import TURNS, ConflictScanner
 from tests.features.reservations.claims import Claims, open_claims
 
@@ -27,9 +27,7 @@ class HeldJudge(ConflictScanner):
         super().__init__(claims.seeded.store, Patterns())
         self.may_end = threading.Event()
         self.served: list[str] = []
-        self._asking = ConflictQuery(
-            project_id=claims.seeded.app.id, agent_id=claims.seeded.red.id, now=claims.seeded.clock.now
-        )
+        self._others = others_leases(claims.seeded.app.id, claims.seeded.red.id, exclusive=True)
 
     def _compare(self, *_: object) -> tuple[list[list[Lease]], tuple[bool, ...]]:
         assert self.may_end.wait(WITHIN_S)
@@ -37,7 +35,7 @@ class HeldJudge(ConflictScanner):
 
     async def ask(self, caller: str) -> None:
         async def call() -> None:
-            await self.precheck(self._asking, ())
+            await self.precheck(self._others, ())
             self.served.append(caller)
 
         await call_as(Credentials(via="mcp", agent_token=caller), call, {})

@@ -2,70 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcp_agent_mail.core.clock import Micros, iso, iso_or_none
+from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.contacts import Contact, HeldMail, LinkStatus
-from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller
+from mcp_agent_mail.domain.contacts import HeldMail
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.contacts.results import (
-    ContactAnswered,
     ContactList,
-    ContactRequested,
     Direction,
     HeldList,
     ListedContact,
     PolicySet,
 )
-
-Wire = dict[str, Any]
-"""A JSON object."""
-
-NO_LINK = "none"
-"""The status of a denial that found nothing to deny."""
+from mcp_agent_mail.features.contacts.shapes import link_status
+from mcp_agent_mail.features.identity.shapes import with_proof
 
 
-def asked_object(asked: ContactRequested, caller: Caller) -> Wire:
-    contact = asked.contact
-    wire: Wire = {
-        "from": contact.source.name,
-        "from_project": contact.source.project_key,
-        "to": contact.target.name,
-        "to_project": contact.target.project_key,
-        "status": contact.status.value,
-        "expires_ts": iso_or_none(contact.expires_ts),
-    }
-    return _with_proof(wire, caller, is_verified=asked.source.verified)
-
-
-def responded_object(responded: ContactAnswered, caller: Caller) -> Wire:
-    answered = responded.answered
-    contact = answered.contact
-    wire: Wire = {
-        "from": responded.source.agent.name,
-        "from_project": responded.source.project.human_key,
-        "to": responded.target.agent.name,
-        "to_project": responded.target.project.human_key,
-        "approved": contact is not None and contact.status is LinkStatus.APPROVED,
-        "status": NO_LINK if contact is None else status_of(contact, responded.now),
-        "expires_ts": None if contact is None else iso_or_none(contact.expires_ts),
-        "updated": answered.changed,
-        "delivered": list(answered.delivered),
-        "returned": list(answered.returned),
-    }
-    return _with_proof(wire, caller, is_verified=responded.target.verified)
-
-
-def status_of(contact: Contact, now: Micros) -> str:
-    """As it is at `now`: pending, approved, blocked or expired."""
-    return contact.relation(now).value
-
-
-def link_items(contacts: ContactList) -> list[Wire]:
+def show_contacts(contacts: ContactList) -> list[JsonObject]:
     return [_link(one, contacts.now) for one in contacts.links]
 
 
-def _link(listed: ListedContact, now: Micros) -> Wire:
+def _link(listed: ListedContact, now: Micros) -> JsonObject:
     contact = listed.contact
     other = contact.target if listed.direction is Direction.OUTBOUND else contact.source
     return {
@@ -73,7 +30,7 @@ def _link(listed: ListedContact, now: Micros) -> Wire:
         "to": contact.target.name,
         "from": contact.source.name,
         "project": other.project_key,
-        "status": status_of(contact, now),
+        "status": link_status(contact, now),
         "reason": contact.reason,
         "created_ts": iso(contact.created_ts),
         "updated_ts": iso(contact.updated_ts),
@@ -82,12 +39,12 @@ def _link(listed: ListedContact, now: Micros) -> Wire:
     }
 
 
-def policy_object(done: PolicySet, caller: Caller) -> Wire:
-    wire: Wire = {"agent": done.agent.name, "policy": done.agent.contact_policy.value}
-    return _with_proof(wire, caller, is_verified=done.is_verified)
+def show_policy(done: PolicySet, caller: Caller) -> JsonObject:
+    wire: JsonObject = {"agent": done.agent.name, "policy": done.agent.contact_policy.value}
+    return with_proof(wire, caller, is_verified=done.is_verified)
 
 
-def held_object(held: HeldList) -> Wire:
+def show_held_mail(held: HeldList) -> JsonObject:
     return {
         "project": held.project.human_key,
         "agent": held.agent.name,
@@ -97,7 +54,7 @@ def held_object(held: HeldList) -> Wire:
     }
 
 
-def _held(one: HeldMail, held: HeldList) -> Wire:
+def _held(one: HeldMail, held: HeldList) -> JsonObject:
     here = held.project.id
     return {
         "id": one.message_id,
@@ -107,8 +64,3 @@ def _held(one: HeldMail, held: HeldList) -> Wire:
         "code": one.code,
         "created_ts": iso(one.created_ts),
     }
-
-
-def _with_proof(wire: Wire, caller: Caller, *, is_verified: bool) -> Wire:
-    """Where names are taken at their word, an answer to an act says whether this one was."""
-    return {**wire, "verified": is_verified} if caller.auth is AgentAuth.OPEN else wire

@@ -19,7 +19,7 @@ from mcp_agent_mail.core.params import (
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.agents import ContactPolicy
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.features.contacts import schemas
+from mcp_agent_mail.features.contacts import schemas, shapes
 from mcp_agent_mail.features.contacts.parameters import REASON, TTL
 from mcp_agent_mail.features.contacts.results import Direction
 from mcp_agent_mail.features.contacts.service import ContactService
@@ -58,7 +58,7 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Awaitab
         )
         caller = await current_caller()
         asked = await service.request(caller, wanted, reason=reason, ttl_s=ttl_seconds)
-        return schemas.asked_object(asked, caller)
+        return shapes.show_contact_request(asked, caller)
 
     async def respond_contact(
         *,
@@ -79,7 +79,7 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Awaitab
             from_project=from_project,
             accept_for_s=ttl_seconds if accept else None,
         )
-        return schemas.responded_object(responded, caller)
+        return shapes.show_contact_answer(responded, caller)
 
     async def set_contact_policy(
         *,
@@ -90,7 +90,7 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Awaitab
         """Who may write to you: open = anyone, auto = your project and contacts, contacts_only, block_all = nobody."""
         caller = await current_caller()
         done = await service.set_policy(caller, project_key, agent_name, ContactPolicy(policy))
-        return schemas.policy_object(done, caller)
+        return schemas.show_policy(done, caller)
 
     return [
         tool(request_contact, cluster="contact", title="Ask for a contact", idempotent=True),
@@ -107,7 +107,7 @@ def _looking_tools(service: ContactService, current_caller: Callable[[], Awaitab
         limit: Annotated[int, LIMIT] = 200,
     ) -> Json:
         """Your links: outbound (to whom you may write), then inbound (who may write to you, or asks to)."""
-        return schemas.link_items(await service.list_(await current_caller(), project_key, agent_name, limit))
+        return schemas.show_contacts(await service.list_(await current_caller(), project_key, agent_name, limit))
 
     async def held_mail(
         *,
@@ -121,7 +121,7 @@ def _looking_tools(service: ContactService, current_caller: Callable[[], Awaitab
         held = await service.held(
             await current_caller(), project_key, agent_name, Direction(direction), after_id=after_id or 0, limit=limit
         )
-        return schemas.held_object(held)
+        return schemas.show_held_mail(held)
 
     async def contact_requests(
         *,
@@ -130,7 +130,7 @@ def _looking_tools(service: ContactService, current_caller: Callable[[], Awaitab
         limit: Annotated[int, LIMIT] = 200,
     ) -> Json:
         """The contact requests that wait for the agent's answer, oldest first."""
-        return schemas.link_items(await service.requests(await current_caller(), project_key, agent_name, limit))
+        return schemas.show_contacts(await service.requests(await current_caller(), project_key, agent_name, limit))
 
     return [
         tool(

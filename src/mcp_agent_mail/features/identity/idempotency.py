@@ -9,12 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from mcp_agent_mail.core.errors import IdempotencyKeyConflict
+from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.store.idempotency import RememberedAnswer
 from mcp_agent_mail.store.transaction import Tx, View
-
-Wire = dict[str, Any]
-"""A JSON object."""
 
 T = TypeVar("T")
 
@@ -33,7 +31,7 @@ class Replay:
     """The first answer to the same call, as it was given."""
 
     actor: Actor
-    answer: Wire
+    answer: JsonObject
 
 
 def once(
@@ -41,7 +39,7 @@ def once(
     actor: Actor,
     request: KeyedRequest,
     call: Callable[[], T],
-    shape: Callable[[T], Wire],
+    shape: Callable[[T], JsonObject],
     *,
     made: str = "call",
 ) -> T | Replay:
@@ -57,7 +55,7 @@ def once(
     return done
 
 
-def find_answer(view: View, actor: Actor, request: KeyedRequest, *, made: str = "call") -> Wire | None:
+def find_answer(view: View, actor: Actor, request: KeyedRequest, *, made: str = "call") -> JsonObject | None:
     """None without a key and for one that is new. Raises IdempotencyKeyConflict where it was used for another call."""
     key = request.idempotency_key
     if key is None:
@@ -74,7 +72,7 @@ def find_answer(view: View, actor: Actor, request: KeyedRequest, *, made: str = 
     return {**json.loads(remembered.result), "idempotent_replay": True}
 
 
-def keep_answer(tx: Tx, actor: Actor, request: KeyedRequest, answer: Callable[[], Wire]) -> None:
+def keep_answer(tx: Tx, actor: Actor, request: KeyedRequest, answer: Callable[[], JsonObject]) -> None:
     """Nothing to do without a key: then `answer` is not even made."""
     if request.idempotency_key is not None:
         text = json.dumps(answer(), ensure_ascii=False)

@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcp_agent_mail.core.clock import iso, iso_or_none
+from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.events import ArchiveCommit
-from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller
+from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.identity.register import Registered
 from mcp_agent_mail.features.identity.results import AgentChange, AgentList, KnownAgent
-from mcp_agent_mail.features.projects.schemas import show_project
-
-Wire = dict[str, Any]
-"""A JSON object."""
+from mcp_agent_mail.features.identity.shapes import show_agent, show_peer, with_proof
+from mcp_agent_mail.features.projects.shapes import show_project
 
 _COMMIT_DIGITS = 12
 
 
-def show_agent(agent: Agent) -> Wire:
-    """The Agent shape."""
-    return {
-        "id": agent.id,
-        "name": agent.name,
-        "program": agent.program,
-        "model": agent.model,
-        "task_description": agent.task_description,
-        "inception_ts": iso(agent.inception_ts),
-        "last_active_ts": iso(agent.last_active_ts),
-        "project_id": agent.project_id,
-        "contact_policy": agent.contact_policy.value,
-        "attachments_policy": agent.attachments_policy.value,
-    }
-
-
-def show_presence(agent: Agent) -> Wire:
+def show_presence(agent: Agent) -> JsonObject:
     """The Presence shape."""
     return {
         "status": agent.status.value,
@@ -44,39 +25,12 @@ def show_presence(agent: Agent) -> Wire:
     }
 
 
-def show_peer(agent: Agent) -> Wire:
-    """The Peer shape."""
-    return {
-        "name": agent.name,
-        "program": agent.program,
-        "model": agent.model,
-        "task_description": agent.task_description,
-        "last_active_ts": iso(agent.last_active_ts),
-        "contact_policy": agent.contact_policy.value,
-        "status": agent.status.value,
-        "status_note": agent.status_note,
-    }
-
-
-def show_registered(registered: Registered, caller: Caller) -> Wire:
-    wire = show_agent(registered.agent)
-    if registered.token is not None:
-        wire["registration_token"] = registered.token
-    if registered.requested_name is not None:
-        wire["requested_name"] = registered.requested_name
-        wire["name_coerced"] = True
-    if registered.window is not None:
-        wire["window_id"] = registered.window.uuid
-        wire["window_display_name"] = registered.window.display_name
-    return _with_proof(wire, caller, is_verified=registered.is_verified)
-
-
-def show_known(known: KnownAgent) -> Wire:
+def show_known(known: KnownAgent) -> JsonObject:
     commits = [_show_commit(commit) for commit in known.recent_commits]
     return {**show_agent(known.agent), **show_presence(known.agent), "recent_commits": commits}
 
 
-def show_peers(listing: AgentList) -> Wire:
+def show_peers(listing: AgentList) -> JsonObject:
     agents = [
         {**show_peer(agent), "unread_count": listing.unread[agent.id], "retired_at": iso_or_none(agent.retired_ts)}
         for agent in listing.agents
@@ -84,7 +38,7 @@ def show_peers(listing: AgentList) -> Wire:
     return {"agents": agents, "total": listing.total}
 
 
-def show_agents(listing: AgentList, *, include_retired: bool) -> Wire:
+def show_agents(listing: AgentList, *, include_retired: bool) -> JsonObject:
     """As the resource gives them; who may be retired says so."""
     agents = [{**show_agent(agent), "unread_count": listing.unread[agent.id]} for agent in listing.agents]
     if include_retired:
@@ -93,11 +47,11 @@ def show_agents(listing: AgentList, *, include_retired: bool) -> Wire:
     return {"project": {"slug": listing.project.slug, "human_key": listing.project.human_key}, "agents": agents}
 
 
-def show_project_with_agents(listing: AgentList) -> Wire:
+def show_project_with_agents(listing: AgentList) -> JsonObject:
     return {**show_project(listing.project), "agents": [show_agent(agent) for agent in listing.agents]}
 
 
-def show_retired(acted: AgentChange, caller: Caller) -> Wire:
+def show_retired(acted: AgentChange, caller: Caller) -> JsonObject:
     wire = {
         "status": "deregistered",
         "agent_name": acted.agent.name,
@@ -105,30 +59,25 @@ def show_retired(acted: AgentChange, caller: Caller) -> Wire:
         "retired_at": iso_or_none(acted.agent.retired_ts),
         "released": acted.released,
     }
-    return _with_proof(wire, caller, is_verified=acted.is_verified)
+    return with_proof(wire, caller, is_verified=acted.is_verified)
 
 
-def show_unretired(acted: AgentChange, caller: Caller) -> Wire:
-    return _with_proof(show_agent(acted.agent), caller, is_verified=acted.is_verified)
+def show_unretired(acted: AgentChange, caller: Caller) -> JsonObject:
+    return with_proof(show_agent(acted.agent), caller, is_verified=acted.is_verified)
 
 
-def show_status(acted: AgentChange, caller: Caller) -> Wire:
+def show_status(acted: AgentChange, caller: Caller) -> JsonObject:
     wire = {"agent": acted.agent.name, **show_presence(acted.agent)}
-    return _with_proof(wire, caller, is_verified=acted.is_verified)
+    return with_proof(wire, caller, is_verified=acted.is_verified)
 
 
-def show_reissued(registered: Registered) -> Wire:
+def show_reissued(registered: Registered) -> JsonObject:
     return {**show_agent(registered.agent), "registration_token": registered.token}
 
 
-def _show_commit(commit: ArchiveCommit) -> Wire:
+def _show_commit(commit: ArchiveCommit) -> JsonObject:
     return {
         "hexsha": commit.hexsha[:_COMMIT_DIGITS],
         "summary": commit.summary,
         "authored_ts": iso(commit.authored_ts),
     }
-
-
-def _with_proof(wire: Wire, caller: Caller, *, is_verified: bool) -> Wire:
-    """Where names are taken at their word, an answer says whether this one was. Under `strict` it is always proven."""
-    return {**wire, "verified": is_verified} if caller.auth is AgentAuth.OPEN else wire

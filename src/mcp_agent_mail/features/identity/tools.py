@@ -23,6 +23,7 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.identity import schemas
 from mcp_agent_mail.features.identity.register import Registration
 from mcp_agent_mail.features.identity.service import IdentityService
+from mcp_agent_mail.features.identity.shapes import show_registered
 
 POLICY = Choice(tuple(one.value for one in AttachmentsPolicy))
 STATUS = Choice(tuple(one.value for one in AgentStatus))
@@ -59,7 +60,7 @@ def _registering_tools(service: IdentityService, current_caller: Callable[[], Aw
             task_description=task_description,
             attachments_policy=AttachmentsPolicy(attachments_policy),
         )
-        return schemas.show_registered(await service.register(caller, wanted), caller)
+        return show_registered(await service.register(caller, wanted), caller)
 
     async def create_agent_identity(
         project_key: Annotated[str, PROJECT_KEY],
@@ -81,7 +82,7 @@ def _registering_tools(service: IdentityService, current_caller: Callable[[], Aw
             task_description=task_description,
             attachments_policy=AttachmentsPolicy(attachments_policy),
         )
-        return schemas.show_registered(await service.create(caller, wanted), caller)
+        return show_registered(await service.create(caller, wanted), caller)
 
     return [
         tool(register_agent, cluster="identity", title="Register an agent", token_argument="registration_token"),

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcp_agent_mail.core.clock import iso
+from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.identity.windows import DAY
 from mcp_agent_mail.features.identity.windows import Expired, Renamed, WindowListing
 
-Wire = dict[str, Any]
-"""A JSON object."""
 
-
-def show_windows(listing: WindowListing) -> Wire:
+def show_windows(listing: WindowListing) -> JsonObject:
     identities = [
         {
             "id": window.id,
@@ -28,7 +24,7 @@ def show_windows(listing: WindowListing) -> Wire:
     return {"identities": identities, "count": len(identities)}
 
 
-def show_renamed(renamed: Renamed) -> Wire:
+def show_renamed(renamed: Renamed) -> JsonObject:
     window = renamed.window
     return {
         "id": window.id,
@@ -39,7 +35,7 @@ def show_renamed(renamed: Renamed) -> Wire:
     }
 
 
-def show_expired(expired: Expired) -> Wire:
+def show_expired(expired: Expired) -> JsonObject:
     return {
         "window_uuid": expired.window.uuid,
         "display_name": expired.window.display_name,

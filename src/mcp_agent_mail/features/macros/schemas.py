@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcp_agent_mail.core.clock import iso_or_none
+from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.features.contacts.schemas import asked_object, responded_object
-from mcp_agent_mail.features.identity.schemas import show_peer, show_registered
+from mcp_agent_mail.features.contacts.shapes import show_contact_answer, show_contact_request
+from mcp_agent_mail.features.identity.shapes import show_peer, show_registered
 from mcp_agent_mail.features.macros.results import Cycled, Handshake, Joined, Reserved, Started
 from mcp_agent_mail.features.messaging.read import InboxListing
-from mcp_agent_mail.features.messaging.schemas import inbox_items, send_result
-from mcp_agent_mail.features.projects.schemas import show_project
-from mcp_agent_mail.features.reservations.schemas import show_decided
-from mcp_agent_mail.features.summaries.schemas import thread_object
-
-Wire = dict[str, Any]
-"""A JSON object."""
+from mcp_agent_mail.features.messaging.shapes import show_inbox_items, show_send_outcome
+from mcp_agent_mail.features.projects.shapes import show_project
+from mcp_agent_mail.features.reservations.shapes import show_decided
+from mcp_agent_mail.features.summaries.shapes import show_thread_summary
 
 
-def started_object(started: Started, caller: Caller) -> Wire:
+def show_started(started: Started, caller: Caller) -> JsonObject:
     return {
         "project": show_project(started.project),
         "agent": show_registered(started.registered, caller),
@@ -29,16 +25,16 @@ def started_object(started: Started, caller: Caller) -> Wire:
     }
 
 
-def joined_object(joined: Joined, caller: Caller) -> Wire:
+def show_joined(joined: Joined, caller: Caller) -> JsonObject:
     return {
         "project": show_project(joined.project),
         "agent": show_registered(joined.registered, caller),
-        "thread": {**thread_object(joined.thread), "total_messages": joined.thread.summary.total_messages},
+        "thread": {**show_thread_summary(joined.thread), "total_messages": joined.thread.summary.total_messages},
         "inbox": _inbox(joined.inbox),
     }
 
 
-def cycled_object(cycled: Cycled) -> Wire:
+def show_cycled(cycled: Cycled) -> JsonObject:
     released = cycled.released
     return {
         "file_reservations": _reserved(cycled.reserved),
@@ -48,19 +44,19 @@ def cycled_object(cycled: Cycled) -> Wire:
     }
 
 
-def handshake_object(shaken: Handshake, caller: Caller) -> Wire:
+def show_handshake(shaken: Handshake, caller: Caller) -> JsonObject:
     return {
-        "request": asked_object(shaken.asked, caller),
-        "response": None if shaken.response is None else responded_object(shaken.response, caller),
-        "welcome_message": None if shaken.welcome is None else send_result(shaken.welcome),
+        "request": show_contact_request(shaken.asked, caller),
+        "response": None if shaken.response is None else show_contact_answer(shaken.response, caller),
+        "welcome_message": None if shaken.welcome is None else show_send_outcome(shaken.welcome),
     }
 
 
-def _reserved(reserved: Reserved) -> Wire:
+def _reserved(reserved: Reserved) -> JsonObject:
     if reserved.decided is None:
         return {"granted": [], "conflicts": []}
     return show_decided(reserved.decided, reserved.stale)
 
 
-def _inbox(listing: InboxListing | None) -> list[Wire]:
-    return [] if listing is None else inbox_items(listing)
+def _inbox(listing: InboxListing | None) -> list[JsonObject]:
+    return [] if listing is None else show_inbox_items(listing)

@@ -115,9 +115,9 @@ class MacroService:
 
         if not request.paths:
             return await self._store.write(begin)
-        claim = await self._parts.reservations.claim(root, _reservation(root, request))
+        asked = await self._parts.reservations.prepare(root, _reservation(root, request))
         return await self._parts.reservations.within(
-            claim, lambda view: who_begins(view, caller, wish, request.newcomer), begin_and_reserve
+            asked, lambda view: who_begins(view, caller, wish, request.newcomer), begin_and_reserve
         )
 
     async def prepare_thread(self, caller: Caller, request: JoinRequest) -> Joined:
@@ -162,7 +162,7 @@ class MacroService:
         holder = await self._store.read(
             lambda view: require_actor(view, caller, request.project_key, request.agent_name)
         )
-        claim = await self._parts.reservations.claim(holder.project.human_key, request)
+        asked = await self._parts.reservations.prepare(holder.project.human_key, request)
 
         def unit(tx: Tx, reserve: Reserve) -> tuple[GrantResult, ReleasedLeases | None]:
             asking = require_actor(tx, caller, request.project_key, request.agent_name)
@@ -170,7 +170,7 @@ class MacroService:
             return decided, give_back(tx, decided) if auto_release else None
 
         decided, released = await self._parts.reservations.within(
-            claim, lambda _: (holder.project.id, holder.agent.id), unit
+            asked, lambda _: (holder.project.id, holder.agent.id), unit
         )
         self._acted(caller, holder.agent)
         return Cycled(reserved=await self._with_stale(decided), released=released)

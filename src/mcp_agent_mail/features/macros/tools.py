@@ -60,7 +60,7 @@ def _entering_tools(service: MacroService, current_caller: Callable[[], Awaitabl
             ttl_seconds=file_reservation_ttl_seconds,
             inbox_limit=inbox_limit,
         )
-        return schemas.started_object(await service.start_session(caller, request), caller)
+        return schemas.show_started(await service.start_session(caller, request), caller)
 
     async def macro_prepare_thread(
         *,
@@ -88,7 +88,7 @@ def _entering_tools(service: MacroService, current_caller: Callable[[], Awaitabl
             inbox_limit=inbox_limit,
             include_inbox_bodies=include_inbox_bodies,
         )
-        return schemas.joined_object(await service.prepare_thread(caller, request), caller)
+        return schemas.show_joined(await service.prepare_thread(caller, request), caller)
 
     return [
         tool(
@@ -121,7 +121,7 @@ def _working_tools(service: MacroService, current_caller: Callable[[], Awaitable
             exclusive=exclusive,
             reason=reason,
         )
-        return schemas.cycled_object(
+        return schemas.show_cycled(
             await service.reservation_cycle(await current_caller(), request, auto_release=auto_release)
         )
 
@@ -160,7 +160,7 @@ def _working_tools(service: MacroService, current_caller: Callable[[], Awaitable
             auto_accept=auto_accept,
             welcome=WelcomeMessage(subject=welcome_subject, body_md=welcome_body, thread_id=thread_id),
         )
-        return schemas.handshake_object(await service.handshake(caller, request), caller)
+        return schemas.show_handshake(await service.handshake(caller, request), caller)
 
     return [
         tool(macro_file_reservation_cycle, cluster=CLUSTER, title="Reserve files for a moment"),

@@ -28,7 +28,7 @@ def messaging_resources(
 def _mail(service: MessagingService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ResourceSpec]:
     async def message(message_id: Annotated[int, Id()], project: Annotated[str | None, PROJECT_KEY] = None) -> Json:
         """One message with its body."""
-        return schemas.message_object(await service.message(await current_caller(), MessageId(message_id), project))
+        return schemas.show_seen_message(await service.message(await current_caller(), MessageId(message_id), project))
 
     async def thread(
         thread_id: Annotated[str, THREAD],
@@ -45,7 +45,7 @@ def _mail(service: MessagingService, current_caller: Callable[[], Awaitable[Call
             include_bodies=include_bodies,
             after_id=after_id or 0,
         )
-        return schemas.thread_object(await service.thread(await current_caller(), request))
+        return schemas.show_thread(await service.thread(await current_caller(), request))
 
     return [
         resource(message, uri="resource://message/{message_id}{?project}", name="message", title="A message"),
@@ -76,7 +76,7 @@ def _boxes(service: MessagingService, current_caller: Callable[[], Awaitable[Cal
             include_bodies=include_bodies,
             since=None if since_ts is None else Micros(since_ts),
         )
-        return schemas.inbox_object(await service.inbox(await current_caller(), request))
+        return schemas.show_inbox(await service.inbox(await current_caller(), request))
 
     async def outbox(
         agent: Annotated[str, AGENT_ADDRESS],
@@ -93,7 +93,7 @@ def _boxes(service: MessagingService, current_caller: Callable[[], Awaitable[Cal
             include_bodies=include_bodies,
             since=None if since_ts is None else Micros(since_ts),
         )
-        return schemas.outbox_object(await service.outbox(await current_caller(), request))
+        return schemas.show_outbox(await service.outbox(await current_caller(), request))
 
     async def mailbox(
         agent: Annotated[str, AGENT_ADDRESS],
@@ -101,7 +101,7 @@ def _boxes(service: MessagingService, current_caller: Callable[[], Awaitable[Cal
         limit: Annotated[int, LIMIT] = 20,
     ) -> Json:
         """An agent's inbox with the Git commit that holds each message (null while it is pending)."""
-        return schemas.mailbox_object(*await service.mailbox(await current_caller(), agent, project, limit))
+        return schemas.show_mailbox(*await service.mailbox(await current_caller(), agent, project, limit))
 
     return [
         resource(
@@ -129,7 +129,7 @@ def _views(service: MessagingService, current_caller: Callable[[], Awaitable[Cal
         limit: Annotated[int, LIMIT] = 20,
     ) -> Json:
         """Unread mail of high or urgent importance, newest first."""
-        return schemas.inbox_object(await service.urgent_unread(await current_caller(), agent, project, limit))
+        return schemas.show_inbox(await service.urgent_unread(await current_caller(), agent, project, limit))
 
     async def ack_required(
         agent: Annotated[str, AGENT_ADDRESS],
@@ -137,7 +137,7 @@ def _views(service: MessagingService, current_caller: Callable[[], Awaitable[Cal
         limit: Annotated[int, LIMIT] = 20,
     ) -> Json:
         """Mail that still waits for this agent's acknowledgement, newest first."""
-        return schemas.inbox_object(await service.unacknowledged(await current_caller(), agent, project, limit))
+        return schemas.show_inbox(await service.unacknowledged(await current_caller(), agent, project, limit))
 
     async def acks_stale(
         agent: Annotated[str, AGENT_ADDRESS],
@@ -147,7 +147,7 @@ def _views(service: MessagingService, current_caller: Callable[[], Awaitable[Cal
     ) -> Json:
         """Mail that has waited ttl_seconds or longer for this agent's acknowledgement, oldest first."""
         listing, now = await service.overdue(await current_caller(), agent, project, ttl_seconds, limit)
-        return schemas.stale_object(listing, now, ttl_seconds)
+        return schemas.show_stale_inbox(listing, now, ttl_seconds)
 
     async def ack_overdue(
         agent: Annotated[str, AGENT_ADDRESS],
@@ -157,7 +157,7 @@ def _views(service: MessagingService, current_caller: Callable[[], Awaitable[Cal
     ) -> Json:
         """Mail that has waited ttl_minutes or longer for this agent's acknowledgement, oldest first."""
         listing, _ = await service.overdue(await current_caller(), agent, project, ttl_minutes * 60, limit)
-        return {**schemas.inbox_object(listing), "ttl_minutes": ttl_minutes}
+        return {**schemas.show_inbox(listing), "ttl_minutes": ttl_minutes}
 
     return [
         resource(

@@ -22,13 +22,14 @@ from mcp_agent_mail.features.messaging.requests import (
     ThreadRequest,
     TopicRequest,
 )
-from mcp_agent_mail.features.messaging.schemas import replied_object, sent_object
+from mcp_agent_mail.features.messaging.schemas import show_reply
 from mcp_agent_mail.features.messaging.send import (
     Sent,
     compose_new,
     compose_reply,
     post,
 )
+from mcp_agent_mail.features.messaging.shapes import show_sent
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.inboxes import InboxPage, MailFilter
 from mcp_agent_mail.store.transaction import Tx
@@ -81,7 +82,7 @@ class MessagingService:
             require_able(sender, "it sends no mail")
             return post(tx, compose_new(tx, self._delivery, sender, request))
 
-        return once(tx, sender, request, send, sent_object, made="message")
+        return once(tx, sender, request, send, show_sent, made="message")
 
     async def reply(self, caller: Caller, request: ReplyRequest) -> Sent | Replay:
         """Answer a message that the sender may see; safe to repeat as `send` is."""
@@ -94,7 +95,7 @@ class MessagingService:
                 require_able(sender, "it sends no mail")
                 return post(tx, compose_reply(tx, self._delivery, sender, request))
 
-            return once(tx, sender, request, send, replied_object, made="message")
+            return once(tx, sender, request, send, show_reply, made="message")
 
         await self._throttle()
         outcome = await self._store.write(unit)

@@ -22,7 +22,7 @@ from mcp_agent_mail.core.params import (
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import Importance, ReceiptStep, parse_subject
-from mcp_agent_mail.features.messaging import schemas
+from mcp_agent_mail.features.messaging import schemas, shapes
 from mcp_agent_mail.features.messaging.parameters import BODY, IMPORTANCE, THREAD, TOPIC
 from mcp_agent_mail.features.messaging.requests import (
     InboxRequest,
@@ -82,7 +82,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
             auto_contact_if_blocked=auto_contact_if_blocked,
             idempotency_key=idempotency_key,
         )
-        return schemas.send_result(await service.send(await current_caller(), request))
+        return shapes.show_send_outcome(await service.send(await current_caller(), request))
 
     async def reply_message(
         *,
@@ -112,7 +112,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
             ack_required=ack_required,
             idempotency_key=idempotency_key,
         )
-        return schemas.reply_result(await service.reply(await current_caller(), request))
+        return schemas.show_reply_outcome(await service.reply(await current_caller(), request))
 
     async def mark_message_read(
         *,
@@ -128,7 +128,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
             message_id=MessageId(message_id),
             step=ReceiptStep.READ,
         )
-        return schemas.read_result(await service.mark(caller, request), caller)
+        return schemas.show_read(await service.mark(caller, request), caller)
 
     async def acknowledge_message(
         *,
@@ -144,7 +144,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
             message_id=MessageId(message_id),
             step=ReceiptStep.ACKNOWLEDGED,
         )
-        return schemas.acknowledged_result(await service.mark(caller, request), caller)
+        return schemas.show_acknowledged(await service.mark(caller, request), caller)
 
     return [
         tool(send_message, cluster="messaging", title="Send a message", token_argument="sender_token"),
@@ -183,7 +183,7 @@ def _reading_tools(service: MessagingService, current_caller: Callable[[], Await
             thread_id=thread_id,
             after_id=after_id,
         )
-        return schemas.inbox_items(await service.inbox(await current_caller(), request))
+        return shapes.show_inbox_items(await service.inbox(await current_caller(), request))
 
     async def fetch_topic(
         *,
@@ -201,7 +201,7 @@ def _reading_tools(service: MessagingService, current_caller: Callable[[], Await
             include_bodies=include_bodies,
             since=None if since_ts is None else Micros(since_ts),
         )
-        return schemas.mail_items(await service.topic(await current_caller(), request))
+        return schemas.show_mail(await service.topic(await current_caller(), request))
 
     return [
         tool(

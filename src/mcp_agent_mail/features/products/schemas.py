@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcp_agent_mail.core.clock import iso
-from mcp_agent_mail.core.tools import Json
+from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.products import Product
-from mcp_agent_mail.features.messaging.schemas import inbox_item
+from mcp_agent_mail.features.messaging.shapes import show_inbox_item
 from mcp_agent_mail.features.products.results import Linked, ProductHits, ProductInbox, SeenProduct
-from mcp_agent_mail.features.projects.schemas import show_project
-from mcp_agent_mail.features.search.schemas import show_hit
-from mcp_agent_mail.features.summaries.results import SummarizedThread
-from mcp_agent_mail.features.summaries.schemas import thread_object
-
-Wire = dict[str, Any]
-"""A JSON object."""
+from mcp_agent_mail.features.projects.shapes import show_project
+from mcp_agent_mail.features.search.shapes import show_hit
 
 
-def show_product(product: Product) -> Wire:
+def show_product(product: Product) -> JsonObject:
     return {
         "id": product.id,
         "product_uid": product.uid,
@@ -27,7 +20,7 @@ def show_product(product: Product) -> Wire:
     }
 
 
-def show_linked(linked: Linked) -> Wire:
+def show_linked(linked: Linked) -> JsonObject:
     product, project = linked.product, linked.project
     return {
         "product": {"id": product.id, "product_uid": product.uid, "name": product.name},
@@ -36,11 +29,11 @@ def show_linked(linked: Linked) -> Wire:
     }
 
 
-def show_seen_product(seen: SeenProduct) -> Wire:
+def show_seen_product(seen: SeenProduct) -> JsonObject:
     return {**show_product(seen.product), "projects": [show_project(project) for project in seen.projects]}
 
 
-def show_product_hits(found: ProductHits) -> Wire:
+def show_product_hits(found: ProductHits) -> JsonObject:
     """The same in text and structured content, under the key `result`."""
     return {
         "result": [
@@ -50,13 +43,8 @@ def show_product_hits(found: ProductHits) -> Wire:
     }
 
 
-def show_product_inbox(inbox: ProductInbox) -> list[Wire]:
+def show_product_inbox(inbox: ProductInbox) -> list[JsonObject]:
     return [
-        {**inbox_item(entry, project.id, inbox.bodies), "project": project.human_key}
+        {**show_inbox_item(entry, project.id, inbox.bodies), "project": project.human_key}
         for entry, project in inbox.entries
     ]
-
-
-def show_thread(thread: SummarizedThread) -> Json:
-    """As `summarize_thread` shows a thread of one project."""
-    return thread_object(thread)

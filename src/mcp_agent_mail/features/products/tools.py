@@ -15,6 +15,7 @@ from mcp_agent_mail.features.products.inbox import ProductInboxRequest
 from mcp_agent_mail.features.products.parameters import PRODUCT_KEY
 from mcp_agent_mail.features.products.service import ProductService
 from mcp_agent_mail.features.summaries.service import DigestOptions
+from mcp_agent_mail.features.summaries.shapes import show_thread_summary
 
 _THREAD_LIMIT = 50
 
@@ -105,7 +106,7 @@ def _summary_tools(service: ProductService, current_caller: Callable[[], Awaitab
         """summarize_thread over all projects of a product."""
         wishes = DigestOptions(include_examples=include_examples, llm_mode=llm_mode, llm_model=llm_model)
         limit = _THREAD_LIMIT if per_thread_limit is None else per_thread_limit
-        return schemas.show_thread(
+        return show_thread_summary(
             await service.summarize_thread(await current_caller(), product_key, thread_id, wishes, limit=limit)
         )
 

@@ -9,8 +9,9 @@ from mcp_agent_mail.core.params import LIMIT, PROJECT_KEY, Flag, Id
 from mcp_agent_mail.core.resources import ResourceSpec, resource
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.identity.caller import Caller, require_proof
-from mcp_agent_mail.features.projects.schemas import show_identity, show_project
+from mcp_agent_mail.features.projects.schemas import show_identity
 from mcp_agent_mail.features.projects.service import ProjectService
+from mcp_agent_mail.features.projects.shapes import show_project
 
 
 def project_resources(service: ProjectService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ResourceSpec]:

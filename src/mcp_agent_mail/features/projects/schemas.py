@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from mcp_agent_mail.core.clock import iso, iso_or_none
+from mcp_agent_mail.core.clock import iso_or_none
+from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.projects.results import KnownIdentity
-
-Wire = dict[str, Any]
-"""A JSON object."""
+from mcp_agent_mail.features.projects.shapes import show_project
 
 
-def show_project(project: Project) -> Wire:
-    """The Project shape; `archived_at` only where a project is archived."""
-    wire: Wire = {
-        "id": project.id,
-        "slug": project.slug,
-        "human_key": project.human_key,
-        "created_at": iso(project.created_ts),
-    }
-    if project.is_archived:
-        wire["archived_at"] = iso_or_none(project.archived_ts)
-    return wire
-
-
-def show_ensured(project: Project, archive_path: Path, known: KnownIdentity | None = None) -> Wire:
+def show_ensured(project: Project, archive_path: Path, known: KnownIdentity | None = None) -> JsonObject:
     identity = {} if known is None else show_identity(known)
     return {**identity, **show_project(project), "archive_path": str(archive_path)}
 
 
-def show_identity(known: KnownIdentity) -> Wire:
+def show_identity(known: KnownIdentity) -> JsonObject:
     """The Identity shape: what was looked at, and what it makes of it."""
     repository, marks = known.facts.repository, known.facts.marks
-    wire: Wire = {
+    wire: JsonObject = {
         "slug": known.project.slug,
         "identity_mode_used": known.identity.mode_used.value,
         "identity_source": known.identity.source.value,
@@ -67,7 +52,7 @@ def _rivalry(known: KnownIdentity) -> list[str]:
     return [told]
 
 
-def show_archiving(project: Project) -> Wire:
+def show_archiving(project: Project) -> JsonObject:
     return {
         "slug": project.slug,
         "human_key": project.human_key,

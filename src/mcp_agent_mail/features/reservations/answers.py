@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import LeaseId
+from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.features.identity import idempotency
 from mcp_agent_mail.features.identity.actor import Actor
-from mcp_agent_mail.features.identity.idempotency import Wire
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.store.transaction import Tx, View
 
@@ -19,7 +19,7 @@ class Replayed:
     """The first answer to the same call. `live` are those of its grants that still hold, as they are now."""
 
     holder: Actor
-    answer: Wire
+    answer: JsonObject
     live: tuple[Lease, ...]
 
 
@@ -44,7 +44,7 @@ def repeat_answer(tx: Tx, holder: Actor, request: ReserveRequest) -> Replayed | 
     return answer
 
 
-def _still_held(view: View, holder: Actor, granted: Sequence[Wire]) -> tuple[Lease, ...]:
+def _still_held(view: View, holder: Actor, granted: Sequence[JsonObject]) -> tuple[Lease, ...]:
     """A lease that lapsed and came back, or changed between shared and exclusive, is another grant."""
     if not granted or holder.project.is_archived or holder.agent.is_retired:
         return ()

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
@@ -42,20 +41,6 @@ class NeedsPrecheck(Exception):  # Not an error of the caller's: the call takes 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConflictQuery:
-    """For whom, where and when."""
-
-    project_id: ProjectId
-    agent_id: AgentId
-    now: Micros
-
-    def standing(self, *, with_shared: bool) -> ConflictFilter:
-        return ConflictFilter(
-            project_id=self.project_id, kind=LeaseKind.FILE, agent_id=self.agent_id, with_shared=with_shared
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Precheck:
     """Who stood against each wanted path among the leases up to this fencing number; `is_cut` where there were more."""
 
@@ -77,9 +62,14 @@ def shown_per_path(count: int) -> int:
     return max(2, min(HOLDERS_SHOWN, MAX_HOLDERS // max(1, count)))
 
 
+def others_leases(project_id: ProjectId, agent_id: AgentId, *, exclusive: bool) -> ConflictFilter:
+    """Which leases can stand against what an agent wants, exclusively or shared. All paths of a call are either."""
+    return ConflictFilter(project_id=project_id, kind=LeaseKind.FILE, agent_id=agent_id, with_shared=exclusive)
+
+
 def find_holders(
     view: View,
-    asking: ConflictQuery,
+    others: ConflictFilter,
     wanted: Sequence[RequestedPath],
     patterns: Patterns,
     precheck: Precheck | None = None,
@@ -89,40 +79,43 @@ def find_holders(
         return FoundHolders(holders=[], expired=[])
     try:
         if precheck is not None:
-            return _confirm(view, asking, wanted, patterns, precheck)
-        return _sort_out(asking, wanted, _candidates(view, asking, wanted), patterns)
+            return _confirm(view, others, wanted, patterns, precheck)
+        return _sort_out(view, others, wanted, _candidates(view, others, wanted), patterns)
     except PatternsTooHard as too_hard:
         raise NeedsPrecheck from too_hard
 
 
 def _sort_out(
-    asking: ConflictQuery, wanted: Sequence[RequestedPath], candidates: Iterable[Lease], patterns: Patterns
+    view: View,
+    others: ConflictFilter,
+    wanted: Sequence[RequestedPath],
+    candidates: Iterable[Lease],
+    patterns: Patterns,
 ) -> FoundHolders:
     live: list[Lease] = []
     expired: list[Lease] = []
     for lease in candidates:
-        (live if lease.is_live(asking.now) else expired).append(lease)
+        (live if lease.is_live(view.now) else expired).append(lease)
     work = WorkBudget(MAX_STEPS)
     shown = shown_per_path(len(wanted))
-    holders = [list(islice(holders_of(one, asking.agent_id, live, patterns, work), shown)) for one in wanted]
+    holders = [list(islice(holders_of(one, others.agent_id, live, patterns, work), shown)) for one in wanted]
     return FoundHolders(holders=holders, expired=expired)
 
 
-def _candidates(view: View, asking: ConflictQuery, wanted: Sequence[RequestedPath]) -> list[Lease]:
+def _candidates(view: View, others: ConflictFilter, wanted: Sequence[RequestedPath]) -> list[Lease]:
     """By id; of all the wanted paths together."""
     if len(wanted) > MAX_WANTED:
         raise NeedsPrecheck
-    standing = asking.standing(with_shared=wanted[0].exclusive)
     limit = MAX_CANDIDATES + 1
     found: dict[LeaseId, Lease] = {}
-    for leases in _lists(view, standing, [one.probe for one in wanted], limit):
+    for leases in _lists(view, others, [one.probe for one in wanted], limit):
         found.update((lease.id, lease) for lease in leases)
         if len(found) > MAX_CANDIDATES:
             raise NeedsPrecheck
     return [found[lease_id] for lease_id in sorted(found)]
 
 
-def _lists(view: View, standing: ConflictFilter, probes: Sequence[IndexProbe], limit: int) -> Iterator[list[Lease]]:
+def _lists(view: View, others: ConflictFilter, probes: Sequence[IndexProbe], limit: int) -> Iterator[list[Lease]]:
     """One path is probed with its folders and how its names end; a pattern that stands for many, with folders alone."""
     anchors = {probe.at for probe in probes}
     above: set[str] = set()
@@ -136,24 +129,24 @@ def _lists(view: View, standing: ConflictFilter, probes: Sequence[IndexProbe], l
     above -= anchors
     if len(above) * len(tails) > MAX_PROBES:
         raise NeedsPrecheck
-    yield view.leases.at_anchors(standing, anchors, limit)
+    yield view.leases.at_anchors(others, anchors, limit)
     if above:
-        yield view.leases.at_keys(standing, above, tails, limit)
+        yield view.leases.at_keys(others, above, tails, limit)
     for folder in sorted({probe.at for probe in probes}):
-        yield view.leases.below(standing, folder, limit)
+        yield view.leases.below(others, folder, limit)
 
 
 def _confirm(
-    view: View, asking: ConflictQuery, wanted: Sequence[RequestedPath], patterns: Patterns, precheck: Precheck
+    view: View, others: ConflictFilter, wanted: Sequence[RequestedPath], patterns: Patterns, precheck: Precheck
 ) -> FoundHolders:
     """What was foreseen, less what has ended since, and what was granted since."""
-    newer = view.leases.granted_after(asking.project_id, LeaseKind.FILE, precheck.fencing, MAX_CANDIDATES + 1)
+    newer = view.leases.granted_after(others.project_id, LeaseKind.FILE, precheck.fencing, MAX_CANDIDATES + 1)
     if len(newer) > MAX_CANDIDATES:
         raise NeedsPrecheck
-    fresh = _sort_out(asking, wanted, newer, patterns)
+    fresh = _sort_out(view, others, wanted, newer, patterns)
     ids = {lease_id for against in precheck.against for lease_id in against}
     known = [lease for lease in view.leases.find_many(ids) if lease.fencing <= precheck.fencing]
-    live = {lease.id: lease for lease in known if lease.is_live(asking.now)}
+    live = {lease.id: lease for lease in known if lease.is_live(view.now)}
     holders = []
     for against, is_cut, newly in zip(precheck.against, precheck.is_cut, fresh.holders, strict=True):
         standing = [live[lease_id] for lease_id in against if lease_id in live]

@@ -19,7 +19,7 @@ from mcp_agent_mail.domain.reservations import (
     WaitingCall,
 )
 from mcp_agent_mail.features.identity.actor import Actor, require_able
-from mcp_agent_mail.features.reservations.conflicts import ConflictQuery, Precheck, find_holders
+from mcp_agent_mail.features.reservations.conflicts import Precheck, find_holders, others_leases
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.store.lease_events import end_leases, record_event
 from mcp_agent_mail.store.transaction import Tx
@@ -47,9 +47,10 @@ def require_able_to_hold(holder: Actor) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantRequest:
-    """Everything that was known before the unit began. With `all_or_nothing` one conflict leaves all ungranted.
+    """A request with its patterns read, and what else was known before the unit of work began.
 
-    `waited_for` are, by number, the wanted paths that others wait for and were first.
+    With `all_or_nothing` one conflict leaves all ungranted. `waited_for` are, by number, the wanted paths that others
+    wait for and were first.
     """
 
     request: ReserveRequest
@@ -59,28 +60,28 @@ class GrantRequest:
     precheck: Precheck | None = None
 
 
-def decide(tx: Tx, holder: Actor, decision: GrantRequest, patterns: Patterns) -> GrantResult:
+def decide(tx: Tx, holder: Actor, asked: GrantRequest, patterns: Patterns) -> GrantResult:
     """Raises NeedsPrecheck when the call must be looked at before a unit of work."""
     require_able_to_hold(holder)
     now = tx.now
-    asking = ConflictQuery(project_id=holder.project.id, agent_id=holder.agent.id, now=now)
-    names = [one.pattern.text for one in decision.wanted]
+    others = others_leases(holder.project.id, holder.agent.id, exclusive=asked.request.exclusive)
+    names = [one.pattern.text for one in asked.wanted]
     own = tx.leases.own(holder.agent.id, LeaseKind.FILE, names, now)
-    found = find_holders(tx, asking, decision.wanted, patterns, decision.precheck)
+    found = find_holders(tx, others, asked.wanted, patterns, asked.precheck)
     if found.expired:
         end_leases(tx, found.expired[:MAX_ENDED], EndedBy.EXPIRY)
     conflicts: list[PathConflict] = []
     free: list[RequestedPath] = []
-    for number, (one, holders) in enumerate(zip(decision.wanted, found.holders, strict=True)):
+    for number, (one, holders) in enumerate(zip(asked.wanted, found.holders, strict=True)):
         # One's own lease is prolonged all the same: whoever waits for it waits for its end.
-        waiting = decision.waited_for.get(number, ()) if one.pattern.text not in own else ()
+        waiting = asked.waited_for.get(number, ()) if one.pattern.text not in own else ()
         if holders or waiting:
             conflicts.append(PathConflict(path=one.given, holders=tuple(holders), waiting=waiting))
         else:
             free.append(one)
-    if decision.all_or_nothing and conflicts:
+    if asked.all_or_nothing and conflicts:
         free = []
-    granted = _grant(tx, holder, decision.request, free, own)
+    granted = _grant(tx, holder, asked.request, free, own)
     before = {lease.id: lease for lease in own.values()}
     return GrantResult(holder=holder, granted=granted, conflicts=tuple(conflicts), now=now, before=before)
 

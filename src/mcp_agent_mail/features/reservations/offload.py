@@ -20,8 +20,9 @@ from mcp_agent_mail.domain.patterns.index import LeaseIndex
 from mcp_agent_mail.domain.patterns.pattern import Pattern, overlap, parse_pattern
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reservations import Patterns, RequestedPath, conflicts_with
-from mcp_agent_mail.features.reservations.conflicts import ConflictQuery, Precheck, shown_per_path
+from mcp_agent_mail.features.reservations.conflicts import Precheck, shown_per_path
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.leases import ConflictFilter
 from mcp_agent_mail.workspace.facts import Workspaces
 
 MAX_STEPS = 2_000_000
@@ -42,7 +43,7 @@ class ConflictScanner:
         self._turns = Turns("calls with many paths or hard patterns", TURNS)
 
     async def precheck(
-        self, asking: ConflictQuery, wanted: Sequence[RequestedPath]
+        self, others: ConflictFilter, wanted: Sequence[RequestedPath]
     ) -> tuple[Precheck, list[list[Lease]]]:
         """What a unit of work can confirm, and the leases behind it.
 
@@ -51,18 +52,18 @@ class ConflictScanner:
         async with self._turns.turn(current_turn()):
             # Whatever is granted or changed while the pages are read has a higher number.
             fencing = await self._store.read(lambda view: view.leases.fencing())
-            leases = await self._read_live(asking)
-            found, is_cut = await computed(partial(self._compare, asking, wanted, leases))
+            leases = await self._read_live(others)
+            found, is_cut = await computed(partial(self._compare, others, wanted, leases))
         against = tuple(tuple(lease.id for lease in holders) for holders in found)
         return Precheck(fencing=fencing, against=against, is_cut=is_cut), found
 
-    async def _read_live(self, asking: ConflictQuery) -> list[Lease]:
+    async def _read_live(self, others: ConflictFilter) -> list[Lease]:
         """In small pages, with everyone else's turns between them."""
         leases: list[Lease] = []
         after = 0
         while page := await self._store.read(
             lambda view, after=after: view.leases.live(  # type: ignore[misc]  # bound as it is now
-                asking.project_id, LeaseKind.FILE, asking.now, after_id=after, limit=_PAGE
+                others.project_id, LeaseKind.FILE, view.now, after_id=after, limit=_PAGE
             )
         ):
             leases += page
@@ -71,16 +72,16 @@ class ConflictScanner:
         return leases
 
     def _compare(
-        self, asking: ConflictQuery, wanted: Sequence[RequestedPath], leases: Sequence[Lease]
+        self, others: ConflictFilter, wanted: Sequence[RequestedPath], leases: Sequence[Lease]
     ) -> tuple[list[list[Lease]], tuple[bool, ...]]:
         work = YieldingBudget(self._max_steps)
-        others = _against(asking, wanted, leases)
-        cases = {lease.ignore_case for lease in others.values()} | {one.pattern.ignore_case for one in wanted}
-        index = self._index(others, ignore_case=True in cases)
+        standing = _standing(others, leases)
+        cases = {lease.ignore_case for lease in standing.values()} | {one.pattern.ignore_case for one in wanted}
+        index = self._index(standing, ignore_case=True in cases)
         shown = shown_per_path(len(wanted))
         found: list[list[Lease]] = []
         for one in wanted:
-            met = (others[lease_id] for lease_id in index.overlapping(one.pattern, work))
+            met = (standing[lease_id] for lease_id in index.overlapping(one.pattern, work))
             if len(cases) > 1:
                 # The index ignores letter case for all of them then: it has found too many.
                 met = (lease for lease in met if overlap(one.pattern, self._patterns.of(lease), work))
@@ -97,10 +98,9 @@ class ConflictScanner:
         return index
 
 
-def _against(asking: ConflictQuery, wanted: Sequence[RequestedPath], leases: Sequence[Lease]) -> dict[LeaseId, Lease]:
-    """Those that stand against the caller wherever they overlap. All paths of a call are exclusive, or none."""
-    exclusive = wanted[0].exclusive
-    return {one.id: one for one in leases if conflicts_with(one, asking.agent_id, exclusive=exclusive)}
+def _standing(others: ConflictFilter, leases: Sequence[Lease]) -> dict[LeaseId, Lease]:
+    """Those that stand against the caller wherever they overlap."""
+    return {one.id: one for one in leases if conflicts_with(one, others.agent_id, exclusive=others.with_shared)}
 
 
 STEPS_BETWEEN_RESTS = 2_000

@@ -14,7 +14,7 @@ from mcp_agent_mail.domain.patterns.pattern import parse_pattern, stored_pattern
 from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES, LeaseRefusal, Patterns, RequestedPath
 from mcp_agent_mail.features.identity.actor import Actor, require_actor
 from mcp_agent_mail.features.projects.lookup import require_writable
-from mcp_agent_mail.features.reservations.conflicts import ConflictQuery, NeedsPrecheck, find_holders
+from mcp_agent_mail.features.reservations.conflicts import NeedsPrecheck, find_holders, others_leases
 from mcp_agent_mail.features.reservations.grant import require_able_to_hold, require_room
 from mcp_agent_mail.features.reservations.requests import LeaseSelector
 from mcp_agent_mail.store.lease_events import end_leases, record_event
@@ -99,10 +99,10 @@ def _lapsed(tx: Tx, holder: Actor, own: Sequence[Lease]) -> list[Lease]:
 
 def _conflict_of(tx: Tx, holder: Actor, lease: Lease, patterns: Patterns) -> str | None:
     wanted = RequestedPath.of(lease.path_pattern, patterns.of(lease), exclusive=lease.exclusive)
-    asking = ConflictQuery(project_id=holder.project.id, agent_id=holder.agent.id, now=tx.now)
+    others = others_leases(holder.project.id, holder.agent.id, exclusive=lease.exclusive)
     expired = f"it expired at {iso(lease.expires_ts)}"
     try:
-        found = find_holders(tx, asking, [wanted], patterns)
+        found = find_holders(tx, others, [wanted], patterns)
     except NeedsPrecheck:
         return f"{expired}, and too many reservations would have to be compared: reserve it again"
     if not found.holders[0]:

@@ -12,28 +12,21 @@ from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.concurrency.hearing import current_hearing
 from mcp_agent_mail.core.errors import Busy
 from mcp_agent_mail.core.ids import AgentId, LeaseId, ProjectId
+from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.reservations import PathConflict, Patterns, RequestedPath, WaitingCall
 from mcp_agent_mail.features.identity.actor import Actor, require_actor
-from mcp_agent_mail.features.identity.idempotency import Wire, forget_answer, keep_answer
-from mcp_agent_mail.features.reservations.answers import (
-    Replayed,
-    find_answer,
-    repeat_answer,
-)
-from mcp_agent_mail.features.reservations.conflicts import ConflictQuery, NeedsPrecheck, Precheck
-from mcp_agent_mail.features.reservations.grant import (
-    GrantRequest,
-    GrantResult,
-    decide,
-    require_able_to_hold,
-)
+from mcp_agent_mail.features.identity.idempotency import forget_answer, keep_answer
+from mcp_agent_mail.features.reservations.answers import Replayed, find_answer, repeat_answer
+from mcp_agent_mail.features.reservations.conflicts import NeedsPrecheck, Precheck, others_leases
+from mcp_agent_mail.features.reservations.grant import GrantRequest, GrantResult, decide, require_able_to_hold
 from mcp_agent_mail.features.reservations.offload import ConflictScanner
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.features.reservations.taking_back import AnsweredLease, take_back
 from mcp_agent_mail.features.reservations.wait_queue import TurnLost, Waiter, WaitQueue, gave_up
 from mcp_agent_mail.store.database import Store
+from mcp_agent_mail.store.leases import ConflictFilter
 from mcp_agent_mail.store.transaction import Tx, View
 
 TRIES = 3
@@ -51,24 +44,6 @@ Who = Callable[[View], tuple[ProjectId | None, AgentId | None]]
 
 class ReservationsBusy(Busy):
     """Reservations change faster than a large call can be compared with them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReserveCall:
-    """One reservation on its way, as it is known before a unit of work."""
-
-    caller: Caller
-    request: ReserveRequest
-    holder: Actor
-    wanted: Sequence[RequestedPath]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReservationPlan:
-    """A reservation that is part of a larger unit of work: as it is known before that."""
-
-    request: ReserveRequest
-    wanted: Sequence[RequestedPath]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,118 +66,119 @@ class Reserver:
         *,
         clock: Clock,
         stale_among: Callable[[View, Sequence[PathConflict]], set[LeaseId]],
-        show: Callable[[GrantResult, Collection[LeaseId]], Wire],
+        show: Callable[[GrantResult, Collection[LeaseId]], JsonObject],
     ) -> None:
         self._store = store
         self._patterns = patterns
         self._clock = clock
         self._stale_among = stale_among
         self._show = show
-        self._judge = ConflictScanner(store, patterns)
-        self._line = WaitQueue(store, clock=clock)
+        self._scanner = ConflictScanner(store, patterns)
+        self._queue = WaitQueue(store, clock=clock)
 
-    async def take(self, call: ReserveCall) -> Outcome:
+    async def take(self, caller: Caller, holder: Actor, asked: GrantRequest) -> Outcome:
         """What is free now and nobody has been waiting for."""
-        return self._unless_heard(call.request, await self._decide(call, all_or_nothing=False))
+        return self._unless_heard(asked.request, await self._decide(caller, holder, asked))
 
-    async def wait(self, call: ReserveCall) -> Outcome:
+    async def wait(self, caller: Caller, holder: Actor, asked: GrantRequest) -> Outcome:
         """All of it, or after `wait_seconds` nothing; first come, first granted."""
-        return self._unless_heard(call.request, await self._repeated(call) or await self._in_line(call))
+        whole = replace(asked, all_or_nothing=True)
+        outcome = await self._repeated(caller, holder, asked) or await self._in_turn(caller, holder, whole)
+        return self._unless_heard(asked.request, outcome)
 
-    async def _repeated(self, call: ReserveCall) -> Replayed | None:
+    async def _repeated(self, caller: Caller, holder: Actor, asked: GrantRequest) -> Replayed | None:
         """Asked again in a unit of work: what is told must not be taken back meanwhile."""
-        if await self._store.read(lambda view: find_answer(view, call.holder, call.request)) is None:
+        if await self._store.read(lambda view: find_answer(view, holder, asked.request)) is None:
             return None
-        return await self._store.write(partial(_repeat, call), unheard=partial(_take_back, call.request))
+        return await self._store.write(
+            partial(_repeat, caller, asked.request), unheard=partial(_take_back, asked.request)
+        )
 
-    async def _in_line(self, call: ReserveCall) -> Outcome:
-        request = call.request
-        deadline = _monotonic() + request.wait_seconds
-        place = self._place(call)
-        self._line.join(place)
+    async def _in_turn(self, caller: Caller, holder: Actor, asked: GrantRequest) -> Outcome:
+        deadline = _monotonic() + asked.request.wait_seconds
+        waiter = self._waiter(holder, asked)
+        self._queue.join(waiter)
         try:
-            with current_hearing().watched(place.give_up):
+            with current_hearing().watched(waiter.give_up):
                 while (left := deadline - _monotonic()) > 0:
-                    if not place.ahead:
-                        outcome = await self._decide(call, all_or_nothing=True, in_turn=place)
+                    if not waiter.ahead:
+                        outcome = await self._decide(caller, holder, asked, in_turn=waiter)
                         if isinstance(outcome, Replayed) or not outcome.conflicts:
                             return outcome
-                        place.watch(max((lease for one in outcome.conflicts for lease in one.holders), key=_expiry))
-                    await self._line.wait(place, left)
-                return await self._decide(call, all_or_nothing=True, at_last=place)
+                        waiter.watch(max((lease for one in outcome.conflicts for lease in one.holders), key=_expiry))
+                    await self._queue.wait(waiter, left)
+                return await self._decide(caller, holder, asked, at_last=waiter)
         except TurnLost:
             # Why, as a call that comes now is told.
-            await self._store.read(partial(_require_able, call))
+            await self._store.read(partial(_require_able, caller, asked.request))
             raise
         finally:
-            self._line.leave(place)
+            self._queue.leave(waiter)
 
-    async def within(self, claim: ReservationPlan, who: Who, unit: Callable[[Tx, Reserve], T]) -> T:
+    async def within(self, asked: GrantRequest, who: Who, unit: Callable[[Tx, Reserve], T]) -> T:
         """What is free now and nobody has been waiting for, in one unit of work with whatever else `unit` does."""
-        decision = GrantRequest(request=claim.request, wanted=claim.wanted)
         for _ in range(TRIES):
             project_id, agent_id = await self._store.read(who)
-            asking = ConflictQuery(
-                project_id=project_id or ProjectId(0), agent_id=agent_id or AgentId(0), now=self._clock()
+            others = others_leases(
+                project_id or ProjectId(0), agent_id or AgentId(0), exclusive=asked.request.exclusive
             )
             # In the same step as the unit is queued: nobody can come between.
-            decision = replace(decision, waited_for=self.waited_for(asking, claim.wanted))
+            asked = replace(asked, waited_for=self.waited_for(others, asked.wanted))
             try:
                 done: _Done[T] = await self._store.write(
-                    partial(self._with_reserving, unit, asking, decision),
-                    unheard=partial(_take_back_part, claim.request),
+                    partial(self._with_reserving, unit, others, asked),
+                    unheard=partial(_take_back_part, asked.request),
                 )
             except NeedsPrecheck:
-                precheck, _ = await self._judge.precheck(asking, claim.wanted)
-                decision = replace(decision, precheck=precheck)
+                asked = replace(asked, precheck=await self._precheck(others, asked))
             else:
                 for decided in done.reserved:
-                    self._unless_heard(claim.request, decided)
+                    self._unless_heard(asked.request, decided)
                 return done.result
         raise _busy()
 
     def _with_reserving(
-        self, unit: Callable[[Tx, Reserve], T], asking: ConflictQuery, decision: GrantRequest, tx: Tx
+        self, unit: Callable[[Tx, Reserve], T], others: ConflictFilter, asked: GrantRequest, tx: Tx
     ) -> _Done[T]:
         reserved: list[GrantResult] = []
 
         def reserve(tx: Tx, holder: Actor) -> GrantResult:
-            reserved.append(self._reserve_as(asking, decision, tx, holder))
+            reserved.append(self._reserve_as(others, asked, tx, holder))
             return reserved[-1]
 
         return _Done(result=unit(tx, reserve), reserved=reserved)
 
-    def _reserve_as(self, asking: ConflictQuery, decision: GrantRequest, tx: Tx, holder: Actor) -> GrantResult:
-        if holder.agent.id != asking.agent_id and tx.leases.count_of_agent(holder.agent.id, LeaseKind.FILE, tx.now):
+    def _reserve_as(self, others: ConflictFilter, asked: GrantRequest, tx: Tx, holder: Actor) -> GrantResult:
+        if holder.agent.id != others.agent_id and tx.leases.count_of_agent(holder.agent.id, LeaseKind.FILE, tx.now):
             # It has come since the look, and holds something already: its own must not stand against it.
             raise NeedsPrecheck
-        return decide(tx, holder, decision, self._patterns)
+        return decide(tx, holder, asked, self._patterns)
 
-    async def look(self, asking: ConflictQuery, wanted: Sequence[RequestedPath]) -> list[list[Lease]]:
+    async def look(self, others: ConflictFilter, wanted: Sequence[RequestedPath]) -> list[list[Lease]]:
         """For calls too large for a look on the event loop."""
-        _, found = await self._judge.precheck(asking, wanted)
+        _, found = await self._scanner.precheck(others, wanted)
         return found
 
-    def waited_for(self, asking: ConflictQuery, wanted: Sequence[RequestedPath]) -> dict[int, tuple[WaitingCall, ...]]:
+    def waited_for(self, others: ConflictFilter, wanted: Sequence[RequestedPath]) -> dict[int, tuple[WaitingCall, ...]]:
         """By the number of the wanted path, who waits for what it overlaps."""
-        return self._line.waited_for(asking.project_id, asking.agent_id, wanted)
+        return self._queue.waited_for(others.project_id, others.agent_id, wanted)
 
     def wake(self) -> None:
         """The server stops: whoever waits is told."""
-        self._line.close()
+        self._queue.close()
 
-    def _place(self, call: ReserveCall) -> Waiter:
-        request = call.request
-        first = call.wanted[0].pattern.text
-        more = f" and {len(call.wanted) - 1} more" if len(call.wanted) > 1 else ""
+    def _waiter(self, holder: Actor, asked: GrantRequest) -> Waiter:
+        request = asked.request
+        first = asked.wanted[0].pattern.text
+        more = f" and {len(asked.wanted) - 1} more" if len(asked.wanted) > 1 else ""
         shown = WaitingCall(
-            agent=call.holder.agent.name,
+            agent=holder.agent.name,
             path_pattern=f"{first}{more}",
             exclusive=request.exclusive,
             reason=request.reason,
             until_ts=self._clock() + request.wait_seconds * SECOND,
         )
-        return Waiter(project_id=call.holder.project.id, agent_id=call.holder.agent.id, shown=shown, wanted=call.wanted)
+        return Waiter(project_id=holder.project.id, agent_id=holder.agent.id, shown=shown, wanted=asked.wanted)
 
     def _unless_heard(self, request: ReserveRequest, outcome: Outcome) -> Outcome:
         """The same outcome: what it promises is taken back if it cannot be written."""
@@ -210,58 +186,62 @@ class Reserver:
         return outcome
 
     async def _decide(
-        self, call: ReserveCall, *, all_or_nothing: bool, in_turn: Waiter | None = None, at_last: Waiter | None = None
+        self,
+        caller: Caller,
+        holder: Actor,
+        asked: GrantRequest,
+        *,
+        in_turn: Waiter | None = None,
+        at_last: Waiter | None = None,
     ) -> Outcome:
         """`in_turn` is behind nobody and takes only the whole; `at_last` takes whatever answer there is."""
-        decision = GrantRequest(request=call.request, wanted=call.wanted, all_or_nothing=all_or_nothing)
         for _ in range(TRIES):
             # In the same step as the unit is queued: nobody can come between.
-            decision = replace(decision, waited_for=self._waited_for(call, in_turn, at_last))
+            asked = replace(asked, waited_for=self._waited_for(holder, asked, in_turn, at_last))
             try:
                 return await self._store.write(
-                    partial(self._unit, call, decision, in_turn or at_last, only_if_granted=in_turn is not None),
-                    unheard=partial(_take_back, call.request),
+                    partial(self._unit, caller, asked, in_turn or at_last, only_if_granted=in_turn is not None),
+                    unheard=partial(_take_back, asked.request),
                 )
             except NeedsPrecheck:
-                decision = replace(decision, precheck=await self._foresee(call))
+                others = others_leases(holder.project.id, holder.agent.id, exclusive=asked.request.exclusive)
+                asked = replace(asked, precheck=await self._precheck(others, asked))
         raise _busy()
 
     def _waited_for(
-        self, call: ReserveCall, in_turn: Waiter | None, at_last: Waiter | None
+        self, holder: Actor, asked: GrantRequest, in_turn: Waiter | None, at_last: Waiter | None
     ) -> dict[int, tuple[WaitingCall, ...]]:
         if in_turn is not None:
             return {}
         before = None if at_last is None else at_last.ahead
-        return self._line.waited_for(call.holder.project.id, call.holder.agent.id, call.wanted, among=before)
+        return self._queue.waited_for(holder.project.id, holder.agent.id, asked.wanted, among=before)
 
-    async def _foresee(self, call: ReserveCall) -> Precheck:
-        holder = call.holder
-        asking = ConflictQuery(project_id=holder.project.id, agent_id=holder.agent.id, now=self._clock())
-        precheck, _ = await self._judge.precheck(asking, call.wanted)
+    async def _precheck(self, others: ConflictFilter, asked: GrantRequest) -> Precheck:
+        precheck, _ = await self._scanner.precheck(others, asked.wanted)
         return precheck
 
     def _unit(
-        self, call: ReserveCall, decision: GrantRequest, place: Waiter | None, tx: Tx, *, only_if_granted: bool
+        self, caller: Caller, asked: GrantRequest, waiter: Waiter | None, tx: Tx, *, only_if_granted: bool
     ) -> Outcome:
-        request = call.request
-        if place is not None and place.is_given_up:
+        request = asked.request
+        if waiter is not None and waiter.is_given_up:
             raise gave_up()
-        holder = require_actor(tx, call.caller, request.project_key, request.agent_name)
+        holder = require_actor(tx, caller, request.project_key, request.agent_name)
         if answer := repeat_answer(tx, holder, request):
             return answer
-        decided = decide(tx, holder, decision, self._patterns)
+        decided = decide(tx, holder, asked, self._patterns)
         if not (only_if_granted and decided.conflicts):
             keep_answer(tx, holder, request, lambda: self._show(decided, self._stale_among(tx, decided.conflicts)))
         return decided
 
 
-def _repeat(call: ReserveCall, tx: Tx) -> Replayed | None:
-    holder = require_actor(tx, call.caller, call.request.project_key, call.request.agent_name)
-    return repeat_answer(tx, holder, call.request)
+def _repeat(caller: Caller, request: ReserveRequest, tx: Tx) -> Replayed | None:
+    holder = require_actor(tx, caller, request.project_key, request.agent_name)
+    return repeat_answer(tx, holder, request)
 
 
-def _require_able(call: ReserveCall, view: View) -> None:
-    require_able_to_hold(require_actor(view, call.caller, call.request.project_key, call.request.agent_name))
+def _require_able(caller: Caller, request: ReserveRequest, view: View) -> None:
+    require_able_to_hold(require_actor(view, caller, request.project_key, request.agent_name))
 
 
 def _take_back(request: ReserveRequest, tx: Tx, outcome: Outcome | None) -> None:

@@ -5,92 +5,38 @@ proof. Keys are a wire contract.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
-from mcp_agent_mail.core.clock import Micros, iso, iso_or_none
+from mcp_agent_mail.core.clock import iso, iso_or_none
 from mcp_agent_mail.core.ids import LeaseId
-from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller
-from mcp_agent_mail.domain.leases import Lease
-from mcp_agent_mail.domain.reservations import LeaseRefusal, PathConflict, WaitingCall
+from mcp_agent_mail.core.tools import Json, JsonObject
+from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.reservations import LeaseRefusal
+from mcp_agent_mail.features.identity.shapes import with_proof
 from mcp_agent_mail.features.reservations.answers import Replayed
 from mcp_agent_mail.features.reservations.conflicts import ConflictPreview
 from mcp_agent_mail.features.reservations.force_release import Forced
 from mcp_agent_mail.features.reservations.grant import GrantResult
 from mcp_agent_mail.features.reservations.release import ReleasedLeases, RenewedLeases
+from mcp_agent_mail.features.reservations.shapes import show_conflict, show_decided
 from mcp_agent_mail.features.reservations.staleness import Assessment, show_evidence
 
-Wire = dict[str, Any]
-"""A JSON object."""
 
-
-def show_grant(lease: Lease) -> Wire:
-    """The Grant shape."""
-    return {
-        "id": lease.id,
-        "path_pattern": lease.path_pattern,
-        "exclusive": lease.exclusive,
-        "reason": lease.reason,
-        "expires_ts": iso(lease.expires_ts),
-        "fencing": lease.fencing,
-    }
-
-
-def show_conflict(conflict: PathConflict, stale: Collection[LeaseId]) -> Wire:
-    """The Conflict shape."""
-    holders = [_show_holder(lease, stale) for lease in conflict.holders]
-    return {"path": conflict.path, "holders": holders or [_show_waiting(one) for one in conflict.waiting]}
-
-
-def _show_holder(lease: Lease, stale: Collection[LeaseId]) -> Wire:
-    return {
-        "agent": lease.agent,
-        "reservation_id": lease.id,
-        "path_pattern": lease.path_pattern,
-        "exclusive": lease.exclusive,
-        "expires_ts": iso(lease.expires_ts),
-        "reason": lease.reason,
-        "stale": lease.id in stale,
-    }
-
-
-def _show_waiting(waiting: WaitingCall) -> Wire:
-    """Nobody holds the path, but someone waits for it and was first: until then at most."""
-    return {
-        "agent": waiting.agent,
-        "reservation_id": None,
-        "path_pattern": waiting.path_pattern,
-        "exclusive": waiting.exclusive,
-        "expires_ts": iso(Micros(waiting.until_ts)),
-        "reason": waiting.reason,
-        "stale": False,
-        "waiting": True,
-    }
-
-
-def show_decided(decided: GrantResult, stale: Collection[LeaseId]) -> Wire:
-    return {
-        "granted": [show_grant(lease) for lease in decided.granted],
-        "conflicts": [show_conflict(conflict, stale) for conflict in decided.conflicts],
-    }
-
-
-def reserve_result(outcome: GrantResult | Replayed, stale: Collection[LeaseId], caller: Caller) -> Wire:
+def show_reserved(outcome: GrantResult | Replayed, stale: Collection[LeaseId], caller: Caller) -> JsonObject:
     wire = outcome.answer if isinstance(outcome, Replayed) else show_decided(outcome, stale)
-    return _with_proof(wire, caller, is_verified=outcome.holder.verified)
+    return with_proof(wire, caller, is_verified=outcome.holder.verified)
 
 
-def release_result(released: ReleasedLeases, caller: Caller) -> Wire:
+def show_released(released: ReleasedLeases, caller: Caller) -> JsonObject:
     wire = {
         "released": len(released.leases),
         "released_at": iso_or_none(released.at),
         "file_reservations": [{"id": lease.id, "path_pattern": lease.path_pattern} for lease in released.leases],
         "not_released": [_show_refusal(refusal) for refusal in released.refused],
     }
-    return _with_proof(wire, caller, is_verified=released.holder.verified)
+    return with_proof(wire, caller, is_verified=released.holder.verified)
 
 
-def renew_result(renewed: RenewedLeases, caller: Caller) -> Wire:
+def show_renewed(renewed: RenewedLeases, caller: Caller) -> JsonObject:
     wire = {
         "renewed": len(renewed.leases),
         "file_reservations": [
@@ -105,11 +51,11 @@ def renew_result(renewed: RenewedLeases, caller: Caller) -> Wire:
         ],
         "not_renewed": [{"id": refusal.lease_id, **_show_refusal(refusal)} for refusal in renewed.refused],
     }
-    return _with_proof(wire, caller, is_verified=renewed.holder.verified)
+    return with_proof(wire, caller, is_verified=renewed.holder.verified)
 
 
-def _show_refusal(refusal: LeaseRefusal) -> Wire:
-    wire: Wire = {"reason": refusal.reason}
+def _show_refusal(refusal: LeaseRefusal) -> JsonObject:
+    wire: JsonObject = {"reason": refusal.reason}
     if refusal.lease_id is not None:
         wire["id"] = refusal.lease_id
     if refusal.path is not None:
@@ -117,13 +63,8 @@ def _show_refusal(refusal: LeaseRefusal) -> Wire:
     return wire
 
 
-def look_ahead_result(look: ConflictPreview, stale: Collection[LeaseId]) -> Wire:
+def show_preview(look: ConflictPreview, stale: Collection[LeaseId]) -> JsonObject:
     return {"conflicts": [show_conflict(conflict, stale) for conflict in look.conflicts], "free": list(look.free)}
-
-
-def _with_proof(wire: Wire, caller: Caller, *, is_verified: bool) -> Wire:
-    """Where names are taken at their word, an answer to an act says whether this one was."""
-    return {**wire, "verified": is_verified} if caller.auth is AgentAuth.OPEN else wire
 
 
 def show_forced(forced: Forced) -> Json:

@@ -15,17 +15,18 @@ from mcp_agent_mail.features.identity.actor import require_actor
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.features.reservations.conflicts import (
     ConflictPreview,
-    ConflictQuery,
     NeedsPrecheck,
     find_holders,
     list_leases,
+    others_leases,
     preview_conflicts,
 )
+from mcp_agent_mail.features.reservations.grant import GrantRequest
 from mcp_agent_mail.features.reservations.offload import PatternReader
 from mcp_agent_mail.features.reservations.release import ReleasedLeases, RenewedLeases, release, renew
 from mcp_agent_mail.features.reservations.requests import LeaseSelector, ReserveRequest
-from mcp_agent_mail.features.reservations.reserve import Outcome, ReservationPlan, Reserve, ReserveCall, Reserver, Who
-from mcp_agent_mail.features.reservations.schemas import show_decided
+from mcp_agent_mail.features.reservations.reserve import Outcome, Reserve, Reserver, Who
+from mcp_agent_mail.features.reservations.shapes import show_decided
 from mcp_agent_mail.features.reservations.staleness import Assessment, Staleness
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
@@ -49,7 +50,6 @@ class ReservationService:
         self._store = store
         self._staleness = staleness
         self._note_activity = note_activity
-        self._clock = clock
         self._patterns = Patterns()
         self._reader = PatternReader(workspaces)
         self._reserver = Reserver(store, self._patterns, clock=clock, stale_among=self._stale_among, show=show_decided)
@@ -63,22 +63,23 @@ class ReservationService:
             lambda view: require_actor(view, caller, request.project_key, request.agent_name)
         )
         wanted = await self._reader.read(holder.project, request.paths, exclusive=request.exclusive)
-        call = ReserveCall(caller=caller, request=request, holder=holder, wanted=wanted)
+        asked = GrantRequest(request=request, wanted=wanted)
         self._note_activity(holder.agent)
-        return await (self._reserver.wait(call) if request.wait_seconds else self._reserver.take(call))
+        how = self._reserver.wait if request.wait_seconds else self._reserver.take
+        return await how(caller, holder, asked)
 
-    async def claim(self, root: str, request: ReserveRequest) -> ReservationPlan:
+    async def prepare(self, root: str, request: ReserveRequest) -> GrantRequest:
         """What `within` needs to know of a request; `root` is the directory of the project, which may be a new one."""
-        return ReservationPlan(
+        return GrantRequest(
             request=request, wanted=await self._reader.read_at(root, request.paths, exclusive=request.exclusive)
         )
 
-    async def within(self, claim: ReservationPlan, who: Who, unit: Callable[[Tx, Reserve], T]) -> T:
-        """Run `unit` as one unit of work; it reserves what is claimed by calling the function it is given.
+    async def within(self, asked: GrantRequest, who: Who, unit: Callable[[Tx, Reserve], T]) -> T:
+        """Run `unit` as one unit of work; it reserves what is asked by calling the function it is given.
 
         It may run several times, each time as if it had not run before.
         """
-        return await self._reserver.within(claim, who, unit)
+        return await self._reserver.within(asked, who, unit)
 
     async def release(self, caller: Caller, named: LeaseSelector) -> ReleasedLeases:
         """Whatever is named and was not released is told, with the reason."""
@@ -98,13 +99,13 @@ class ReservationService:
         """What an exclusive claim would meet; changes nothing."""
         holder = await self._store.read(lambda view: require_actor(view, caller, project_key, agent_name))
         wanted = await self._reader.read(holder.project, paths, exclusive=True)
-        asking = ConflictQuery(project_id=holder.project.id, agent_id=holder.agent.id, now=self._clock())
+        others = others_leases(holder.project.id, holder.agent.id, exclusive=True)
         try:
-            found = await self._store.read(lambda view: find_holders(view, asking, wanted, self._patterns).holders)
+            found = await self._store.read(lambda view: find_holders(view, others, wanted, self._patterns).holders)
         except NeedsPrecheck:
-            found = await self._reserver.look(asking, wanted)
+            found = await self._reserver.look(others, wanted)
         self._note_activity(holder.agent)
-        waited_for = self._reserver.waited_for(asking, wanted)
+        waited_for = self._reserver.waited_for(others, wanted)
         return preview_conflicts(wanted, found, waited_for)
 
     async def list_(

@@ -65,7 +65,7 @@ def _claiming_tools(service: ReservationService, current_caller: Callable[[], Aw
         )
         outcome = await service.reserve(caller, request)
         stale = set() if isinstance(outcome, Replayed) else await service.stale_among(outcome.conflicts)
-        return schemas.reserve_result(outcome, stale, caller)
+        return schemas.show_reserved(outcome, stale, caller)
 
     async def check_file_reservation_conflicts(
         *,
@@ -75,7 +75,7 @@ def _claiming_tools(service: ReservationService, current_caller: Callable[[], Aw
     ) -> Json:
         """Look whether paths could be reserved exclusively, without reserving them."""
         look = await service.preview_conflicts(await current_caller(), project_key, agent_name, paths)
-        return schemas.look_ahead_result(look, await service.stale_among(look.conflicts))
+        return schemas.show_preview(look, await service.stale_among(look.conflicts))
 
     return [
         tool(file_reservation_paths, cluster="file_reservations", title="Reserve files", idempotent=True),
@@ -102,7 +102,7 @@ def _keeping_tools(service: ReservationService, current_caller: Callable[[], Awa
         """
         caller = await current_caller()
         named = _named(project_key, agent_name, paths, file_reservation_ids)
-        return schemas.release_result(await service.release(caller, named), caller)
+        return schemas.show_released(await service.release(caller, named), caller)
 
     async def renew_file_reservations(
         *,
@@ -115,7 +115,7 @@ def _keeping_tools(service: ReservationService, current_caller: Callable[[], Awa
         """Prolong your reservations, those named or all, before they expire."""
         caller = await current_caller()
         named = _named(project_key, agent_name, paths, file_reservation_ids)
-        return schemas.renew_result(await service.renew(caller, named, extend_seconds), caller)
+        return schemas.show_renewed(await service.renew(caller, named, extend_seconds), caller)
 
     return [
         tool(release_file_reservations, cluster="file_reservations", title="Release files", idempotent=True),

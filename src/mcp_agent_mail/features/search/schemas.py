@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.core.clock import iso
-from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.domain.addresses import shown_name
-from mcp_agent_mail.domain.search.query import Hit
 from mcp_agent_mail.features.search.results import SearchResult
+from mcp_agent_mail.features.search.shapes import show_hit
 
 
-def found_object(found: SearchResult) -> Json:
+def show_found(found: SearchResult) -> Json:
     """The contract's object: the same in text and structured content, under the key `result`."""
     return {"result": [show_hit(hit, found.project.id) for hit in found.hits]}
-
-
-def show_hit(hit: Hit, seen_from: ProjectId) -> Json:
-    return {
-        "id": hit.id,
-        "thread_id": hit.thread_id,
-        "subject": hit.subject,
-        "from": shown_name(hit.sender_name, hit.sender_project_id, hit.sender_project_slug, seen_from),
-        "importance": hit.importance.value,
-        "ack_required": hit.ack_required,
-        "created_ts": iso(hit.created_ts),
-        "snippet": hit.snippet,
-    }

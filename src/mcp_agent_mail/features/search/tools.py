@@ -12,7 +12,7 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.search.query import Order
 from mcp_agent_mail.domain.threads import parse_thread_id
-from mcp_agent_mail.features.search.schemas import found_object
+from mcp_agent_mail.features.search.schemas import show_found
 from mcp_agent_mail.features.search.service import SearchRequest, SearchService
 
 
@@ -43,6 +43,6 @@ def search_tools(service: SearchService, current_caller: Callable[[], Awaitable[
             thread_id=thread_id,
             since_ts=None if since_ts is None else Micros(since_ts),
         )
-        return found_object(await service.search(await current_caller(), request))
+        return show_found(await service.search(await current_caller(), request))
 
     return [tool(search_messages, cluster="search", title="Search mail", read_only=True, idempotent=True)]

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from mcp_agent_mail.core.clock import iso, iso_or_none
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.summaries.digests import Digest
-from mcp_agent_mail.domain.summaries.extract import ThreadMessage, ThreadSummary, aggregate
+from mcp_agent_mail.domain.summaries.extract import aggregate
 from mcp_agent_mail.features.summaries.results import SummarizedMail, SummarizedThread
+from mcp_agent_mail.features.summaries.shapes import _error, _mentions, show_example, show_summary
 
 
-def thread_object(thread: SummarizedThread) -> Json:
-    """One thread."""
-    return {
-        "thread_id": thread.thread_id,
-        "summary": summary_object(thread.summary),
-        "examples": [example_object(message) for message in thread.examples],
-        **_error([thread]),
-    }
-
-
-def threads_object(threads: Sequence[SummarizedThread]) -> Json:
+def show_thread_summaries(threads: Sequence[SummarizedThread]) -> Json:
     """Several threads, and what they say together."""
     together = aggregate([thread.summary for thread in threads])
     return {
         "threads": [
-            {"thread_id": thread.thread_id, "summary": summary_object(thread.summary), **_examples(thread)}
+            {"thread_id": thread.thread_id, "summary": show_summary(thread.summary), **_examples(thread)}
             for thread in threads
         ],
         "aggregate": {
@@ -38,39 +29,11 @@ def threads_object(threads: Sequence[SummarizedThread]) -> Json:
     }
 
 
-def summary_object(summary: ThreadSummary) -> Json:
-    return {
-        "participants": list(summary.participants),
-        "key_points": list(summary.key_points),
-        "decisions": list(summary.decisions),
-        "action_items": list(summary.action_items),
-        "open_questions": list(summary.open_questions),
-        "total_messages": summary.total_messages,
-        "open_actions": summary.open_actions,
-        "done_actions": summary.done_actions,
-        "mentions": _mentions(summary.mentions),
-        "code_references": list(summary.code_references),
-    }
-
-
-def example_object(message: ThreadMessage) -> Json:
-    return {"id": message.id, "subject": message.subject, "from": message.sender, "created_ts": iso(message.created_ts)}
-
-
-def _mentions(mentions: Iterable[tuple[str, int]]) -> Json:
-    return [{"name": name, "count": count} for name, count in mentions]
-
-
 def _examples(thread: SummarizedThread) -> Json:
-    return {"examples": [example_object(message) for message in thread.examples]} if thread.examples else {}
+    return {"examples": [show_example(message) for message in thread.examples]} if thread.examples else {}
 
 
-def _error(threads: Iterable[SummarizedThread]) -> Json:
-    """The first: threads of one call fail alike."""
-    return next(({"llm_error": thread.llm_error} for thread in threads if thread.llm_error is not None), {})
-
-
-def digest_object(digest: Digest) -> Json:
+def show_digest(digest: Digest) -> Json:
     return {
         "id": digest.id,
         "summary_text": digest.summary_text,
@@ -84,6 +47,6 @@ def digest_object(digest: Digest) -> Json:
     }
 
 
-def recent_object(recent: SummarizedMail) -> Json:
+def show_recent_summary(recent: SummarizedMail) -> Json:
     error = {} if recent.llm_error is None else {"llm_error": recent.llm_error}
-    return {**digest_object(recent.digest), "cached": recent.cached, **error}
+    return {**show_digest(recent.digest), "cached": recent.cached, **error}

@@ -20,7 +20,7 @@ from mcp_agent_mail.domain.summaries.extract import ThreadMail, ThreadMessage, T
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.features.summaries.refining import Refiner
 from mcp_agent_mail.features.summaries.results import SummarizedMail, SummarizedThread
-from mcp_agent_mail.features.summaries.schemas import summary_object
+from mcp_agent_mail.features.summaries.shapes import show_summary
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.summaries import RecentMail, read_recent, read_threads
 from mcp_agent_mail.store.transaction import Tx, View
@@ -118,7 +118,7 @@ class SummaryService:
     async def _store_digest(self, wanted: NewDigest, recent: RecentMail) -> SummarizedMail:
         summary = await self._summarized(recent.messages, None)
         result = await self._refiner.refine(summary, recent.messages, wanted.llm_model)
-        text = json.dumps(summary_object(result.summary), ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(show_summary(result.summary), ensure_ascii=False, separators=(",", ":"))
         new = _with(wanted, text, None if result.model is None else wanted.llm_model, result.cost_usd)
 
         def add(tx: Tx) -> tuple[Digest, bool]:
@@ -162,7 +162,7 @@ def _threads_of(recent: RecentMail) -> list[str]:
 def _empty(since: Micros, now: Micros) -> Digest:
     return Digest(
         id=None,
-        summary_text=json.dumps(summary_object(ThreadSummary()), separators=(",", ":")),
+        summary_text=json.dumps(show_summary(ThreadSummary()), separators=(",", ":")),
         start_ts=since,
         end_ts=now,
         source_message_count=0,

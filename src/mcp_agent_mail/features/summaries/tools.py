@@ -11,8 +11,9 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.summaries.digests import MAX_HOURS
 from mcp_agent_mail.domain.summaries.extract import parse_thread_ids
 from mcp_agent_mail.domain.summaries.refinement import parse_model
-from mcp_agent_mail.features.summaries.schemas import digest_object, recent_object, thread_object, threads_object
+from mcp_agent_mail.features.summaries.schemas import show_digest, show_recent_summary, show_thread_summaries
 from mcp_agent_mail.features.summaries.service import DigestOptions, RecentRequest, SummaryService
+from mcp_agent_mail.features.summaries.shapes import show_thread_summary
 
 _MODEL = Matching(parse_model)
 
@@ -35,7 +36,7 @@ def summary_tools(service: SummaryService, current_caller: Callable[[], Awaitabl
         threads = await service.summarize_threads(
             await current_caller(), project_key, ids, wishes, per_thread_limit=per_thread_limit
         )
-        return threads_object(threads) if len(ids) > 1 else thread_object(threads[0])
+        return show_thread_summaries(threads) if len(ids) > 1 else show_thread_summary(threads[0])
 
     async def summarize_recent(
         *,
@@ -52,7 +53,7 @@ def summary_tools(service: SummaryService, current_caller: Callable[[], Awaitabl
         request = RecentRequest(
             project_key=project_key, since_hours=since_hours, max_messages=max_messages, wishes=wishes
         )
-        return recent_object(await service.summarize_recent(await current_caller(), request))
+        return show_recent_summary(await service.summarize_recent(await current_caller(), request))
 
     async def fetch_summary(
         *,
@@ -62,7 +63,7 @@ def summary_tools(service: SummaryService, current_caller: Callable[[], Awaitabl
     ) -> Json:
         """Digests that summarize_recent stored in the last hours, newest first."""
         digests = await service.fetch(await current_caller(), project_key, since_hours=since_hours, limit=limit)
-        return [digest_object(digest) for digest in digests]
+        return [show_digest(digest) for digest in digests]
 
     return [
         tool(

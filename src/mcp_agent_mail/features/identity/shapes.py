@@ -1,0 +1,59 @@
+"""Agents as every answer shows them, and whether who acted was proven. Keys are a wire contract."""
+
+from __future__ import annotations
+
+from mcp_agent_mail.core.clock import iso
+from mcp_agent_mail.core.tools import JsonObject
+from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller
+from mcp_agent_mail.features.identity.register import Registered
+
+
+def show_agent(agent: Agent) -> JsonObject:
+    """The Agent shape."""
+    return {
+        "id": agent.id,
+        "name": agent.name,
+        "program": agent.program,
+        "model": agent.model,
+        "task_description": agent.task_description,
+        "inception_ts": iso(agent.inception_ts),
+        "last_active_ts": iso(agent.last_active_ts),
+        "project_id": agent.project_id,
+        "contact_policy": agent.contact_policy.value,
+        "attachments_policy": agent.attachments_policy.value,
+    }
+
+
+def show_peer(agent: Agent) -> JsonObject:
+    """The Peer shape."""
+    return {
+        "name": agent.name,
+        "program": agent.program,
+        "model": agent.model,
+        "task_description": agent.task_description,
+        "last_active_ts": iso(agent.last_active_ts),
+        "contact_policy": agent.contact_policy.value,
+        "status": agent.status.value,
+        "status_note": agent.status_note,
+    }
+
+
+def show_registered(registered: Registered, caller: Caller) -> JsonObject:
+    wire = show_agent(registered.agent)
+    if registered.token is not None:
+        wire["registration_token"] = registered.token
+    if registered.requested_name is not None:
+        wire["requested_name"] = registered.requested_name
+        wire["name_coerced"] = True
+    if registered.window is not None:
+        wire["window_id"] = registered.window.uuid
+        wire["window_display_name"] = registered.window.display_name
+    return with_proof(wire, caller, is_verified=registered.is_verified)
+
+
+def with_proof(answer: JsonObject, caller: Caller, *, is_verified: bool) -> JsonObject:
+    """`answer`, and whether who acted was proven where names are taken at their word (AGENT_AUTH=open); under `strict`
+    they always are.
+    """
+    return {**answer, "verified": is_verified} if caller.auth is AgentAuth.OPEN else answer

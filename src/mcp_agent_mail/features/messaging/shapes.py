@@ -1,0 +1,111 @@
+"""Messages, inbox entries and deliveries as every answer shows them. Keys and their order are a wire contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from mcp_agent_mail.core.clock import iso
+from mcp_agent_mail.core.ids import MessageId, ProjectId
+from mcp_agent_mail.core.tools import JsonObject
+from mcp_agent_mail.domain.addresses import shown_name
+from mcp_agent_mail.domain.messages import InboxEntry, Message, MessageHead, Recipient, RecipientKind
+from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.identity.idempotency import Replay
+from mcp_agent_mail.features.messaging.read import InboxListing
+from mcp_agent_mail.features.messaging.send import Sent
+
+
+def show_message(shown: MessageHead | Message, seen_from: ProjectId) -> JsonObject:
+    """The Message shape."""
+    wire: JsonObject = {
+        "id": shown.id,
+        "thread_id": shown.thread_id,
+        "topic": shown.topic,
+        "subject": shown.subject,
+        "from": shown_name(shown.sender_name, shown.project_id, shown.project_slug, seen_from),
+        "importance": str(shown.importance),
+        "ack_required": bool(shown.ack_required),
+        "created_ts": iso(shown.created_ts),
+        "attachments": [],
+    }
+    if shown.is_system:
+        wire["system"] = True
+    return wire
+
+
+def add_body(wire: JsonObject, message_id: MessageId, bodies: Mapping[MessageId, str] | None) -> JsonObject:
+    if bodies is not None:
+        body = bodies.get(message_id)
+        wire["body_md"] = body
+        if body is None:
+            wire["body_omitted"] = True
+    return wire
+
+
+def show_inbox_item(entry: InboxEntry, seen_from: ProjectId, bodies: Mapping[MessageId, str] | None) -> JsonObject:
+    """The InboxItem shape."""
+    wire = show_message(entry.head, seen_from)
+    wire["kind"] = entry.kind
+    return add_body(wire, entry.head.id, bodies)
+
+
+def show_inbox_items(listing: InboxListing) -> list[JsonObject]:
+    seen_from = listing.mailbox.project.id
+    return [show_inbox_item(entry, seen_from, listing.bodies) for entry in listing.entries]
+
+
+def list_names(recipients: Iterable[Recipient], kind: RecipientKind, seen_from: ProjectId) -> list[str]:
+    return [shown_name(r.name, r.project_id, r.project_slug, seen_from) for r in recipients if r.kind is kind]
+
+
+def show_delivery(message: Message, recipients: list[Recipient], project: Project) -> JsonObject:
+    """One project's share of a message, for its sender alone: hence `bcc`. The body is not echoed."""
+    return {
+        **show_message(message, project.id),
+        "to": list_names(recipients, RecipientKind.TO, project.id),
+        "cc": list_names(recipients, RecipientKind.CC, project.id),
+        "bcc": list_names(recipients, RecipientKind.BCC, project.id),
+        "recipients": [
+            {
+                "name": recipient.name,
+                "kind": recipient.kind.value,
+                "status": recipient.status,
+                "last_active_ts": iso(recipient.last_active_ts),
+            }
+            for recipient in recipients
+        ],
+    }
+
+
+def _deliveries(sent: Sent) -> list[JsonObject]:
+    """One per project that has recipients, in the order in which the projects were addressed."""
+    if sent.message is None:
+        return []
+    by_project: dict[ProjectId, list[Recipient]] = {}
+    for recipient in sent.recipients:
+        by_project.setdefault(recipient.project_id, []).append(recipient)
+    return [
+        {
+            "project": sent.projects[project_id].human_key,
+            "payload": show_delivery(sent.message, recipients, sent.projects[project_id]),
+        }
+        for project_id, recipients in by_project.items()
+    ]
+
+
+def show_sent(sent: Sent) -> JsonObject:
+    deliveries = _deliveries(sent)
+    wire: JsonObject = {
+        "deliveries": deliveries,
+        "count": len(deliveries),
+        "verified_sender": sent.actor.verified,
+        "held": [{"agent": one.agent, "code": one.code, "reason": one.reason} for one in sent.held],
+        "skipped": [{"agent": one.agent, "code": one.code, "reason": one.reason} for one in sent.skipped],
+    }
+    if sent.eligible is not None:
+        wire["eligible"] = sent.eligible
+    return wire
+
+
+def show_send_outcome(outcome: Sent | Replay) -> JsonObject:
+    return outcome.answer if isinstance(outcome, Replay) else show_sent(outcome)

@@ -1,0 +1,22 @@
+"""A hit as every search shows it. Keys are a wire contract."""
+
+from __future__ import annotations
+
+from mcp_agent_mail.core.clock import iso
+from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.tools import Json
+from mcp_agent_mail.domain.addresses import shown_name
+from mcp_agent_mail.domain.search.query import Hit
+
+
+def show_hit(hit: Hit, seen_from: ProjectId) -> Json:
+    return {
+        "id": hit.id,
+        "thread_id": hit.thread_id,
+        "subject": hit.subject,
+        "from": shown_name(hit.sender_name, hit.sender_project_id, hit.sender_project_slug, seen_from),
+        "importance": hit.importance.value,
+        "ack_required": hit.ack_required,
+        "created_ts": iso(hit.created_ts),
+        "snippet": hit.snippet,
+    }
