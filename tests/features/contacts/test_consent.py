@@ -75,6 +75,18 @@ async def test_a_reply_crosses_projects_only_as_the_answer_it_is(harness: Contac
     assert (is_held(back), is_held(further)) == (False, True)
 
 
+async def test_a_link_lets_in_whom_the_policy_does_not_and_a_denial_keeps_out_whom_it_would(
+    harness: ContactsHarness,
+) -> None:
+    await harness.policy("RedStone", "contacts_only")
+    await harness.answer(accept=True)
+    await harness.ask(target="GreenField")
+    await harness.answer(accept=False, target="GreenField")
+
+    assert not is_held(await harness.send())
+    assert (await refused(harness.send(to=["GreenField"]))).code == "CONTACT_BLOCKED"
+
+
 async def test_with_enforcement_off_only_block_all_is_left(tmp_path: Path) -> None:
     async with open_contacts(tmp_path, ContactRules(enforced=False)) as harness:
         await harness.ask()

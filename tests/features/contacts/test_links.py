@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mcp_agent_mail.domain.contacts import MAX_REQUESTS_OF_TARGET
+from mcp_agent_mail.domain.contacts import MAX_LINKS_OF_SOURCE, MAX_REQUESTS_OF_TARGET
 from tests.features.contacts.harness import APP, LIB, ContactsHarness, refused
 
 
@@ -171,26 +171,67 @@ async def test_an_expired_link_is_no_link_from_that_instant_on(harness: Contacts
     assert (await harness.send())["held"] != []
 
 
-async def test_so_many_requests_wait_for_one_agent_and_no_more(harness: ContactsHarness) -> None:
+async def add_strangers(harness: ContactsHarness, count: int) -> None:
+    """Agents of /code/app, as rows, with the program `strangers`."""
     await harness.seeded.store.write(
         lambda tx: tx.contacts._connection.execute(
             "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) "
             "INSERT INTO agents (project_id, kind, name, name_key, program, model, task_description, inception_ts, "
-            "last_active_ts, profiled_ts) SELECT 1, 'agent', 'A' || i, 'a' || i, 'p', 'm', '', 1, 1, 1 FROM n",
-            (MAX_REQUESTS_OF_TARGET,),
-        )
-    )
-    await harness.seeded.store.write(
-        lambda tx: tx.contacts._connection.execute(
-            "INSERT INTO contacts (source_id, target_id, status, reason, created_ts, updated_ts, expires_ts) "
-            "SELECT id, ?, 'pending', '', 1, 1, ? FROM agents WHERE program = 'p'",
-            (harness.seeded.red.id, harness.seeded.clock.now + 1),
+            "last_active_ts, profiled_ts) SELECT 1, 'agent', 'A' || i, 'a' || i, 'strangers', 'm', '', 1, 1, 1 FROM n",
+            (count,),
         )
     )
 
+
+async def link_strangers(harness: ContactsHarness, source: str, target: str) -> None:
+    """A request of each of them, or to each of them; `id` stands for the stranger."""
+    until = harness.seeded.clock.now + 1
+    await harness.seeded.store.write(
+        lambda tx: tx.contacts._connection.execute(
+            "INSERT INTO contacts (source_id, target_id, status, reason, created_ts, updated_ts, expires_ts) "
+            f"SELECT {source}, {target}, 'pending', '', 1, 1, ? FROM agents WHERE program = 'strangers'",
+            (until,),
+        )
+    )
+
+
+async def test_so_many_requests_wait_for_one_agent_and_no_more(harness: ContactsHarness) -> None:
+    await harness.ask(source="GreenField", ttl_seconds=60)
+    await add_strangers(harness, MAX_REQUESTS_OF_TARGET)
+    await link_strangers(harness, "id", str(harness.seeded.red.id))
+
     assert (await refused(harness.ask())).code == "QUOTA_EXCEEDED"
+    assert (await harness.ask(source="GreenField", ttl_seconds=60))["status"] == "pending", "it waits already"
     harness.seeded.clock.step()
     assert (await harness.ask())["status"] == "pending"
+
+
+async def test_so_many_links_one_agent_may_have_and_no_more(harness: ContactsHarness) -> None:
+    await harness.ask(target="GreenField", ttl_seconds=60)
+    await add_strangers(harness, MAX_LINKS_OF_SOURCE - 1)
+    await link_strangers(harness, str(harness.seeded.blue.id), "id")
+
+    error = await refused(harness.ask())
+    harness.seeded.clock.step(60)
+    again = await harness.ask(target="GreenField")
+
+    assert (error.code, error.data) == ("QUOTA_EXCEEDED", {"agent": "BlueLake", "max": MAX_LINKS_OF_SOURCE})
+    assert again["status"] == "pending"
+
+
+async def test_a_repeat_that_gives_no_reason_keeps_the_one_given(harness: ContactsHarness) -> None:
+    await harness.ask(reason="the parser")
+
+    await harness.ask()
+
+    assert [link["reason"] for link in await harness.links("BlueLake")] == ["the parser"]
+
+
+async def test_the_retired_are_asked_nothing(harness: ContactsHarness) -> None:
+    seeded = harness.seeded
+    await seeded.store.write(lambda tx: tx.agents.set_retired(seeded.red.id, tx.now, tx.now))
+
+    assert (await refused(harness.ask())).code == "RECIPIENT_RETIRED"
 
 
 async def test_approval_delivers_what_was_held_in_the_order_of_holding(harness: ContactsHarness) -> None:
@@ -239,3 +280,5 @@ async def test_mail_across_projects_is_held_until_approved_and_then_is_mail_of_b
         topic = await harness.call("fetch_topic", project_key=project, topic_name="build")
         assert [item["subject"] for item in topic] == ["Plan"]
     assert await harness.subjects("QuietFox", LIB) == ["Contact request from BlueLake@code-app", "Plan"]
+    (_, intro) = await harness.call("fetch_inbox", project_key=LIB, agent_name="QuietFox", include_bodies=True)
+    assert 'from_project="/code/app"' in intro["body_md"]

@@ -98,6 +98,18 @@ async def test_what_the_operator_does_is_no_agents_activity_and_no_agents_act_in
     assert acts == [(None,), (harness.seeded.red.id,)]
 
 
+async def test_an_answer_is_yes_for_a_time_or_no_for_good_and_activity_of_who_gives_it(
+    harness: ContactsHarness,
+) -> None:
+    await harness.ask()
+    yes = await harness.answer(accept=True, ttl_seconds=60)
+    no = await harness.answer(accept=False)
+
+    assert (yes["status"], yes["expires_ts"]) == ("approved", "2027-01-15T08:01:00.000000+00:00")
+    assert (no["status"], no["expires_ts"]) == ("blocked", None)
+    assert harness.noted == ["BlueLake", "RedStone", "RedStone"]
+
+
 async def test_the_retired_neither_ask_nor_answer(harness: ContactsHarness) -> None:
     seeded = harness.seeded
     await seeded.store.write(lambda tx: tx.agents.set_retired(seeded.red.id, tx.now, tx.now))

@@ -8,7 +8,7 @@ import pytest
 
 from mcp_agent_mail.domain.contacts import MAX_HELD_OF_MESSAGE, MAX_HELD_OF_PAIR, ContactRules
 from mcp_agent_mail.features.messaging import held_mail
-from tests.features.contacts.harness import ContactsHarness, open_contacts, refused
+from tests.features.contacts.harness import LIB, ContactsHarness, open_contacts, refused
 from tests.seeded_store import add_agent
 
 
@@ -54,6 +54,16 @@ async def test_without_holding_the_message_is_refused_with_the_exact_call(harnes
     assert harness.everything() == before
     await harness.tools.run(call["tool"], call["arguments"], harness.proof(harness.seeded.blue))
     assert (await harness.links("BlueLake"))[0]["status"] == "pending"
+
+
+async def test_the_call_that_asks_across_projects_says_in_which(harness: ContactsHarness) -> None:
+    await harness.policy("RedStone", "contacts_only")
+
+    error = await refused(harness.send(to=[f"QuietFox@{LIB}", "RedStone"], auto_contact_if_blocked=False))
+
+    across, here = (call["arguments"] for call in error.data["suggested_tool_calls"])
+    assert (across["to_agent"], across["to_project"]) == ("QuietFox", LIB)
+    assert (here["to_agent"], "to_project" in here) == ("RedStone", False)
 
 
 async def test_a_blocking_recipient_refuses_the_whole_message(harness: ContactsHarness) -> None:

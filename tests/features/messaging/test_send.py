@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 from mcp_agent_mail.core.clock import iso
-from mcp_agent_mail.domain.identity.caller import AgentAuth
-from tests.features.messaging.harness import APP, BODY_MAX_BYTES, LIB, OPERATOR, MessagingHarness, refused_send
-from tests.seeded_store import token_of
+from tests.features.messaging.harness import APP, LIB, MessagingHarness, refused_send
 
 
 async def test_a_send_answers_with_what_the_contract_names_and_no_body(harness: MessagingHarness) -> None:
@@ -55,13 +52,6 @@ async def test_the_body_arrives_byte_for_byte(harness: MessagingHarness) -> None
     assert (await harness.inbox("RedStone", include_bodies=True))[0]["body_md"] == body
 
 
-async def test_a_body_may_be_empty_and_may_fill_the_limit(harness: MessagingHarness) -> None:
-    assert (await harness.read(f"message/{await harness.sent_id(body_md='')}"))["body_md"] == ""
-    assert await harness.sent_id(body_md="x" * BODY_MAX_BYTES) == 2
-
-    assert (await refused_send(harness, body_md="x" * (BODY_MAX_BYTES + 1))).code == "INVALID_INPUT"
-
-
 async def test_a_message_needs_a_recipient(harness: MessagingHarness) -> None:
     assert (await refused_send(harness, to=[])).code == "INVALID_INPUT"
     assert (await refused_send(harness, to=None)).code == "INVALID_INPUT"
@@ -76,13 +66,6 @@ async def test_a_retired_recipient_refuses_the_whole_message(harness: MessagingH
 
     assert error.code == "RECIPIENT_RETIRED"
     assert error.data["refused"][0]["agent"] == "GreenField"
-
-
-async def test_a_retired_agent_sends_nothing(harness: MessagingHarness) -> None:
-    seeded = harness.seeded
-    await seeded.store.write(lambda tx: tx.agents.set_retired(seeded.blue.id, tx.now, tx.now))
-
-    assert (await refused_send(harness)).code == "CONFLICT"
 
 
 async def test_an_archived_project_refuses_mail_from_it_and_to_it(harness: MessagingHarness) -> None:
@@ -117,71 +100,11 @@ async def test_the_answer_can_be_written_back_to_the_address_shown(harness: Mess
     assert (await harness.inbox("BlueLake"))[0]["from"] == "QuietFox@code-lib"
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"subject": ""},
-        {"subject": " \n"},
-        {"subject": "x" * 513},
-        {"subject": "a\x1bb"},
-        {"importance": "critical"},
-        {"thread_id": "a b"},
-        {"topic": "a/b"},
-        {"idempotency_key": "k" * 201},
-        {"body_md": None},
-        {"body_md": {"a": 1}},
-        {"reply_to": "seven"},
-        {"reply_to": -1},
-        {"ack_required": "perhaps"},
-        {"sender_name": ""},
-        {"attachment_paths": ["x.png"]},
-    ],
-)
-async def test_bad_input_is_invalid_and_leaves_no_trace(harness: MessagingHarness, bad: dict[str, Any]) -> None:
-    assert (await refused_send(harness, **bad)).code == "INVALID_INPUT"
-
-
-async def test_loose_input_is_understood(harness: MessagingHarness) -> None:
-    answer = await harness.send(
-        to='["RedStone", "GreenField"]',
-        importance=" HIGH ",
-        ack_required="true",
-        thread_id="  ",
-        topic="",
-        subject="a\nb",
-    )
-
-    payload = answer["deliveries"][0]["payload"]
-    assert (payload["importance"], payload["ack_required"], payload["thread_id"]) == ("high", True, None)
-    assert (payload["subject"], payload["to"]) == ("a b", ["RedStone", "GreenField"])
-
-
 @pytest.mark.parametrize("name", ["Nobody", "System", "Human"])
 async def test_nobody_sends_as_somebody_who_is_not_theirs_to_be(harness: MessagingHarness, name: str) -> None:
     error = await refused_send(harness, sender_name=name)
 
     assert error.code == ("NOT_FOUND" if name == "Nobody" else "PERMISSION_DENIED")
-
-
-async def test_a_token_proves_the_sender_and_another_agents_token_is_refused(harness: MessagingHarness) -> None:
-    blue, red = token_of("BlueLake", harness.seeded.app), token_of("RedStone", harness.seeded.app)
-
-    assert (await harness.send(sender_token=blue))["verified_sender"] is True
-    assert (await refused_send(harness, sender_token=red)).code == "PERMISSION_DENIED"
-    assert (await refused_send(harness, sender_token="amt_made_up")).code == "PERMISSION_DENIED"
-
-
-async def test_in_strict_mode_a_send_needs_the_token(harness: MessagingHarness) -> None:
-    harness.identities.auth = AgentAuth.STRICT
-
-    assert (await refused_send(harness)).code == "AUTHENTICATION_REQUIRED"
-    assert (await harness.send(sender_token=token_of("BlueLake", harness.seeded.app)))["verified_sender"] is True
-
-
-async def test_the_operator_writes_as_the_overseer(harness: MessagingHarness) -> None:
-    answer = await harness.send(OPERATOR, sender_name="Human")
-
-    assert answer["deliveries"][0]["payload"]["from"] == "Human"
 
 
 async def test_everything_of_a_message_is_stored_together(harness: MessagingHarness) -> None:

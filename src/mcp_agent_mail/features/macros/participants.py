@@ -96,9 +96,9 @@ class HandshakePair:
     target: str
 
 
-def own_name(caller: Caller, project: Project | None) -> str | None:
+def own_name(caller: Caller, project: Project) -> str | None:
     """The agent of this project whose token came with the call."""
-    return None if project is None else caller.name_in(project.id)
+    return caller.name_in(project.id)
 
 
 def acting_as(caller: Caller, project: Project, agent: Agent | None = None) -> Caller:
