@@ -67,8 +67,10 @@ async def test_among_several_agents_nobody_is_guessed(pair: MacrosHarness) -> No
     who_is_asked = await refused(pair.shake("BlueLake", None))
 
     assert (who_asks.code, who_asks.data["parameter"]) == ("INVALID_INPUT", "requester")
+    assert who_asks.message == "Say who asks: /code/app has GreenField and BlueLake."
     assert (who_is_asked.code, who_is_asked.data["parameter"]) == ("INVALID_INPUT", "target")
-    assert sorted(who_is_asked.data["agents"]) == ["GreenField", "RedStone"]
+    assert who_is_asked.message == "Say who is asked: /code/app has GreenField and RedStone."
+    assert who_is_asked.data["agents"] == ["GreenField", "RedStone"]
     assert pair.everything() == before
 
 

@@ -61,6 +61,10 @@ async def test_the_call_that_asks_across_projects_says_in_which(harness: Contact
 
     error = await refused(harness.send(to=[f"QuietFox@{LIB}", "RedStone"], auto_contact_if_blocked=False))
 
+    assert error.message == (
+        "QuietFox takes mail from its contacts and agents of its own project only and "
+        "RedStone takes mail from its contacts only; nothing was sent."
+    )
     across, here = (call["arguments"] for call in error.data["suggested_tool_calls"])
     assert (across["to_agent"], across["to_project"]) == ("QuietFox", LIB)
     assert (here["to_agent"], "to_project" in here) == ("RedStone", False)
@@ -75,6 +79,35 @@ async def test_a_blocking_recipient_refuses_the_whole_message(harness: ContactsH
     assert error.code == "CONTACT_BLOCKED"
     assert error.data["suggested_tool_calls"][0]["tool"] == "list_contacts"
     assert harness.everything() == before
+
+
+async def test_retired_recipients_refuse_the_whole_message_before_any_other_reason(harness: ContactsHarness) -> None:
+    seeded = harness.seeded
+    await harness.policy("RedStone", "block_all")
+    await seeded.store.write(lambda tx: tx.agents.set_retired(seeded.green.id, tx.now, tx.now))
+    one = await refused(harness.send(to=["GreenField", "RedStone"]))
+    await seeded.store.write(lambda tx: tx.agents.set_retired(seeded.red.id, tx.now, tx.now))
+
+    both = await refused(harness.send(to=["GreenField", "RedStone"]))
+
+    assert (one.code, both.code) == ("RECIPIENT_RETIRED", "RECIPIENT_RETIRED")
+    assert one.message == "GreenField is retired; nothing was sent."
+    assert both.message == "GreenField and RedStone are retired; nothing was sent."
+
+
+async def test_a_request_that_stands_keeps_its_reason_and_one_that_mail_makes_says_so(
+    harness: ContactsHarness,
+) -> None:
+    for name in ("RedStone", "GreenField"):
+        await harness.policy(name, "contacts_only")
+    await harness.ask(reason="the parser")
+
+    await harness.send(to=["RedStone", "GreenField"])
+
+    assert [link["reason"] for link in await harness.links("BlueLake")] == [
+        "the parser",
+        "It has sent you mail that waits for your approval.",
+    ]
 
 
 async def test_a_retry_never_gets_past_a_refusal(harness: ContactsHarness) -> None:

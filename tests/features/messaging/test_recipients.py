@@ -142,6 +142,18 @@ async def test_nothing_is_delivered_to_a_name_that_does_not_match(harness: Messa
     assert (await refused_send(harness, to=[to])).code == "RECIPIENT_NOT_FOUND"
 
 
+async def test_the_refusal_says_how_many_are_unknown_and_that_system_is_nobody_to_write_to(
+    harness: MessagingHarness,
+) -> None:
+    one = await refused_send(harness, to=["RedStome"])
+    two = await refused_send(harness, to=["RedStome", "Nobody"])
+    system = await refused_send(harness, to=["system"])
+
+    assert one.message == f"{APP} has no agent 'RedStome'."
+    assert two.message == f"{APP} has no agent 'RedStome' (2 recipients are unknown)."
+    assert system.message == "System receives no mail."
+
+
 @pytest.mark.parametrize("to", [["@app"], ["BlueLake@"], ["project:app"], [" "], [7], [{"name": "x"}], {"a": 1}])
 async def test_what_is_no_address_is_invalid_input(harness: MessagingHarness, to: Any) -> None:
     error = await refused_send(harness, to=to)

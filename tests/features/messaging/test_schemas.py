@@ -55,6 +55,13 @@ def test_an_outbox_shows_others_open_recipients_and_no_more() -> None:
     assert "GreenField" not in str(shown)
 
 
+def test_an_inbox_says_whose_it_is_and_counts_what_it_shows() -> None:
+    shown = schemas.show_inbox(InboxListing(mailbox=BLUE, entries=[an_entry(2), an_entry(1)]))
+
+    assert (shown["project"], shown["agent"], shown["count"]) == ("/code/app", "BlueLake", 2)
+    assert [item["id"] for item in shown["messages"]] == [2, 1]
+
+
 def test_a_mailbox_names_the_commit_that_holds_each_message_once_there_is_one() -> None:
     listing = InboxListing(mailbox=BLUE, entries=[an_entry(2), an_entry(1)])
 

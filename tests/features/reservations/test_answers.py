@@ -8,7 +8,11 @@ import pytest
 from mcp_agent_mail.core.errors import (
     IdempotencyKeyConflict,
 )
+from mcp_agent_mail.features.identity.actor import Actor
+from mcp_agent_mail.features.reservations.answers import find_answer, repeat_answer
+from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from mcp_agent_mail.store.lease_events import sweep_expired
+from tests.features.messaging.harness import APP
 from tests.features.reservations.claims import Claims, open_claims
 
 
@@ -61,3 +65,35 @@ async def test_a_keyed_conflict_is_kept_with_its_holders(claims: Claims) -> None
 
     assert again["conflicts"] == first["conflicts"]
     assert again["idempotent_replay"] is True
+
+
+async def test_without_a_key_and_under_a_new_one_nothing_was_answered(claims: Claims) -> None:
+    await claims.reserve("BlueLake", "src")
+
+    unkeyed = await claims.reserve("BlueLake", "src")
+    new = await claims.reserve("BlueLake", "src", idempotency_key="k")
+
+    assert "idempotent_replay" not in {**unkeyed, **new}
+
+
+async def test_who_is_told_again_is_promised_again_and_who_only_looks_is_not(claims: Claims) -> None:
+    await claims.reserve("BlueLake", "src", idempotency_key="k")
+    request = ReserveRequest(
+        project_key=APP,
+        agent_name="BlueLake",
+        paths=("src",),
+        ttl_seconds=3_600,
+        exclusive=True,
+        reason="",
+        idempotency_key="k",
+    )
+    holder = Actor(agent=claims.seeded.blue, project=claims.seeded.app)
+
+    found = await claims.seeded.store.read(lambda view: find_answer(view, holder, request))
+    looked = claims.rows("SELECT promises FROM leases")
+    told = await claims.seeded.store.write(lambda tx: repeat_answer(tx, holder, request))
+
+    assert found is not None
+    assert told is not None
+    assert [lease.id for lease in found.live] == [lease.id for lease in told.live] == [1]
+    assert (looked, claims.rows("SELECT promises FROM leases")) == ([(1,)], [(2,)])

@@ -141,15 +141,20 @@ async def test_the_more_paths_the_fewer_holders_of_each_are_shown(claims: Claims
     assert len(shown) == 20
 
 
-async def test_what_would_take_too_long_inside_a_unit_of_work_has_to_be_compared_before_it(claims: Claims) -> None:
-    await claims.fill(claims.seeded.blue, [f"src/f{number}.py" for number in range(conflicts.MAX_CANDIDATES + 1)])
-    await claims.fill(claims.seeded.green, [f"hard/{'*a' * 50}{number}" for number in range(100)])
-    many = [f"dir{number}/file.py" for number in range(conflicts.MAX_WANTED + 1)]
-    deep = ["/".join(f"d{at}n{depth}" for depth in range(60)) + f"/name{at}.py" for at in range(4)]
+DEEP = ["/".join(f"d{at}n{depth}" for depth in range(60)) + f"/name{at}.py" for at in range(4)]
+HARD = "hard/" + "b?[ab]*" * 60
+MANY = [f"dir{number}/file.py" for number in range(conflicts.MAX_WANTED + 1)]
 
-    for too_much in (["src/**"], [f"hard/{'*a' * 100}*"], many, deep):
-        with pytest.raises(NeedsPrecheck):
-            await find(claims, paths(*too_much))
+
+@pytest.mark.parametrize("wanted", [["src/**"], [HARD], MANY, DEEP], ids=["candidates", "steps", "paths", "probes"])
+async def test_what_would_take_too_long_inside_a_unit_of_work_has_to_be_compared_before_it(
+    claims: Claims, wanted: list[str]
+) -> None:
+    await claims.fill(claims.seeded.blue, [f"src/f{number}.py" for number in range(conflicts.MAX_CANDIDATES + 1)])
+    await claims.fill(claims.seeded.green, [f"hard/{'a?[ab]*' * 60}{number}" for number in range(100)])
+
+    with pytest.raises(NeedsPrecheck):
+        await find(claims, paths(*wanted))
 
 
 async def look_before(claims: Claims, *wanted: str, is_cut: bool = False) -> Precheck:

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.errors import PermissionDenied
+from mcp_agent_mail.core.tools import Credentials
+from mcp_agent_mail.features.reservations.conflicts import MAX_WANTED
 from tests.features.reservations.claims import Claims, open_claims
+from tests.seeded_store import token_of
 
 
 @pytest.fixture
@@ -50,3 +55,60 @@ async def test_the_list_is_paged_oldest_first_and_shows_ended_ones_only_when_ask
     first = (await claims.listed("?active_only=false&limit=1"))[0]
     assert first["released_ts"] == first["created_ts"]
     assert (first["agent"], first["fencing"], first["stale"]) == ("BlueLake", 1, False)
+
+
+async def test_a_claim_is_taken_at_once_or_waits_in_line_and_either_is_activity(claims: Claims) -> None:
+    await claims.hold("BlueLake", "src")
+    at_once = await claims.reserve("RedStone", "src", "docs")
+    waiting = asyncio.create_task(claims.reserve("GreenField", "src", "tests", wait_seconds=20))
+    while not claims.waiting():
+        await claims.seeded.store.write(lambda tx: tx.now)
+
+    await claims.release("BlueLake")
+    waited = await waiting
+
+    assert [grant["path_pattern"] for grant in at_once["granted"]] == ["docs"]
+    assert [grant["path_pattern"] for grant in waited["granted"]] == ["src", "tests"]
+
+
+async def test_a_look_ahead_tells_who_waits_for_what_nobody_holds(claims: Claims) -> None:
+    await claims.hold("BlueLake", "src")
+    waiting = asyncio.create_task(claims.reserve("GreenField", "src", "tests", wait_seconds=20))
+    while not claims.waiting():
+        await claims.seeded.store.write(lambda tx: tx.now)
+
+    look = await claims.check("RedStone", "tests", "docs")
+
+    assert [(one["path"], one["holders"][0]["agent"]) for one in look["conflicts"]] == [("tests", "GreenField")]
+    assert look["free"] == ["docs"]
+    await claims.release("BlueLake")
+    await waiting
+
+
+async def test_a_look_ahead_too_large_for_one_read_says_the_same(claims: Claims) -> None:
+    await claims.hold("BlueLake", "dir3/*.py")
+    many = [f"dir{number}/file.py" for number in range(MAX_WANTED + 1)]
+
+    look = await claims.check("RedStone", *many)
+
+    assert [one["path"] for one in look["conflicts"]] == ["dir3/file.py"]
+    assert len(look["free"]) == len(many) - 1
+
+
+async def test_a_project_of_its_own_lists_its_reservations_to_no_agent_of_another(claims: Claims) -> None:
+    fox = Credentials(via="mcp", agent_token=token_of("QuietFox", claims.seeded.lib))
+
+    with pytest.raises(PermissionDenied):
+        await claims.resources.read("resource://file_reservations/%2Fcode%2Fapp", fox)
+
+
+async def test_who_acts_is_active_by_every_use_case(claims: Claims) -> None:
+    noted: list[str] = []
+    claims.service._note_activity = lambda agent: noted.append(agent.name)
+
+    await claims.hold("BlueLake", "src")
+    await claims.renew("BlueLake")
+    await claims.check("RedStone", "src")
+    await claims.release("BlueLake")
+
+    assert noted == ["BlueLake", "BlueLake", "RedStone", "BlueLake"]

@@ -138,7 +138,7 @@ def _only_one(view: View, project: Project, less: str, *, parameter: str) -> str
     if len(names) == 1:
         return names[0]
     who = "asks" if parameter == "requester" else "is asked"
-    there = f"{project.human_key} has {listed(names[:_SHOWN]) if names else 'no agent'}"
+    there = f"{project.human_key} has {listed(names[:_SHOWN], 'and') if names else 'no agent'}"
     raise AgentUnsaid(
         f"Say who {who}: {there}.",
         hint=f"Give {parameter}.",
