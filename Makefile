@@ -13,8 +13,8 @@ UV := $(shell command -v uv 2>/dev/null)
 PYTHON ?=
 # Arguments of `am serve`, e.g. make serve ARGS='--port 9000'.
 ARGS ?=
-# Processes that pytest uses.
-WORKERS ?= 2
+# Processes that pytest uses: a third of the time of the tests is waiting, so one more than a small machine has cores.
+WORKERS ?= 3
 # Seconds after which a test of `make test` counts as hanging: far more than the slowest takes on a busy machine.
 HANGS_AFTER ?= 300
 

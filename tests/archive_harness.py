@@ -49,11 +49,11 @@ from mcp_agent_mail.features.archiving.protocol import (
 from mcp_agent_mail.features.doctor.verify import VerifyReport, verify_archives
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.engine.connection import open_reading, open_writing
-from mcp_agent_mail.store.engine.migrate import migrate
 from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.projects import Projects
 from mcp_agent_mail.store.transaction import Tx
+from tests.store_templates import blank_store
 
 LONG = 60.0
 LOOKS = 600
@@ -335,7 +335,8 @@ def write(harness: ArchiveHarness, project: Project) -> None:
 @contextmanager
 def open_archive_harness(root: Path) -> Iterator[ArchiveHarness]:
     database = root / "mail.sqlite3"
-    migrate(database, fault_hook=no_fault)
+    if not database.exists():
+        blank_store().lay(database)
     with closing(open_writing(database)) as connection:
         connection.isolation_level = None  # every statement commits by itself
         clock = SetClock()

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.failpoints import no_fault
-from mcp_agent_mail.core.ids import new_store_id, token_hash
+from mcp_agent_mail.core.ids import token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.messages import Importance, Message, NewMessage, NewRecipient, Recipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.migrate import migrate
-from mcp_agent_mail.store.transaction import Tx
+from mcp_agent_mail.store.transaction import Tx, View
+from tests.store_templates import StoreTemplate, make_template
 
 
 @dataclass
@@ -108,36 +105,37 @@ class SeededStore:
         return await self.store.write(lambda tx: tx.messages.add(new, recipients, tx.now))
 
 
-def place_new_store(path: Path) -> Path:
-    """A store as the migrations make it, with an id of its own, unless one is there. They run once for all tests:
-    each of them waits for the disk.
-    """
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        made, store_id = _new_store()
-        path.write_bytes(made.replace(store_id.encode(), new_store_id().encode()))
-    return path
+_AGENTS = {"/code/app": ("BlueLake", "RedStone", "GreenField"), "/code/lib": ("QuietFox", "BlueLake")}
+
+
+def _seed(tx: Tx) -> None:
+    """Both projects first, as their ids tell."""
+    projects = [(add_project(tx, path), names) for path, names in _AGENTS.items()]
+    for project, names in projects:
+        for name in names:
+            add_agent(tx, project, name)
 
 
 @cache
-def _new_store() -> tuple[bytes, str]:
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "mail.sqlite3"
-        migrate(path, fault_hook=no_fault)
-        with closing(sqlite3.connect(path)) as connection:
-            (store_id,) = connection.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
-        return path.read_bytes(), store_id
+def _seeded() -> StoreTemplate:
+    return make_template(_seed, SetClock())
+
+
+def _found(view: View) -> tuple[list[Project], list[Agent]]:
+    projects = [view.projects.find_by_human_key(path) for path in _AGENTS]
+    found = [project for project in projects if project is not None]
+    agents = [
+        view.agents.find_by_name(project.id, name)
+        for project, names in zip(found, _AGENTS.values(), strict=True)
+        for name in names
+    ]
+    return found, [agent for agent in agents if agent is not None]
 
 
 @asynccontextmanager
 async def open_seeded_store(directory: Path) -> AsyncIterator[SeededStore]:
-    clock = SetClock()
-
-    def seed(tx: Tx) -> tuple[Project, Project, list[Agent]]:
-        app, lib = add_project(tx, "/code/app"), add_project(tx, "/code/lib")
-        agents = [add_agent(tx, app, name) for name in ("BlueLake", "RedStone", "GreenField")]
-        return app, lib, [*agents, *(add_agent(tx, lib, name) for name in ("QuietFox", "BlueLake"))]
-
-    async with Store(place_new_store(directory / "mail.sqlite3"), clock=clock) as store:
-        app, lib, agents = await store.write(seed)
+    clock, path = SetClock(), directory / "mail.sqlite3"
+    _seeded().lay(path)
+    async with Store(path, clock=clock) as store:
+        (app, lib), agents = await store.read(_found)
         yield SeededStore(store, clock, app, lib, *agents)

@@ -77,6 +77,9 @@ class Instructions:
 
 
 def main() -> int:
+    """Serve one server until it says `drain` or closes standard input; 0 either way. SIGTERM and SIGINT are ignored.
+    Raises ArchivesBusy while another process works on the store's archives.
+    """
     # A stop of the whole process group reaches us too: the server decides what happens then.
     signal.signal(signal.SIGTERM, _stay)
     signal.signal(signal.SIGINT, _stay)

@@ -12,7 +12,7 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.signals import UnreadInbox
-from mcp_agent_mail.features.messaging.overdue import Escalation, EscalationLease, OverdueRules, OverdueWorker
+from mcp_agent_mail.features.messaging.overdue_acks import Escalation, EscalationLease, OverdueRules, OverdueWorker
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.features.retention.service import RetentionRules, RetentionService
 from mcp_agent_mail.features.retention.worker import RetentionPace, RetentionWorker
@@ -38,7 +38,9 @@ class Workers:
                 worker.start()
 
     async def stop(self, within_s: float = STOP_WITHIN_S) -> None:
-        """Signals last: the others may still have sent mail. Each pass under way gets so long."""
+        """Stop each worker, signals last, since the others may still have sent mail. Each pass under way gets
+        `within_s` seconds.
+        """
         for worker in (self.retention_worker, self.overdue, self.signals):
             if worker is not None:
                 await worker.stop(within_s)
@@ -51,7 +53,7 @@ class Workers:
         return [] if self.signals is None else [self.signals.looks]
 
     def show(self) -> dict[str, Json]:
-        """For health, by worker."""
+        """The figures of each worker by name, for health."""
         return {
             "acknowledgements": _show(self.overdue),
             "retention": _show(self.retention_worker),
@@ -62,6 +64,9 @@ class Workers:
 def build_workers(
     settings: Settings, store: Store, *, throttle: Callable[[], Awaitable[None]], clock: Clock
 ) -> Workers:
+    """What the settings switch on, not started. The retention service is there in any case, since a call may purge too;
+    each purge awaits `throttle`, which holds it back while the archive is far behind.
+    """
     bus = MailBus(store.on_mail_change)
     retention = RetentionService(
         store,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -127,11 +127,6 @@ def untold(source: Path) -> list[str]:
         for qualified, node in _public_functions(tree)
         if not _is_trivial(node) and _says_nothing(node)
     ]
-
-
-def count_by_package(places: list[str]) -> dict[str, int]:
-    """How many of them each package (the first folder, or a module of its own) has."""
-    return dict(sorted(Counter(re.split(r"[/:]", place)[0] for place in places).items()))
 
 
 def _public_functions(node: ast.Module | ast.ClassDef, prefix: str = "") -> Iterator[tuple[str, _Function]]:

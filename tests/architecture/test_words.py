@@ -30,7 +30,7 @@ matching mcp memory message messaging meta metric migration mismatch misread mis
 moved much name named naming near nearby need neighbourhood new newcomer newer newest no nobody not note nothing
 notice old once open option order other our out outcome output outside overdue pace pack page pair param part party
 path pattern periodic permission phrase piece place plain plan planned point pong port position preference preview
-probe problem proces product profile program prompt proof proxy purge pushed pusher question quota ranked raw
+probe problem proces product profile program prompt proof proxy purge pushed pusher query question quota ranked raw
 reached reader readership reading ready real recent recipient recorded recording recovered ref refined refiner
 refresher refusal refused registered relation released remembered renamed renew renewed repack replayed reply report
 reporter repository request requested required reserve reserved reserver resolver resolving response result

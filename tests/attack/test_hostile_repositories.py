@@ -212,7 +212,11 @@ def _unwritten(place: Path, hostile: Hostile) -> None:
     place.symlink_to(hostile.victim / "written")
 
 
-KINDS: tuple[Callable[[Path, Hostile], None], ...] = (_fifo, _endless, _huge, _linked, _unwritten)
+KINDS = (_linked, _unwritten, *(pytest.param(plant, marks=pytest.mark.slow) for plant in (_fifo, _endless, _huge)))
+
+
+def _name(plant: Callable[[Path, Hostile], None]) -> str:
+    return plant.__name__.strip("_")
 
 
 def _planted(folder: Path, place: str, plant: Callable[[Path, Hostile], None]) -> Hostile:
@@ -236,7 +240,7 @@ def _inventory(folder: Path) -> list[tuple[str, bytes]]:
     )
 
 
-@pytest.mark.parametrize("plant", KINDS, ids=lambda plant: plant.__name__.strip("_"))
+@pytest.mark.parametrize("plant", KINDS, ids=_name)
 def test_what_is_no_ordinary_file_neither_hangs_us_nor_leads_us_out(
     plant: Callable[[Path, Hostile], None], tmp_path: Path
 ) -> None:
@@ -249,7 +253,7 @@ def test_what_is_no_ordinary_file_neither_hangs_us_nor_leads_us_out(
     assert {place: _inventory(scene.victim) for place, scene in scenes.items()} == before
 
 
-@pytest.mark.parametrize("plant", [_linked, _fifo, _endless], ids=lambda plant: plant.__name__.strip("_"))
+@pytest.mark.parametrize("plant", [_linked, _fifo, _endless], ids=_name)
 def test_an_installation_refuses_by_name_what_it_would_have_to_write_through(
     plant: Callable[[Path, Hostile], None], tmp_path: Path
 ) -> None:

@@ -4,19 +4,17 @@ import json
 import os
 import shutil
 import signal
-import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcp_agent_mail.archive.locks import ArchiveLock
 from tests.cli.command_line import am
 from tests.cli.conftest import write_mail
-from tests.served import Served, git
+from tests.served import Served
 
 
 @contextmanager
@@ -138,44 +136,6 @@ def test_a_store_that_others_may_read_is_a_finding_until_it_is_made_private(stop
     assert check(stopped)[0] == 0
 
 
-def test_a_search_index_that_misses_mail_is_a_finding(stopped: Served) -> None:
-    with closing(sqlite3.connect(stopped.database)) as connection, connection:
-        connection.execute("INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')")
-
-    assert only_finding(stopped)["check"] == "search index"
-
-
-def test_a_dangling_reference_is_a_finding(stopped: Served) -> None:
-    with closing(sqlite3.connect(stopped.database)) as connection, connection:
-        connection.execute("UPDATE outbox SET agent_id = 999 WHERE seq = 1")
-
-    assert "references" in {finding["check"] for finding in check(stopped)[1]["findings"]}
-
-
-def test_a_deleted_archive_is_a_finding_that_names_both_ways_back(stopped: Served) -> None:
-    (archive,) = stopped.archives()
-    shutil.rmtree(archive)
-
-    finding = only_finding(stopped)
-
-    assert (finding["check"], finding["problem"], finding["project"]) == ("archive", "refused", archive.name)
-    assert "Put the archive back" in finding["next_step"]
-    assert f"am archive renew {archive.name}" in finding["next_step"]
-
-
-def test_a_damaged_object_of_git_is_a_finding(stopped: Served) -> None:
-    (archive,) = stopped.archives()
-    pack = next(archive.glob(".git/objects/pack/*.pack"))
-    pack.chmod(0o600)
-    content = bytearray(pack.read_bytes())
-    content[len(content) // 2] ^= 0xFF
-    pack.write_bytes(content)
-
-    finding = only_finding(stopped)
-
-    assert (finding["check"], finding["problem"]) == ("git", "damaged")
-
-
 def test_a_server_whose_lock_file_was_removed_is_one_that_runs(tmp_path: Path) -> None:
     with post_office(tmp_path) as server:
         assert server.process is not None
@@ -205,35 +165,6 @@ def test_a_server_tells_again_who_it_is_when_that_was_removed(tmp_path: Path) ->
             time.sleep(0.1)
 
         assert told.read_bytes() == before
-
-
-def test_a_lock_that_is_held_without_a_server_is_a_finding_with_its_process(stopped: Served) -> None:
-    lock = next((stopped.root / "archive-locks").iterdir())
-
-    with ArchiveLock(lock, timeout_s=0):
-        finding = only_finding(stopped)
-
-    assert (finding["check"], finding["problem"]) == ("locks", "held")
-    assert f"process {os.getpid()} (" in finding["evidence"]
-    assert f"kill -9 {os.getpid()}" in finding["next_step"]
-
-
-def test_a_folder_of_nobody_among_the_archives_is_a_finding(stopped: Served) -> None:
-    (stopped.root / "projects" / "stray").mkdir()
-
-    assert (only_finding(stopped)["project"]) == "stray"
-
-
-def test_an_archive_set_back_by_a_person_is_a_finding(stopped: Served) -> None:
-    (archive,) = stopped.archives()
-    newest = git(archive, "rev-parse", "main").strip()
-    git(archive, "update-ref", "refs/heads/main", "main~1")
-
-    finding = only_finding(stopped)
-    git(archive, "update-ref", "refs/heads/main", newest)
-
-    assert "it was set back" in finding["evidence"]
-    assert check(stopped)[0] == 0
 
 
 def test_without_a_store_there_is_nothing_to_check(tmp_path: Path) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.store.engine import free_space
-from mcp_agent_mail.store.engine.free_space import DiskFull, told_when_full
 from tests.cli.command_line import am
 from tests.faults.disks import fill_disk, small_disk
 from tests.served import Served
@@ -79,47 +75,3 @@ def fill_disk_again(ballast: Path) -> None:
     with ballast.open("ab", buffering=0) as file, suppress(OSError):
         while file.write(b"\0" * 512) == 512:
             pass
-
-
-def _io_error() -> sqlite3.Error:
-    error = sqlite3.OperationalError("disk I/O error")
-    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
-    return error
-
-
-def _raised(error: Exception) -> Exception:
-    """As closing raises: another error, while the first one is handled."""
-    try:
-        try:
-            raise error
-        finally:
-            raise ValueError("while closing")
-    except ValueError as later:
-        return later
-
-
-_FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-@pytest.mark.parametrize(
-    ("error", "free", "is_told"),
-    [
-        (_FULL, 10**9, True),
-        (ExceptionGroup("tasks", [ValueError("other"), ExceptionGroup("within", [_FULL])]), 10**9, True),
-        (_raised(_FULL), 10**9, True),
-        (_io_error(), 8_192, True),
-        (ExceptionGroup("tasks", [_io_error()]), 0, True),
-        (_io_error(), 10**9, False),
-        (sqlite3.IntegrityError("broken"), 0, False),
-        (ValueError("other"), 0, False),
-    ],
-)
-def test_want_of_room_is_told_whatever_it_comes_wrapped_in(
-    error: Exception, free: int, is_told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(free_space, "_free_bytes", lambda _: free)
-
-    with pytest.raises(DiskFull if is_told else type(error)) as raised, told_when_full(tmp_path):
-        raise error
-
-    assert is_told or raised.value is error

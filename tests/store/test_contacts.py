@@ -8,7 +8,6 @@ import pytest
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.contacts import LinkStatus, Relation
 from mcp_agent_mail.store import contacts
-from mcp_agent_mail.store.mail import held
 from tests.seeded_store import SeededStore, open_seeded_store
 
 
@@ -78,20 +77,3 @@ async def test_links_are_found_by_an_index(seeded: SeededStore, sql: str, values
 
     assert index in str(plan)
     assert "SCAN c" not in str(plan)
-
-
-@pytest.mark.parametrize(
-    ("sql", "values"),
-    [
-        ("_OF_PAIR", {"source": 1, "target": 2}),
-        ("_COUNT_FOR", (1,)),
-        ("_LIST_FOR", {"target": 1, "after": 0, "limit": 1}),
-        ("_LIST_BY", {"source": 1, "after": 0, "limit": 1}),
-    ],
-)
-async def test_held_mail_is_found_by_its_index(seeded: SeededStore, sql: str, values: object) -> None:
-
-    plan = seeded.store._reading.execute(f"EXPLAIN QUERY PLAN {getattr(held, sql)}", values).fetchall()  # type: ignore[arg-type]
-
-    assert "recipients_held" in str(plan)
-    assert "SCAN m" not in str(plan)

@@ -1,18 +1,16 @@
 from __future__ import annotations
 
-import itertools
 import logging
 import os
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.store.database import Store
-from mcp_agent_mail.store.engine.connection import open_reading, open_writing
+from mcp_agent_mail.store.engine.connection import open_writing
 from mcp_agent_mail.store.engine.writer import StoreClosed
 from mcp_agent_mail.store.transaction import View
 from tests.seeded_store import SetClock, add_project
@@ -73,47 +71,3 @@ async def test_statements_are_logged_without_their_values(tmp_path: Path, caplog
 
     assert any("INSERT INTO projects" in record.getMessage() for record in caplog.records)
     assert not any("/secret/path" in record.getMessage() for record in caplog.records)
-
-
-def test_the_writing_connection_waits_for_the_disk_and_keeps_references_whole(tmp_path: Path) -> None:
-    writing = open_writing(tmp_path / "scratch.sqlite3")
-
-    pragmas = {name: writing.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "foreign_keys")}
-    (journal_mode,) = writing.execute("PRAGMA journal_mode").fetchone()
-    writing.close()
-
-    assert pragmas == {"synchronous": 2, "foreign_keys": 1}
-    assert journal_mode == "wal"
-
-
-def test_a_reading_connection_is_doubly_kept_from_writing(tmp_path: Path) -> None:
-    path = tmp_path / "scratch.sqlite3"
-    with closing(open_writing(path)) as writing:
-        writing.execute("CREATE TABLE scratch (text TEXT)")
-
-    with closing(open_reading(path)) as reading:
-        assert reading.execute("PRAGMA query_only").fetchone() == (1,)
-        reading.execute("PRAGMA query_only=OFF")
-        with pytest.raises(sqlite3.OperationalError, match="readonly"):
-            reading.execute("INSERT INTO scratch VALUES ('x')")
-
-
-def test_a_reading_connection_makes_no_file(tmp_path: Path) -> None:
-    with pytest.raises(sqlite3.OperationalError, match="unable to open"):
-        open_reading(tmp_path / "missing.sqlite3")
-
-    assert list(tmp_path.iterdir()) == []
-
-
-async def test_time_stands_still_within_a_unit_of_work_and_within_a_read(tmp_path: Path) -> None:
-    ticks = itertools.count(1_000)
-    async with Store(tmp_path / "mail.sqlite3", clock=lambda: Micros(next(ticks))) as store:
-
-        def twice(view: View) -> tuple[Micros, Micros]:
-            return view.now, view.now
-
-        first, second = await store.write(twice), await store.write(twice)
-        third, fourth = await store.read(twice), await store.read(twice)
-
-    assert all(one == other for one, other in (first, second, third, fourth))
-    assert first < second < third < fourth

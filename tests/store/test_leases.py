@@ -10,16 +10,11 @@ import pytest
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import LeaseId
-from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKeys, LeaseKind, NewLease
-from mcp_agent_mail.domain.patterns.keys import keys_of
-from mcp_agent_mail.domain.patterns.pattern import parse_pattern
-from mcp_agent_mail.store.lease_events import end_leases, sweep_expired
+from mcp_agent_mail.domain.leases import EndedBy, LeaseKeys, LeaseKind
+from mcp_agent_mail.store.lease_events import end_leases
 from mcp_agent_mail.store.leases import ConflictFilter
 from tests.seeded_store import SeededStore, open_seeded_store
-
-TTL_S = 600
-FILE = LeaseKind.FILE
+from tests.store.grants import TTL_S, grant, texts_of
 
 
 @pytest.fixture
@@ -28,40 +23,12 @@ async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
         yield opened
 
 
-def new(
-    seeded: SeededStore, agent: Agent, text: str = "src/**", *, exclusive: bool = True, ttl_s: int = TTL_S
-) -> NewLease:
-    return NewLease(
-        project_id=agent.project_id,
-        agent_id=agent.id,
-        agent=agent.name,
-        kind=FILE,
-        path_pattern=text,
-        keys=keys_of(parse_pattern(text)),
-        exclusive=exclusive,
-        reason="why",
-        expires_ts=Micros(seeded.clock.now + ttl_s * SECOND),
-    )
-
-
-async def grant(
-    seeded: SeededStore, agent: Agent, *texts: str, exclusive: bool = True, ttl_s: int = TTL_S
-) -> list[Lease]:
-    return await seeded.store.write(
-        lambda tx: tx.leases.add_many(
-            [new(seeded, agent, text, exclusive=exclusive, ttl_s=ttl_s) for text in texts], tx.now
-        )
-    )
-
-
-def texts_of(leases: list[Lease]) -> list[str]:
-    return [lease.path_pattern for lease in leases]
-
-
 async def test_what_was_granted_is_read_back_as_it_was(seeded: SeededStore) -> None:
     granted = await grant(seeded, seeded.blue, "src/**", "docs")
 
-    read = await seeded.store.read(lambda view: view.leases.live(seeded.app.id, FILE, seeded.clock.now, limit=10))
+    read = await seeded.store.read(
+        lambda view: view.leases.live(seeded.app.id, LeaseKind.FILE, seeded.clock.now, limit=10)
+    )
 
     assert read == granted
     assert [lease.fencing for lease in read] == [1, 2]
@@ -83,7 +50,7 @@ async def test_live_ends_at_the_instant_of_the_expiry(seeded: SeededStore) -> No
 
     async def live(at: int) -> list[str]:
         return texts_of(
-            await seeded.store.read(lambda view: view.leases.live(seeded.app.id, FILE, Micros(at), limit=10))
+            await seeded.store.read(lambda view: view.leases.live(seeded.app.id, LeaseKind.FILE, Micros(at), limit=10))
         )
 
     assert (await live(end - 1), await live(end)) == (["a"], [])
@@ -94,11 +61,15 @@ async def test_pages_go_on_after_the_last_id(seeded: SeededStore) -> None:
 
     async def read(after: int) -> list[str]:
         return texts_of(
-            await seeded.store.read(lambda view: view.leases.list_(seeded.app.id, FILE, after_id=after, limit=2))
+            await seeded.store.read(
+                lambda view: view.leases.list_(seeded.app.id, LeaseKind.FILE, after_id=after, limit=2)
+            )
         )
 
     assert ((await read(0)), (await read(2))) == (["a", "b"], ["c"])
-    newest = await seeded.store.read(lambda view: view.leases.newest_live(seeded.app.id, FILE, seeded.clock.now, 2))
+    newest = await seeded.store.read(
+        lambda view: view.leases.newest_live(seeded.app.id, LeaseKind.FILE, seeded.clock.now, 2)
+    )
     assert texts_of(newest) == ["c", "b"]
 
 
@@ -107,17 +78,17 @@ async def test_ones_own_leases_are_found_by_pattern_and_counted(seeded: SeededSt
     await grant(seeded, seeded.red, "c")
     now = seeded.clock.now
 
-    own = await seeded.store.read(lambda view: view.leases.own(seeded.blue.id, FILE, ["b", "c"], now))
+    own = await seeded.store.read(lambda view: view.leases.own(seeded.blue.id, LeaseKind.FILE, ["b", "c"], now))
 
     assert list(own) == ["b"]
-    assert await seeded.store.read(lambda view: view.leases.count_of_agent(seeded.blue.id, FILE, now)) == 2
+    assert await seeded.store.read(lambda view: view.leases.count_of_agent(seeded.blue.id, LeaseKind.FILE, now)) == 2
     assert await seeded.store.read(lambda view: view.leases.count_of_agent(seeded.blue.id, LeaseKind.SLOT, now)) == 0
 
 
 async def test_the_keys_find_others_at_above_and_below(seeded: SeededStore) -> None:
     await grant(seeded, seeded.blue, "src/**", "src/api/x.py", "*.py", "docs/**")
     await grant(seeded, seeded.red, "src/mine.py")
-    standing = ConflictFilter(project_id=seeded.app.id, kind=FILE, agent_id=seeded.red.id, with_shared=True)
+    standing = ConflictFilter(project_id=seeded.app.id, kind=LeaseKind.FILE, agent_id=seeded.red.id, with_shared=True)
 
     async def found(view_of: str) -> list[str]:
         lists = {
@@ -140,42 +111,12 @@ async def test_shared_leases_stand_only_against_exclusive_claims(seeded: SeededS
     await grant(seeded, seeded.blue, "src/**", exclusive=False)
 
     async def against(*, with_shared: bool) -> list[str]:
-        standing = ConflictFilter(project_id=seeded.app.id, kind=FILE, agent_id=seeded.red.id, with_shared=with_shared)
+        standing = ConflictFilter(
+            project_id=seeded.app.id, kind=LeaseKind.FILE, agent_id=seeded.red.id, with_shared=with_shared
+        )
         return texts_of(await seeded.store.read(lambda view: view.leases.at_anchors(standing, ["src"], 10)))
 
     assert (await against(with_shared=True), await against(with_shared=False)) == (["src/**"], [])
-
-
-async def test_a_lease_ends_once_and_its_end_is_counted(seeded: SeededStore) -> None:
-    leases = await grant(seeded, seeded.blue, "a", "b")
-    ended = await seeded.store.write(lambda tx: end_leases(tx, leases[:1], EndedBy.RELEASE))
-    seeded.clock.step(1)
-
-    again = await seeded.store.write(lambda tx: end_leases(tx, leases, EndedBy.FORCE))
-
-    assert [(one.id, one.ended_by) for one in (*ended, *again)] == [(1, EndedBy.RELEASE), (2, EndedBy.FORCE)]
-    assert await seeded.store.read(lambda view: view.leases.ends()) == 2
-
-
-async def test_whatever_ends_an_expired_lease_it_ended_by_its_expiry(seeded: SeededStore) -> None:
-    leases = await grant(seeded, seeded.blue, "a")
-    seeded.clock.step(TTL_S + 5)
-
-    (ended,) = await seeded.store.write(lambda tx: end_leases(tx, leases, EndedBy.FORCE, acting=seeded.red))
-
-    assert (ended.ended_by, ended.released_ts) == (EndedBy.EXPIRY, leases[0].expires_ts)
-
-
-async def test_a_sweep_takes_the_longest_expired_first_and_only_so_many(seeded: SeededStore) -> None:
-    await grant(seeded, seeded.blue, "late", ttl_s=50)
-    await grant(seeded, seeded.blue, "early", ttl_s=10)
-    await grant(seeded, seeded.blue, "live")
-    seeded.clock.step(100)
-
-    first = await seeded.store.write(lambda tx: sweep_expired(tx, 1))
-    rest = await seeded.store.write(lambda tx: sweep_expired(tx, 10))
-
-    assert (texts_of(first), texts_of(rest)) == (["early"], ["late"])
 
 
 async def test_a_regrant_keeps_the_id_and_has_a_new_number(seeded: SeededStore) -> None:
@@ -227,7 +168,7 @@ async def test_what_was_granted_after_a_number_is_of_one_project(seeded: SeededS
     await grant(seeded, seeded.fox, "b")
     await grant(seeded, seeded.red, "c")
 
-    newer = await seeded.store.read(lambda view: view.leases.granted_after(seeded.app.id, FILE, 1, 10))
+    newer = await seeded.store.read(lambda view: view.leases.granted_after(seeded.app.id, LeaseKind.FILE, 1, 10))
 
     assert texts_of(newer) == ["c"]
 

@@ -69,7 +69,9 @@ def import_commit(repository: ArchiveRepository, commit: NewCommit, *, onto: str
 def import_large(
     repository: ArchiveRepository, commit: NewCommit, fill: Callable[[Put], None], *, onto: str | None, timeout_s: float
 ) -> str:
-    """Likewise with any number of files, which `fill` puts: their contents are never all in memory."""
+    """As `import_commit`, with any number of files, which `fill` puts one by one: their contents are never all in
+    memory.
+    """
     marks: dict[str, int] = {}
     entries: list[bytes] = []
     with repository.talk("fast-import", "--quiet", "--done", config=_CONFIG, timeout_s=timeout_s) as git:

@@ -121,13 +121,15 @@ def facts_of(root: Path | RealFolder, path: str) -> os.stat_result:
 
 
 def names_in(fd: int) -> set[str]:
-    """What the open folder `fd` has."""
+    """The names of everything that lies in the open folder `fd`, in no order."""
     with os.scandir(fd) as entries:
         return {entry.name for entry in entries}
 
 
 def write_new(fd: int, name: str, content: bytes, *, mode: int = 0o666) -> None:
-    """A file of its own in the open folder `fd`. What has the name goes: it may be another's by a second name."""
+    """Write a new file in the open folder `fd`. What had the name before is unlinked and not written into: it may be
+    another's file by a second name.
+    """
     with suppress(FileNotFoundError):
         os.unlink(name, dir_fd=fd)
     with os.fdopen(os.open(name, _NEW, mode, dir_fd=fd), "wb") as file:
@@ -135,9 +137,11 @@ def write_new(fd: int, name: str, content: bytes, *, mode: int = 0o666) -> None:
 
 
 def renew_file(fd: int, name: str, content: bytes, *, mode: int = 0o666) -> None:
-    """Write a file anew that can be made again at any time: whole for whoever reads it, not synced.
+    """Write a file in one step, without syncing it: readers see the old content or the new one, and a loss of power may
+    take it. For what can be written again at any time.
 
-    For the one who alone writes it. What a try that was killed left, or a stranger put there, goes with the next one.
+    One process alone may write it. What a killed attempt left beside it, or a stranger put there, is replaced by the
+    next.
     """
     fresh = f"{name}.new"
     write_new(fd, fresh, content, mode=mode)
@@ -160,13 +164,17 @@ def replace_file(fd: int, name: str, content: bytes, *, mode: int = 0o666) -> No
 
 
 def unfinished(fd: int, name: str) -> set[str]:
-    """What `replace_file` leaves of `name` in the open folder `fd` when it is cut off: nobody's, once that is over."""
+    """Names of half-written files that an interrupted `replace_file` of `name` left in the open folder `fd`. Whoever
+    knows that none is under way may remove them.
+    """
     fresh = re.compile(rf"{re.escape(name)}\.[0-9a-f]{{{2 * _FRESH_BYTES}}}")
     return {found for found in names_in(fd) if fresh.fullmatch(found)}
 
 
 def remove_unfinished(fd: int, name: str) -> None:
-    """For who alone writes there: under the archive's lock."""
+    """Remove what interrupted `replace_file`s of `name` left in the open folder `fd`. Only under the archive's lock,
+    where nobody else writes there.
+    """
     for found in unfinished(fd, name):
         with suppress(OSError):
             os.unlink(found, dir_fd=fd)

@@ -72,7 +72,9 @@ class NotOurGitFolder(ArchiveRefused):
 
 
 def work_tree_of(path: Path) -> Path:
-    """Where the files of the archive at `path` lie: there, or where it was begun to have them."""
+    """Where the files of the archive at `path` lie: in the folder that was noted when it was begun, else at `path`
+    itself.
+    """
     if path.is_symlink():
         return path  # Of former times: nothing is read behind it.
     note = path / STATE / _WORK_TREE
@@ -82,9 +84,10 @@ def work_tree_of(path: Path) -> Path:
 
 
 def real_work_tree_of(path: Path) -> Path:
-    """The same without a link on the way, as it was when the archive was begun: there its files are written.
+    """As `work_tree_of`, with the links on the way resolved when the archive was begun: files are written there,
+    wherever the path that a person named leads by now.
 
-    Where the path that a person named leads later is another's to decide. One that was never noted is looked up.
+    Where that was never noted the links are resolved as they are.
     """
     named = work_tree_of(path)
     if named == path:
@@ -100,7 +103,9 @@ def is_real_work_tree_noted(path: Path) -> bool:
 
 
 def note_real_work_tree(path: Path) -> None:
-    """For an archive that was begun before this was noted, or whose note a person has removed to lead it elsewhere."""
+    """Note where the files really lie: for an archive that was begun before this was noted, or whose note a person has
+    removed to move the files.
+    """
     with opened(path / ".git", STATE.name) as state:
         remove_unfinished(state, REAL_WORK_TREE)
         replace_file(state, REAL_WORK_TREE, _line(real_work_tree_of(path)))

@@ -146,7 +146,7 @@ def _count_files(repository: ArchiveRepository, tip: str) -> Steps[int]:
 
 
 def require_unlocked(repository: ArchiveRepository) -> None:
-    """Raises IndexLocked while another Git is at work on the index, or was killed there."""
+    """Raise IndexLocked while another Git is at work on the index, or was killed there."""
     lock = repository.git_path / "index.lock"
     if lock.exists():
         raise IndexLocked(

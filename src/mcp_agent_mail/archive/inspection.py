@@ -70,6 +70,7 @@ class Inspection:
         return True
 
     def has_commit(self, hexsha: str) -> bool:
+        """Whether the repository still has this commit, on the branch or not. Its files may be damaged all the same."""
         try:
             self._repository.git("cat-file", "-e", f"{hexsha}^{{commit}}")
         except GitFailed:

@@ -42,7 +42,7 @@ def holders(path: Path) -> list[LockHolder]:
 
 
 def named(found: list[LockHolder]) -> str:
-    """As the subject of a sentence."""
+    """The holders in words, as the subject of a sentence; "another process" where none is known."""
     return ", ".join(map(str, found)) or "another process"
 
 

@@ -42,14 +42,17 @@ class KeptMonths:
     unsynced: tuple[str, ...] = ()
 
     def after(self, before: KeptMonths | None) -> KeptMonths:
-        """What Git writes files of, when `before` is what is shown: all, when there is none."""
+        """These months, with those noted as `unsynced` whose files Git has to write because `before` does not show
+        them; all of them when there is no `before`.
+        """
         if before is None:
             return self
         shown = {*before.months, *before.extra} - {*before.unsynced}
         return replace(self, unsynced=tuple(sorted({*self.months, *self.extra} - shown)))
 
     def hold(self, path: str) -> bool:
-        """Also what is newer: mail after a pause of months comes before anybody has decided anew.
+        """Whether the work tree shows the file at `path`: one of no month, of a kept month, or newer than those, since
+        mail that comes after a pause of months is not decided about yet.
 
         Git would take a file that was never written for one that somebody removed, and never write it.
         """
@@ -74,7 +77,9 @@ def _month(count: int) -> str:
 
 
 def months_in(text: str) -> KeptMonths:
-    """What a note says. Torn by a loss of power, say, it is not known what is shown, and all of it is decided anew."""
+    """What a note says. Of one that cannot be read (a loss of power may tear it) no month counts as kept, so that all
+    of it is decided anew.
+    """
     try:
         fields = json.loads(text)
         lists = {name: tuple(fields.get(name, ())) for name in ("months", "extra", "unsynced")}
@@ -92,7 +97,7 @@ class MonthsNote:
         self._path = state / _NOTE
 
     def read(self) -> KeptMonths | None:
-        """None: every file lies in the work tree."""
+        """What is kept, as noted; None without a note: then every file lies in the work tree."""
         try:
             return months_in(self._path.read_text(errors="replace"))
         except (FileNotFoundError, NotADirectoryError):
@@ -152,7 +157,7 @@ class Thinning:
 
 
 def is_in_force(repository: ArchiveRepository, kept: KeptMonths) -> bool:
-    """Was Git given just these months, and every folder there is now?"""
+    """Whether Git was given exactly these months, with every folder that is there now."""
     return bool(kept.cone) and kept.cone == cone_name(cone_folders(repository, kept))
 
 

@@ -38,9 +38,11 @@ def remove_leftovers(repository: ArchiveRepository) -> None:
 
 
 def remove_torn_marks(repository: ArchiveRepository, since: float) -> None:
-    """Marks of an import that a loss of power emptied. The same import, made again, would stumble over its own.
+    """Remove `.keep` files of an import that a loss of power emptied: the same import, made again, would stumble over
+    them.
 
-    A person may mark a pack with an empty file too: only those stay that are older than the unclean run.
+    A person may mark a pack with an empty file too, so those stay that are older than the unclean run (`since`, in
+    seconds).
     """
     for mark in repository.git_path.glob("objects/pack/pack-*.keep"):
         written = mark.read_bytes().strip(b"\0\n")

@@ -115,7 +115,9 @@ class ArchiveRepository:
         return talk_to_git(*arguments, config=config, timeout_s=limit_s, keep_fds=self._lock_fds, place=self._place)
 
     def exists(self) -> bool:
-        """A link among the archives is one of former times, which leads out of the store: nothing is read there."""
+        """Whether a repository lies here. A link does not count: it leads to an archive of former times outside of the
+        store, and nothing is read there.
+        """
         return not self.path.is_symlink() and all(
             (self.git_path / name).exists() for name in ("HEAD", "objects", "refs")
         )

@@ -16,7 +16,9 @@ T = TypeVar("T")
 
 
 class Step(Protocol):
-    """Runs by itself. `result` once it has ended: what it gave, or its failure raised."""
+    """One piece of work under way, such as a Git process. `result` is asked once it has ended: what it gave, or its
+    failure raised.
+    """
 
     def is_running(self) -> bool: ...
 
@@ -32,7 +34,9 @@ Steps = Generator[Step, bytes, T]
 
 
 class InSteps:
-    """Nothing goes on by itself from one step to the next: ask `is_running`, or `finish`."""
+    """Runs a generator of steps, one after the other. The next step begins only when `is_running` or `finish` is
+    called: there is no thread behind it.
+    """
 
     def __init__(self, what: str, steps: Steps[None], *, step_limit_s: float) -> None:
         self.what = what
@@ -52,7 +56,7 @@ class InSteps:
         return self._step is not None
 
     def finish(self, timeout_s: float) -> None:
-        """Wait so long, then end it; raises what it failed of."""
+        """Wait `timeout_s` seconds for the last step, then end it. Raises the failure that stopped the steps."""
         deadline = time.monotonic() + timeout_s
         while self.is_running():
             left_s = deadline - time.monotonic()
@@ -107,13 +111,16 @@ class Syncing:
         self._thread.join(timeout_s)
 
     def result(self) -> bytes:
+        """Wait for the disk, however long it takes; empty, since nothing is printed. Raises the OSError that syncing
+        ended with.
+        """
         self._thread.join()
         if self._failure is not None:
             raise self._failure
         return b""
 
     def kill(self) -> None:
-        """It ends by itself, and what it promised is not relied on."""
+        """Do nothing: the thread ends by itself, and nobody relies on what it synced without asking for its result."""
 
     def _run(self) -> None:
         try:

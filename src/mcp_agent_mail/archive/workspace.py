@@ -50,7 +50,9 @@ class WorkspaceGone(ArchiveRefused):
 
 
 def is_begun(place: Path) -> bool:
-    """Is anything of an archive at `place` in the store? What a begin that was cut off leaves is none of it yet."""
+    """Whether an archive, or something else, lies at `place` in the store. What an interrupted begin left does not
+    count.
+    """
     try:
         return place.is_symlink() or any(entry.name != BUILDING for entry in place.iterdir())
     except FileNotFoundError:
@@ -75,7 +77,9 @@ def begin_in_workspace(place: Path, project: Path) -> None:
 
 
 def return_to_workspace(place: Path) -> None:
-    """Before an archive is opened: are its files where they were, found by people, and out of the code's status?"""
+    """Before an archive is opened: make sure that its files' directory is there, that people's Git finds the archive
+    from it, and that the code repository around it ignores it. Raises WorkspaceGone.
+    """
     if work_tree_of(place) == place:
         return
     work_tree = real_work_tree_of(place)

@@ -32,10 +32,10 @@ class WorkTreeBlocked(Conflict):
 
 
 class WorkTree:
-    """`scratch` lies on the same file system: half a file is never seen under its name. It is `root` where that is a
-    stranger's.
+    """The files below `root`. They are written in `scratch`, on the same file system, and moved to their names whole;
+    `scratch` is `root` itself where `root` is somebody else's folder.
 
-    What it does not `show` is in Git alone and not written.
+    A path that `shows` denies is in Git alone and not written.
     """
 
     def __init__(self, root: Path, scratch: Path, shows: Callable[[str], bool]) -> None:
@@ -81,7 +81,9 @@ class WorkTree:
                 os.unlink(_FRESH, dir_fd=scratch)
 
     def remove(self, path: str) -> None:
-        """A folder that a person has put there is left alone, and what lies behind a link."""
+        """Remove the file at `path` if it is shown. A folder that a person has put there is left alone, and so is what
+        lies behind a link.
+        """
         if self._shows(path):
             folder, _, name = path.rpartition("/")
             with (
@@ -123,7 +125,9 @@ class WorkTree:
             self._not_synced.add(path)
 
     def note_all(self) -> None:
-        """So may any file: Git has written some."""
+        """Any file may be in the kernel's memory alone, since Git has written some: `sync_beside` is to put all on
+        disk.
+        """
         self._is_all_unsynced = True
 
     def sync_beside(self) -> Steps[None]:

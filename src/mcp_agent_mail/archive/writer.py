@@ -30,8 +30,8 @@ from mcp_agent_mail.archive.recovery import (
     restore_recent_files,
 )
 from mcp_agent_mail.archive.repository import BRANCH, PLAIN_RUN, TIP, ArchiveRepository, GitRun, SealedCommit, sync
-from mcp_agent_mail.archive.rewriting import LIMIT_S as REWRITE_LIMIT_S
-from mcp_agent_mail.archive.rewriting import Render, Rewrite, bring_history, forget_joining
+from mcp_agent_mail.archive.rewrite import LIMIT_S as REWRITE_LIMIT_S
+from mcp_agent_mail.archive.rewrite import Render, Rewrite, bring_history, forget_joining
 from mcp_agent_mail.archive.steps import InSteps, Steps, Syncing, sync_each
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.clock import SECOND, Micros
@@ -131,7 +131,7 @@ class ArchiveWriter:
 
     @property
     def is_in_place(self) -> bool:
-        """Is what was opened, and committed to, still what lies there? A person may have moved it, or its branch."""
+        """Whether the archive opened still lies there, its branch where we left it: a person may have moved either."""
         return self._look_at_place() == self._place and self._repository.stands_at(self._tip)
 
     @property
@@ -140,7 +140,7 @@ class ArchiveWriter:
         return bool(self._tree.blocked)
 
     def write_blocked(self) -> None:
-        """Try them again. Raises WorkTreeBlocked for the first that is in the way still."""
+        """Write the blocked files again. Raises WorkTreeBlocked for the first that something is still in the way of."""
         paths = sorted(self._tree.blocked)
         self._tree.blocked.clear()
         if paths:
@@ -215,9 +215,9 @@ class ArchiveWriter:
         )
 
     def start_refresh(self) -> InSteps:
-        """The index follows the branch and the files are put on disk, beside further commits; none beside thinning.
+        """Begin to bring the index to the branch and the files on disk. Commits may go on beside it, thinning may not.
 
-        Without commits meanwhile nothing here is unfinished then. Whatever ends it early leaves it to the next one.
+        If no commit came meanwhile nothing here is unfinished then. Whatever ends it early leaves it to the next one.
         """
         self._fault_hook(FailPoint.INDEX_REFRESH)
         self._note_open()
@@ -294,7 +294,7 @@ class ArchiveWriter:
         return Thinning(self._repository, self._months_note, self._kept, self._fault_hook)
 
     def end_thinning(self, *, is_done: bool) -> None:
-        """It has ended. Done or not, a refresh has to follow."""
+        """The thinning has ended, done or not: note what the work tree shows. A refresh has to follow either way."""
         self._kept = self._months_note.read()
         self._tree.note_all()
         if not is_done:

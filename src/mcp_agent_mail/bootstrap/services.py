@@ -99,7 +99,7 @@ class Services:
         self.leases.reservations.wake()
 
     def keepers(self) -> list[Keeper]:
-        """Of all that works beside the requests."""
+        """The keeper of every task that works beside the requests."""
         own = (
             self.archiving.keeper,
             self.archiving.waker,

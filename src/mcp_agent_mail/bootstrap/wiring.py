@@ -51,7 +51,7 @@ from mcp_agent_mail.features.reservations.force_release import ForceService
 from mcp_agent_mail.features.reservations.service import ReservationService
 from mcp_agent_mail.features.reservations.staleness import Staleness
 from mcp_agent_mail.features.reservations.sweeper import Sweeper, SweepRules
-from mcp_agent_mail.features.summaries.refining import Refiner
+from mcp_agent_mail.features.summaries.refiner import Refiner
 from mcp_agent_mail.features.summaries.service import SummaryService
 from mcp_agent_mail.llm.setup import model_of
 from mcp_agent_mail.store.database import Store
@@ -62,6 +62,7 @@ from mcp_agent_mail.workspace.identity import WorkspaceIdentities
 def identity_service(
     settings: Settings, store: Store, activity: Activity, *, operator_token: str, clock: Clock
 ) -> IdentityService:
+    """Over AGENT_AUTH, HTTP_BEARER_TOKEN and the rules of new names. Whoever shows `operator_token` is the operator."""
     return IdentityService(
         store,
         activity,
@@ -72,6 +73,7 @@ def identity_service(
 
 
 def new_names(settings: Settings) -> NamingRules:
+    """Which names newcomers may take, and who may come in: AGENT_NAME_ENFORCEMENT_MODE and PROJECT_ADMISSION."""
     return NamingRules(
         enforcement=NameEnforcement(settings.agent_name_enforcement_mode),
         admission=ProjectAdmission(settings.project_admission),
@@ -104,6 +106,9 @@ def archiver_settings(settings: Settings, *, failpoint: Kill | None = None) -> A
 def lease_services(
     settings: Settings, store: Store, identity: IdentityService, activity: Activity, looks: Looks, clock: Clock
 ) -> LeaseServices:
+    """What has to do with leases, over the same workspaces and the same evidence of idleness. Nobody counts as idle for
+    what came before this moment: no call was heard then. `identity` is told which agents act.
+    """
     workspaces = Workspaces(clock=clock, looks=looks)
     rules = StalenessRules(
         inactivity_s=settings.file_reservation_inactivity_seconds,
@@ -125,6 +130,7 @@ def lease_services(
 
 
 def macro_service(store: Store, services: Services) -> MacroService:
+    """Over the finished services that macros are made of: `services` must have them all, save the macros themselves."""
     parts = MacroServices(
         projects=services.projects,
         identity=services.identity,
@@ -142,6 +148,9 @@ KeepPace = Callable[[], Awaitable[None]]
 def messaging_service(
     settings: Settings, store: Store, identity: IdentityService, *, throttle: KeepPace, clock: Clock
 ) -> MessagingService:
+    """Over the bounds and the delivery policy of the settings. Each send awaits `throttle`, which holds senders back
+    while the archive is far behind.
+    """
     return MessagingService(
         store,
         body_max_bytes=settings.message_body_max_bytes,
@@ -153,6 +162,7 @@ def messaging_service(
 
 
 def contact_service(settings: Settings, store: Store, identity: IdentityService) -> ContactService:
+    """By the same rules of consent and of new names as sending and registering: a request may register its target."""
     return ContactService(
         store,
         rules=contact_rules(settings),
@@ -162,6 +172,9 @@ def contact_service(settings: Settings, store: Store, identity: IdentityService)
 
 
 def contact_rules(settings: Settings) -> ContactRules:
+    """When mail needs its recipient's consent, by CONTACT_*, and whether it is held or refused without one, by
+    MESSAGING_AUTO_HANDSHAKE_ON_BLOCK. Sends and contacts go by the same rules.
+    """
     return ContactRules(
         enforced=settings.contact_enforcement_enabled,
         scope=AutoScope(settings.contact_auto_scope),
@@ -196,6 +209,9 @@ def summary_service(settings: Settings, store: Store, clock: Clock) -> SummarySe
 
 
 def recording(settings: Settings, store: Store, clock: Clock) -> Recording:
+    """What is counted of calls, and of queries where the store counts them. It is logged only with
+    TOOL_METRICS_EMIT_ENABLED.
+    """
     usage = Usage(clock=clock)
     interval_s = settings.tool_metrics_emit_interval_seconds
     tool_log = ToolLog(usage, interval_s=interval_s) if settings.tool_metrics_emit_enabled else None
@@ -203,7 +219,7 @@ def recording(settings: Settings, store: Store, clock: Clock) -> Recording:
 
 
 def introspection_service(settings: Settings, store: Store, services: Services, clock: Clock) -> IntrospectionService:
-    """Over the finished table of tools."""
+    """The service that tells of the server itself, over the finished table of tools."""
     return IntrospectionService(
         services.recording,
         tools=services.tools.specs(),

@@ -75,9 +75,10 @@ class CliContext:
 
 
 def load_context(*, is_among_strangers: bool = False) -> CliContext:
-    """Raises BadSettings, which lists every mistake. Says on stderr that a `./.env` was not read, if it speaks to us.
+    """The settings of a command. Says on stderr that a `./.env` was passed over. Raises BadSettings, which lists every
+    mistake.
 
-    `is_among_strangers`: for what stands in other people's repositories, whose `.env` is not even mentioned.
+    `is_among_strangers`: the command works in other people's repositories, whose `.env` is not even mentioned.
     """
     loaded = read_settings()
     if loaded.passed_over is not None and not is_among_strangers:

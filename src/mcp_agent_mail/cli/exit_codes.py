@@ -53,6 +53,7 @@ class Misread(AgentMailError):
 
     @classmethod
     def because(cls, cause: Exception) -> Self:
+        """The error to show for `cause`, of which its kind and the first 200 characters are told."""
         return cls(
             f"This command could not make sense of what it was told ({type(cause).__name__}: {str(cause)[:_SHOWN]}).",
             hint="Does an agent-mail server of this version answer there (am status, am --version)? Look before you "

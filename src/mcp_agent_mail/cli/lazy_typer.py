@@ -101,6 +101,9 @@ class LazyGroup(LeanGroup):
 
     # Typer keeps the command classes private.
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The command that the words name, imported if it is one of `entries`, and the words that are left for it.
+        Typer's own error for a name that is not there.
+        """
         name, command, rest = super().resolve_command(ctx, args)
         if name is not None and name in self.entries:
             command = typer.main.get_command(importlib.import_module(self.entries[name].module).app)

@@ -54,7 +54,7 @@ class Kill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faults:
-    """What is to happen to a server: `reach` in its own process, `archiver` to each archiver that it starts."""
+    """What is to happen to a server: `fault_hook` in its own process, `archiver` to each archiver that it starts."""
 
     fault_hook: FaultHook = no_fault
     archiver: Kill | None = None
@@ -64,6 +64,9 @@ NO_FAULTS = Faults()
 
 
 def reach_that_kills(kill: Kill | None) -> FaultHook:
+    """A hook that ends this process as `kill -9` does at the instant that `kill` names; without one, a hook that does
+    nothing.
+    """
     if kill is None:
         return no_fault
     left = kill.nth

@@ -119,6 +119,9 @@ class JsonLines(logging.Formatter):
     """One object per line: time, level, logger, message, request_id, the facts, error."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """The record as one line without its end. Tokens are masked, texts cut at MAX_MESSAGE_LENGTH characters; no
+        fact takes the place of a key of ours, and errors come without their messages, which may quote mail.
+        """
         line: dict[str, object] = {
             "time": _time(record),
             "level": record.levelname,

@@ -87,6 +87,9 @@ class Text:
         return {"type": "string"}
 
     def convert(self, name: str, value: object) -> str:
+        """The text as it came, outer blanks included; a number as JSON writes it. Nothing is ever cut: longer is
+        refused. Raises InvalidInput.
+        """
         text = _as_text(name, value)
         if not self.may_be_blank and not text.strip():
             raise _refuse(name, "is blank", hint=f"Give {name} a value.")
@@ -107,6 +110,7 @@ class Choice:
         return {"type": "string", "enum": list(self.values)}
 
     def convert(self, name: str, value: object) -> str:
+        """The word in small letters, as `values` must have it. Raises InvalidInput, which lists them all."""
         wanted = value.strip().lower() if isinstance(value, str) else value
         if isinstance(wanted, str) and wanted in self.values:
             return wanted
@@ -143,6 +147,7 @@ class Count:
         return f"Send a whole number from {self.low} to {self.high}."
 
     def convert(self, name: str, value: object) -> int:
+        """The number, at most `high`; `"5"`, `5.0` and `"5.0"` are 5, a boolean is none. Raises InvalidInput."""
         number = _as_integer(name, value)
         if number < self.low:
             fact = f"is {number}; the least accepted is {self.low}"
@@ -161,6 +166,9 @@ class Duration:
         return {"type": "integer"}
 
     def convert(self, name: str, value: object) -> int:
+        """Seconds, at least `floor`; read as `Count` reads a number. Raises InvalidInput for less than 1 and for more
+        than `high`.
+        """
         seconds = _as_integer(name, value)
         if not 1 <= seconds <= self.high:
             fact = f"is {seconds!s:.50}; accepted are 1 to {self.high} seconds"
@@ -178,6 +186,9 @@ class Amount:
         return {"type": "number"}
 
     def convert(self, name: str, value: object) -> float:
+        """The number, also from text, at most `high` (infinity too). Raises InvalidInput for zero, less, NaN and what
+        is no number.
+        """
         try:
             number = math.nan if isinstance(value, bool) else float(_short(name, value))
         except ValueError:
@@ -197,6 +208,9 @@ class Id:
         return {"type": "integer"}
 
     def convert(self, name: str, value: object) -> int:
+        """The id, read as `Count` reads a number; whether anything has it is not asked. Raises InvalidInput outside
+        `low` to MAX_ID.
+        """
         number = _as_integer(name, value)
         if not self.low <= number <= MAX_ID:
             raise _refuse(name, f"is {number!s:.50}, which is no id", hint="Use an id that a tool returned.")
@@ -211,6 +225,7 @@ class Flag:
         return {"type": "boolean"}
 
     def convert(self, name: str, value: object) -> bool:
+        """The words in any letter case and with outer blanks; 0, 1, yes and no are refused. Raises InvalidInput."""
         if isinstance(value, bool):
             return value
         word = value.strip().lower() if isinstance(value, str) else None
@@ -231,6 +246,9 @@ class Texts:
         return {"type": "array", "items": {"type": "string"}}
 
     def convert(self, name: str, value: object) -> list[str]:
+        """The items in their order, repeats included. Raises InvalidInput for too many or too few, or naming the first
+        bad one by its index: NUL, blanks alone and more than `max_length` characters are refused.
+        """
         items = _as_list(value)
         if len(items) > self.max_items:
             raise _refuse(name, f"has {len(items)} items; at most {self.max_items} are accepted", max=self.max_items)
@@ -242,7 +260,7 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """A list of ids, with the same freedoms."""
+    """A list of ids; a single one is a list of one, and a string holding a JSON array is that array."""
 
     max_items: int = 1_000
 
@@ -250,6 +268,9 @@ class Ids:
         return {"type": "array", "items": {"type": "integer"}}
 
     def convert(self, name: str, value: object) -> list[int]:
+        """The ids in their order, repeats included. Raises InvalidInput for too many, or naming the first bad one by
+        its index.
+        """
         items = _as_list(value)
         if len(items) > self.max_items:
             raise _refuse(name, f"has {len(items)} items; at most {self.max_items} are accepted", max=self.max_items)
@@ -275,6 +296,9 @@ class Time:
         return {"type": "string"}
 
     def convert(self, name: str, value: object) -> int:
+        """Microseconds since 1970 in UTC; a time without a zone is taken as UTC. Raises InvalidInput for what is no
+        time, or lies outside the years that ISO 8601 can show.
+        """
         try:
             at = parse_time(_short(name, value))
             iso(at)
@@ -299,6 +323,9 @@ class Matching:
         return {"type": "string"}
 
     def convert(self, name: str, value: object) -> str:
+        """What `parse` makes of the text. Raises InvalidInput for what is no text or too long, and whatever `parse`
+        raises.
+        """
         text = _as_text(name, value)
         if len(text) > self.max_length:
             raise _too_long(name, text, self.max_length)

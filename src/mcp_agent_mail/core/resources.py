@@ -1,6 +1,6 @@
 """Resources as data: read-only views with a URI, declared in a slice like its tools.
 
-A resource is an async function whose signature carries a `Rule` for every placeholder of its URI:
+A resource is an async function whose signature carries a `ParamType` for every placeholder of its URI:
 
     resource(inbox, uri="resource://inbox/{agent}{?project,limit}", name="inbox", title="Inbox of an agent")
 

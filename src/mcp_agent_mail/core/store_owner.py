@@ -43,7 +43,7 @@ def read_owner(storage_root: Path) -> Owner | None:
 
 
 def owner_by(lock_file: Path, owner_file: Path) -> Owner | None:
-    """As `read_owner`, of the lock in this very file."""
+    """Who holds the lock in this very file; None when nobody does."""
     return told_owner(owner_file) if is_held(lock_file) else None
 
 

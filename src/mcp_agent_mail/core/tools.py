@@ -75,7 +75,9 @@ _doer: ContextVar[RecordedCaller | None] = ContextVar("doer", default=None)
 
 @contextmanager
 def doer_told() -> Iterator[RecordedCaller]:
-    """Of the one call that is made within. An object and not a value, so that tasks of the call fill in the same."""
+    """The record of who makes the one call that runs inside. It is an object, so that tasks of the call fill in the
+    same.
+    """
     doer = RecordedCaller()
     reset = _doer.set(doer)
     try:
@@ -85,7 +87,7 @@ def doer_told() -> Iterator[RecordedCaller]:
 
 
 def tell_doer(project_id: ProjectId, agent_name: str) -> None:
-    """The current call is this agent's: proven, or taken at its word where that counts."""
+    """Record that the current call is this agent's: proven, or taken at its word where that counts."""
     doer = _doer.get()
     if doer is not None:
         doer.project_id, doer.agent_name = project_id, agent_name
@@ -97,13 +99,13 @@ def current_credentials() -> Credentials:
 
 
 def current_turn() -> str:
-    """Whom the time of the running call is put down to; what runs beside all calls is the server's own."""
+    """The line in which the running call waits for its turns; what runs beside all calls is in the server's own."""
     credentials = _credentials.get(None)
     return "server" if credentials is None else turn_of(credentials)
 
 
 def turn_of(credentials: Credentials) -> str:
-    """Whose a call is as far as turns are concerned: who sent its token, else its connection.
+    """The line in which a call waits for its turns: that of the token it brought, else of its connection.
 
     Nothing is proven by that: whoever invents tokens gains no more than by opening connections.
     """
@@ -219,6 +221,9 @@ class ToolTable:
         return list(self._specs.values())
 
     def require(self, name: str, credentials: Credentials) -> ToolSpec:
+        """The tool, if these credentials may know of it: over MCP the operator's tools are as unknown as any other
+        name. Raises UnknownTool with the most similar names.
+        """
         spec = self._specs.get(name)
         if spec is None or (spec.operator_only and credentials.via == "mcp"):
             shown = [s.name for s in self._specs.values() if not s.operator_only]

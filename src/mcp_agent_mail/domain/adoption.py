@@ -48,7 +48,7 @@ def require_clear(plan: AdoptionPlan, source: Project, target: Project) -> None:
 
 
 def require_two(source: Project, target: Project) -> None:
-    """Raises AdoptionRefused when both are the same project."""
+    """Raise AdoptionRefused when both are the same project."""
     if source.id == target.id:
         raise AdoptionRefused(
             f"Both name the project {target.slug}: there is nothing to adopt.",

@@ -108,7 +108,7 @@ class Contact:
 
 
 def relation(status: LinkStatus, expires_ts: Micros | None, now: Micros) -> Relation:
-    """A link ends at the very instant of its expiry."""
+    """What a link is at `now`; it ends at the very instant of its expiry."""
     if expires_ts is not None and expires_ts <= now:
         return Relation.EXPIRED
     return Relation(status.value)

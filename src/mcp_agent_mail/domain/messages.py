@@ -140,7 +140,7 @@ class Recipient:
 
     @property
     def status(self) -> str:
-        """As results show it: delivered, held, or refused."""
+        """What became of the copy, as results show it: delivered, held, or refused."""
         if self.delivery_seq is not None:
             return "delivered"
         return "held" if self.refused_ts is None else "refused"

@@ -133,7 +133,7 @@ def uid_tie(uid: str) -> str:
 
 
 def slug_alias(slug: str) -> str:
-    """Of a former slug."""
+    """The alias under which a former slug leads to its project."""
     return f"slug:{slug}"
 
 
@@ -195,6 +195,9 @@ def read_discovery(text: str) -> dict[str, str]:
 
 
 def write_discovery(values: Mapping[str, str]) -> str:
+    """The text of a discovery file with those of DISCOVERY_KEYS that `values` has, quoted. No value may hold a single
+    quote, which `read_discovery` would not read back.
+    """
     lines = [f"{key}: '{values[key]}'\n" for key in DISCOVERY_KEYS if key in values]
     return "# MCP Agent Mail: which project this repository is. See docs/concepts/project-identity.md.\n" + "".join(
         lines

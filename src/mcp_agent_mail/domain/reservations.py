@@ -48,7 +48,9 @@ class Patterns:
         self._read: dict[tuple[str, bool, bool], Pattern] = {}
 
     def of(self, lease: Lease) -> Pattern:
-        """Read once and remembered; all is forgotten when CHARS_REMEMBERED characters are."""
+        """The pattern of a stored lease. All that are remembered are forgotten when they have CHARS_REMEMBERED
+        characters.
+        """
         key = (lease.path_pattern, lease.is_folder, lease.ignore_case)
         pattern = self._read.get(key)
         if pattern is None:
@@ -62,7 +64,9 @@ class Patterns:
 
 
 def conflicts_with(lease: Lease, agent_id: AgentId, *, exclusive: bool) -> bool:
-    """Whoever holds it: nothing stands against its own holder, and shared leases get on with one another."""
+    """Whether the lease would keep this agent from what it overlaps: never its own, and of shared ones only for an
+    exclusive wish.
+    """
     return lease.agent_id != agent_id and (exclusive or lease.exclusive)
 
 

@@ -27,7 +27,7 @@ class OldMessage:
 
 
 def cutoff_of(now: Micros, max_age_days: int) -> Micros:
-    """Mail of this time or before is old. Never before the epoch."""
+    """The time up to which mail is old; never before the epoch."""
     return Micros(max(0, now - max_age_days * _DAY))
 
 

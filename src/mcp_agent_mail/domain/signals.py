@@ -15,7 +15,7 @@ _SAFE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewestUnread:
-    """Of one inbox. `sender` is written as one would answer it from there."""
+    """The newest unread message of one inbox. `sender` is written as one would answer it from there."""
 
     id: int
     sender: str
@@ -42,7 +42,7 @@ def signal_place(inbox: UnreadInbox) -> tuple[str, str]:
 
 
 def signal_text(inbox: UnreadInbox, newest: NewestUnread, *, with_metadata: bool) -> bytes:
-    """The same inbox gives the same bytes: `timestamp` is the newest message's delivery."""
+    """What the inbox's file says. The same inbox gives the same bytes: `timestamp` is the newest message's delivery."""
     shown: dict[str, object] = {
         "timestamp": iso(newest.delivered_ts),
         "project": inbox.project_slug,

@@ -84,7 +84,7 @@ def thread_of_reply(original: MessageId, original_thread: str | None) -> str:
 
 
 def require_same_thread(thread_id: str | None, joined: str, reply_to: MessageId) -> None:
-    """Raises ThreadMismatch when a thread is named and it is not the one that the reply joins."""
+    """Raise ThreadMismatch when a thread is named and it is not the one that the reply joins."""
     if thread_id not in (None, joined):
         raise ThreadMismatch(
             f"reply_to={reply_to} joins thread {joined}, and thread_id says {thread_id}.",

@@ -115,7 +115,7 @@ def read_refs(stdin: bytes) -> list[PushedRef]:
 def pushed_paths(git: Git, refs: list[PushedRef], remote: str, pusher: Pusher) -> list[str]:
     """What the pusher's own commits change that the remote does not have yet, each path once.
 
-    Of a merge commit only what differs from all its parents. Raises Unseen beyond MAX_COMMITS.
+    Of a merge commit only what differs from all its parents. Raises TooManyChanges beyond MAX_COMMITS.
     """
     tips = _tips(git, refs)
     if not tips:

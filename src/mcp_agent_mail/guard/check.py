@@ -67,7 +67,7 @@ def _lines(given: bytes) -> list[str]:
 
 
 def run_check(session: Session, asked: CheckArguments) -> bool:
-    """Whether all are free: held by nobody else, or by the asking agent too. Raises Outside and CannotTell."""
+    """Whether all are free: held by nobody else, or by the asking agent too. Raises PathOutside and CannotTell."""
     of_project = {path: _in_project(session, path) for path in dict.fromkeys(asked.paths)}
     answer = session.ask(list(dict.fromkeys(of_project.values())))
     is_free = all(path.is_own_too for path in answer.held)

@@ -56,7 +56,7 @@ class Git:
         return self._run(arguments, self._environ)
 
     def try_as_committer(self, *arguments: str) -> tuple[int, bytes, bytes]:
-        """Likewise, with the committer's own configuration: for what it says, never for work on the repository."""
+        """As `try_`, with the committer's own configuration: for what it says, never for work on the repository."""
         return self._run(arguments, self._of_committer)
 
     def _run(self, arguments: tuple[str, ...], environ: Mapping[str, str]) -> tuple[int, bytes, bytes]:

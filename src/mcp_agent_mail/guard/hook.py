@@ -60,6 +60,9 @@ def act_on(session: Session, answer: LeaseAnswer) -> bool:
 
 
 def why_it_passes(answer: LeaseAnswer) -> str:
+    """Why a warning stops nobody, for the one line that says so: only for an answer that `decide` has made a warning
+    of.
+    """
     if answer.agent is None:
         return "it is a person's: neither AGENT_NAME nor agent-mail.name is set"
     if all(path.is_own_too for path in answer.held):

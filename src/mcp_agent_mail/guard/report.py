@@ -53,6 +53,7 @@ def warning(facts: ReportContext, why_it_passes: str) -> list[str]:
 
 
 def nameless(facts: ReportContext) -> list[str]:
+    """The refusal of a commit or push that names no agent where the settings require one, and how to name it."""
     return [
         f"{facts.deed} refused: it does not say which agent makes it, and AGENT_MAIL_GUARD_REQUIRE_NAME is set.",
         "  Name the agent: export AGENT_NAME=YourName, or git config agent-mail.name YourName",

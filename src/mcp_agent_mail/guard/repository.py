@@ -49,7 +49,7 @@ def _main_top(git_dir: str, common_dir: str) -> str | None:
 
 
 def own_value(repository: CheckoutLayout, environ: Mapping[str, str], key: str) -> str | None:
-    """What the repository itself says, where nothing that would come before it is given (`git -c`)."""
+    """The value in the repository's own configuration; None where `git -c` gives settings, which come before it."""
     if any(environ.get(name) for name in COMMAND_LINE_SETTINGS):
         return None
     value = repository.foreign.value(key)
@@ -57,8 +57,8 @@ def own_value(repository: CheckoutLayout, environ: Mapping[str, str], key: str) 
 
 
 def values_for(git: Git) -> dict[str, str]:
-    """Who commits and in which project, by Git's configuration: the command line's before the repository's before
-    the user's. Conditional includes of the user's are met by what holds for a temporary directory.
+    """By key, what Git's configuration says of who commits and in which project: the command line's value comes before
+    the repository's, and that before the user's. Conditional includes of the user's apply as for a temporary directory.
     """
     code, said, complaint = git.try_as_committer("config", "-z", "--get-regexp", _KEYS)
     if code not in (0, 1):
@@ -94,7 +94,7 @@ class Translation(NamedTuple):
     above: str = ""
 
     def to_project(self, path: str) -> str | None:
-        """None for a path outside the project: nobody can reserve it."""
+        """The path within the project; None for one outside of it, where nobody can reserve anything."""
         if self.inside:
             return path[len(self.inside) :] if path.startswith(self.inside) else None
         return self.above + path
@@ -104,7 +104,9 @@ class Translation(NamedTuple):
 
 
 def translation_for(repository: CheckoutLayout, project: str) -> Translation:
-    """A project elsewhere (a slug, another clone's directory) means the same files by the same paths."""
+    """How paths of the repository become paths of the project. A project elsewhere (a slug, another clone's directory)
+    has the same files under the same paths.
+    """
     roots = [root for root in (repository.main_top, repository.top) if root is not None]
     if not project.startswith("/") or project in roots:
         return Translation()

@@ -36,12 +36,12 @@ class ConfigLocked(Busy):
 
 
 def require_plain_config(root: HookFolder) -> None:
-    """Raises NothingPlainThere for a configuration that is a link, a FIFO, a device or too large."""
+    """Raise NothingPlainThere for a configuration that is a link, a FIFO, a device or too large."""
     _content(root.file(CONFIG))
 
 
 def edit_config(root: HookFolder, edits: Sequence[Edit]) -> None:
-    """All of them, in one step. Raises NothingPlainThere, ConfigLocked, GitFailed."""
+    """Make all the edits in one step. Raises NothingPlainThere, ConfigLocked, GitFailed."""
     if not edits:
         return
     config, lock = root.file(CONFIG), root.file(_LOCK)

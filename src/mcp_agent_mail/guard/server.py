@@ -56,7 +56,7 @@ class Deadline:
         self._until = time.monotonic() + seconds
 
     def left_s(self) -> float:
-        """Raises NoAnswer when none is left."""
+        """The seconds that are left. Raises NoAnswer when there are none."""
         left = self._until - time.monotonic()
         if left <= 0:
             raise NoAnswer(f"it did not answer within {PATIENCE_S * 1000:.0f} ms")

@@ -70,7 +70,7 @@ class Session:
 
     @property
     def repository(self) -> CheckoutLayout:
-        """Raises GitRefused outside a repository, and UnfitRepository."""
+        """The repository around this run. Raises GitRefused outside of one, and UnfitRepository."""
         if self._repository is None:
             self._repository = look_at_repository(os.environ, self._cwd)
         return self._repository
@@ -126,6 +126,7 @@ class Session:
         return answer
 
     def facts(self, answer: LeaseAnswer) -> report.ReportContext:
+        """What a report on `answer` says besides of this commit, push or edit. Raises what `repository` raises."""
         translation = self.translation
         return report.ReportContext(
             deed=self.deed, project=self.project, answer=answer, now=self.now, shown=translation.to_repository
@@ -143,7 +144,7 @@ class Session:
         return not is_blocking
 
     def record(self, action: GuardOutcome, answer: LeaseAnswer | None, note: str = "") -> None:
-        """For `am guard log`. What cannot be recorded is said, and stops nobody."""
+        """Record what was decided, for `am guard log`. What cannot be recorded is said, and stops nobody."""
         try:
             event = self._event(action, answer, note)
             server = self._source.server if self._source is not None else None

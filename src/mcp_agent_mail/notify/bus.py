@@ -22,6 +22,9 @@ class MailBus:
         self._listeners: list[Listener] = []
 
     def subscribe(self, listener: Listener) -> None:
+        """From now on `listener` is told after each commit that changed unread mail. Who subscribes twice is told
+        twice.
+        """
         self._listeners.append(listener)
         if not self._connected:
             self._connected = True

@@ -90,6 +90,9 @@ class Signals:
         self._bus.unsubscribe(self.note)
 
     def figures(self) -> SignalFigures:
+        """How the signal files fare at this moment, for health. `last_error` is what ended the task, else what the last
+        pass met.
+        """
         return SignalFigures(
             reconciled_at=self._reconciled_at,
             changed=self._changed,

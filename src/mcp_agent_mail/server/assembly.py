@@ -41,6 +41,9 @@ def gate_of(settings: Settings, *, operator_token: str) -> Gate:
 def build_http_app(
     settings: Settings, services: Services, *, operator_token: str, tracer: CallTracer | None = None
 ) -> HttpApp:
+    """The application over services that are open, by the settings. Nothing is served before its `opened`; with a
+    `tracer` each call becomes a span. Whoever shows `operator_token` is the operator.
+    """
     calls = Calls(
         services.tools,
         services.resources,

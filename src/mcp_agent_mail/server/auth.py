@@ -61,6 +61,9 @@ def _origin_host(origin: str) -> str | None:
 
 
 def is_loopback(host: str) -> bool:
+    """Whether this text is an address of this machine itself, or `localhost`. Any other name, and what is no address,
+    is not: nothing is looked up.
+    """
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -31,7 +31,9 @@ _PROJECT_NAMES = ("project", "project_key", "human_key", "slug")
 async def complete(
     suggest: Suggest, known: Collection[str], credentials: Credentials, params: CompleteRequestParams
 ) -> CompleteResult:
-    """`known` are the names of prompts and the URIs of templates: what refers to neither has no completion."""
+    """The values for a half-written argument. What refers to none of `known`, the names of prompts and the URIs of
+    templates, has none.
+    """
     of = params.ref.name if isinstance(params.ref, PromptReference) else params.ref.uri
     asked = KINDS.get(params.argument.name)
     if asked is None or of not in known:
@@ -43,7 +45,7 @@ async def complete(
 
 
 def suggesting(service: SuggestionService, current_caller: Callable[[], Awaitable[Caller]]) -> Suggest:
-    """`service`, asked by whoever the request's credentials are; a token that is no one's gets nothing."""
+    """`service`, asked as whoever the request's credentials prove; a token that is no one's gets no values."""
 
     async def suggest(
         credentials: Credentials, asked: CompletionKind, beginning: str, project: str | None

@@ -80,6 +80,9 @@ class Calls:
         return self._tracer is not None
 
     async def run_tool(self, name: str, arguments: Mapping[str, Json], facts: RequestFacts) -> Json:
+        """The tool's plain result, counted and traced. Calls of long tools wait for their turn: Busy where that takes
+        too long. A bug is raised as Internal.
+        """
         running: Awaitable[Json]
         run = self._run_in_turn if name in self._long else self.tools.run
         running = self._guard(run(name, arguments, facts.credentials), f"tool {name:.100}", facts)
@@ -106,6 +109,7 @@ class Calls:
             return await self.tools.run(name, given, credentials)
 
     async def read_resource(self, uri: str, facts: RequestFacts) -> Json:
+        """The resource's plain content, traced by its template and not counted. A bug is raised as Internal."""
         running: Awaitable[Json] = self.resources.read(uri, facts.credentials)
         running = self._guard(running, f"resource {uri.partition('?')[0]:.200}", facts)
         if self._tracer is not None:

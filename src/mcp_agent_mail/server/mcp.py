@@ -66,6 +66,7 @@ class ListedTool(Tool):
     """A declared tool as FastMCP lists it. It is never run: `_call_tool` answers."""
 
     def to_mcp_tool(self, **_overrides: Any) -> WireTool:  # Any: FastMCP's signature
+        """What `tools/list` sends, without FastMCP's own additions such as `_meta` and an output schema."""
         return WireTool(
             name=self.name,
             title=self.title,
@@ -88,6 +89,7 @@ class ListedTemplate(ResourceTemplate):
     """A declared resource with keys in its path as FastMCP lists it; `_read_resource` answers."""
 
     def to_mcp_template(self, **_overrides: Any) -> WireTemplate:  # Any: FastMCP's signature
+        """What `resources/templates/list` sends, without FastMCP's own additions such as `_meta`."""
         return WireTemplate(
             name=self.name,
             title=self.title,

@@ -71,6 +71,7 @@ class McpEndpoint:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
+        """Requests can be answered between entry and exit, which ends all sessions. Once per endpoint."""
         async with AsyncExitStack() as stack:
             for app in self._apps:
                 await stack.enter_async_context(app.router.lifespan_context(app))

@@ -36,6 +36,9 @@ class WorkflowPrompt(Prompt):
     tell: Callable[[Given], str]
 
     async def render(self, arguments: dict[str, object] | None = None) -> PromptResult:
+        """The workflow's text with its arguments filled in; blank ones count as left out. Raises MCPError with
+        INVALID_PARAMS naming the required ones that are missing.
+        """
         given = {name: str(value) for name, value in (arguments or {}).items() if str(value).strip()}
         missing = [one.name for one in self.arguments or () if one.required and one.name not in given]
         if missing:
@@ -51,6 +54,7 @@ def _incomplete(prompt: str, missing: list[str]) -> MCPError:
 
 
 def prompt_of(workflow: Workflow) -> WorkflowPrompt:
+    """The workflow as FastMCP takes it; arguments are required unless it calls them optional."""
     return WorkflowPrompt(
         name=workflow.name,
         title=workflow.title,

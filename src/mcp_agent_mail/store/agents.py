@@ -204,7 +204,9 @@ class Agents:
         return [name for (name,) in self._connection.execute(_RECIPIENT_NAMES, (project_id, limit))]
 
     def add(self, new: NewAgent, now: Micros) -> Agent:
-        """Look for the name first, in the same unit: a second one of it is an IntegrityError."""
+        """Store a new agent. Look for its name first, in the same unit: a second one of the name is an
+        IntegrityError.
+        """
         values = (
             new.project_id,
             new.kind,
@@ -238,11 +240,11 @@ class Agents:
         return _agent(self._connection.execute(_SET_STATUS, (status, note, now, agent_id)).fetchone())
 
     def set_retired(self, agent_id: AgentId, at: Micros | None, now: Micros) -> Agent:
-        """`at` None brings it back."""
+        """Retire the agent at `at`, or bring it back with None."""
         return _agent(self._connection.execute(_SET_RETIRED, (at, now, agent_id)).fetchone())
 
     def active(self, asked: Collection[tuple[ProjectId, AgentId]]) -> set[tuple[ProjectId, AgentId]]:
-        """Those that are an agent of this project, not retired, in a project that is not archived."""
+        """Those of the pairs asked for that are an agent, not retired, of a project that is not archived."""
         rows = self._connection.execute(_ACTIVE, (json.dumps(list(asked)),))
         return {(ProjectId(project_id), AgentId(agent_id)) for project_id, agent_id in rows}
 
@@ -253,7 +255,7 @@ class Agents:
         self._connection.execute(_SET_TOKEN_HASH, (token_hash, agent_id))
 
     def has_token(self, agent_id: AgentId) -> bool:
-        """False of a name that others spoke of and nobody has registered: it is nobody's yet."""
+        """Whether the name belongs to somebody: a name that others spoke of and nobody has registered has no token."""
         return self._connection.execute(_HAS_TOKEN, (agent_id,)).fetchone() is not None
 
     def has_members(self, project_id: ProjectId) -> bool:

@@ -105,7 +105,7 @@ class Contacts:
         self._connection = connection
 
     def concerns(self, agent_id: AgentId) -> ContactFlags:
-        """What a send must look into. Two probes of an index, for every send there is."""
+        """Which flags of the agent a send must look into. Two probes of an index, for every send there is."""
         links, denied = self._connection.execute(_CONCERNS, {"agent": agent_id}).fetchone()
         return ContactFlags(bool(links), bool(denied))
 
@@ -144,7 +144,7 @@ class Contacts:
         return self._require(contact_id)
 
     def lift(self, agent_id: AgentId, others: Collection[AgentId], now: Micros) -> list[Contact]:
-        """`agent_id` writes to these agents: its denials of them end."""
+        """End the denials that `agent_id` has given these agents, since it writes to them; the links that changed."""
         values = {"agent": agent_id, "others": json.dumps(list(others)), "now": now}
         ids = self._connection.execute(_LIFT, values).fetchall()
         return [self._require(contact_id) for (contact_id,) in ids]

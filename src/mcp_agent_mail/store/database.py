@@ -33,7 +33,7 @@ class Store:
     """
 
     queries: QueryFigures | None = None
-    """What reads and units of work cost, where that is counted (`store/instrumented.py`)."""
+    """What reads and units of work cost, where that is counted (`store/instrumented_store.py`)."""
 
     def __init__(
         self, path: Path, *, clock: Clock = system_clock, fault_hook: FaultHook = no_fault, echo: bool = False
@@ -104,7 +104,7 @@ class Store:
         return self.read_now(query)
 
     def read_now(self, query: Callable[[View], T]) -> T:
-        """The same for what cannot await: a listener that is told of a commit.
+        """As `read`, for what cannot await: a listener that is told of a commit.
 
         Only an engine that reads on the calling thread has it.
         """

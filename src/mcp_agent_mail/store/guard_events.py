@@ -50,8 +50,9 @@ class GuardEvents:
         self._kept_of_one = kept_of_one
 
     def add(self, event: NewGuardEvent, project_id: ProjectId | None, reporter_id: AgentId | None = None) -> bool:
-        """False when it is there already. Drops at most `PRUNE_LOT` of those beyond the newest of its reporter, and of
-        its project. `reporter_id` is None where nobody is proven: anonymous reports, and the server's own spool.
+        """Store the event; False when it is there already. Drops at most `PRUNE_LOT` of those beyond the newest of its
+        reporter, and of its project. `reporter_id` is None where nobody is proven: anonymous reports, and the server's
+        own spool.
         """
         values = (
             project_id,
@@ -76,7 +77,7 @@ class GuardEvents:
         return [_event(row) for row in self._connection.execute(_LIST, (project_id, limit))]
 
     def list_all(self, limit: int) -> list[GuardEvent]:
-        """Of all projects, and of keys that no project had."""
+        """The events of all projects, and of keys that no project had, newest first."""
         return [_event(row) for row in self._connection.execute(_LIST_ALL, (limit,))]
 
 

@@ -38,7 +38,7 @@ class IdempotencyKeys:
         self._connection = connection
 
     def find(self, agent_id: AgentId, key: str, now: Micros) -> RememberedAnswer | None:
-        """None for a key never used, and for one older than 24 hours."""
+        """The answer kept for the key; None for a key never used, and for one older than 24 hours."""
         row = self._connection.execute(_FIND, (agent_id, key, now - KEPT)).fetchone()
         return None if row is None else RememberedAnswer(arguments_hash=row[0], result=row[1])
 

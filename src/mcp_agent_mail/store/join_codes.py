@@ -46,7 +46,7 @@ class JoinCodes:
         self._connection = connection
 
     def find(self, code_hash: bytes) -> JoinCode | None:
-        """Used ones too, for good; expired ones until they are forgotten."""
+        """The code with this hash. Used ones stay for good, expired ones until they are forgotten."""
         row = self._connection.execute(_FIND, (code_hash,)).fetchone()
         return None if row is None else _code(row)
 
@@ -63,16 +63,16 @@ class JoinCodes:
         return int(number)
 
     def add(self, project_id: ProjectId, code_hash: bytes, now: Micros, expires_ts: Micros) -> JoinCode:
-        """Forgets some that expired unused, of any project, so that they do not pile up."""
+        """Store a code, and forget some that expired unused, of any project, so that they do not pile up."""
         self._connection.execute(_FORGET, (now, _FORGOTTEN_AT_ONCE))
         (number,) = self._connection.execute(_ADD, (project_id, code_hash, now, expires_ts)).fetchone()
         return _code((number, project_id, now, expires_ts, None, None))
 
     def use(self, code_id: JoinCodeId, agent_id: AgentId, now: Micros) -> None:
-        """Look in the same unit whether it is open."""
+        """Note who came in with the code. Look in the same unit whether it is open."""
         used = self._connection.execute(_USE, (now, agent_id, code_id)).rowcount
         assert used == 1, code_id
 
     def remove(self, code_id: JoinCodeId) -> None:
-        """One that nobody used."""
+        """Remove a code that nobody used."""
         self._connection.execute(_REMOVE, (code_id,))

@@ -51,7 +51,9 @@ def record_event(
     acting: Agent | None,
     lapsed_ts: Micros | None = None,
 ) -> None:
-    """The lease as it is now, for the project's archive; `lapsed_ts` when it had ended and is granted anew."""
+    """Queue the lease as it is now for the project's archive; `lapsed_ts` is when it had ended, if it is
+    granted anew.
+    """
     snapshot = lease_snapshot(lease, project, lapsed_ts=lapsed_ts)
     tx.outbox.add(
         NewEvent(

@@ -168,7 +168,7 @@ class Leases:
         return None if row is None else _lease(row)
 
     def find_many(self, ids: Collection[LeaseId]) -> list[Lease]:
-        """Those that exist, ended or not, by id."""
+        """Those of the leases that exist, ended or not, by id."""
         return self._list(_FIND_MANY, json.dumps(list(ids)), len(ids))
 
     def live(
@@ -240,22 +240,24 @@ class Leases:
         return {LeaseId(lease_id) for (lease_id,) in rows}
 
     def fencing(self) -> int:
-        """The highest number given out."""
+        """The highest fencing number given out."""
         (number,) = self._connection.execute(_FENCING).fetchone()
         return int(number)
 
     def ends(self) -> int:
-        """How many leases have ended, ever."""
+        """A number that rises whenever a lease ends, or may leave room for others: whoever waits compares it."""
         (number,) = self._connection.execute(_ENDS).fetchone()
         return int(number)
 
     def add(self, new: NewLease, now: Micros) -> Lease:
-        """Granted with the next fencing number. Whether it may be is the caller's to know, in the same unit."""
+        """Grant the lease with the next fencing number. Whether it may be granted is the caller's to know, in the same
+        unit.
+        """
         (lease,) = self.add_many([new], now)
         return lease
 
     def add_many(self, new: Sequence[NewLease], now: Micros) -> list[Lease]:
-        """Likewise, in this order."""
+        """Grant all of them, as `add` does, with fencing numbers that rise in this order."""
         last = self._draw(len(new))
         return [self._add(one, now, last - len(new) + number) for number, one in enumerate(new, start=1)]
 
@@ -298,22 +300,26 @@ class Leases:
         )
 
     def prolong(self, lease: Lease, expires_ts: Micros, *, reason: str | None = None) -> Lease:
-        """The same lease, longer; a reason of None stays what it was. `lease` is as this very unit has read it."""
+        """Give the lease another expiry and one more promise; a reason of None stays what it was. `lease` is as this
+        very unit has read it.
+        """
         said = lease.reason if reason is None else reason
         self._connection.execute(_PROLONG, (expires_ts, said, lease.id))
         return replace(lease, expires_ts=expires_ts, reason=said, promises=lease.promises + 1)
 
     def promise(self, ids: Collection[LeaseId]) -> None:
-        """Their holder is told of them once more."""
+        """Count one more promise on each of these leases: their holder is told of them again."""
         self._connection.execute(_PROMISE, (json.dumps(list(ids)),))
 
     def count_off(self, lease_id: LeaseId) -> Lease:
-        """One promise less: nobody heard it."""
+        """Take one promise off the lease, since nobody heard it; the lease as it is then."""
         self._connection.execute(_COUNT_OFF, (lease_id,))
         return self._require(lease_id)
 
     def shorten(self, lease: Lease, before: Lease) -> Lease:
-        """As long as it was `before`, and no promise: what prolonged it is undone. Whoever waits for it looks again."""
+        """Give the lease the expiry and reason that it had `before`: a prolongation that nobody heard of is undone.
+        Waiting calls look again.
+        """
         self._connection.execute(_SHORTEN, (before.expires_ts, before.reason, lease.id))
         self._connection.execute(_COUNT_ENDS, (1,))
         return self._require(lease.id)
@@ -321,7 +327,9 @@ class Leases:
     def regrant(
         self, lease: Lease, expires_ts: Micros, *, exclusive: bool, is_folder: bool, keys: LeaseKeys, reason: str
     ) -> Lease:
-        """The same id, but granted anew, with the next fencing number: it had lapsed, or reaches further now."""
+        """Grant the lease anew under its id, with the next fencing number: it had lapsed, or reaches further now.
+        Waiting calls look again.
+        """
         values = (expires_ts, reason, exclusive, is_folder, keys.anchor, keys.tail, self._draw(1), lease.id)
         self._connection.execute(_REGRANT, values)
         # Whoever waits for it may find room beside it now.

@@ -156,7 +156,9 @@ class Outbox:
         return OutboxSeq(0 if row is None else row[0])
 
     def backlog(self, now: Micros) -> Backlog:
-        """Of all projects together; the age of the oldest in seconds, never below 0."""
+        """What the archives of all projects together still owe; the age of the oldest event in seconds,
+        never below 0.
+        """
         (count,) = self._connection.execute(_BACKLOG).fetchone()
         oldest = self._connection.execute(_OLDEST).fetchone()
         age = 0.0 if oldest is None else max(0.0, (now - oldest[0]) / SECOND)

@@ -61,7 +61,9 @@ class Products:
         return [_product(row) for row in self._connection.execute(_NEWEST, (limit,))]
 
     def add(self, *, uid: str, name: str, now: Micros) -> Product:
-        """Look for uid and name first, in the same unit: a second one of either is an IntegrityError."""
+        """Store a new product. Look for uid and name first, in the same unit: a second one of either is an
+        IntegrityError.
+        """
         return _product(self._connection.execute(_ADD, (uid, name, product_name_key(name), now)).fetchone())
 
     def link(self, product: Product, project_id: ProjectId, now: Micros) -> bool:
@@ -73,7 +75,7 @@ class Products:
         return [ProjectId(row[0]) for row in self._connection.execute(_PROJECTS, (product.id, MAX_PROJECTS))]
 
     def count_of(self, project_id: ProjectId) -> int:
-        """Of how many products the project is part."""
+        """How many products the project is part of."""
         (count,) = self._connection.execute(_COUNT_OF, (project_id,)).fetchone()
         return int(count)
 
@@ -91,7 +93,7 @@ class Products:
             after = (links[-1].product.id, links[-1].project_id)
 
     def links_of(self, project_id: ProjectId) -> Iterable[ProductLink]:
-        """Those of one project, by the product's id."""
+        """The links of one project, by the product's id."""
         after = 0
         while rows := self._connection.execute(_EACH_OF, (project_id, after, _AT_ONCE)).fetchall():
             links = [_link(row) for row in rows]

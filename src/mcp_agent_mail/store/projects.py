@@ -72,12 +72,14 @@ class Projects:
         return [_project(row) for row in self._connection.execute(_NEWEST, (limit,))]
 
     def add(self, *, slug: str, human_key: str, plain_slug: str, now: Micros) -> Project:
-        """Look for the human key first, in the same unit: a second one of it is an IntegrityError."""
+        """Store a new project. Look for the human key first, in the same unit: a second one of it is an
+        IntegrityError.
+        """
         row = self._connection.execute(_ADD, (slug, human_key, plain_slug, now)).fetchone()
         return _project(row)
 
     def set_archived(self, project_id: ProjectId, at: Micros | None) -> Project:
-        """`at` None brings it back."""
+        """Archive the project at `at`, or bring it back with None."""
         return _project(self._connection.execute(_SET_ARCHIVED, (at, project_id)).fetchone())
 
 
@@ -125,14 +127,16 @@ class Aliases:
         return added
 
     def retire(self, project_id: ProjectId) -> None:
-        """What tied directories to the project still leads there, but is not its own any more."""
+        """Keep the project's uids and other ties as aliases that lead to it, but not as its own: it has become
+        part of another.
+        """
         self._connection.execute(_RETIRE, (project_id,))
 
     def list_(self, project_id: ProjectId, limit: int) -> list[Alias]:
         return _aliases(self._connection.execute(_LIST, (project_id, limit)).fetchall())
 
     def lasting(self, project_id: ProjectId) -> list[Alias]:
-        """Those that the archive keeps: all but the directories seen."""
+        """The aliases that the archive keeps: all but directories that were merely seen."""
         return _aliases(self._connection.execute(_LASTING, (project_id,)).fetchall())
 
     def uid(self, project_id: ProjectId) -> str | None:

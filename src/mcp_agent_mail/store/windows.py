@@ -64,7 +64,7 @@ class Windows:
         return None if row is None else _window(row)
 
     def list_live(self, project_id: ProjectId, *, since: Micros, limit: int) -> list[Window]:
-        """Those used after `since` and not ended, last used first."""
+        """The windows used after `since` and not ended, last used first."""
         return [_window(row) for row in self._connection.execute(_LIVE, (project_id, since, limit))]
 
     def find_live_by_name(self, project_id: ProjectId, name: str, *, since: Micros, but: WindowId) -> Window | None:
@@ -72,13 +72,13 @@ class Windows:
         return None if row is None else _window(row)
 
     def add(self, project_id: ProjectId, uuid: str, name: str, now: Micros) -> Window:
-        """In the place of one of this UUID that has ended."""
+        """Store a new window; one of the same UUID that has ended gives its place."""
         self._connection.execute(_REMOVE, (project_id, uuid))
         row = self._connection.execute(_ADD, (project_id, uuid, name, name_key(name), now, now)).fetchone()
         return _window(row)
 
     def forget(self, project_id: ProjectId, until: Micros) -> None:
-        """Some of those last used at `until` or before: a call per new window keeps the table bounded."""
+        """Remove some windows last used at `until` or before. One call per new window keeps the table bounded."""
         self._connection.execute(_FORGET, (project_id, until, _FORGOTTEN_AT_ONCE))
 
     def rename(self, window_id: WindowId, name: str) -> Window:
@@ -88,6 +88,8 @@ class Windows:
         return _window(self._connection.execute(_EXPIRE, (at, window_id)).fetchone())
 
     def touch_many(self, used: Iterable[tuple[str, Micros]], ttl: Micros) -> None:
-        """When windows were last used, in every project that knows them. Never backwards, and none comes back."""
+        """Note when windows were last used, in every project that knows them. No time goes backwards, and no window
+        that has ended comes back.
+        """
         rows = [(at, uuid, at, at - ttl) for uuid, at in used]
         self._connection.executemany(_TOUCH, rows)

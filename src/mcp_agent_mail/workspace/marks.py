@@ -26,7 +26,7 @@ Mark = TypeVar("Mark")
 
 
 def read_marks(path: Path) -> Marks:
-    """The nearest of each kind, from `path` up to the root of its repository; of `path` alone outside of one.
+    """The nearest mark of each kind, from `path` up to the root of its repository; of `path` alone outside of one.
 
     Runs no Git and costs a few looks at the disk. A file that cannot be used is told, and counts as absent; so does a
     repository that cannot be read.

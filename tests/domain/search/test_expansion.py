@@ -6,35 +6,12 @@ import pytest
 
 from mcp_agent_mail.domain.search.expansion import MAX_TERMS, expressions, terms_of
 from mcp_agent_mail.domain.search.query import SearchQuery, read_query
-from mcp_agent_mail.domain.search.stemming import forms_of, stem_of
 
 
 def read(text: str) -> SearchQuery:
     query = read_query(text)
     assert query is not None
     return query
-
-
-@pytest.mark.parametrize(
-    ("word", "other"),
-    [
-        ("rotating", "rotate"),
-        ("rotate", "rotation"),
-        ("policies", "policy"),
-        ("retry", "retries"),
-        ("planned", "plan"),
-        ("plan", "planning"),
-        ("crashes", "crash"),
-    ],
-)
-def test_a_word_has_its_other_forms(word: str, other: str) -> None:
-    assert other in forms_of(word)[1:]
-    assert all(form.startswith(stem_of(word)) for form in forms_of(word))
-
-
-@pytest.mark.parametrize("word", ["api", "utf8", "caf\u00e9", "v2", "\u691c\u7d22"])
-def test_what_is_no_plain_word_has_no_other_forms(word: str) -> None:
-    assert forms_of(word) == (word,)
 
 
 @pytest.mark.parametrize("text", ['"build plan"', "build AND plan", "build + plan", "pla*", "subject:plan", "a NOT b"])

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.archive.locks import ArchiveLock, ArchivesBusy
 from mcp_agent_mail.archive.recovery import WINDOW_S
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint
@@ -18,17 +15,10 @@ from mcp_agent_mail.domain.archive_format.layout import project_snapshot
 from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.drain import SETTLE, Drain
-from mcp_agent_mail.features.archiving.open_drain import open_drain
-from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, Committed
+from mcp_agent_mail.features.archiving.protocol import Committed
 from tests.archive_harness import ArchiveHarness, git, open_archive_harness, sealed_seqs
 
 CRASHES = [FailPoint.BEFORE_IMPORT, FailPoint.AFTER_IMPORT, FailPoint.BEFORE_MARK, FailPoint.INDEX_REFRESH]
-
-
-@pytest.fixture
-def harness(tmp_path: Path) -> Iterator[ArchiveHarness]:
-    with open_archive_harness(tmp_path) as opened:
-        yield opened
 
 
 def backlog(harness: ArchiveHarness) -> int:
@@ -281,14 +271,3 @@ def test_killed_while_a_project_is_brought_back_the_work_tree_is_as_the_branch(
     harness.archive()
 
     assert git(harness.path(project), "status", "--porcelain") == ""
-
-
-def test_a_new_archiver_does_not_start_while_another_holds_the_archives(harness: ArchiveHarness) -> None:
-    impatient = replace(harness.settings, lock_timeout_s=0.0)
-
-    with (
-        ArchiveLock(harness.root / LOCK_FILE, timeout_s=0),
-        pytest.raises(ArchivesBusy),
-        open_drain(impatient, report=harness.reports.append, fault_hook=lambda _: None),
-    ):
-        pass

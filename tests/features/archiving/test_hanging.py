@@ -7,7 +7,7 @@ import select
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -36,12 +36,6 @@ from mcp_agent_mail.store.outbox import Outbox
 from tests.archive_harness import LOOKS, ArchiveHarness, git, open_archive_harness
 
 WITHIN_S = 30.0
-
-
-@pytest.fixture
-def harness(tmp_path: Path) -> Iterator[ArchiveHarness]:
-    with open_archive_harness(tmp_path) as opened:
-        yield opened
 
 
 def add(harness: ArchiveHarness, path: str) -> tuple[Project, Agent, Agent]:

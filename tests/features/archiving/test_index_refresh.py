@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,13 +12,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.index_refresh import LOOK_S
-from tests.archive_harness import LOOKS, ArchiveHarness, git, open_archive_harness, sealed_seqs
-
-
-@pytest.fixture
-def harness(tmp_path: Path) -> Iterator[ArchiveHarness]:
-    with open_archive_harness(tmp_path) as opened:
-        yield opened
+from tests.archive_harness import LOOKS, ArchiveHarness, git, sealed_seqs
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
@@ -14,24 +13,16 @@ from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.git.process import GitJob
 from mcp_agent_mail.domain.archive_format.layout import batch_files
-from mcp_agent_mail.domain.archive_format.lease_snapshot import render_snapshot
 from mcp_agent_mail.domain.events import OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving import committer as committers
-from mcp_agent_mail.features.archiving import lease_snapshots
 from mcp_agent_mail.features.archiving.committer import ArchiveCommitter
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.index_refresh import MOST_AT_ONCE
 from mcp_agent_mail.features.archiving.protocol import CareFailed, Committed, Failed, Recovered
-from tests.archive_harness import ENDLESS_S, LONG, ArchiveHarness, open_archive_harness
+from tests.archive_harness import ENDLESS_S, LONG, ArchiveHarness
 
 POISON = "nobody foresaw this"
-
-
-@pytest.fixture
-def harness(tmp_path: Path) -> Iterator[ArchiveHarness]:
-    with open_archive_harness(tmp_path) as opened:
-        yield opened
 
 
 def add(harness: ArchiveHarness, path: str) -> Project:
@@ -156,24 +147,6 @@ def test_what_nobody_foresaw_anywhere_at_a_desk_is_told_of_that_archive(
     assert (left(harness, bad), left(harness, fine)) == (0, 0)
     assert {failed.project for failed in told} == {bad.slug}
     assert Recovered(project=bad.slug) in harness.reports
-
-
-def test_a_snapshot_of_leases_that_cannot_be_rendered_holds_nobody_up(
-    harness: ArchiveHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bad, fine = add(harness, "/code/bad"), add(harness, "/code/fine")
-    render = render_snapshot
-
-    def poisoned(project: Project, *rest: object) -> bytes:
-        assert project.id != bad.id, POISON
-        return render(project, *rest)  # type: ignore[arg-type]  # as it was called
-
-    monkeypatch.setattr(lease_snapshots, "render_snapshot", poisoned)
-    in_the_end = harness.archive()
-
-    assert in_the_end == 0
-    assert {(failed.project, failed.part) for failed in harness.failures} == {(bad.slug, "lease snapshot")}
-    assert fine.slug in "".join(path.name for path in harness.path(fine).parent.glob("*leases*"))
 
 
 class Ended(BaseException):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,15 +12,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.protocol import Recovered
-from mcp_agent_mail.features.archiving.renew import NothingToRenew, renew_archive
-from mcp_agent_mail.store.database import Store
-from tests.archive_harness import ArchiveHarness, git, open_archive_harness, sealed_seqs
-
-
-@pytest.fixture
-def harness(tmp_path: Path) -> Iterator[ArchiveHarness]:
-    with open_archive_harness(tmp_path) as opened:
-        yield opened
+from tests.archive_harness import ArchiveHarness, git, sealed_seqs
 
 
 def add(harness: ArchiveHarness) -> tuple[Project, Agent, Agent]:
@@ -182,56 +172,3 @@ def test_where_the_branch_stands_is_read_without_git(
 
     assert repository.stands_at(tip)
     assert not repository.stands_at("0" * 40)
-
-
-def drop_the_last_but_one(harness: ArchiveHarness, path: Path) -> None:
-    """As an archiver of an earlier version left it: the newest commit stands on what was before the one below it."""
-    was = git(path, "rev-parse", "main").strip()
-    git(path, "rebase", "--quiet", "--onto", "main~2", "main~1", "main")
-    now = git(path, "rev-parse", "main").strip()
-    harness.connection.execute("UPDATE commits SET hexsha = ? WHERE hexsha = ?", (now, was))
-
-
-async def test_a_history_that_lacks_an_earlier_commit_is_renewed(harness: ArchiveHarness) -> None:
-    project, blue, red = add(harness)
-    path = harness.path(project)
-    harness.archive()
-    important = harness.send(blue, [red], subject="Important")
-    harness.read(project, red, important)
-    harness.archive()
-    harness.send(blue, [red], subject="Later")
-    harness.archive()
-    harness.send(blue, [red], subject="Not in Git yet")
-    drop_the_last_but_one(harness, path)
-    kept = git(path, "rev-parse", "main").strip()
-    found = harness.verify().findings
-
-    async with Store(harness.database) as store:
-        renewed = await renew_archive(store, harness.settings, project)
-        with pytest.raises(NothingToRenew):
-            await renew_archive(store, harness.settings, project)
-    harness.send(blue, [red], subject="After it")
-
-    assert {finding.problem for finding in found} == {"missing"}
-    assert renewed.failed == []
-    assert harness.archive() == 0
-    assert harness.verify().findings == ()
-    assert git(path, "merge-base", "--is-ancestor", kept, "main") == ""
-    assert sealed_seqs(path) == sorted(sealed_seqs(path))
-
-
-async def test_what_was_set_back_besides_is_renewed_too(harness: ArchiveHarness) -> None:
-    project, blue, red = add(harness)
-    path = harness.path(project)
-    for subject in ("First", "Dropped", "Second", "Set back"):
-        harness.send(blue, [red], subject=subject)
-        harness.archive()
-    git(path, "reset", "--quiet", "--hard", "main~1")
-    drop_the_last_but_one(harness, path)
-
-    async with Store(harness.database) as store:
-        renewed = await renew_archive(store, harness.settings, project)
-
-    assert renewed.failed == []
-    assert harness.archive() == 0
-    assert harness.verify().findings == ()

@@ -16,7 +16,8 @@ from mcp_agent_mail.features.build_slots.service import BuildSlotService
 from mcp_agent_mail.features.build_slots.tools import build_slot_tools
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.workspace.facts import Workspaces
-from tests.seeded_store import SetClock, add_agent, add_project, place_new_store
+from tests.seeded_store import SetClock, add_agent, add_project
+from tests.store_templates import blank_store
 from tests.workspace.code_repository import begin
 
 ANYBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
@@ -50,7 +51,8 @@ async def open_build_slots(folder: Path) -> AsyncIterator[BuildSlotsHarness]:
     clock = SetClock()
     code = begin(folder / "code")
     active: list[str] = []
-    async with Store(place_new_store(folder / "mail.sqlite3"), clock=clock) as store:
+    blank_store().lay(folder / "mail.sqlite3")
+    async with Store(folder / "mail.sqlite3", clock=clock) as store:
         project = await store.write(lambda tx: add_project(tx, str(code)))
         blue = await store.write(lambda tx: add_agent(tx, project, "BlueLake"))
         await store.write(lambda tx: [add_agent(tx, project, name) for name in ("RedStone", "GreenField")])

@@ -2,52 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.messages import Message
-from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.doctor.verify import Finding, verify_archives
-from tests.archive_harness import ArchiveHarness, git, open_archive_harness
-
-
-@dataclass
-class Archived:
-    """A project whose mail is all in Git: BlueLake wrote to RedStone, who read it."""
-
-    harness: ArchiveHarness
-    project: Project
-    blue: Agent
-    red: Agent
-    message: Message
-
-    @property
-    def path(self) -> Path:
-        return self.harness.path(self.project)
-
-    @property
-    def mail_path(self) -> str:
-        (path,) = (self.path / "messages").rglob("*.md")
-        return str(path.relative_to(self.path))
-
-    def findings(self) -> list[tuple[str, str, str | None]]:
-        return [(found.check, found.problem, found.path) for found in self.harness.verify().findings]
-
-
-@pytest.fixture
-def archived(tmp_path: Path) -> Iterator[Archived]:
-    with open_archive_harness(tmp_path) as harness:
-        project = harness.add_project("/code/app")
-        blue, red = harness.add_agent(project, "BlueLake"), harness.add_agent(project, "RedStone")
-        message = harness.send(blue, [red])
-        harness.read(project, red, message)
-        harness.archive()
-        yield Archived(harness, project, blue, red, message)
+from tests.archive_harness import git, open_archive_harness
+from tests.features.doctor.harness import Archived
 
 
 def test_a_whole_archive_has_no_findings(archived: Archived) -> None:

@@ -31,7 +31,7 @@ from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.features.projects.tools import project_tools
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
-from tests.seeded_store import place_new_store
+from tests.store_templates import blank_store
 
 PROJECT = "/code/app"
 PROFILE: dict[str, Any] = {"program": "tests", "model": "none"}
@@ -86,8 +86,11 @@ async def open_identity(
     choose: Callable[[Sequence[str]], str] = secrets.choice,
     mode: IdentityMode = IdentityMode.DIR,
 ) -> AsyncIterator[IdentityHarness]:
-    path = place_new_store(folder / "mail.sqlite3")
+    path = folder / "mail.sqlite3"
+    path.parent.mkdir(exist_ok=True)
     identities = Identities(WorkspaceIdentities(), mode)
+    if not path.exists():
+        blank_store().lay(path)
     async with Store(path, clock=clock) as store, Activity(store, clock=clock, interval_s=600) as activity:
         projects = ProjectService(store, places=ArchivePlaces(projects_path=folder / "projects"), identities=identities)
         tables = ResolvingTables(store, identities)

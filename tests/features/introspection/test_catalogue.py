@@ -12,12 +12,11 @@ from mcp_agent_mail.core.tools import ToolSpec, bind
 from mcp_agent_mail.features.introspection.catalogue import CLUSTERS
 from mcp_agent_mail.features.introspection.catalogue.workflows import PLAYBOOKS
 from mcp_agent_mail.features.introspection.schemas import show_directory
-from tests.server.reference_pages import declared
 
 
 @pytest.fixture(scope="module")
-def specs() -> dict[str, ToolSpec]:
-    return {spec.name: spec for spec in declared()[0] if not spec.operator_only}
+def specs(all_specs: list[ToolSpec]) -> dict[str, ToolSpec]:
+    return {spec.name: spec for spec in all_specs if not spec.operator_only}
 
 
 @pytest.fixture(scope="module")

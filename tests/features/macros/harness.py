@@ -15,7 +15,8 @@ from mcp_agent_mail.core.settings.server import load_settings
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.store.database import Store
-from tests.seeded_store import SetClock, place_new_store
+from tests.seeded_store import SetClock
+from tests.store_templates import blank_store
 
 APP = "/code/app"
 LIB = "/code/lib"
@@ -101,7 +102,8 @@ async def open_macros(directory: Path, **settings: str) -> AsyncIterator[MacrosH
     loaded = load_settings(environment, cwd=directory).settings
     loaded.storage_root.mkdir()
     clock = SetClock()
-    async with Store(place_new_store(loaded.database_path), clock=clock) as store:
+    blank_store().lay(loaded.database_path)
+    async with Store(loaded.database_path, clock=clock) as store:
         services = build_services(loaded, store, place=PLACE, operator_token="unused", clock=clock)
         try:
             yield MacrosHarness(services, store, clock)

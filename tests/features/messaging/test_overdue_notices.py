@@ -6,7 +6,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.messages import MAX_SUBJECT, Importance, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.messaging.overdue_notices import OverdueMessage, overseer_notice, sender_notice
-from mcp_agent_mail.store.mail.overdue import SilentRecipient
+from mcp_agent_mail.store.mail.overdue_acks import SilentRecipient
 from tests.features.samples import APP, LIB, NOW, NOW_TEXT, a_message
 
 LATER = Micros(NOW + 90 * 60 * SECOND)

@@ -21,7 +21,8 @@ from mcp_agent_mail.features.reservations.staleness import Staleness
 from mcp_agent_mail.features.reservations.sweeper import Sweeper, SweepRules
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.workspace.facts import Workspaces
-from tests.seeded_store import SetClock, add_agent, add_project, place_new_store
+from tests.seeded_store import SetClock, add_agent, add_project
+from tests.store_templates import blank_store
 from tests.workspace.code_repository import begin, commit, write
 
 ANYBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
@@ -112,10 +113,8 @@ async def open_reservations(
     code = begin(folder / "code")
     write(code, "src/app.py", at_s=START_S - 100_000)
     commit(code, at_s=START_S - 100_000)
-    async with (
-        Store(place_new_store(folder / "mail.sqlite3"), clock=clock) as store,
-        Activity(store, clock=clock) as activity,
-    ):
+    blank_store().lay(folder / "mail.sqlite3")
+    async with Store(folder / "mail.sqlite3", clock=clock) as store, Activity(store, clock=clock) as activity:
         project = await store.write(lambda tx: add_project(tx, str(code)))
         blue = await store.write(lambda tx: add_agent(tx, project, "BlueLake"))
         red = await store.write(lambda tx: add_agent(tx, project, "RedStone"))

@@ -143,7 +143,7 @@ async def test_the_more_paths_the_fewer_holders_of_each_are_shown(claims: Claims
 
 DEEP = ["/".join(f"d{at}n{depth}" for depth in range(60)) + f"/name{at}.py" for at in range(4)]
 HARD = "hard/" + "b?[ab]*" * 60
-MANY = [f"dir{number}/file.py" for number in range(conflicts.MAX_WANTED + 1)]
+MANY = [f"f{number}" for number in range(conflicts.MAX_WANTED + 1)]
 
 
 @pytest.mark.parametrize("wanted", [["src/**"], [HARD], MANY, DEEP], ids=["candidates", "steps", "paths", "probes"])

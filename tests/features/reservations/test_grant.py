@@ -11,7 +11,12 @@ from mcp_agent_mail.core.errors import (
     Conflict,
     QuotaExceeded,
 )
-from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES
+from mcp_agent_mail.domain.patterns.pattern import parse_pattern
+from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES, Patterns, RequestedPath, WaitingCall
+from mcp_agent_mail.features.identity.actor import Actor
+from mcp_agent_mail.features.reservations.grant import GrantRequest, GrantResult, decide
+from mcp_agent_mail.features.reservations.requests import ReserveRequest
+from tests.features.messaging.harness import APP
 from tests.features.reservations.claims import Claims, open_claims
 
 
@@ -195,3 +200,46 @@ async def test_every_change_is_told_to_the_archive_by_the_one_who_made_it(claims
     events = claims.rows("SELECT kind, agent_id FROM outbox ORDER BY seq")
 
     assert events == [("reservation", claims.seeded.blue.id)] * 3
+
+
+async def ask(claims: Claims, *texts: str, all_or_nothing: bool = False, waited_for: int | None = None) -> GrantResult:
+    """RedStone's call for an hour, in a unit of its own; GreenField waits for the path of that number."""
+    request = ReserveRequest(
+        project_key=APP, agent_name="RedStone", paths=texts, ttl_seconds=3_600, exclusive=True, reason=""
+    )
+    waiting = WaitingCall(agent="GreenField", path_pattern="a", exclusive=True, reason="", until_ts=0)
+    asked = GrantRequest(
+        request=request,
+        wanted=[RequestedPath.of(text, parse_pattern(text), exclusive=True) for text in texts],
+        all_or_nothing=all_or_nothing,
+        waited_for={} if waited_for is None else {waited_for: (waiting,)},
+    )
+    holder = Actor(agent=claims.seeded.red, project=claims.seeded.app)
+    return await claims.seeded.store.write(lambda tx: decide(tx, holder, asked, Patterns()))
+
+
+def granted(result: GrantResult) -> list[str]:
+    return [lease.path_pattern for lease in result.granted]
+
+
+async def test_what_others_wait_for_is_not_granted_past_them_and_what_one_holds_is_prolonged(claims: Claims) -> None:
+    first = await ask(claims, "a", "b", waited_for=0)
+    await ask(claims, "a")
+
+    own = await ask(claims, "a", waited_for=0)
+
+    assert (granted(first), [(one.path, one.waiting[0].agent) for one in first.conflicts]) == (
+        ["b"],
+        [("a", "GreenField")],
+    )
+    assert (granted(own), own.conflicts, [lease.path_pattern for lease in own.before.values()]) == (["a"], (), ["a"])
+
+
+async def test_a_call_for_all_or_nothing_gets_nothing_where_one_path_is_held(claims: Claims) -> None:
+    await claims.hold("BlueLake", "a")
+
+    whole, parts = await ask(claims, "a", "b", all_or_nothing=True), await ask(claims, "a", "b")
+    free = await ask(claims, "c", "d", all_or_nothing=True)
+
+    assert (granted(whole), granted(parts), granted(free)) == ([], ["b"], ["c", "d"])
+    assert [one.path for one in whole.conflicts] == ["a"]

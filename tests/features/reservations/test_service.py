@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from mcp_agent_mail.core.errors import PermissionDenied
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.features.reservations.conflicts import MAX_WANTED
 from tests.features.reservations.claims import Claims, open_claims
+from tests.features.reservations.test_wait_queue import start
 from tests.seeded_store import token_of
 
 
@@ -60,9 +60,7 @@ async def test_the_list_is_paged_oldest_first_and_shows_ended_ones_only_when_ask
 async def test_a_claim_is_taken_at_once_or_waits_in_line_and_either_is_activity(claims: Claims) -> None:
     await claims.hold("BlueLake", "src")
     at_once = await claims.reserve("RedStone", "src", "docs")
-    waiting = asyncio.create_task(claims.reserve("GreenField", "src", "tests", wait_seconds=20))
-    while not claims.waiting():
-        await claims.seeded.store.write(lambda tx: tx.now)
+    waiting = await start(claims, "GreenField", "src", "tests")
 
     await claims.release("BlueLake")
     waited = await waiting
@@ -73,9 +71,7 @@ async def test_a_claim_is_taken_at_once_or_waits_in_line_and_either_is_activity(
 
 async def test_a_look_ahead_tells_who_waits_for_what_nobody_holds(claims: Claims) -> None:
     await claims.hold("BlueLake", "src")
-    waiting = asyncio.create_task(claims.reserve("GreenField", "src", "tests", wait_seconds=20))
-    while not claims.waiting():
-        await claims.seeded.store.write(lambda tx: tx.now)
+    waiting = await start(claims, "GreenField", "src", "tests")
 
     look = await claims.check("RedStone", "tests", "docs")
 

@@ -107,7 +107,7 @@ async def test_a_person_makes_no_calls_and_is_never_idle(watched: Watched) -> No
 
 
 async def test_after_the_clock_was_set_back_everybody_is_watched_anew(watched: Watched) -> None:
-    watched.staleness.hear(watched.step(LONG_S))
+    watched.staleness.hear(watched.step(2 * LONG_S))
 
     back = watched.step(-120)
 

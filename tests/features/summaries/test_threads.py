@@ -1,10 +1,6 @@
 from __future__ import annotations
 
-import pytest
-
 from mcp_agent_mail.core.clock import Micros, iso
-from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied
-from mcp_agent_mail.features.summaries.service import LONG_CHARACTERS
 from tests.features.summaries.harness import SummariesHarness
 
 NOTHING = {
@@ -55,26 +51,6 @@ async def test_a_thread_without_mail_is_empty_and_no_error(harness: SummariesHar
     assert await harness.thread(thread_id="none") == {"thread_id": "none", "summary": NOTHING, "examples": []}
 
 
-async def test_examples_are_given_only_when_asked_for(harness: SummariesHarness) -> None:
-    await harness.post("x")
-
-    assert (await harness.thread())["examples"] == []
-
-
-async def test_several_threads_come_with_what_they_say_together(harness: SummariesHarness) -> None:
-    await harness.post("Note: the port is 8081. @RedStone")
-    await harness.post("- [ ] ask them. @RedStone @GreenField", thread_id="plan-2")
-
-    answer = await harness.thread(thread_id="plan-1, plan-2,none")
-
-    assert [one["thread_id"] for one in answer["threads"]] == ["plan-1", "plan-2", "none"]
-    assert answer["aggregate"] == {
-        "top_mentions": [{"name": "RedStone", "count": 2}, {"name": "GreenField", "count": 1}],
-        "key_points": ["Note: the port is 8081."],
-        "action_items": ["[ ] ask them. @RedStone @GreenField"],
-    }
-
-
 async def test_the_newest_messages_are_read_and_all_are_counted(harness: SummariesHarness) -> None:
     for number in range(5):
         await harness.post(f"Decision: take {number}")
@@ -107,30 +83,10 @@ async def test_mail_that_is_held_or_only_blind_is_not_part_of_a_summary(harness:
         assert (summary["decisions"], summary["total_messages"]) == (["shown to all"], 1)
 
 
-async def test_an_agent_of_another_project_is_refused(harness: SummariesHarness) -> None:
-    with pytest.raises(PermissionDenied):
-        await harness.thread(harness.proof(harness.seeded.fox))
-
-
-async def test_an_unknown_project_and_an_unfit_thread_are_errors(harness: SummariesHarness) -> None:
-    with pytest.raises(NotFound):
-        await harness.thread(project_key="/code/none")
-    with pytest.raises(InvalidInput):
-        await harness.thread(thread_id="no thread")
-
-
 async def test_a_sender_of_another_project_is_shown_with_its_slug(harness: SummariesHarness) -> None:
     await harness.post("Hello there, all of you.", sender=harness.seeded.fox)
 
     assert (await harness.thread())["summary"]["participants"] == ["QuietFox@code-lib"]
-
-
-async def test_a_long_thread_is_summarized_beside_the_event_loop_with_the_same_result(
-    harness: SummariesHarness,
-) -> None:
-    await harness.post("Decision: short\n\n" + "word " * LONG_CHARACTERS)
-
-    assert (await harness.thread())["summary"]["decisions"] == ["short"]
 
 
 async def test_a_tombstone_is_counted_and_says_nothing(harness: SummariesHarness) -> None:
@@ -143,13 +99,3 @@ async def test_a_tombstone_is_counted_and_says_nothing(harness: SummariesHarness
 
     summary = (await harness.thread())["summary"]
     assert (summary["decisions"], summary["total_messages"]) == (["kept"], 2)
-
-
-@pytest.mark.parametrize("tool", ["summarize_thread", "summarize_recent"])
-async def test_what_names_no_model_is_refused(harness: SummariesHarness, tool: str) -> None:
-    given = {"thread_id": "plan-1"} if tool == "summarize_thread" else {}
-
-    with pytest.raises(InvalidInput) as refused:
-        await harness.call(tool, llm_model="a model; with words", **given)
-
-    assert refused.value.data["parameter"] == "llm_model"

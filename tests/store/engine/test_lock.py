@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
 import signal
 import stat
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, Owner, read_owner
+from mcp_agent_mail.core.store_owner import LOCK_FILE, OWNER_FILE, read_owner
 from mcp_agent_mail.store.engine.lock import StoreInUse, StoreLock
 
 _URL = "http://127.0.0.1:8765/mcp"
@@ -118,23 +117,6 @@ def test_a_release_leaves_no_owner_and_what_lies_there_is_private(tmp_path: Path
     assert modes == {LOCK_FILE: 0o600, OWNER_FILE: 0o600}
     assert root_mode == 0o700
     assert [entry.name for entry in root.iterdir()] == [LOCK_FILE]
-
-
-def test_an_owner_who_has_not_written_yet_is_an_owner(tmp_path: Path) -> None:
-    with StoreLock(tmp_path, tmp_path / "mail.sqlite3"):
-        (tmp_path / OWNER_FILE).write_text("")
-
-        assert read_owner(tmp_path) == Owner(pid=None, url=None, started=None)
-
-
-def test_who_only_looks_keeps_nobody_from_starting(tmp_path: Path) -> None:
-    (tmp_path / LOCK_FILE).touch()
-    (tmp_path / OWNER_FILE).write_text(json.dumps({"pid": 1, "url": _URL, "started": None}))
-
-    assert read_owner(tmp_path) is None
-
-    with StoreLock(tmp_path, tmp_path / "mail.sqlite3"):
-        pass
 
 
 def test_a_lock_file_that_is_removed_leaves_the_store_owned(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.messages import RecipientKind
 from tests.seeded_store import SeededStore, open_seeded_store
 
@@ -28,49 +27,6 @@ async def test_a_stored_message_is_found_with_its_names_resolved(seeded: SeededS
         ("QuietFox", "code-lib", RecipientKind.TO, 1),
     ]
     assert await seeded.store.read(lambda view: view.messages.find(message.id)) == message
-
-
-async def test_delivery_numbers_rise_over_all_recipients_and_messages(seeded: SeededStore) -> None:
-    _, first = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red, seeded.green]))
-    _, second = await seeded.post(seeded.letter(seeded.red), *seeded.addressed([seeded.blue]))
-
-    assert [r.delivery_seq for r in (*first, *second)] == [1, 2, 3]
-
-
-async def test_delivery_times_never_fall_though_the_clock_does(seeded: SeededStore) -> None:
-    _, first = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red]))
-    seeded.clock.step(-3_600)
-
-    message, second = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.red]))
-
-    assert second[0].delivered_ts == first[0].delivered_ts
-    assert message.created_ts == seeded.clock.now
-
-
-async def test_a_message_is_open_to_the_projects_of_its_sender_and_of_those_addressed_openly(
-    seeded: SeededStore,
-) -> None:
-    openly, _ = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.fox]))
-    blindly, _ = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.fox], RecipientKind.BCC))
-
-    async def open_to(message_id: MessageId) -> list[bool]:
-        return await seeded.store.read(
-            lambda view: [view.messages.is_open_to(message_id, project.id) for project in (seeded.app, seeded.lib)]
-        )
-
-    assert await open_to(openly.id) == [True, True]
-    assert await open_to(blindly.id) == [True, False]
-
-
-async def test_a_blind_copy_to_another_project_is_in_the_search_scope_of_its_recipient_alone(
-    seeded: SeededStore,
-) -> None:
-    message, _ = await seeded.post(seeded.letter(seeded.blue), *seeded.addressed([seeded.fox], RecipientKind.BCC))
-
-    async with seeded.store.long_read() as connection:
-        rows = await connection.execute_fetchall("SELECT scope FROM messages WHERE id = ?", (message.id,))
-
-    assert [scope for (scope,) in rows] == [f"p{seeded.app.id} b{seeded.fox.id}"]
 
 
 async def test_a_thread_lists_the_projects_mail_oldest_first_by_pages(seeded: SeededStore) -> None:

@@ -49,7 +49,9 @@ class SlotContext:
 
 
 def look_at_place(project: str | None, agent: str | None, context: CliContext) -> SlotContext:
-    """Raises NobodyNamed."""
+    """Who acts, where, on which branch: by the options, else the settings, else Git's configuration. Raises
+    NobodyNamed.
+    """
     config = _git_config()
     name = agent or context.settings.agent_name or config.get(NAME_KEY) or os.environ.get("GIT_AUTHOR_NAME")
     if not name:
@@ -86,7 +88,7 @@ def variables(gateway: Gateway, place: SlotContext, slot: str | None) -> dict[st
 
 # Plain JSON.
 def cache_key(store_id: str, project: dict[str, Any], agent: str, on_branch: str | None) -> str:
-    """The same for the same store, project, agent and branch, and for no other: fit for a file's name.
+    """A key fit for a file's name: the same for the same store, project, agent and branch, and for no other.
 
     No part before the branch holds a dot, and what could end a file's name is percent-encoded.
     """

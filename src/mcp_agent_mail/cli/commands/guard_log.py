@@ -20,6 +20,9 @@ from mcp_agent_mail.guard.spool import read_spooled
 
 
 def show_log(project: str | None, *, of_all: bool, limit: int, as_json: bool) -> None:
+    """Print the guard's last `limit` events, newest first, those still in the spool among them. They are of one
+    project, by default the current directory's, unless `of_all`. Raises NoServer only where the spool is empty too.
+    """
     context = load_context(is_among_strangers=True)
     key = None if of_all else _project_key(project, context)
     # The spool first: what a server takes in meanwhile is then in both, and not in neither.

@@ -35,7 +35,9 @@ class NoRepository(InvalidInput):
 
 # Plain JSON, as `--json` prints it.
 def mark_identity(context: CliContext, directory: str | None, *, is_private: bool) -> dict[str, Any]:
-    """Raises NoRepository, MarkTaken."""
+    """Write the marker file of the repository around `directory`, tie it to the project, and tell what was done. Raises
+    NoRepository, MarkTaken.
+    """
 
     def held(marks: Marks) -> str | None:
         return marks.private if is_private else marks.committed
@@ -45,7 +47,7 @@ def mark_identity(context: CliContext, directory: str | None, *, is_private: boo
 
 
 def init_discovery(context: CliContext, directory: str | None) -> dict[str, Any]:
-    """Likewise."""
+    """As `mark_identity`, with the readable `.agent-mail.yaml`. Raises NoRepository, MarkTaken."""
 
     def held(marks: Marks) -> str | None:
         return None if marks.discovery is None else marks.discovery.get("project_uid")

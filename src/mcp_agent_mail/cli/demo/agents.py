@@ -64,6 +64,9 @@ class ScriptedAgent:
     pause_s: float
 
     async def send(self, to: list[str], subject: str, body: str, **more: Any) -> None:
+        """Send after the pause, and tell the audience what was delivered. `more` are further arguments of
+        `send_message`. Raises WireError where the server refuses.
+        """
         arguments = self._as_sender()
         arguments |= {"to": to, "subject": subject, "body_md": body, **more}
         await asyncio.sleep(self.pause_s)
@@ -71,6 +74,9 @@ class ScriptedAgent:
         self.told({**answer["deliveries"][0]["payload"], "body_md": body})
 
     async def reply(self, message: Mapping[str, Any], body: str, **more: Any) -> None:
+        """Answer `message`, as `next_mail` gave it, after the pause, and tell the audience. No acknowledgement is asked
+        for unless `more`, further arguments of `reply_message`, says so. Raises WireError where the server refuses.
+        """
         arguments = self._as_sender()
         arguments |= {"message_id": message["id"], "body_md": body, "ack_required": False, **more}
         await asyncio.sleep(self.pause_s)
@@ -97,6 +103,9 @@ class ScriptedAgent:
 
 
 async def register(call: CallTool, told: Told, pause_s: float, **profile: str) -> ScriptedAgent:
+    """Register an agent that acts through `call`, with `profile` as the arguments of `register_agent`. Raises WireError
+    where the server refuses.
+    """
     agent = await call("register_agent", profile)
     return ScriptedAgent(
         name=agent["name"],

@@ -52,6 +52,9 @@ class Scene:
 
     # Arguments and answers are plain JSON.
     async def calls_macro(self, agent: str, macro: str, what: str, /, **arguments: Any) -> Any:
+        """The macro's answer, after the pause and a numbered line that says what the agent does. Its token goes along
+        once `tokens` has it. Raises WireError where the server refuses.
+        """
         await asyncio.sleep(self.pause_s)
         self.calls.append(macro)
         self.line(f"{len(self.calls):>2}. {agent} {what}  [{macro}]")

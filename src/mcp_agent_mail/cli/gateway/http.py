@@ -47,7 +47,7 @@ class HttpGateway:
         self._connection: http.client.HTTPConnection | None = None
 
     def connect(self) -> None:
-        """Raises Unreachable when nobody listens."""
+        """Open the connection, so that a server which is not there is noticed before a call. Raises Unreachable."""
         parts = urlsplit(self._server.url)
         connection = _connection_to(parts)
         try:

@@ -36,7 +36,9 @@ def plan_offline(settings: Settings, source: str, target: str) -> dict[str, Any]
 
 # Likewise.
 def adopt_offline(settings: Settings, source: str, target: str) -> dict[str, Any]:
-    """Raises StoreInUse while a server runs, NotFound, AdoptionRefused."""
+    """Make `source` part of `target` and bring that into Git; what was moved, and `problem` if Git has not all of it
+    yet. Raises StoreInUse while a server runs, NotFound, AdoptionRefused.
+    """
     with StoreLock(settings.storage_root, settings.database_path):
         adopted = asyncio.run(_adopt(settings, source, target))
     failed = adopted.failed[0] if adopted.failed else None

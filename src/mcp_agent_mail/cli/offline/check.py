@@ -16,7 +16,9 @@ _ANSWER_TIMEOUT_S = 6.0  # longer than the server itself waits for its writer
 
 
 def check_around(context: CliContext) -> Iterator[CheckResult]:
-    """Raises NoServer where there is no store, StoreRefused for another program's file."""
+    """The results of every check on the store of these settings, one by one. Raises NoServer where there is no store,
+    StoreRefused for another program's file.
+    """
     if not context.store_exists():
         raise NoServer(f"There is no store in {context.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
     yield from check_everything(

@@ -16,7 +16,9 @@ from mcp_agent_mail.store.engine.lock import StoreLock
 
 # Plain JSON, as `--json` prints it.
 def renew_offline(settings: Settings, key: str) -> dict[str, Any]:
-    """Raises StoreInUse while a server runs, NotFound, NothingToRenew, ArchiveRefused."""
+    """Write the project's lost archive again, and tell what was written. Raises StoreInUse while a server runs,
+    NotFound, NothingToRenew, ArchiveRefused.
+    """
     with StoreLock(settings.storage_root, settings.database_path):
         return asyncio.run(_renew(settings, key))
 

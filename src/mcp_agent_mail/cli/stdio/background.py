@@ -51,7 +51,7 @@ class BackgroundServer:
         return self._process.pid
 
     def exit_code(self) -> int | None:
-        """None while it runs."""
+        """The exit code of the process; None while it runs."""
         return self._process.poll()
 
     def said(self) -> str:

@@ -32,7 +32,10 @@ _MAX_IDLE = 8
 
 
 class Upstream:
-    """`request` is for many threads at once. Raises NoServer when nobody answers and nobody can be started."""
+    """Connections to the server, for many threads at once: `connect`, `send`, then `keep` once the answer is read.
+
+    Raises NoServer when nobody answers and nobody can be started.
+    """
 
     def __init__(self, settings: ClientSettings, *, tell: Callable[[str], None], env_file: Path | None = None) -> None:
         self._settings = settings
@@ -75,6 +78,9 @@ class Upstream:
     def send(
         self, connection: http.client.HTTPConnection, method: str, body: bytes | None, headers: Mapping[str, str]
     ) -> http.client.HTTPResponse:
+        """The head of the answer: its body is still to be read, before `connection` is given to `keep`. Raises OSError
+        or HTTPException where the connection is lost, or no answer comes within ANSWER_WITHIN_S seconds.
+        """
         with self._lock:
             path = self._url.path if self._url is not None else "/mcp"
         connection.request(method, path, body, {**self._credentials(), **headers})

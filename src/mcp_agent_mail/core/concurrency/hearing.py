@@ -14,7 +14,7 @@ from typing import Protocol
 
 
 class Hearing(Protocol):
-    """Of one call. All on the event loop."""
+    """Whether the caller of one call is still there. For use on the event loop."""
 
     def watched(self, tell: Callable[[], None]) -> AbstractContextManager[object]:
         """Within, `tell` is called once if the caller leaves. Only who waits watches: it costs a task."""
@@ -35,7 +35,7 @@ _hearing: ContextVar[Hearing] = ContextVar("hearing", default=_AlwaysHeard())  #
 
 
 def current_hearing() -> Hearing:
-    """Of the call that is running."""
+    """The hearing of the call that is running."""
     return _hearing.get()
 
 

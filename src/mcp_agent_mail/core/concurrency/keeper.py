@@ -79,6 +79,7 @@ class Keeper:
         return self._error
 
     def figures(self) -> KeeperFigures:
+        """How the task fares at this moment, for health and the metrics."""
         return KeeperFigures(
             task=self.name,
             is_running=self.is_running,
@@ -105,18 +106,20 @@ class Keeper:
             await asyncio.wait([self._task], timeout=CANCELLED_WITHIN_S)
 
     async def rest(self, seconds: float) -> None:
-        """Until so much time has passed, whatever the wall clock says, or the stop comes."""
+        """Wait for so many seconds, whatever the wall clock does, or until the stop comes."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self.stopping.wait(), seconds)
 
     def worked(self) -> None:
-        """It has come through."""
+        """Note that the work has come through: what was wrong is over, which is logged once."""
         if self._error is not None:
             self._log.info("%s works again", self.name)
         self._error = self._failing_since = None
 
     def failed(self, error: BaseException, *, has_ended: bool = False) -> None:
-        """Tell it, once per change. For work that goes on by itself all the same; each end of it is told."""
+        """Note what went wrong, and log it once per change. For work that goes on by itself all the same; each end of
+        the work is logged.
+        """
         is_known = isinstance(error, AgentMailError | OSError)
         # Health is read by everybody: what a bug says of itself stays in the log.
         said = str(error) if is_known else f"an unexpected {type(error).__name__}; the log has it"

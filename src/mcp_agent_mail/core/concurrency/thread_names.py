@@ -9,6 +9,8 @@ _OWN_NAME = Path("/proc/thread-self/comm")
 
 
 def name_this_thread(name: str) -> None:
-    """At most 15 bytes; nothing happens where the system is another than Linux."""
+    """Give the running thread this name, of which the system keeps 15 bytes. Does nothing on other systems
+    than Linux.
+    """
     with suppress(OSError):
         _OWN_NAME.write_text(name)

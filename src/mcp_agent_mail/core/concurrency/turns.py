@@ -15,12 +15,14 @@ from mcp_agent_mail.core.errors import Busy
 
 
 class TooMuchAtOnce(Busy):
-    """The caller's line, or all lines together, are as long as they may be; or the wait has been."""
+    """The caller's line, or all lines together, are full; or the wait took too long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnBounds:
-    """`places` are in use at a time, at most `places_each` by one caller; so many wait, each and together, so long."""
+    """`places` are in use at a time, at most `places_each` by one caller. At most `waiting` calls wait, `waiting_each`
+    of one caller, for `within_s` seconds.
+    """
 
     places: int
     places_each: int

@@ -99,6 +99,9 @@ class GitPlace:
         return named if self.work_tree is None else (*named, f"--work-tree={self.work_tree}")
 
     def variables(self) -> dict[str, str]:
+        """What Git is told of the index and the borrowed folders, to be added to a scrubbed environment, which lacks
+        all `GIT_*`.
+        """
         found = {} if self.index is None else {"GIT_INDEX_FILE": str(self.index)}
         if self.borrowed:
             found["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = ":".join(map(_quoted, self.borrowed))

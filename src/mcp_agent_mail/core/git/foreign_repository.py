@@ -56,7 +56,7 @@ class ForeignRepository:
 
     @property
     def settings(self) -> list[Entry]:
-        """In the order in which Git reads them: of several values the last counts."""
+        """All the named settings, in the order in which Git reads them: of several values the last counts."""
         return [*self.own, *self.of_work_tree]
 
     @property
@@ -124,7 +124,9 @@ def find_repository(folder: str) -> ForeignRepository | None:
 
 
 def repository_of(git_dir: str, work_tree: str | None, cwd: str) -> ForeignRepository:
-    """As Git's own GIT_DIR and GIT_WORK_TREE name it to a hook; without the latter `cwd` is its top."""
+    """The repository that Git's own GIT_DIR and GIT_WORK_TREE name to a hook; without the latter `cwd` is its top.
+    Raises UnfitRepository.
+    """
     with _told_by_name():
         place = real_path(os.path.join(cwd, git_dir))
         if not _is_git_dir(place):
@@ -135,7 +137,7 @@ def repository_of(git_dir: str, work_tree: str | None, cwd: str) -> ForeignRepos
 
 
 def read_again(known: ForeignRepository) -> ForeignRepository:
-    """Its settings as they stand now. Raises UnfitRepository."""
+    """The same repository with its settings as they stand now. Raises UnfitRepository."""
     with _told_by_name():
         found = _opened(known.git_dir, known.top)
     return replace(found, top=known.top)

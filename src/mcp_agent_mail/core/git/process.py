@@ -1,7 +1,7 @@
 """Runs Git as a child process, the same way for archives, workspaces and the guard.
 
 Nothing from outside decides what Git does: arguments are lists, and every run has the one environment
-of `git_environment`. A run has a time limit, but for two: a stream has the one that it is given, and a job
+of `core.git.environment`. A run has a time limit, but for two: a stream has the one that it is given, and a job
 runs until its caller ends it.
 """
 
@@ -137,7 +137,7 @@ def run_git(
 
 
 def run_users_git(*arguments: str, timeout_s: float = DEFAULT_TIMEOUT_S) -> bytes:
-    """The same with the configuration of system and user, for questions about what Git does for them."""
+    """As `run_git`, with the configuration of system and user, for questions about what Git does for them."""
     process = _Run(arguments, user_config=True).start(stdin=subprocess.DEVNULL)
     return _ended(process, arguments, None, timeout_s)
 
@@ -308,6 +308,9 @@ class GitJob:
             return self._stdout.read()
 
     def kill(self) -> None:
+        """End it and whatever it started, and wait for its end. What it printed is gone: ask for no `result` after
+        that.
+        """
         _kill(self._process)
         self._process.wait()
         self._stdout.close()

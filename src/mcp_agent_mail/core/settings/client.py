@@ -39,7 +39,9 @@ class ClientSettings:
 
 
 def load_client_settings(environ: Mapping[str, str], *, env_file: Path | None = None) -> ClientSettings:
-    """Raises SettingsError with all mistakes at once."""
+    """The client's settings from the environment, else from the `.env` file given. Raises SettingsError with all
+    mistakes at once.
+    """
     findings = SettingFindings()
     sources = open_sources(environ, findings, overrides={}, env_file=env_file, cwd=None)
     values, _ = parse_rows(CLIENT_ROWS, sources, findings)

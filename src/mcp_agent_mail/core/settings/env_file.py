@@ -60,7 +60,9 @@ class EnvFile:
 
 
 def read_env_file(path: Path) -> EnvFile:
-    """Raises OSError when `path` cannot be read or is too long, and UnicodeDecodeError when it is not UTF-8."""
+    """The lines and faults of one file. Raises OSError when `path` cannot be read or is too long, and
+    UnicodeDecodeError when it is not UTF-8.
+    """
     lines: list[EnvLine] = []
     faults: list[EnvFault] = []
     text = _read(path).decode(ENCODING)

@@ -31,7 +31,7 @@ from mcp_agent_mail.core.settings.sources import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """One attribute per row of `setting_rows.ROWS`, in lower case. Safe to print and to send to a child process."""
+    """One attribute per row of `core.settings.rows`, in lower case. Safe to print and to send to a child process."""
 
     app_environment: str
     storage_root: Path

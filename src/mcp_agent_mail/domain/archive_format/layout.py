@@ -72,7 +72,9 @@ def project_snapshot(project: Project, aliases: Sequence[Alias] = ()) -> Snapsho
 
 
 def profile_snapshot(agent: Agent) -> Snapshot:
-    """Without token and presence. Its activity is the time of the change, so that it can be written again."""
+    """What the profile's file shows: neither token nor presence. Activity is the time of the last change of the
+    profile, so that the same profile always gives the same file.
+    """
     return {
         "id": agent.id,
         "kind": agent.kind.value,
@@ -204,6 +206,9 @@ def profile_path(name: str) -> str:
 
 
 def profile_file(snapshot: Snapshot) -> bytes:
+    """An agent's profile as the archive keeps it: times in UTC as ISO 8601, no token, no presence. The keys are the
+    archive's format.
+    """
     kept = ("id", "kind", "name", "program", "model", "task_description", "project_id")
     policies = ("contact_policy", "attachments_policy")
     return document(
@@ -236,9 +241,10 @@ def is_blind_receipt(snapshot: Snapshot) -> bool:
 
 
 def receipts_path(first_seq: OutboxSeq, created_ts: Micros, agent: str | None = None) -> str:
-    """Of the batch whose first receipt this is: a file that grew all day would cost its square.
+    """The file of one batch's receipts, named by the first of them. One file for a whole day would be written anew with
+    each batch, which costs the square of its size.
 
-    `agent`: of its receipts for blind copies, which lie beside its inbox.
+    `agent`: for the receipts of its blind copies, which lie beside its inbox.
     """
     folder = "" if agent is None else f"agents/{_safe(agent)}/"
     return f"{folder}receipts/{to_datetime(created_ts):%Y/%m/%d}/{first_seq}.jsonl"
@@ -274,7 +280,7 @@ def is_tombstone(snapshot: Snapshot) -> bool:
 
 
 def held_copies(snapshot: Snapshot) -> list[str]:
-    """Where the copies lie, or will, of those who were held at first: in this archive, and whether delivered or not."""
+    """Paths, in this archive, of the copies that were held at first, delivered by now or not."""
     home, tail = snapshot["archive_project_id"], _mail_tail(snapshot)
     return [
         f"agents/{_safe(entry['name'])}/inbox/{tail}"

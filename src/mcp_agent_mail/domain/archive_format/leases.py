@@ -42,7 +42,7 @@ def lease_snapshot(lease: Lease, project: Project, *, lapsed_ts: Micros | None =
 
 
 def stand_in(snapshot: Snapshot) -> Snapshot:
-    """For an event of which is not known any more whose lease it told of: rendered, but no proof of anything."""
+    """A snapshot for an event whose lease is not known any more: it is rendered, and no check takes it as proof."""
     return snapshot | {"is_stand_in": True}
 
 

@@ -1,4 +1,4 @@
-"""The guard's decision: what a commit does about paths that other agents hold (`guard_matching` finds them).
+"""The guard's decision: what becomes of a commit of paths that other agents hold (`domain.guard.matching` finds them).
 
 Pure, so that the server (from its live leases) and the hook (from the snapshot on disk, while no
 server answers) decide alike.

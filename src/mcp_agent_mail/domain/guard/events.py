@@ -53,7 +53,9 @@ class GuardEvent(NewGuardEvent):
 
 
 def read_guard_event(value: object, now: Micros) -> NewGuardEvent:
-    """Raises InvalidInput. A time that is still to come is now: a wrong clock must not stay newest for ever."""
+    """The event that was reported, checked. A time still to come counts as now: a wrong clock must not stay newest for
+    ever. Raises InvalidInput.
+    """
     if not isinstance(value, Mapping):
         raise _unfit("an event is an object")
     key, hook = _text(value, "event_key", _MAX_NAME), _text(value, "hook", _MAX_NAME)

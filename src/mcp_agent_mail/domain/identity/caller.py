@@ -134,7 +134,7 @@ def find_unproven(caller: Caller, act: str) -> TokenMissing | None:
 
 
 def require_proof(caller: Caller, act: str) -> None:
-    """Before anything is changed or run for it. Who reads is asked by `domain.identity.reading`."""
+    """Before anything is changed or run for it. Who reads is asked by `domain.identity.readership`."""
     if unproven := find_unproven(caller, act):
         raise unproven
 
@@ -152,7 +152,7 @@ def require_to_change_project(caller: Caller, project_id: ProjectId) -> None:
 
 
 def require_operator(caller: Caller) -> None:
-    """Raises PermissionDenied for everybody else."""
+    """Raise PermissionDenied unless the caller is the operator."""
     if not caller.is_operator:
         raise PermissionDenied(
             "Only the operator may do this.", hint="The operator runs `am` on the machine of the server."

@@ -81,7 +81,7 @@ class UnknownAgent(NotFound):
 
 
 def name_key(name: str) -> str:
-    """How names are compared: ignoring letter case and outer blanks, nothing else."""
+    """What names are compared by: letter case and outer blanks are ignored, nothing else."""
     return name.strip().lower()
 
 

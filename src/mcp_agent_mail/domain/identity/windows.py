@@ -52,7 +52,7 @@ class WindowNameTaken(Conflict):
 
 
 def parse_window_uuid(text: str) -> str:
-    """In lower case. Raises UnfitWindow."""
+    """The UUID in lower case. Raises UnfitWindow."""
     uuid = text.strip().lower()
     if not _UUID.fullmatch(uuid):
         raise UnfitWindow(
@@ -64,6 +64,6 @@ def parse_window_uuid(text: str) -> str:
 
 
 def find_window_uuid(text: str | None) -> str | None:
-    """None for nothing, and for what is no UUID."""
+    """The UUID in lower case; None for no text and for what is no UUID."""
     uuid = "" if text is None else text.strip().lower()
     return uuid if _UUID.fullmatch(uuid) else None

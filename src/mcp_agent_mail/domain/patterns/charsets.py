@@ -166,6 +166,7 @@ def _as_character(charset: CharSet, *, ignore_case: bool) -> str:
 
 
 def holds(atom: Atom, character: str) -> bool:
+    """Whether the character is the atom or in its set. Where letter case is ignored, both were folded before."""
     if isinstance(atom, str):
         return atom == character
     code = ord(character)

@@ -42,7 +42,7 @@ class LeaseIndex(Generic[Key]):
         return key in self._patterns
 
     def add(self, key: Key, pattern: Pattern) -> None:
-        """Takes a pattern in; one that has the key already makes place."""
+        """Take a pattern in, in place of the one that has the key already."""
         self.remove(key)
         pattern = pattern.with_case(ignore_case=self.ignore_case)
         self._patterns[key] = pattern
@@ -55,7 +55,7 @@ class LeaseIndex(Generic[Key]):
             self._floating.add(pattern, key)
 
     def remove(self, key: Key) -> None:
-        """Forgets a lease; one that is not there is no error."""
+        """Forget the pattern of this key; one that is not there is no error."""
         pattern = self._patterns.pop(key, None)
         if pattern is None:
             return

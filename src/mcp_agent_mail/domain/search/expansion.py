@@ -71,7 +71,8 @@ def _runs(word: Phrase) -> list[Term]:
 
 
 def expressions(terms: Sequence[Term], known: Collection[str]) -> list[str]:
-    """For the index: at least two of the terms, if there are as many, then each term by itself.
+    """Index expressions, to be tried one after the other: at least two of the terms, if there are as many, then each by
+    itself.
 
     Only `known` forms are named, which are in the index.
     """
@@ -81,7 +82,7 @@ def expressions(terms: Sequence[Term], known: Collection[str]) -> list[str]:
 
 
 def every_term(terms: Sequence[Term]) -> str:
-    """For the index: each of the terms, as it was written or by a name."""
+    """The index expression for mail that has each of the terms, as it was written or in a name."""
     return " AND ".join(_any_of(term, ()) for term in terms)
 
 

@@ -109,7 +109,7 @@ def parse_thread_ids(text: str) -> str:
 
 
 def summarize(messages: Sequence[ThreadMessage], *, total: int | None = None) -> ThreadSummary:
-    """The summary of `letters`, oldest first. `total` when there are more than these."""
+    """The summary of `messages`, which come oldest first. `total` counts the thread's where these are not all."""
     spoken = [message for message in messages if not message.is_system]
     reading = _Reading(names=frozenset(_known_names(spoken)))
     for position, message in enumerate(spoken):

@@ -67,8 +67,8 @@ class Ledger:
     _asked: set[str] = field(default_factory=set)
 
     def add_action(self, cue: Cue, sender: str, message: int, *, is_box: bool = False) -> None:
-        """The same text again is the same action: its newest state counts. So is, except of checkboxes, nearly the
-        same text of the same owner.
+        """Note an action. The same text again is the same action, whose newest state counts; so is, except of
+        checkboxes, nearly the same text of the same owner.
         """
         text, is_done = cue.text, cue.kind is CueKind.DONE
         owner = sender if cue.is_mine else cue.owner
@@ -101,6 +101,9 @@ class Ledger:
         return True
 
     def ask(self, text: str, asker: str, message: int) -> None:
+        """Note a question of the thread's message at this position. The same words again, whatever their letter case
+        and punctuation, are not a second question, whoever asks them.
+        """
         key = _key(text)
         if key in self._asked:
             return
@@ -111,7 +114,7 @@ class Ledger:
             self._asked_by_stem[stem].append(question)
 
     def hear(self, text: str, sender: str) -> None:
-        """A statement answers the questions of others that it shares most of its words with."""
+        """Mark as answered the questions of others that share most of their words with this statement."""
         if not self.questions:
             return
         shared: Counter[int] = Counter()
@@ -126,13 +129,17 @@ class Ledger:
                 self._answer(found[key])
 
     def accept(self, first: str, sender: str, message: int) -> None:
-        """Who says yes to the one request of the message before that named nobody takes it."""
+        """Make the sender the owner of the one open request of the message before that named nobody, if `first` says
+        yes to it.
+        """
         asked = [one for one in self.actions[-MAX_WATCHED:] if one.message == message - 1 and one.owner is None]
         if len(asked) == 1 and not asked[0].is_done and not _same(asked[0].asker, sender) and ACCEPTANCE.match(first):
             asked[0].owner = sender
 
     def hear_reply(self, first: str, sender: str, *, quotes: Iterable[str], message: int, body_md: str) -> None:
-        """A message answers what it quotes, and a lone question of the message before unless it says not to know."""
+        """Mark as answered the questions that a message quotes, and the only open one of the message before, unless it
+        says that it does not know. `first` is its first sentence.
+        """
         open_ones = [one for one in self.questions[-MAX_WATCHED:] if not one.is_answered]
         others = [one for one in open_ones if not _same(one.asker, sender)]
         if not others:

@@ -40,6 +40,9 @@ class UnfitModel(InvalidInput):
 
 
 def parse_model(text: str) -> str:
+    """The model's name without outer blanks. Raises UnfitModel unless it is 1 to 128 letters, digits and `._:/@+-`, and
+    begins with a letter or digit.
+    """
     if not _MODEL.fullmatch(name := text.strip()):
         raise UnfitModel(
             f"llm_model {name!r:.100} names no model.",
@@ -60,7 +63,7 @@ class Prompt:
 
 
 def prompt_for(summary: ThreadSummary, messages: Sequence[ThreadMessage]) -> Prompt:
-    """The newest letters that fit, oldest first."""
+    """What the model is asked: the draft and the newest messages, oldest first, up to MAX_PROMPT characters in all."""
     room = MAX_PROMPT
     mail: list[dict[str, str]] = []
     for message in reversed(messages):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.fast_import import Put
 from mcp_agent_mail.archive.git_folder import ArchiveRefused, make_ours, real_work_tree_of
-from mcp_agent_mail.archive.moving import finish_move, move_into_store
+from mcp_agent_mail.archive.relocation import finish_move, move_into_store
 from mcp_agent_mail.archive.repository import ArchiveRepository, SealedCommit, sync
 from mcp_agent_mail.archive.workspace import lead_people
 from mcp_agent_mail.archive.writer import ArchiveWriter
@@ -34,7 +34,7 @@ def adoption_snapshot(source: str | None) -> Snapshot:
 
 
 def up_to_adoption(events: list[OutboxEvent]) -> list[OutboxEvent]:
-    """An adoption is a batch of its own."""
+    """The events before the first adoption, or that adoption alone: it is a batch of its own."""
     for number, event in enumerate(events):
         if event.kind is EventKind.ADOPTION:
             return events[: max(1, number)]
@@ -44,7 +44,7 @@ def up_to_adoption(events: list[OutboxEvent]) -> list[OutboxEvent]:
 def write_adoption(
     projects_path: Path, database_path: Path, writer: ArchiveWriter, project: Project, event: OutboxEvent, at: Micros
 ) -> SealedCommit:
-    """One commit. Repeated after a crash it finds what was done and goes on."""
+    """Write an adoption into the archive as one commit. Repeated after a crash it finds what was done and goes on."""
     slug = event.snapshot["source"]
     source = None if slug is None else _set_aside(projects_path, slug, writer.store_id)
     with open_artifacts(database_path) as artifacts:

@@ -33,7 +33,7 @@ class Retry:
     _seen: Micros = Micros(0)  # noqa: RUF009  # likewise
 
     def wait(self, now: Micros) -> Micros:
-        """How long until it is due. A clock that was set back, by hours or seconds, makes it no longer."""
+        """Microseconds until it is due. A clock that was set back, by hours or seconds, makes it no longer."""
         if now < self._seen:
             self.due = Micros(self.due - (self._seen - now))
         self._seen = now
@@ -81,7 +81,7 @@ class ArchiveState:
     is_mending: bool = False
 
     def part(self, retry: Retry) -> str:
-        """Which part of the archive `retry` is about; none for its commits."""
+        """Which part of the archive `retry` is about: "index", "work tree", or empty for its commits."""
         return "index" if retry is self.index else "work tree" if retry is self.work_tree else ""
 
 
@@ -122,7 +122,9 @@ def log_unforeseen(slug: str, error: Exception) -> None:
 
 
 def hanging(project: Project, seconds: float, at_work: list[LockHolder]) -> Failed:
-    """`at_work`: the Git processes that hold its lock."""
+    """What the server is told of an archive that has not answered for so many seconds. `at_work`: the Git processes
+    that hold its lock.
+    """
     kill = f"`kill -9 {' '.join(str(one.pid) for one in at_work)}` ends what hangs, and it is tried again. "
     return Failed(
         project=project.slug,

@@ -86,8 +86,9 @@ class DrainReaders:
 
 
 def what_was_written(batch: Sequence[OutboxEvent], store_id: str) -> Written:
-    """Of profiles, projects, links and mail that was held at first only where they are: after a renewal of the archive
-    the newest state stands for all. Of leases, and of who had got held mail by then, it tells nothing.
+    """What a commit of this batch must hold, by which it is recognised. Files that change later (profiles, projects,
+    links, mail that was held or purged) count by their paths alone: after a renewal they show their newest state.
+    Leases, and who had got held mail by then, count for nothing.
     """
     mutable: set[str] = set()
     later: set[str] = set()
@@ -133,7 +134,7 @@ class CommitterContext:
         self._reading = threading.Lock()
 
     def forget(self, slug: str) -> None:
-        """What hangs there keeps nobody else waiting."""
+        """Give back the permits of an archive that hangs or is given up, so that it keeps nobody else waiting."""
         self.refreshes.give_back(slug)
         self.care.give_back(slug)
 
@@ -166,7 +167,7 @@ class ArchiveCommitter:
 
     @property
     def is_at_rest(self) -> bool:
-        """Nothing here has to be remembered."""
+        """Whether it may be forgotten: nothing fails, runs or is still to be done here."""
         archive = self.archive
         failures = archive.commit.failures + archive.index.failures + archive.work_tree.failures
         return not (failures or self._is_torn or archive.is_mending or self._tidy.is_running or self._care.has_work)
@@ -177,7 +178,9 @@ class ArchiveCommitter:
         return self.archive.writer is None or not self.archive.writer.needs_refresh
 
     def guard(self, work: Callable[[], float | None]) -> float | None:
-        """What nobody foresaw there counts as this archive's failure: it is opened anew and `work` tried later."""
+        """Run `work` and give what it gives. Whatever unforeseen it raises counts as a failure of this archive, which
+        is opened anew; then the seconds until it is tried again.
+        """
         try:
             return work()
         except Exception as error:  # noqa: BLE001  # as below

@@ -136,7 +136,7 @@ class Drain:
         return min((wait for wait in waits if wait is not None), default=None)
 
     def step(self) -> float | None:
-        """The same, and wait for what was begun, unless that takes long."""
+        """As `begin`, and wait for what was begun, unless that takes long."""
         wait = self.begin()
         while self._threads.is_busy():
             self._threads.wait(_LONG_S)
@@ -144,7 +144,7 @@ class Drain:
         return wait
 
     def mend(self, until: Micros) -> None:
-        """Step until nothing is unfinished any more."""
+        """Step until nothing is unfinished any more, or until `until`."""
         while (self._unfinished or self._mending) and self._clock() < until:
             wait = self.step()
             self._threads.wait(_LONGEST_LOOK_S if wait is None else min(wait, _LONGEST_LOOK_S))

@@ -57,12 +57,16 @@ class LeaseSnapshots:
         self._looking: Iterator[None] = iter(())
 
     def note(self, project: Project, events: Iterable[OutboxEvent]) -> None:
-        """These are in Git now: a snapshot is due if one of them tells of a lease, or of who can hold one."""
+        """These events are in Git: the project's snapshot is due if one of them tells of a lease, or of who can hold
+        one.
+        """
         if any(event.kind in _TELLING for event in events):
             self._require(project)
 
     def resume(self, projects: Projects) -> None:
-        """At start: what an earlier process left may be older than the store. They are looked at in the next steps."""
+        """At start: look at every project's snapshot in the next steps, since an earlier process may have left one
+        older than the store.
+        """
         self._looking = self._look_at_all(projects)
 
     def _look_at_all(self, projects: Projects) -> Iterator[None]:
@@ -76,7 +80,7 @@ class LeaseSnapshots:
             yield
 
     def step(self) -> float | None:
-        """Write what is due, a few at a time; seconds until something will be."""
+        """Write what is due, a few at a time; seconds until something will be, None when nothing is waited for."""
         if next(self._looking, self) is None:
             return 0.0
         waits, written = [], 0

@@ -102,7 +102,7 @@ class Maintenance:
         self._report(CareTaken(project=self._slug, **asdict(writer.figures())))
 
     def note_no_refresh(self, failure: Exception) -> None:
-        """It failed: whoever waits for a month is told why, and may ask again."""
+        """The refresh failed: whoever waits for a month is told why, and may ask again."""
         if self._waiting and self._needs_refresh:
             self._fail(Thinning.what, failure)
 

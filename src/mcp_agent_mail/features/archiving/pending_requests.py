@@ -25,7 +25,9 @@ class Requests:
         return CheckOut(number=next(self._numbers), project=project, month=month)
 
     async def ask(self, request: CheckOut, tell: Callable[[], None]) -> CheckedOut:
-        """Its answer; a refusal is raised. Raises Unavailable when it takes long, or the archiver ends."""
+        """Ask by `tell`, and wait for the answer; a refusal is raised. Raises Busy when too many ask, and Unavailable
+        when it takes long or the archiver ends.
+        """
         if len(self._waiting) >= MOST:
             raise Busy(f"{MOST} months are being brought back.", retry_after_s=_AGAIN_S)
         answer = asyncio.get_running_loop().create_future()
@@ -47,14 +49,14 @@ class Requests:
             waiting.set_result(answer)
 
     def give_up(self) -> None:
-        """The archiver has ended: nobody will answer."""
+        """Tell everybody who waits that the archiver has ended."""
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(Busy("The archiver ended meanwhile."))
 
 
 def require_done(answer: CheckedOut) -> CheckedOut:
-    """Raises what the archiver refused it for."""
+    """The answer, if the archiver did what was asked; else its refusal is raised: UnknownMonth or Unavailable."""
     if answer.is_unknown:
         raise UnknownMonth(answer.problem, hint=answer.hint)
     if answer.problem:

@@ -24,7 +24,7 @@ class Problems:
             self.problems[what] = message
 
     def newest(self) -> str | None:
-        """As one line, with how many others there are; None when nothing is wrong."""
+        """The newest problem on one line, with how many others there are; None when nothing is wrong."""
         if not self.problems:
             return None
         what = next(reversed(self.problems))
@@ -35,5 +35,5 @@ class Problems:
         self.problems.pop(what, None)
 
     def forget(self) -> None:
-        """What an archiver that is no more has reported: the next one tries everything again, and says so."""
+        """Drop what an archiver that has ended reported: the next one tries everything again, and reports it."""
         self.problems = {what: why for what, why in self.problems.items() if what == ARCHIVER}

@@ -194,7 +194,7 @@ def _cut(text: str) -> str:
 
 
 def from_line(line: bytes) -> Report:
-    """Raises ValueError for a line that is none."""
+    """The report in a line of the archiver's. Raises ValueError for a line that is none."""
     ((kind, fields),) = json.loads(line).items()
     return _parse(kind, fields)
 

@@ -57,7 +57,7 @@ class Silence:
 
     @property
     def is_long(self) -> bool:
-        """To be told."""
+        """Whether so many questions went unanswered that people are to be told."""
         return self._asked >= self._patience.told_after + self._allowance
 
     @property

@@ -59,7 +59,7 @@ class ArchiveJob(Generic[T]):
         return self.seconds >= self.hangs_after_s
 
     def next_look_s(self) -> float | None:
-        """Until it is to be seen differently; None when it hangs already."""
+        """Seconds until it is to be set aside or counts as hanging; None when it hangs already."""
         left = [limit_s - self.seconds for limit_s in (self.patience_s, self.hangs_after_s)]
         return min((left_s for left_s in left if left_s > 0), default=None)
 
@@ -98,7 +98,9 @@ class ArchiveThreads(Generic[T]):
         patience_s: float = PATIENCE_S,
         hangs_after_s: float = HANGS_AFTER_S,
     ) -> None:
-        """In a thread of its own, that an end of the process does not wait for. Raises NoThread."""
+        """Run `work` for the archive in a thread of its own, which the end of the process does not wait for. Raises
+        NoThread.
+        """
         assert project_id not in self._at_work, project_id
         job: ArchiveJob[T] = ArchiveJob(project_id=project_id, patience_s=patience_s, hangs_after_s=hangs_after_s)
         try:
@@ -131,7 +133,7 @@ class ArchiveThreads(Generic[T]):
                 os.write(self._waker, b".")
 
     def collect(self) -> list[ArchiveJob[T]]:
-        """What has ended since the last time, in that order."""
+        """The jobs that have ended since the last call, in the order of their ends."""
         with suppress(BlockingIOError):
             os.read(self._woken, 65_536)
         with self._lock:
@@ -149,17 +151,19 @@ class ArchiveThreads(Generic[T]):
         return any(not job.hangs for job in self._at_work.values())
 
     def next_look_s(self) -> float | None:
-        """Until something that is at work is to be set aside, or counts as hanging."""
+        """Seconds until something that is at work is to be set aside, or counts as hanging; None when nothing will."""
         looks = [job.next_look_s() for job in self._at_work.values()]
         return min((look for look in looks if look is not None), default=None)
 
     def wait(self, timeout_s: float) -> None:
-        """Until something has ended, or is to be seen differently, or so long."""
+        """Wait until a job has ended, or is to be set aside or counted as hanging, or `timeout_s` seconds
+        have passed.
+        """
         look_s = self.next_look_s()
         select.select([self._woken], [], [], max(0.0, timeout_s if look_s is None else min(timeout_s, look_s)))
 
     def close(self) -> None:
-        """Threads that hang stay; there is nobody any more whom they could wake."""
+        """Close what wakes `wait`. Threads that hang stay, and wake nobody any more."""
         with self._lock:
             assert self._waker is not None
             os.close(self._woken)
@@ -177,7 +181,7 @@ class Permits:
         self._lock = threading.Lock()
 
     def take(self, slug: str) -> bool:
-        """May it? If not, it has a place in the line now."""
+        """Whether the archive may go on now; otherwise it has a place in the line."""
         with self._lock:
             self._waiting.setdefault(slug)
             if slug in self._holders or self._is_turn_of(slug):
@@ -191,7 +195,7 @@ class Permits:
             return slug in self._waiting
 
     def is_turn_of(self, slug: str) -> bool:
-        """Does it wait, and could it go on now?"""
+        """Whether the archive waits and could have a permit now."""
         with self._lock:
             return slug in self._waiting and self._is_turn_of(slug)
 
@@ -200,7 +204,7 @@ class Permits:
         return any(slug == waiting for waiting, _ in zip(self._waiting, range(free), strict=False))
 
     def give_back(self, slug: str) -> None:
-        """Also a place in the line."""
+        """Give up the archive's permit, or its place in the line. Safe to repeat."""
         with self._lock:
             self._holders.discard(slug)
             self._waiting.pop(slug, None)

@@ -14,6 +14,10 @@ from mcp_agent_mail.features.archiving.service import ArchivingService
 
 
 def archiving_tools(service: ArchivingService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+    """The tool that brings a month back, for the operator by `/rpc` and the command line: MCP clients neither see nor
+    run it.
+    """
+
     async def checkout_archive_month(
         project_slug: Annotated[str, IDEMPOTENCY_KEY], month: Annotated[str, Text(max_length=20)]
     ) -> Json:

@@ -35,13 +35,13 @@ class AcquiredSlot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenewedSlot:
-    """None: the agent does not hold the slot."""
+    """When the slot expires now; None when the agent does not hold it."""
 
     expires_ts: Micros | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedSlot:
-    """None: the agent does not hold the slot."""
+    """When the slot was given back; None when the agent did not hold it."""
 
     released_ts: Micros | None

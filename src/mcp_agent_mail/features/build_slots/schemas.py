@@ -9,6 +9,7 @@ from mcp_agent_mail.features.build_slots.results import AcquiredSlot, ReleasedSl
 
 
 def show_slot(lease: Lease) -> Json:
+    """One lease of a slot, for its holder and for whoever finds it held. Times are UTC as ISO 8601."""
     return {
         "slot": lease.path_pattern,
         "agent": lease.agent,
@@ -21,6 +22,9 @@ def show_slot(lease: Lease) -> Json:
 
 
 def show_acquired(acquired: AcquiredSlot) -> Json:
+    """The answer of `acquire_build_slot`: `granted` is null where others hold the slot. `already_held` is there only
+    when it is true.
+    """
     answer = {
         "granted": None if acquired.granted is None else show_slot(acquired.granted),
         "conflicts": [show_slot(lease) for lease in acquired.conflicts],

@@ -18,6 +18,10 @@ TTL = Duration(2_592_000)
 
 
 def build_slot_tools(service: BuildSlotService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+    """To acquire, renew and release a slot. Each acts as the agent that it names, if the caller may; each is safe to
+    repeat.
+    """
+
     async def acquire_build_slot(
         project_key: Annotated[str, PROJECT_KEY],
         agent_name: Annotated[str, AGENT_NAME],

@@ -35,7 +35,7 @@ from mcp_agent_mail.store.transaction import Tx, View
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryPolicy:
-    """By which rules mail is let through here."""
+    """The rules, as the settings have them, by which a send lets mail through, holds or refuses it."""
 
     rules: ContactRules
     respects_leases: bool = True
@@ -72,7 +72,7 @@ class ConsentResult:
 
 
 def consent_context(tx: Tx, sender: Agent, project: Project) -> ConsentContext:
-    """Of a message without thread and answer; `replace` adds them."""
+    """What bears on consent for a message of no thread that answers nothing; `replace` adds those."""
     concerns = tx.contacts.concerns(sender.id)
     return ConsentContext(sender=sender, project=project, thread_id=None, reply_to=None, now=tx.now, concerns=concerns)
 
@@ -80,7 +80,7 @@ def consent_context(tx: Tx, sender: Agent, project: Project) -> ConsentContext:
 def check_consent(
     tx: Tx, delivery: DeliveryPolicy, about: ConsentContext, chosen: Sequence[NewRecipient]
 ) -> dict[AgentId, ConsentResult]:
-    """Those whose copy is not simply delivered, in their order."""
+    """By recipient, in their order, why a copy is held or refused. Who is not named gets its copy at once."""
     closed = _without_cost(tx, delivery, about, chosen)
     asked = [one for one, facts in closed if decide(facts) is Verdict.CONTACT_REQUIRED]
     opened: dict[AgentId, ContactFacts] = {}

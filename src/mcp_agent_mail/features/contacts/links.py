@@ -140,7 +140,7 @@ def answer(tx: Tx, source: Actor, target: Actor, expires_ts: Micros | None) -> L
 
 
 def lift_denials(tx: Tx, writer: Actor, others: Collection[AgentId]) -> None:
-    """Who writes to an agent that it has denied takes the denial back."""
+    """End the writer's denials of these agents: who writes to somebody takes its denial back."""
     for contact in tx.contacts.lift(writer.agent.id, others, tx.now):
         _tell(tx, contact, writer)
 
@@ -205,7 +205,7 @@ def intro_subject(sender: str) -> str:
 
 
 def intro_body(sender: str, reason: str, call: Mapping[str, Any]) -> str:
-    """With the very call that answers; only the recipient can make it."""
+    """The text of an introduction, with the calls that approve or decline it; only the recipient can make them."""
     arguments = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in call["arguments"].items())
     said = f"\n\nIts reason:\n\n{quoted(reason)}" if reason.strip() else ""
     return (

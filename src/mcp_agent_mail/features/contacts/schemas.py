@@ -45,6 +45,9 @@ def show_policy(done: PolicySet, caller: Caller) -> JsonObject:
 
 
 def show_held_mail(held: HeldList) -> JsonObject:
+    """Mail that waits for consent, by its heads: neither side is shown a body here. Other projects' agents are
+    `Name@slug`.
+    """
     return {
         "project": held.project.human_key,
         "agent": held.agent.name,

@@ -67,7 +67,9 @@ class ContactService:
         return ContactRequested(source=source, target=target, contact=contact, now=now)
 
     def accept_within(self, tx: Tx, asked: ContactRequested, ttl_s: int) -> ContactAnswered | None:
-        """Approve for the target what its policy lets through anyway; None where the word is its own to give."""
+        """Approve the request where the target's policy would take such mail anyway. None where the target has to
+        answer itself.
+        """
         return accept_unasked(tx, self._rules, asked, Micros(ttl_s * SECOND))
 
     async def respond(
@@ -113,7 +115,7 @@ class ContactService:
         return await self._store.read(look)
 
     async def requests(self, caller: Caller, project_key: str, agent_name: str, limit: int) -> ContactList:
-        """What waits for the agent's answer, oldest first."""
+        """The requests that wait for the agent's answer, oldest first, for its own eyes and the operator's."""
 
         def look(view: View) -> ContactList:
             actor = require_actor(view, caller, project_key, agent_name)
@@ -131,7 +133,7 @@ class ContactService:
         return ListedContact(direction=direction, contact=contact, messageable=messageable)
 
     async def set_policy(self, caller: Caller, project_key: str, agent_name: str, policy: ContactPolicy) -> PolicySet:
-        """Who may write to the agent from now on. Mail that is held stays so until its request is answered."""
+        """Set who may write to the agent from now on. Mail that is held stays so until its request is answered."""
 
         def unit(tx: Tx) -> PolicySet:
             actor = require_actor(tx, caller, project_key, agent_name)
@@ -188,7 +190,9 @@ def _require_answerer(view: View, caller: Caller, project_key: str, agent_name: 
 
 
 def accept_unasked(tx: Tx, rules: ContactRules, asked: ContactRequested, ttl: Micros) -> ContactAnswered | None:
-    """An approval never ends sooner for it. None: the request waits for the target itself."""
+    """Approve the request where the target's policy would take such mail anyway; an approval that stands never ends
+    sooner for it. None where the target has to answer itself.
+    """
     if not _is_let_in(tx, rules, asked):
         return None
     expires_ts = Micros(asked.now + ttl)

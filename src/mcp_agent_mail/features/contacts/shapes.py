@@ -14,6 +14,7 @@ NO_LINK = "none"
 
 
 def show_contact_request(asked: ContactRequested, caller: Caller) -> JsonObject:
+    """The answer to whoever asked for a contact. `status` is pending, or approved where that stands already."""
     contact = asked.contact
     wire: JsonObject = {
         "from": contact.source.name,
@@ -27,6 +28,9 @@ def show_contact_request(asked: ContactRequested, caller: Caller) -> JsonObject:
 
 
 def show_contact_answer(responded: ContactAnswered, caller: Caller) -> JsonObject:
+    """The answer to whoever approved or denied. `status` is as of now, `updated` counts links, `delivered` and
+    `returned` are ids of mail that was held.
+    """
     answered = responded.answered
     contact = answered.contact
     wire: JsonObject = {
@@ -45,5 +49,5 @@ def show_contact_answer(responded: ContactAnswered, caller: Caller) -> JsonObjec
 
 
 def link_status(contact: Contact, now: Micros) -> str:
-    """As it is at `now`: pending, approved, blocked or expired."""
+    """What the link is at `now`: pending, approved, blocked or expired."""
     return contact.relation(now).value

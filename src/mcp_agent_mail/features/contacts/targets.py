@@ -70,7 +70,7 @@ def require_target(tx: Tx, caller: Caller, source: Actor, wanted: ContactTarget,
 
 
 def require_source_of(tx: Tx, target: Actor, from_agent: str, from_project: str | None) -> Actor:
-    """Whom the target answers."""
+    """The agent whose request the target answers. Raises for one that is not there, and ContactWithSelf."""
     name, project = _addressed(tx, target.project, from_agent, from_project)
     agent = require_agent(tx, project, name)
     if agent.id == target.agent.id:

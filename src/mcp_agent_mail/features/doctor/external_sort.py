@@ -22,7 +22,7 @@ class Spool:
         return self._count
 
     def add(self, line: bytes) -> None:
-        """In any order; a sorted run goes to disk every RUN_LINES lines."""
+        """Take a line in, in any order; a sorted run goes to disk every RUN_LINES lines."""
         self._lines.append(line)
         self._count += 1
         if len(self._lines) >= RUN_LINES:

@@ -13,6 +13,10 @@ from mcp_agent_mail.features.guarding.service import GuardingService
 
 
 def guard_log_tools(service: GuardingService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+    """The tool behind `am guard log`, for the operator by `/rpc` and the command line: MCP clients neither see nor run
+    it.
+    """
+
     async def list_guard_events(
         project_key: Annotated[str | None, Text(max_length=4_096)] = None,
         limit: Annotated[int, LIMIT] = 50,

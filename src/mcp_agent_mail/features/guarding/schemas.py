@@ -55,7 +55,7 @@ class CheckAnswer:
 
 # Any: a body as it came over the wire.
 def read_check(value: Mapping[str, Any]) -> CheckRequest:
-    """Raises InvalidInput."""
+    """The check that a guard asks for, from the body of its request. Raises InvalidInput."""
     sent = value.get("paths")
     if not isinstance(sent, list) or len(sent) > MAX_PATHS:
         raise _unfit(f"paths is a list of at most {MAX_PATHS:,}")
@@ -83,7 +83,7 @@ def read_check(value: Mapping[str, Any]) -> CheckRequest:
 
 # Any: as above.
 def read_events(value: Mapping[str, Any]) -> list[Any]:
-    """Raises InvalidInput."""
+    """The events that a guard reports, each still unread, at most MAX_EVENTS_AT_ONCE. Raises InvalidInput."""
     events = value.get("events")
     if not isinstance(events, list) or len(events) > MAX_EVENTS_AT_ONCE:
         raise _unfit(f"events is a list of at most {MAX_EVENTS_AT_ONCE}")
@@ -104,6 +104,9 @@ def _unfit(why: str) -> InvalidInput:
 
 
 def check_value(answer: CheckAnswer) -> dict[str, Json]:
+    """The body of the answer to a guard's check. Each path is percent-encoded as it was asked for; of a holder's reason
+    there are at most 200 characters.
+    """
     held = [
         {"path": answer.sent[held.path], "is_own_too": held.is_own_too, "holder": _holder(held)} for held in answer.held
     ]

@@ -14,6 +14,10 @@ _CODE_PATH = Text(max_length=4_096)
 
 
 def guard_tools(installation: GuardInstallation, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+    """To install the guard and to take it out. Both write into a code repository on this machine, and take a turn of
+    the long calls.
+    """
+
     async def install_precommit_guard(
         project_key: Annotated[str, PROJECT_KEY], code_repo_path: Annotated[str, _CODE_PATH]
     ) -> Json:

@@ -9,6 +9,8 @@ from mcp_agent_mail.features.health.service import HealthService
 
 
 def health_resources(service: HealthService) -> list[ResourceSpec]:
+    """Where the server is and what it calls itself, for whoever can speak with it: nobody is asked who calls."""
+
     async def environment() -> Json:
         """Environment label, database (passwords masked) and HTTP address of this server."""
         return show_environment(service.place)

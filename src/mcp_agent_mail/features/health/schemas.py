@@ -17,6 +17,9 @@ def masked_url(url: str) -> str:
 
 
 def show_health(health: Health) -> Json:
+    """The answer of `health_check`, for everybody. Figures of the store are null when it cannot be read; passwords in
+    URLs are masked, times are UTC as ISO 8601.
+    """
     place, backlog, care = health.place, health.backlog, health.archive_care
     return {
         "status": health.status.value,
@@ -67,6 +70,7 @@ def _show_sweep(sweep: SweepFigures) -> Json:
 
 
 def show_environment(place: ServerPlace) -> Json:
+    """The server's address and database for everybody: a password in the URL is masked."""
     return {
         "environment": place.environment,
         "database_url": masked_url(place.database_url),

@@ -96,7 +96,7 @@ class Activity:
         return [self._newest(agent) for agent in agents]
 
     def windows_with_activity(self, windows: Iterable[Window]) -> list[Window]:
-        """Likewise. What has ended stays ended."""
+        """The windows with what is not written yet, in the order given. A window that has ended stays ended."""
         return [self._newest_of_window(window) for window in windows]
 
     def _newest_of_window(self, window: Window) -> Window:

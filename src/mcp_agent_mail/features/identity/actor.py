@@ -37,7 +37,9 @@ def require_actor_in(view: View, caller: Caller, project: Project, agent_name: s
 
 
 def require_able(actor: Actor, denied: str) -> None:
-    """Raises for an archived project, and AgentRetired, which says what is `denied`: "it sends no mail"."""
+    """Raise unless the actor may act: for an archived project, and AgentRetired, which says what is `denied` ("it sends
+    no mail").
+    """
     require_writable(actor.project)
     if actor.agent.is_retired:
         raise AgentRetired(

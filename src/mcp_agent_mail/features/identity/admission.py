@@ -33,7 +33,7 @@ class NamingRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionRequest:
-    """Of a project, for one call: who stands before it, asking for which name, and by which rule it opens."""
+    """Who asks, for one call, to bring which new name into a project, and the rule that decides it."""
 
     project: Project
     caller: Caller
@@ -61,7 +61,7 @@ def require_admission(view: View, door: AdmissionRequest) -> JoinCode | None:
 
 
 def add_agent(tx: Tx, door: AdmissionRequest, new: NewAgent) -> Agent:
-    """A new name. The code that let it in is used up with it, or not at all."""
+    """Store a new agent; the join code that let it in is used up with it. Raises as `require_admission` does."""
     code = require_admission(tx, door)
     agent = tx.agents.add(new, tx.now)
     _use(tx, code, agent)
@@ -69,7 +69,9 @@ def add_agent(tx: Tx, door: AdmissionRequest, new: NewAgent) -> Agent:
 
 
 def claim_agent(tx: Tx, door: AdmissionRequest, agent: Agent, token_hash: bytes) -> None:
-    """Make a name that was nobody's the one of whoever holds this token."""
+    """Give the name, which nobody has registered yet, to whoever holds this token; a join code that let it in is used
+    up. Raises as `require_admission` does.
+    """
     code = require_admission(tx, door)
     assert not tx.agents.has_token(agent.id), agent
     tx.agents.set_token_hash(agent.id, token_hash)

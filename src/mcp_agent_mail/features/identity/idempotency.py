@@ -73,7 +73,9 @@ def find_answer(view: View, actor: Actor, request: KeyedRequest, *, made: str = 
 
 
 def keep_answer(tx: Tx, actor: Actor, request: KeyedRequest, answer: Callable[[], JsonObject]) -> None:
-    """Nothing to do without a key: then `answer` is not even made."""
+    """Store the call's answer under its key, for a repeat. Without a key nothing is done, and `answer` is
+    not called.
+    """
     if request.idempotency_key is not None:
         text = json.dumps(answer(), ensure_ascii=False)
         kept = RememberedAnswer(arguments_hash=arguments_hash(request), result=text)
@@ -81,14 +83,14 @@ def keep_answer(tx: Tx, actor: Actor, request: KeyedRequest, answer: Callable[[]
 
 
 def forget_answer(tx: Tx, actor: Actor, request: KeyedRequest) -> None:
-    """What the answer told of is undone in this unit. Nothing to do without a key."""
+    """Remove the answer kept under the call's key, since what it told of is undone in this unit."""
     if request.idempotency_key is not None:
         tx.idempotency_keys.remove(actor.agent.id, request.idempotency_key)
 
 
 def arguments_hash(request: KeyedRequest) -> bytes:
-    """Equal for equal calls: which one, and every argument as it was given. Keys outlive an upgrade by a day, so what
-    is hashed must stay as it is.
+    """A hash of which call it is and every argument as it was given: equal for equal calls. Keys outlive an upgrade by
+    a day, so what is hashed must stay as it is.
     """
     text = json.dumps([type(request).__name__, asdict(request)], sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).digest()

@@ -16,6 +16,10 @@ LIFETIME = Duration(MAX_LIFETIME_S, floor=MIN_LIFETIME_S)
 
 
 def join_code_tools(service: JoinCodeService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+    """To make, list and take back join codes, for the operator by `/rpc` and the command line: MCP clients neither see
+    nor run these tools.
+    """
+
     async def create_join_code(
         project_key: Annotated[str, PROJECT_KEY], lifetime_seconds: Annotated[int, LIFETIME] = LIFETIME_S
     ) -> Json:

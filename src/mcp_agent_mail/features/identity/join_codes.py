@@ -31,7 +31,7 @@ class Invited:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeListing:
-    """As it is at `at`, newest first."""
+    """The codes as they are at `at`, newest first."""
 
     codes: list[JoinCode]
     at: Micros
@@ -62,7 +62,9 @@ class JoinCodeService:
         return await self._store.write(unit)
 
     async def list_(self, caller: Caller, project_key: str, limit: int) -> CodeListing:
-        """Used ones for good, expired ones until they are forgotten."""
+        """The project's codes, newest first, at most `limit`: used ones stay for good, expired ones until they are
+        forgotten.
+        """
         require_operator(caller)
 
         def look(view: View) -> list[JoinCode]:
@@ -71,7 +73,9 @@ class JoinCodeService:
         return CodeListing(codes=await self._store.read(look), at=self._clock())
 
     async def revoke(self, caller: Caller, project_key: str, code_id: int) -> JoinCode:
-        """Nobody comes in with it any more. Who has come in stays."""
+        """Take back a code that nobody has used. Raises UnknownJoinCode, and JoinCodeUsed once somebody has come in
+        with it.
+        """
         require_operator(caller)
 
         def unit(tx: Tx) -> JoinCode:

@@ -39,8 +39,8 @@ class Registration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supplies:
-    """What a unit may not make itself, since it may run in a transaction that is rolled back: chance. And the window
-    that the call comes from, if it says so.
+    """What a registration needs and its unit of work may not draw itself, since it may run in a transaction that is
+    rolled back: random names, a token. And the window that the call comes from, if it says so.
     """
 
     new_names: NamingRules
@@ -97,7 +97,9 @@ def _name_for(asked: str | None, wanted: Registration, enforcement: NameEnforcem
 
 
 def create_identity(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -> Registered:
-    """Always a new agent."""
+    """Register an agent that is always new; a name that is taken becomes a generated one, or is refused, as the mode
+    says.
+    """
     project = require_writable(require_project(tx, wanted.project_key))
     door = AdmissionRequest(project=project, caller=caller, admission=supplies.new_names.admission, name=wanted.name)
 
@@ -128,7 +130,7 @@ def _in_window(tx: Tx, caller: Caller, registered: Registered, supplies: Supplie
 
 
 def record_event(tx: Tx, agent: Agent, by: AgentId | None) -> None:
-    """The profile as it is now, for the project's archive."""
+    """Queue the agent's profile as it is now for the project's archive. `by` is who changed it."""
     tx.outbox.add(
         NewEvent(
             project_id=agent.project_id,

@@ -14,6 +14,10 @@ from mcp_agent_mail.features.identity.service import MAX_AGENTS, IdentityService
 
 
 def identity_resources(service: IdentityService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ResourceSpec]:
+    """A project with its agents, and its agents with their unread mail as far as the caller may know: at most
+    MAX_AGENTS.
+    """
+
     async def project(slug: Annotated[str, PROJECT_KEY]) -> Json:
         """A project, by slug or path, with its agents, last active first."""
         return schemas.show_project_with_agents(await service.list_(await current_caller(), slug, limit=MAX_AGENTS))

@@ -16,7 +16,7 @@ _COMMIT_DIGITS = 12
 
 
 def show_presence(agent: Agent) -> JsonObject:
-    """The Presence shape."""
+    """The keys that say how an agent is just now, beside its profile; `retired_at` is null while it is active."""
     return {
         "status": agent.status.value,
         "status_note": agent.status_note,
@@ -31,6 +31,9 @@ def show_known(known: KnownAgent) -> JsonObject:
 
 
 def show_peers(listing: AgentList) -> JsonObject:
+    """The answer of `list_agents`, last active first. `total` counts what the limit left out too; `unread_count` is
+    null where the caller may not know it.
+    """
     agents = [
         {**show_peer(agent), "unread_count": listing.unread[agent.id], "retired_at": iso_or_none(agent.retired_ts)}
         for agent in listing.agents
@@ -39,7 +42,9 @@ def show_peers(listing: AgentList) -> JsonObject:
 
 
 def show_agents(listing: AgentList, *, include_retired: bool) -> JsonObject:
-    """As the resource gives them; who may be retired says so."""
+    """The answer of the resource of agents, last active first. `retired_at` is there only where retired ones were asked
+    for.
+    """
     agents = [{**show_agent(agent), "unread_count": listing.unread[agent.id]} for agent in listing.agents]
     if include_retired:
         for wire, agent in zip(agents, listing.agents, strict=True):
@@ -52,6 +57,7 @@ def show_project_with_agents(listing: AgentList) -> JsonObject:
 
 
 def show_retired(acted: AgentChange, caller: Caller) -> JsonObject:
+    """The answer of `deregister_agent`. `released` counts the leases that ended with the agent."""
     wire = {
         "status": "deregistered",
         "agent_name": acted.agent.name,

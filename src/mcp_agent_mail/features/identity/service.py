@@ -13,7 +13,7 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus
 from mcp_agent_mail.domain.identity.admission import JoinCode
 from mcp_agent_mail.domain.identity.caller import Caller, ReservedIdentity, require_operator
 from mcp_agent_mail.domain.identity.names import candidate_names
-from mcp_agent_mail.domain.identity.reading import Readership, may_read
+from mcp_agent_mail.domain.identity.readership import Readership, may_read
 from mcp_agent_mail.domain.identity.windows import find_window_uuid, parse_window_uuid
 from mcp_agent_mail.domain.leases import EndedBy, Lease
 from mcp_agent_mail.domain.projects import Project
@@ -95,7 +95,7 @@ class IdentityService:
         self._activity.note(agent)
 
     def supplies(self) -> Supplies:
-        """What one registration needs that its unit of work may not draw itself."""
+        """What one registration needs that its unit of work may not draw itself; a new set for each call."""
         return Supplies(
             new_names=self._new_names,
             candidates=candidate_names(self._choose),
@@ -160,7 +160,7 @@ class IdentityService:
         return await self._store.read(look)
 
     async def retire(self, caller: Caller, project_key: str, agent_name: str) -> AgentChange:
-        """No new mail in or out; history and name stay. The first time stands. What the agent held it holds no more."""
+        """Retire the agent: no new mail in or out; history and name stay, and its leases end. The first time stands."""
         ended: list[Lease] = []
 
         def change(tx: Tx, agent: Agent) -> Agent:
@@ -195,7 +195,7 @@ class IdentityService:
     async def set_status(
         self, caller: Caller, project_key: str, agent_name: str, status: AgentStatus, note: str | None
     ) -> AgentChange:
-        """No note clears the one before."""
+        """Set the agent's status and note; without a note the one before is cleared."""
 
         def change(tx: Tx, of: Agent) -> Agent:
             return tx.agents.set_status(of.id, status, note, tx.now)
@@ -264,6 +264,6 @@ def _author(caller: Caller, agent: Agent) -> AgentId | None:
 
 
 def require_changeable(agent: Agent) -> None:
-    """`Human` can neither retire nor be set busy, not even by the operator."""
+    """Raise for `Human`, who can neither retire nor be set busy, not even by the operator."""
     if agent.kind is not AgentKind.AGENT:
         raise ReservedIdentity(f"{agent.name} is in every project as it is.", hint="Name a registered agent.")

@@ -10,7 +10,7 @@ from mcp_agent_mail.features.identity.register import Registered
 
 
 def show_agent(agent: Agent) -> JsonObject:
-    """The Agent shape."""
+    """An agent as tools and resources give it: its profile and policies. Times are UTC as ISO 8601."""
     return {
         "id": agent.id,
         "name": agent.name,
@@ -26,7 +26,7 @@ def show_agent(agent: Agent) -> JsonObject:
 
 
 def show_peer(agent: Agent) -> JsonObject:
-    """The Peer shape."""
+    """An agent as others find it to write to: who it is, at what it is, and whose mail it takes."""
     return {
         "name": agent.name,
         "program": agent.program,
@@ -40,6 +40,9 @@ def show_peer(agent: Agent) -> JsonObject:
 
 
 def show_registered(registered: Registered, caller: Caller) -> JsonObject:
+    """The answer to a registration. The token is there only when the name is registered for the first time: it is
+    stored hashed, so nobody can be shown it again.
+    """
     wire = show_agent(registered.agent)
     if registered.token is not None:
         wire["registration_token"] = registered.token

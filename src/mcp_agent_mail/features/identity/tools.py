@@ -31,6 +31,7 @@ SECONDS = Count(1, 100 * 365 * 24 * 3_600)
 
 
 def identity_tools(service: IdentityService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+    """To register, look up, retire and describe agents. The operator's come last, and MCP clients do not see them."""
     return [
         *_registering_tools(service, current_caller),
         *_looking_tools(service, current_caller),

@@ -9,6 +9,9 @@ from mcp_agent_mail.features.identity.windows import Expired, Renamed, WindowLis
 
 
 def show_windows(listing: WindowListing) -> JsonObject:
+    """The answer of `list_window_identities`. A window's id proves who sits there, so it is null but for its owner and
+    the operator; ages are whole days.
+    """
     identities = [
         {
             "id": window.id,
@@ -25,6 +28,7 @@ def show_windows(listing: WindowListing) -> JsonObject:
 
 
 def show_renamed(renamed: Renamed) -> JsonObject:
+    """The answer of `rename_window`, with the name that it had before. Who knew the window's id may see it."""
     window = renamed.window
     return {
         "id": window.id,
@@ -36,6 +40,7 @@ def show_renamed(renamed: Renamed) -> JsonObject:
 
 
 def show_expired(expired: Expired) -> JsonObject:
+    """The answer of `expire_window`. `expired_at` is the first end, by a call or by itself: a repeat gives the same."""
     return {
         "window_uuid": expired.window.uuid,
         "display_name": expired.window.display_name,

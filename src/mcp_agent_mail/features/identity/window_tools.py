@@ -16,6 +16,10 @@ WINDOW = Matching(parse_window_uuid)
 
 
 def window_tools(service: WindowService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+    """To list, rename and forget windows: the list for callers who may read the project, the rest for who may change
+    it.
+    """
+
     async def list_window_identities(project_key: Annotated[str, PROJECT_KEY]) -> Json:
         """The live windows of a project's clients: who registers from one without a name goes by its display_name."""
         return schemas.show_windows(await service.list_(await current_caller(), project_key))

@@ -14,7 +14,7 @@ from mcp_agent_mail.core.tools import current_credentials
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, require_to_change_project
 from mcp_agent_mail.domain.identity.names import require_fit
-from mcp_agent_mail.domain.identity.reading import require_to_read
+from mcp_agent_mail.domain.identity.readership import require_to_read
 from mcp_agent_mail.domain.identity.windows import DEFAULT_TTL, UnknownWindow, Window, WindowNameTaken, find_window_uuid
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.activity import Activity
@@ -103,7 +103,9 @@ class WindowService:
         return WindowListing(windows=windows, at=now, ttl=self._ttl, own=own)
 
     async def rename(self, caller: Caller, project_key: str, uuid: str, name: str) -> Renamed:
-        """The name under which the next one that registers from the window without a name comes. Agents keep theirs."""
+        """Give the window another name, under which the next agent that registers from it without a name comes. Agents
+        keep theirs. Raises WindowNameTaken, UnknownWindow and UnfitName.
+        """
 
         def unit(tx: Tx) -> Renamed:
             project = self._require_changeable(tx, caller, project_key)
@@ -128,7 +130,9 @@ class WindowService:
         return Renamed(window=window, old_name=renamed.old_name)
 
     async def expire(self, caller: Caller, project_key: str, uuid: str) -> Expired:
-        """Forget the window's name. The first end stands, also one that came by itself."""
+        """End the window, so that its name is forgotten. The first end stands, also one that came by itself. Raises
+        UnknownWindow.
+        """
 
         def unit(tx: Tx) -> Expired:
             project = self._require_changeable(tx, caller, project_key)

@@ -33,7 +33,7 @@ class LockState:
 
 
 def look_at(locks: Sequence[KnownLock], clock: Clock) -> list[LockState]:
-    """Those whose file is there."""
+    """The state of each lock whose file is there."""
     now = clock()
     states = []
     for lock in locks:

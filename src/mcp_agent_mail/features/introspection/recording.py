@@ -12,7 +12,7 @@ from mcp_agent_mail.store.engine.instrumentation import QueryFigures
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """None is what the settings leave out."""
+    """What a running server records; None is what the settings leave out."""
 
     usage: Usage
     queries: QueryFigures | None

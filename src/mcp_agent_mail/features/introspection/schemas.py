@@ -34,6 +34,9 @@ OUTPUT_FORMATS: dict[str, Json] = {
 
 
 def show_directory(specs: Sequence[ToolSpec], now: Micros) -> Json:
+    """The answer of `tooling/directory`: the tools that clients see, by cluster, and whole workflows less what they do
+    not see. Clusters without such a tool are left out.
+    """
     by_name = {spec.name: spec for spec in specs}
     clusters = []
     for name, cluster in CLUSTERS.items():
@@ -72,6 +75,7 @@ def _directory_entry(spec: ToolSpec) -> Json:
 
 
 def show_schemas(specs: Sequence[ToolSpec], now: Micros) -> Json:
+    """The answer of `tooling/schemas`: each tool's arguments by name. `aliases` is always empty: no tool has any."""
     return {
         "generated_at": iso(now),
         "global_optional": [*TOKEN_ARGUMENTS, "format"],
@@ -94,6 +98,9 @@ def _schema(spec: ToolSpec) -> Json:
 def show_metrics(
     specs: Sequence[ToolSpec], recording: Recording, figures: Callable[[str], ToolFigures], now: Micros
 ) -> Json:
+    """The answer of `tooling/metrics`: calls and durations in milliseconds since the start, null without calls, and
+    what queries cost. `figures` gives those of one tool, as far as the caller may know them.
+    """
     return {
         "generated_at": iso(now),
         "tools": [_metrics(spec, figures(spec.name)) for spec in specs],
@@ -142,6 +149,9 @@ def _ms(seconds: float | None) -> float | None:
 
 
 def show_locks(states: Sequence[LockState]) -> Json:
+    """The answer of `tooling/locks`. `stale` and `metadata_missing` are always 0: the kernel frees a lock the instant
+    that its holder ends.
+    """
     active = sum(state.owner_pid is not None for state in states)
     return {
         "locks": [
@@ -162,6 +172,7 @@ def show_locks(states: Sequence[LockState]) -> Json:
 
 
 def show_capabilities(project: Project, agent: Agent, able: Sequence[str], now: Micros) -> Json:
+    """The answer of `tooling/capabilities`: what `able` names, sorted already, for the agent in this project."""
     return {
         "generated_at": iso(now),
         "agent": agent.name,
@@ -173,6 +184,9 @@ def show_capabilities(project: Project, agent: Agent, able: Sequence[str], now: 
 def show_recent(
     calls: Iterable[tuple[RecentCall, Project | None]], clusters: dict[str, str], window_s: int, now: Micros
 ) -> Json:
+    """The answer of `tooling/recent`, in the order of `calls`. `clusters` are by tool; a project that was not found is
+    shown as the call named it.
+    """
     entries = [
         {
             "timestamp": iso(call.at),

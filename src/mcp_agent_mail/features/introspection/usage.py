@@ -100,7 +100,7 @@ class Usage:
         return self._tools.get(tool) or ToolFigures()
 
     def tools(self) -> dict[str, ToolFigures]:
-        """Of the tools that were called."""
+        """The figures by name, of those tools that were called."""
         return dict(self._tools)
 
     def recent(self, since: Micros) -> Iterator[RecentCall]:

@@ -29,7 +29,7 @@ def find_foreseen(view: View, wish: ProjectRequest) -> Project | None:
 def who_begins(
     view: View, caller: Caller, wish: ProjectRequest, newcomer: Newcomer
 ) -> tuple[ProjectId | None, AgentId | None]:
-    """As far as they exist."""
+    """Ids of the project and the agent that a session will begin as, each None while it does not exist."""
     project = find_foreseen(view, wish)
     if project is None:
         return None, None
@@ -63,7 +63,9 @@ def who_joins(view: View, caller: Caller, request: JoinRequest) -> tuple[Project
 
 
 def registration(view: View, caller: Caller, project: Project, newcomer: Newcomer) -> Registration:
-    """What an agent has set otherwise, and cannot say here, stays as it is."""
+    """What to register the newcomer with. What it has set before and cannot say in a macro, its attachments policy,
+    stays.
+    """
     name = newcomer.name or own_name(caller, project)
     known = _find(view, project, name)
     return Registration(
@@ -102,7 +104,9 @@ def own_name(caller: Caller, project: Project) -> str | None:
 
 
 def acting_as(caller: Caller, project: Project, agent: Agent | None = None) -> Caller:
-    """Whoever has just become this agent, or is about to become one of the project: with the rights of it."""
+    """A caller with the rights of `agent`, which it has just become, or of a member of the project that it is about to
+    become. The operator stays the operator.
+    """
     if caller.is_operator:
         return caller
     return Caller(
@@ -115,7 +119,9 @@ def acting_as(caller: Caller, project: Project, agent: Agent | None = None) -> C
 
 
 def require_pair(view: View, caller: Caller, project: Project, said: HandshakeRequest) -> HandshakePair:
-    """As the call names them; who is not named is the caller, or the only one who can be meant."""
+    """The two agents of a handshake, as the call names them; one that it leaves out is the caller, or the only one who
+    can be meant. Raises AgentUnsaid.
+    """
     requester, target = said.requester, said.target
     there = project if said.to_project is None else require_project(view, said.to_project)
     if requester is None:

@@ -16,6 +16,7 @@ from mcp_agent_mail.features.summaries.shapes import show_thread_summary
 
 
 def show_started(started: Started, caller: Caller) -> JsonObject:
+    """The answer of `macro_start_session`; `inbox` is empty also when no mail was asked for."""
     return {
         "project": show_project(started.project),
         "agent": show_registered(started.registered, caller),
@@ -26,6 +27,9 @@ def show_started(started: Started, caller: Caller) -> JsonObject:
 
 
 def show_joined(joined: Joined, caller: Caller) -> JsonObject:
+    """The answer of `macro_prepare_thread`: the thread as `summarize_thread` gives it, with the count of its messages
+    beside; `inbox` is empty also when no mail was asked for.
+    """
     return {
         "project": show_project(joined.project),
         "agent": show_registered(joined.registered, caller),
@@ -35,6 +39,9 @@ def show_joined(joined: Joined, caller: Caller) -> JsonObject:
 
 
 def show_cycled(cycled: Cycled) -> JsonObject:
+    """The answer of `macro_file_reservation_cycle`. `released` is null where nothing was to be given back, else it
+    counts leases.
+    """
     released = cycled.released
     return {
         "file_reservations": _reserved(cycled.reserved),
@@ -45,6 +52,9 @@ def show_cycled(cycled: Cycled) -> JsonObject:
 
 
 def show_handshake(shaken: Handshake, caller: Caller) -> JsonObject:
+    """The answer of `macro_contact_handshake`. `response` is null while the target has to answer itself,
+    `welcome_message` where none was sent.
+    """
     return {
         "request": show_contact_request(shaken.asked, caller),
         "response": None if shaken.response is None else show_contact_answer(shaken.response, caller),

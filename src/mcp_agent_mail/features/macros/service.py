@@ -1,7 +1,7 @@
 """Macros: what agents do together anyway, as one use case each.
 
-A macro writes in one unit of work, made of the parts of units (`Parts`) that the slices below offer, and reads
-around it. So it has happened as a whole or not at all.
+A macro writes in one unit of work, made of functions that the slices below offer to run in another's unit, and reads
+before and after it. So it has happened as a whole or not at all.
 """
 
 from __future__ import annotations

@@ -41,7 +41,9 @@ def require_inbox_room(tx: Tx, sender: Actor, chosen: Sequence[NewRecipient], li
 
 
 def skip_full(tx: Tx, sender: Actor, chosen: dict[AgentId, NewRecipient], limit: int) -> list[Skipped]:
-    """For a broadcast: takes them out of `chosen`."""
+    """Take those out of `chosen` whose inbox has no room, for a broadcast; they are given as skipped. `limit` 0 is no
+    limit.
+    """
     full = [agent_id for agent_id, one in chosen.items() if _is_full(tx, sender, one, limit)]
     return [_skipped(_shown(chosen.pop(agent_id), sender.project), limit) for agent_id in full]
 
@@ -64,7 +66,7 @@ def _skipped(name: str, limit: int) -> Skipped:
 
 
 def require_open_inboxes(tx: Tx, sender: Agent, chosen: Sequence[NewRecipient]) -> None:
-    """Raises InboxLeased for the first of `chosen` whose inbox is held."""
+    """Raise InboxLeased for the first of `chosen` whose inbox another agent holds."""
     leased = leased_inboxes(tx, sender, [one.agent for one in chosen])
     for one in chosen:
         if one.agent.id in leased:
@@ -72,7 +74,7 @@ def require_open_inboxes(tx: Tx, sender: Agent, chosen: Sequence[NewRecipient]) 
 
 
 def skip_leased(tx: Tx, sender: Agent, chosen: dict[AgentId, NewRecipient]) -> list[Skipped]:
-    """Takes them out of `chosen`."""
+    """Take those out of `chosen` whose inbox another agent holds, for a broadcast; they are given as skipped."""
     leased = leased_inboxes(tx, sender, [one.agent for one in chosen.values()])
     skipped = []
     for agent_id, lease in leased.items():

@@ -10,7 +10,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros, iso
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.messages import MAX_SUBJECT, Importance, Message, RecipientKind
 from mcp_agent_mail.features.identity.system_mail import SystemNotice
-from mcp_agent_mail.store.mail.overdue import SilentRecipient
+from mcp_agent_mail.store.mail.overdue_acks import SilentRecipient
 
 NAMES_SHOWN = 20
 _MINUTE_S = 60
@@ -27,6 +27,9 @@ class OverdueMessage:
 
 
 def sender_notice(late: OverdueMessage, now: Micros) -> SystemNotice:
+    """For the sender, once per message: who has not acknowledged it, NAMES_SHOWN at most, and what to do next. Whole
+    minutes are counted from when it was sent.
+    """
     fact = (
         f"Your message {late.message.id}, {_code(late.message.subject)}, asks for an acknowledgement. "
         f"It was sent {_age(late, now)} ago, and these have not acknowledged it:"
@@ -36,6 +39,9 @@ def sender_notice(late: OverdueMessage, now: Micros) -> SystemNotice:
 
 
 def overseer_notice(late: OverdueMessage, now: Micros) -> SystemNotice:
+    """For Human, with high importance, where escalation is by mail: whose message it is and who has not acknowledged
+    it.
+    """
     message = late.message
     fact = (
         f"{message.sender_name} asked for an acknowledgement of message {message.id}, {_code(message.subject)}, "

@@ -11,7 +11,7 @@ from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
-from mcp_agent_mail.domain.identity.reading import READING_MAIL, require_reader, require_to_read
+from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_reader, require_to_read
 from mcp_agent_mail.domain.messages import (
     Addressee,
     InboxEntry,
@@ -94,7 +94,9 @@ class SeenMessage:
 
 
 def read_inbox(view: View, caller: Caller, request: InboxRequest) -> InboxListing:
-    """Newest first, or oldest first after `after_id`. Changes nothing of what is unread."""
+    """A page of the agent's inbox: newest first, or oldest first after `after_id`. Changes nothing of what
+    is unread.
+    """
     mailbox = open_inbox(view, caller, request.agent_name, request.project_key)
     after_seq = 0
     if request.after_id is not None:
@@ -184,8 +186,9 @@ def read_topic(view: View, caller: Caller, request: TopicRequest) -> MailListing
 
 
 def read_thread(view: View, caller: Caller, request: ThreadRequest) -> ThreadPage:
-    """In the order in which the project's agents could first read it, which for mail that was held is its approval: so
-    whoever follows by `after_id` misses nothing. A thread started by a reply has the message that was answered too.
+    """The thread in the order in which the project's agents could first read it, which for mail that was held is its
+    approval: so whoever follows by `after_id` misses nothing. A thread started by a reply has the message that was
+    answered too.
     """
     require_reader(caller, READING_MAIL)
     project = _project_of_thread(view, caller, request)
@@ -277,7 +280,9 @@ def _unknown_thread(thread_id: str) -> UnknownThread:
 
 
 def read_message(view: View, caller: Caller, message_id: MessageId, project_key: str | None) -> SeenMessage:
-    """Seen from the project named, else from the caller's own, else from the sender's."""
+    """The message as seen from the project named, else from the caller's own, else from the sender's. Raises
+    UnknownMessage for one that the caller may not see.
+    """
     require_reader(caller, READING_MAIL)
     message = view.messages.find(message_id)
     if message is None:
@@ -294,7 +299,9 @@ def read_message(view: View, caller: Caller, message_id: MessageId, project_key:
 
 
 def load_bodies(view: View, heads: Iterable[MessageHead]) -> Bodies:
-    """At most 2 MiB of them; SQLite never reads the others."""
+    """The bodies that one answer carries, in order and together at most 2 MiB as JSON writes them; SQLite never reads
+    the others.
+    """
     found = bodies_that_fit(heads)
     bodies = view.messages.bodies(found)
     return bodies_that_fit_escaped({message_id: bodies[message_id] for message_id in found if message_id in bodies})

@@ -28,7 +28,7 @@ class MarkedReceipt:
 
 
 def mark(tx: Tx, caller: Caller, request: ReceiptRequest) -> MarkedReceipt:
-    """Make the step true and tell the archive of the recipient's project, once.
+    """Note that the recipient read or acknowledged the message, and tell the archive of its project, once.
 
     One event says `acknowledged`, also when that made the message read: the step implies it.
     """

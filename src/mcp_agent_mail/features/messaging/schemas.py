@@ -27,6 +27,9 @@ _COMMIT_DIGITS = 12
 
 
 def show_inbox(listing: InboxListing, items: list[JsonObject] | None = None) -> JsonObject:
+    """An inbox as the resources give it. `items` are the listing's own messages where they carry more than
+    `show_inbox_items` gives.
+    """
     messages = show_inbox_items(listing) if items is None else items
     return {
         "project": listing.mailbox.project.human_key,
@@ -37,6 +40,9 @@ def show_inbox(listing: InboxListing, items: list[JsonObject] | None = None) -> 
 
 
 def show_mailbox(listing: InboxListing, commits: Mapping[MessageId, tuple[str, str]]) -> JsonObject:
+    """The answer of `resource://mailbox`: the inbox with the archive's commit of each message, 12 digits of its hash;
+    null while Git has yet to get it.
+    """
     items = show_inbox_items(listing)
     for item in items:
         commit = commits.get(item["id"])
@@ -45,6 +51,9 @@ def show_mailbox(listing: InboxListing, commits: Mapping[MessageId, tuple[str, s
 
 
 def show_stale_inbox(listing: InboxListing, now: Micros, ttl_seconds: int) -> JsonObject:
+    """The answer of `views/acks-stale`: the inbox with how long each message has waited since its delivery, in whole
+    seconds up to `now`.
+    """
     items = show_inbox_items(listing)
     for item, entry in zip(items, listing.entries, strict=True):
         item["read_at"] = iso_or_none(entry.read_ts)
@@ -57,7 +66,9 @@ def show_mail(mail: MailListing) -> list[JsonObject]:
 
 
 def show_outbox(listing: OutboxListing) -> JsonObject:
-    """`bcc`, and whose copies are held or were returned, only for the proven sender (and the operator)."""
+    """The answer of `resource://outbox`. Only the proven sender, and the operator, are shown `bcc` and whose copies are
+    held or were returned.
+    """
     verified = listing.mailbox.verified
     kinds = ("to", "cc", "bcc") if verified else ("to", "cc")
     seen_from = listing.mailbox.project.id
@@ -80,6 +91,9 @@ def show_outbox(listing: OutboxListing) -> JsonObject:
 
 
 def show_thread(page: ThreadPage) -> JsonObject:
+    """The answer of `resource://thread`: one page, in the order of the listing. `next_after_id` is null on the last
+    page.
+    """
     messages = show_mail(page.mail)
     for item, head in zip(messages, page.mail.heads, strict=True):
         item["reply_to"] = head.reply_to
@@ -93,7 +107,9 @@ def show_thread(page: ThreadPage) -> JsonObject:
 
 
 def show_seen_message(seen: SeenMessage) -> JsonObject:
-    """One message is shown whole, whatever its size; blind recipients never."""
+    """The answer of `resource://message`: one message with its whole body, whatever its size. Blind recipients are
+    never shown.
+    """
     message = seen.message
     return {
         **show_message(message, seen.project.id),
@@ -106,6 +122,9 @@ def show_seen_message(seen: SeenMessage) -> JsonObject:
 
 
 def show_reply(sent: Sent) -> JsonObject:
+    """The answer of `reply_message`: that of a send, and beside it the message as its first project has it. A reply
+    always has recipients, so that there is one.
+    """
     assert sent.message is not None
     wire = show_sent(sent)
     first: JsonObject = dict(wire["deliveries"][0]["payload"])
@@ -124,6 +143,9 @@ def show_read(marked: MarkedReceipt, caller: Caller) -> JsonObject:
 
 
 def show_acknowledged(marked: MarkedReceipt, caller: Caller) -> JsonObject:
+    """The answer of `acknowledge_message`. The times are of the first call: a repeat changes neither. `read_at` may be
+    earlier.
+    """
     ack_ts = None if marked.state is None else marked.state.ack_ts
     wire: JsonObject = {
         "message_id": marked.message_id,

@@ -81,7 +81,9 @@ class Draft:
 
 
 def compose_new(tx: Tx, delivery: DeliveryPolicy, sender: Actor, request: SendRequest) -> Draft:
-    """Raises when the message must not be sent as asked."""
+    """A message ready to be stored: its thread, its recipients, and whose copies are held. Raises when it must not be
+    sent as asked.
+    """
     new = NewMessage(
         sender=sender.agent,
         project=sender.project,
@@ -185,7 +187,9 @@ def _thread_of(tx: Tx, sender: Actor, request: SendRequest) -> str | None:
 
 
 def compose_reply(tx: Tx, delivery: DeliveryPolicy, sender: Actor, request: ReplyRequest) -> Draft:
-    """In the original's thread and topic, to its sender when no `to` is named; what is not said is as there."""
+    """A reply ready to be stored: in the original's thread and topic, to its sender when no `to` is named; what the
+    request leaves out is as in the original.
+    """
     original = require_message(tx, request.message_id, sender.agent)
     named = request.recipients
     if not named.to:
@@ -221,7 +225,7 @@ def _default_recipients(tx: Tx, original: Message, sender: Actor) -> tuple[str, 
 
 
 def post(tx: Tx, draft: Draft) -> Sent:
-    """Store the letter and everything that belongs to it; nothing when a broadcast found nobody."""
+    """Store the message and everything that belongs to it; nothing when a broadcast found nobody."""
     projects = {draft.sender.project.id: draft.sender.project}
     projects.update((one.project.id, one.project) for one in draft.chosen)
     if not draft.chosen or draft.eligible == 0:

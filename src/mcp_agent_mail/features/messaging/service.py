@@ -103,7 +103,8 @@ class MessagingService:
         return outcome
 
     async def mark(self, caller: Caller, request: ReceiptRequest) -> receipts.MarkedReceipt:
-        """Read or acknowledged: the first time stands for good, and acknowledging implies reading.
+        """Note that the agent read or acknowledged a message: the first time stands for good, and acknowledging implies
+        reading.
 
         Any message may be acknowledged, asked for or not; nothing changes when the agent is no recipient.
         """
@@ -112,7 +113,7 @@ class MessagingService:
         return marked
 
     async def inbox(self, caller: Caller, request: InboxRequest) -> read.InboxListing:
-        """Newest first, or oldest first after `after_id`. Changes nothing of what is unread."""
+        """A page of an inbox: newest first, or oldest first after `after_id`. Changes nothing of what is unread."""
         return self._opened(caller, await self._store.read(lambda view: read.read_inbox(view, caller, request)))
 
     async def mailbox(
@@ -148,7 +149,9 @@ class MessagingService:
     async def overdue(
         self, caller: Caller, agent_name: str, project_key: str | None, age_s: int, limit: int
     ) -> tuple[read.InboxListing, Micros]:
-        """The same for `age_s` seconds or longer, oldest first; and the time that ages are counted from."""
+        """Mail that has waited `age_s` seconds or longer for this agent's acknowledgement, oldest first; and the time
+        that ages are counted from.
+        """
         now = self._clock()
         until = Micros(now - age_s * SECOND)
         listing = await self._store.read(

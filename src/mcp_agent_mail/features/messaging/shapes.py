@@ -16,7 +16,9 @@ from mcp_agent_mail.features.messaging.send import Sent
 
 
 def show_message(shown: MessageHead | Message, seen_from: ProjectId) -> JsonObject:
-    """The Message shape."""
+    """The keys that every message has, wherever it is shown. `attachments` is always empty; `system` is there only on
+    the server's own mail.
+    """
     wire: JsonObject = {
         "id": shown.id,
         "thread_id": shown.thread_id,
@@ -34,6 +36,9 @@ def show_message(shown: MessageHead | Message, seen_from: ProjectId) -> JsonObje
 
 
 def add_body(wire: JsonObject, message_id: MessageId, bodies: Mapping[MessageId, str] | None) -> JsonObject:
+    """The same object, with `body_md` where bodies were asked for: null, and `body_omitted` true, where it was left out
+    for size.
+    """
     if bodies is not None:
         body = bodies.get(message_id)
         wire["body_md"] = body
@@ -43,7 +48,7 @@ def add_body(wire: JsonObject, message_id: MessageId, bodies: Mapping[MessageId,
 
 
 def show_inbox_item(entry: InboxEntry, seen_from: ProjectId, bodies: Mapping[MessageId, str] | None) -> JsonObject:
-    """The InboxItem shape."""
+    """One message of an inbox, with its body where `bodies` were asked for; `kind` is how the agent was addressed."""
     wire = show_message(entry.head, seen_from)
     wire["kind"] = entry.kind
     return add_body(wire, entry.head.id, bodies)
@@ -94,6 +99,9 @@ def _deliveries(sent: Sent) -> list[JsonObject]:
 
 
 def show_sent(sent: Sent) -> JsonObject:
+    """The answer of `send_message`, and what an idempotency key keeps for a repeat. `count` is of projects, not of
+    recipients; `eligible` is there for a broadcast alone.
+    """
     deliveries = _deliveries(sent)
     wire: JsonObject = {
         "deliveries": deliveries,

@@ -12,7 +12,7 @@ from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.identity.names import UnknownAgent
-from mcp_agent_mail.domain.identity.reading import READING_MAIL, Readership, may_read, require_to_read
+from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, may_read, require_to_read
 from mcp_agent_mail.domain.messages import Message
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.actor import Actor
@@ -30,7 +30,9 @@ class AmbiguousAgent(InvalidInput):
 
 
 def find_mailbox(view: View, agent_name: str, project_key: str | None) -> tuple[Agent, Project]:
-    """Without a project the name must be unique among the projects that are not archived."""
+    """The agent and its project. Without a project the name must be unique among the projects that are not archived:
+    raises AmbiguousAgent.
+    """
     if project_key is not None:
         named = require_project(view, project_key)
         return require_agent(view, named, agent_name), named
@@ -79,7 +81,9 @@ def is_visible_to(view: View, message: Message, reader: Agent) -> bool:
 
 
 def is_visible_from(view: View, caller: Caller, message: Message, project: Project) -> bool:
-    """The same for a caller who looks at `project` and may have proved to be an agent."""
+    """Whether the caller, looking at `project`, may read the message: as one of its parties, or as a reader of the
+    project's mail.
+    """
     reader = caller.agent_id
     parties = () if reader is None or not is_party(view, message, reader) else (reader,)
     record = Readership.WORK if view.messages.is_open_to(message.id, project.id) else Readership.OWN
@@ -91,7 +95,7 @@ def is_party(view: View, message: Message, agent_id: AgentId) -> bool:
 
 
 def unknown_message(message_id: int) -> UnknownMessage:
-    """The same words for a message that is not there and one that the caller may not see."""
+    """The refusal, in the same words for a message that is not there and one that the caller may not see."""
     return UnknownMessage(
         f"No message {message_id} is to be seen here.",
         hint="Ids come from fetch_inbox, search_messages and send_message.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcp_agent_mail.core.errors import PermissionDenied, suggest_call
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.names import did_you_mean, nearest
-from mcp_agent_mail.domain.identity.reading import READING_MAIL, Readership, may_read, require_reader
+from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, may_read, require_reader
 from mcp_agent_mail.domain.products import Product, UnknownProduct, uid_of
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.store.transaction import View
@@ -19,14 +19,14 @@ class ForeignProduct(PermissionDenied):
 
 
 def find_product(view: View, key: str) -> Product | None:
-    """By uid, else by name."""
+    """The product with this uid, else with this name."""
     uid = uid_of(key)
     found = None if uid is None else view.products.find_by_uid(uid)
     return found or view.products.find_by_name(key)
 
 
 def require_product(view: View, key: str) -> Product:
-    """By uid or name. Raises UnknownProduct with the nearest names."""
+    """The product with this uid or name. Raises UnknownProduct with the nearest names."""
     product = find_product(view, key)
     if product is None:
         known = view.products.newest(_CANDIDATES)

@@ -14,6 +14,10 @@ from mcp_agent_mail.features.products.service import ProductService
 
 
 def product_resources(service: ProductService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ResourceSpec]:
+    """A product with its projects, for anybody who knows its name or uid; a caller whose token is wrong is refused all
+    the same.
+    """
+
     async def product(key: Annotated[str, PRODUCT_KEY]) -> Json:
         """A product, by name or uid, with its projects, oldest first."""
         await current_caller()

@@ -12,6 +12,7 @@ from mcp_agent_mail.features.search.shapes import show_hit
 
 
 def show_product(product: Product) -> JsonObject:
+    """A product without its projects; `product_uid` and `name` both name it in other calls."""
     return {
         "id": product.id,
         "product_uid": product.uid,
@@ -21,6 +22,7 @@ def show_product(product: Product) -> JsonObject:
 
 
 def show_linked(linked: Linked) -> JsonObject:
+    """The answer of `products_link`. `linked` is always true: a failure is an error, and a repeat changes nothing."""
     product, project = linked.product, linked.project
     return {
         "product": {"id": product.id, "product_uid": product.uid, "name": product.name},
@@ -34,7 +36,7 @@ def show_seen_product(seen: SeenProduct) -> JsonObject:
 
 
 def show_product_hits(found: ProductHits) -> JsonObject:
-    """The same in text and structured content, under the key `result`."""
+    """The answer of `search_messages_product`, as text and as structured content: each hit names its project."""
     return {
         "result": [
             {**show_hit(hit, project.id), "project_id": project.id, "project": project.human_key}
@@ -44,6 +46,7 @@ def show_product_hits(found: ProductHits) -> JsonObject:
 
 
 def show_product_inbox(inbox: ProductInbox) -> list[JsonObject]:
+    """The answer of `fetch_inbox_product`, newest first; each item names the project of the agent that got it."""
     return [
         {**show_inbox_item(entry, project.id, inbox.bodies), "project": project.human_key}
         for entry, project in inbox.entries

@@ -21,6 +21,7 @@ _THREAD_LIMIT = 50
 
 
 def product_tools(service: ProductService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+    """To make and link products, read and search their mail, and summarize it, in the order that clients see."""
     return [
         *_making_tools(service, current_caller),
         *_reading_tools(service, current_caller),

@@ -16,7 +16,7 @@ from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.project_identity import derived_uid, slug_alias, uid_tie
 from mcp_agent_mail.domain.projects import AliasKind, Project
 from mcp_agent_mail.features.archiving.adopt import adoption_snapshot
-from mcp_agent_mail.features.archiving.offline import drain_in_process
+from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import ArchiverSettings, Failed
 from mcp_agent_mail.features.projects.ensure import record_event
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
@@ -49,7 +49,7 @@ class Planned:
 
 
 def plan_adoption(view: View, source_key: str, target_key: str) -> Planned:
-    """Raises AdoptionRefused, naming what clashes."""
+    """What an adoption would move. Raises AdoptionRefused, naming what clashes."""
     source, target = require_project(view, source_key), require_writable(require_project(view, target_key))
     require_two(source, target)
     plan = view.adoption.plan(source.id, target.id, view.now)
@@ -60,7 +60,9 @@ def plan_adoption(view: View, source_key: str, target_key: str) -> Planned:
 async def adopt(
     store: Store, settings: ArchiverSettings, source_key: str, target_key: str, *, drain: Draining = drain_in_process
 ) -> Adopted:
-    """Safe to repeat: what a crash left is finished first."""
+    """Make the source part of the target, then bring that into Git. Safe to repeat: what a crash left is finished
+    first. Raises AdoptionRefused.
+    """
     failed = await drain(store, settings, timeout_s=TIMEOUT_S)
     done = await store.read(lambda view: _adopted_before(view, source_key, target_key))
     if done is not None:

@@ -41,7 +41,7 @@ class ProjectRequest:
 
 
 def ensure(tx: Tx, wish: ProjectRequest) -> Project:
-    """A directory that is known already stays where it is; else what ties it decides; else it is a new project's."""
+    """The project of the directory: the one that it is known to be, else the one of its identity, else a new one."""
     own = wish.find(tx)
     tie = wish.identity.tie
     tied = None if tie is None else find_tied(tx, tie)
@@ -103,7 +103,7 @@ def _add_resident(tx: Tx, project_id: ProjectId, kind: AgentKind, name: str) -> 
 
 
 def record_event(tx: Tx, project: Project, caller: Caller | None) -> None:
-    """The project's own file is to be written again."""
+    """Queue the project's own file for its archive. `caller` counts as its author if it is an agent of the project."""
     is_own_agent = caller is not None and caller.project_id == project.id
     tx.outbox.add(
         NewEvent(

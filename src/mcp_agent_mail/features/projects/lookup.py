@@ -31,9 +31,11 @@ def resolved_path(path: str) -> str:
 
 
 def find_by_path(view: View, path: str) -> Project | None:
-    """As written, else as a look at the disk has said before the call (`features/projects/path_resolution`).
+    """The project of a path: as written, else as a look at the disk before the call has said
+    (`features/projects/path_resolution`).
 
-    Nothing here looks itself: on the event loop, or in a unit of work, a dead mount would hold up everybody.
+    Unless `looking_at_disk`, nothing here looks itself: on the event loop, or in a unit of work, a dead mount would
+    hold up everybody.
     """
     project = find_known_path(view, canonical_path(path))
     if project is None and _may_look.get():
@@ -55,7 +57,7 @@ def find_tied(view: View, tie: str) -> Project | None:
 
 @contextmanager
 def tied_to(path: str, project_id: ProjectId | None) -> Iterator[None]:
-    """Inside, this path is known to be the project's, or nobody's; in units of work too."""
+    """Inside, the path counts as the project's, or with None as nobody's; in units of work too."""
     reset = _tied.set({**_tied.get(), path: project_id})
     try:
         yield
@@ -64,13 +66,15 @@ def tied_to(path: str, project_id: ProjectId | None) -> Iterator[None]:
 
 
 def is_looked_at(path: str) -> bool:
-    """Whether a look at the disk has said already whose this path is."""
+    """Whether the disk has been asked already whose this path is."""
     return path in _tied.get()
 
 
 @contextmanager
 def told_briefly() -> Iterator[None]:
-    """Inside, an unknown path is refused without a comparison with others: it is looked at before that is told."""
+    """Inside, an unknown path is refused without suggestions: the disk is asked first, and only then is a refusal
+    worded.
+    """
     reset = _is_told_briefly.set(True)
     try:
         yield

@@ -15,6 +15,10 @@ from mcp_agent_mail.features.projects.shapes import show_project
 
 
 def project_resources(service: ProjectService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ResourceSpec]:
+    """The identity of a directory, which asks Git and so needs proof of who calls, and the list of projects, for any
+    caller.
+    """
+
     async def projects(
         include_archived: Annotated[bool, Flag()] = False,
         limit: Annotated[int, LIMIT] = 200,

@@ -17,7 +17,9 @@ def show_ensured(project: Project, archive_path: Path, known: KnownIdentity | No
 
 
 def show_identity(known: KnownIdentity) -> JsonObject:
-    """The Identity shape: what was looked at, and what it makes of it."""
+    """What says which project a directory is: what was looked at, and what follows from it. `aliases` and `notices` are
+    there only when there are any.
+    """
     repository, marks = known.facts.repository, known.facts.marks
     wire: JsonObject = {
         "slug": known.project.slug,
@@ -53,6 +55,7 @@ def _rivalry(known: KnownIdentity) -> list[str]:
 
 
 def show_archiving(project: Project) -> JsonObject:
+    """The answer to archiving a project and to bringing it back. `archived_at` is null while it is not archived."""
     return {
         "slug": project.slug,
         "human_key": project.human_key,

@@ -54,7 +54,9 @@ class ProjectService:
     async def ensure_identity(
         self, caller: Caller, human_key: str, mode: IdentityMode | None
     ) -> tuple[Project, KnownIdentity | None]:
-        """Likewise, and what it is, when a mode is given or set. What Git says of a directory is for the proven."""
+        """As `ensure`; and when a mode is given or set, what says which project the directory is. Under `strict` only a
+        proven caller is told what Git says of it.
+        """
         if mode is not None:
             require_proof(caller, "Asking Git about a directory")
         if mode is None and self._identities.mode is IdentityMode.DIR:
@@ -66,7 +68,7 @@ class ProjectService:
         return project, await self._store.read(lambda view: _known(view, project, wish))
 
     async def identity(self, project_key: str) -> KnownIdentity:
-        """Of a directory, or of a project by its key. Writes nothing."""
+        """What says which project a directory is, which may be named by its project's key. Writes nothing."""
         project = await self._store.read(lambda view: require_project(view, project_key))
         path = project_key if is_path(project_key) else project.human_key
         facts = await self._identities.look(path)

@@ -8,7 +8,7 @@ from mcp_agent_mail.domain.projects import Project
 
 
 def show_project(project: Project) -> JsonObject:
-    """The Project shape; `archived_at` only where a project is archived."""
+    """A project as tools and resources give it; `archived_at` is there only while it is archived."""
     wire: JsonObject = {
         "id": project.id,
         "slug": project.slug,

@@ -16,6 +16,8 @@ _MODE = Choice(tuple(mode.value for mode in IdentityMode))
 
 
 def project_tools(service: ProjectService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+    """To ensure a project, to archive it and to bring it back; each is safe to repeat."""
+
     async def ensure_project(
         human_key: Annotated[str, PROJECT_KEY], identity_mode: Annotated[str | None, _MODE] = None
     ) -> Json:

@@ -24,8 +24,8 @@ class Replayed:
 
 
 def find_answer(view: View, holder: Actor, request: ReserveRequest) -> Replayed | None:
-    """Each grant in it says whether it still holds. Raises IdempotencyKeyConflict when the key was used for another
-    call.
+    """The answer kept for the request's key, with those of its grants that still hold; None without one. Raises
+    IdempotencyKeyConflict when the key was used for another call.
     """
     answer = idempotency.find_answer(view, holder, request)
     if answer is None:

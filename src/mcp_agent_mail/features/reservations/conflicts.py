@@ -37,7 +37,9 @@ MAX_HOLDERS = 1_000
 
 
 class NeedsPrecheck(Exception):  # Not an error of the caller's: the call takes the other way.
-    """Comparing all this would hold up everyone else."""
+    """Comparing this call with all leases would hold up the writer: it is to be compared on a thread before its unit of
+    work.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,9 @@ class FoundHolders:
 
 
 def shown_per_path(count: int) -> int:
-    """The fewer the more paths a call has, so that no answer grows without bound."""
+    """How many holders of one path an answer shows: the fewer the more paths a call has, so that no answer grows
+    without bound.
+    """
     return max(2, min(HOLDERS_SHOWN, MAX_HOLDERS // max(1, count)))
 
 
@@ -74,7 +78,9 @@ def find_holders(
     patterns: Patterns,
     precheck: Precheck | None = None,
 ) -> FoundHolders:
-    """Raises NeedsPrecheck when it cannot be known within the bounds of a unit of work."""
+    """Who stands against each of the wanted paths now. Raises NeedsPrecheck when that cannot be found within the bounds
+    of a unit of work.
+    """
     if not wanted:
         return FoundHolders(holders=[], expired=[])
     try:

@@ -61,7 +61,9 @@ class GrantRequest:
 
 
 def decide(tx: Tx, holder: Actor, asked: GrantRequest, patterns: Patterns) -> GrantResult:
-    """Raises NeedsPrecheck when the call must be looked at before a unit of work."""
+    """Grant what is free, prolong what the holder has, and name who stands against the rest. Raises NeedsPrecheck when
+    the call must be compared before a unit of work.
+    """
     require_able_to_hold(holder)
     now = tx.now
     others = others_leases(holder.project.id, holder.agent.id, exclusive=asked.request.exclusive)
@@ -104,7 +106,7 @@ def _grant(
 
 
 def require_room(tx: Tx, agent: Agent, more: int) -> None:
-    """Raises TooManyLeases when `more` live leases beside its own are too many for the agent."""
+    """Raise TooManyLeases when `more` live leases beside its own are too many for the agent."""
     if more and tx.leases.count_of_agent(agent.id, LeaseKind.FILE, tx.now) + more > MAX_LIVE_LEASES:
         raise TooManyLeases(
             f"{agent.name} may hold {MAX_LIVE_LEASES} reservations; {more} more are too many.",

@@ -14,13 +14,16 @@ _GO_ON = "Before you go on there, reserve again with file_reservation_paths: som
 
 
 def idle_notice(lost: Sequence[Assessment]) -> SystemNotice:
-    """For one holder, of what the sweeper released."""
+    """For a holder: which of its reservations the sweeper released, on what evidence, and how to go on."""
     what = _subject(lost)
     body = ["You seemed idle, so what you held was released; others may take it.", "", *map(_line, lost), "", _GO_ON]
     return SystemNotice(subject=f"{what} released: you seemed idle", body_md="\n".join(body))
 
 
 def forced_notice(lost: Assessment, by: Agent, note: str) -> SystemNotice:
+    """For the holder whose reservation `by` released by force: the evidence, and the note, each of its lines quoted;
+    nothing of a blank note.
+    """
     body = [f"{by.name} released what you held, because you seemed idle.", "", _line(lost), ""]
     if note.strip():
         body += ["The note:", "", *(f"> {line}" for line in note.strip().splitlines()), ""]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
 
-from mcp_agent_mail.core.concurrency.computing import computed
+from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.core.tools import current_turn
@@ -108,12 +108,14 @@ _REST_S = 0.000_5
 
 
 def rest() -> None:
-    """After each half millisecond or so, on a thread that nobody else waits for."""
+    """Sleep for half a millisecond, so that the event loop gets the interpreter. For threads that nobody on the loop
+    waits for.
+    """
     time.sleep(_REST_S)
 
 
 class YieldingBudget(WorkBudget):
-    """Comparisons that rest every now and then."""
+    """A budget for comparisons on a thread, which sleeps now and then to let the event loop run."""
 
     __slots__ = ("_next_rest",)
 
@@ -122,6 +124,7 @@ class YieldingBudget(WorkBudget):
         self._next_rest = STEPS_BETWEEN_RESTS
 
     def spend(self, steps: int) -> None:
+        """Rest after every STEPS_BETWEEN_RESTS or so. Raises PatternsTooHard once more than the bound is spent."""
         super().spend(steps)
         if self.spent >= self._next_rest:
             self._next_rest = self.spent + STEPS_BETWEEN_RESTS
@@ -145,7 +148,7 @@ class PatternReader:
         return await self.read_at(project.human_key, paths, exclusive=exclusive)
 
     async def read_at(self, root: str, paths: Sequence[str], *, exclusive: bool) -> list[RequestedPath]:
-        """The same of a project that is not there yet."""
+        """As `read`, for the directory `root` of a project that may not exist yet."""
         return await self._workspaces.looks.look(root, partial(self._read, root, paths, exclusive=exclusive))
 
     def _read(self, root: str, paths: Sequence[str], *, exclusive: bool) -> list[RequestedPath]:

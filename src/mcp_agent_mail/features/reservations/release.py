@@ -39,7 +39,7 @@ class ReleasedLeases:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenewedLeases:
-    """Each with its expiry before."""
+    """What a renewal did: each lease with the expiry that it had before."""
 
     holder: Actor
     leases: list[tuple[Lease, Micros]]

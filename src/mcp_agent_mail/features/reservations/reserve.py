@@ -23,8 +23,8 @@ from mcp_agent_mail.features.reservations.conflicts import NeedsPrecheck, Preche
 from mcp_agent_mail.features.reservations.grant import GrantRequest, GrantResult, decide, require_able_to_hold
 from mcp_agent_mail.features.reservations.offload import ConflictScanner
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
-from mcp_agent_mail.features.reservations.taking_back import AnsweredLease, take_back
 from mcp_agent_mail.features.reservations.wait_queue import TurnLost, Waiter, WaitQueue, gave_up
+from mcp_agent_mail.features.reservations.withdrawal import AnsweredLease, take_back
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.leases import ConflictFilter
 from mcp_agent_mail.store.transaction import Tx, View
@@ -77,11 +77,11 @@ class Reserver:
         self._queue = WaitQueue(store, clock=clock)
 
     async def take(self, caller: Caller, holder: Actor, asked: GrantRequest) -> Outcome:
-        """What is free now and nobody has been waiting for."""
+        """Grant at once what is free and nobody has been waiting for."""
         return self._unless_heard(asked.request, await self._decide(caller, holder, asked))
 
     async def wait(self, caller: Caller, holder: Actor, asked: GrantRequest) -> Outcome:
-        """All of it, or after `wait_seconds` nothing; first come, first granted."""
+        """Wait in the queue until all of the call can be granted; after `wait_seconds` nothing is."""
         whole = replace(asked, all_or_nothing=True)
         outcome = await self._repeated(caller, holder, asked) or await self._in_turn(caller, holder, whole)
         return self._unless_heard(asked.request, outcome)
@@ -116,7 +116,7 @@ class Reserver:
             self._queue.leave(waiter)
 
     async def within(self, asked: GrantRequest, who: Who, unit: Callable[[Tx, Reserve], T]) -> T:
-        """What is free now and nobody has been waiting for, in one unit of work with whatever else `unit` does."""
+        """Run `unit` in one unit of work, with a function that grants what is free and nobody has been waiting for."""
         for _ in range(TRIES):
             project_id, agent_id = await self._store.read(who)
             others = others_leases(
@@ -155,12 +155,14 @@ class Reserver:
         return decide(tx, holder, asked, self._patterns)
 
     async def look(self, others: ConflictFilter, wanted: Sequence[RequestedPath]) -> list[list[Lease]]:
-        """For calls too large for a look on the event loop."""
+        """Who holds what overlaps each wanted path, compared on a thread: for calls too large for the event loop.
+        Raises PatternsTooHard and TooMuchAtOnce.
+        """
         _, found = await self._scanner.precheck(others, wanted)
         return found
 
     def waited_for(self, others: ConflictFilter, wanted: Sequence[RequestedPath]) -> dict[int, tuple[WaitingCall, ...]]:
-        """By the number of the wanted path, who waits for what it overlaps."""
+        """Per wanted path, by its number, the calls in the queue that want something which overlaps it."""
         return self._queue.waited_for(others.project_id, others.agent_id, wanted)
 
     def wake(self) -> None:

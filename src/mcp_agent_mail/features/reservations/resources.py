@@ -16,6 +16,8 @@ from mcp_agent_mail.features.reservations.service import ReservationService
 def reservation_resources(
     service: ReservationService, current_caller: Callable[[], Awaitable[Caller]]
 ) -> list[ResourceSpec]:
+    """A project's reservations with the evidence of work on each, as it is remembered: nothing is looked at anew."""
+
     async def file_reservations(
         slug: Annotated[str, PROJECT_KEY],
         active_only: Annotated[bool, Flag()] = True,

@@ -27,6 +27,9 @@ def show_reserved(outcome: GrantResult | Replayed, stale: Collection[LeaseId], c
 
 
 def show_released(released: ReleasedLeases, caller: Caller) -> JsonObject:
+    """The answer of `release_file_reservations`: what ended, and what was passed over with the reason. `released_at` is
+    null where nothing ended.
+    """
     wire = {
         "released": len(released.leases),
         "released_at": iso_or_none(released.at),
@@ -37,6 +40,9 @@ def show_released(released: ReleasedLeases, caller: Caller) -> JsonObject:
 
 
 def show_renewed(renewed: RenewedLeases, caller: Caller) -> JsonObject:
+    """The answer of `renew_file_reservations`: each lease with its old and new end, and what was passed over with the
+    reason. A lease that had lapsed has a new fencing number.
+    """
     wire = {
         "renewed": len(renewed.leases),
         "file_reservations": [
@@ -68,6 +74,9 @@ def show_preview(look: ConflictPreview, stale: Collection[LeaseId]) -> JsonObjec
 
 
 def show_forced(forced: Forced) -> Json:
+    """The answer of `force_release_file_reservation`. `released` is 1, or 0 with `already_released` where it had ended
+    before; then `released_at` is of that end.
+    """
     answer: Json = {
         "released": int(forced.is_released),
         "released_at": iso(forced.released_ts),
@@ -77,7 +86,7 @@ def show_forced(forced: Forced) -> Json:
 
 
 def show_assessed(assessment: Assessment) -> Json:
-    """The wire's Lease."""
+    """A reservation of any state with the evidence of work on it; `released_ts` is null while nobody has ended it."""
     lease = assessment.lease
     return {
         "id": lease.id,

@@ -13,7 +13,7 @@ from mcp_agent_mail.features.reservations.grant import GrantResult
 
 
 def show_grant(lease: Lease) -> JsonObject:
-    """The Grant shape."""
+    """One reservation that a call was granted, until `expires_ts` in UTC."""
     return {
         "id": lease.id,
         "path_pattern": lease.path_pattern,
@@ -25,7 +25,9 @@ def show_grant(lease: Lease) -> JsonObject:
 
 
 def show_conflict(conflict: PathConflict, stale: Collection[LeaseId]) -> JsonObject:
-    """The Conflict shape."""
+    """A path that was not granted, with who holds it, or with who waits for it where nobody does. `stale` are the ids
+    of leases that look abandoned.
+    """
     holders = [_show_holder(lease, stale) for lease in conflict.holders]
     return {"path": conflict.path, "holders": holders or [_show_waiting(one) for one in conflict.waiting]}
 
@@ -57,6 +59,9 @@ def _show_waiting(waiting: WaitingCall) -> JsonObject:
 
 
 def show_decided(decided: GrantResult, stale: Collection[LeaseId]) -> JsonObject:
+    """What a call was granted and what stands against the rest. It is what an idempotency key keeps for a repeat;
+    `stale` are those of the holders' leases that look abandoned.
+    """
     return {
         "granted": [show_grant(lease) for lease in decided.granted],
         "conflicts": [show_conflict(conflict, stale) for conflict in decided.conflicts],

@@ -54,7 +54,9 @@ class Assessment:
 
 
 class Staleness:
-    """`remembered` is for reads and for the end of a unit of work, `look` for whoever may wait for the disk."""
+    """What tells whether a lease was left. `look` asks the workspace and is for whoever may wait for the disk; `assess`
+    goes by what was seen, and is for reads and units of work.
+    """
 
     def __init__(
         self, activity: Activity, workspaces: Workspaces, *, rules: StalenessRules, watched_since: Micros
@@ -70,7 +72,9 @@ class Staleness:
         self._watched_since = now
 
     def hear(self, now: Micros) -> None:
-        """A clock that is set back takes everybody's latest calls out of sight: all are watched anew."""
+        """Notice a clock that was set back: the latest calls would then lie in the future, so everybody is watched anew
+        from `now`.
+        """
         if is_to_come(self._heard_ts, now):
             self.watch_from(now)
         self._heard_ts = now
@@ -94,7 +98,9 @@ class Staleness:
         return seen
 
     def is_idle(self, agent: Agent, now: Micros) -> bool:
-        """By its calls alone, those of this second too. `Human` is never idle: it makes none."""
+        """Whether the agent has made no call for the time of the rules; mail and files are not asked. `Human` is never
+        idle, since it makes no calls.
+        """
         self.hear(now)
         newest = self.newest(agent, now)
         return agent.kind is AgentKind.AGENT and is_agent_idle(
@@ -102,9 +108,10 @@ class Staleness:
         )
 
     def newest(self, agent: Agent, now: Micros) -> Agent:
-        """Ask after the store was read: then no call is missed that came between.
+        """The agent with its latest call, also one that is not written yet. Ask after the store was read, so that no
+        call between the two is missed.
 
-        What a clock that was ahead has written does not hide a call that came since.
+        A time that a clock which was ahead has written does not hide a call that came since.
         """
         if is_to_come(agent.last_active_ts, now):
             (heard,) = self._activity.with_activity([replace(agent, last_active_ts=_NEVER_HEARD)])

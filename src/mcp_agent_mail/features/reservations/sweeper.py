@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
-from mcp_agent_mail.core.concurrency.periodic import Periodic
+from mcp_agent_mail.core.concurrency.periodic_work import Periodic
 from mcp_agent_mail.core.ids import AgentId, LeaseId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
@@ -80,7 +80,7 @@ class Sweeper:
         )
 
     async def sweep(self) -> None:
-        """One pass. Raises what a sick store raises."""
+        """One pass: end what has expired, then release what idle holders left. Raises what a sick store raises."""
         now = self._clock()
         self._notice_sleep(now)
         await self._end_expired()

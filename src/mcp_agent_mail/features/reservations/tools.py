@@ -133,6 +133,8 @@ def _named(project_key: str, agent_name: str, paths: list[str] | None, ids: list
 
 
 def force_tools(service: ForceService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+    """To end another's reservation that was left: apart from the other tools, as another service is behind it."""
+
     async def force_release_file_reservation(
         project_key: Annotated[str, PROJECT_KEY],
         agent_name: Annotated[str, AGENT_NAME],

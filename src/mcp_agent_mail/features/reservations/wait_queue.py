@@ -1,13 +1,13 @@
-"""The line of those who wait for leases: first come, first granted.
+"""The queue of those who wait for leases: first come, first granted.
 
 It lives on the event loop and in memory: a waiting call holds nothing, so nothing is lost with it. A
-place in the line is a claim against everyone who comes later: whoever asks for a path that overlaps
+waiter in the queue is a claim against everyone who comes later: whoever asks for a path that overlaps
 what an earlier call waits for is behind it, waiting or not. That cannot block in a circle, because a
 waiting call holds nothing and gives up after 50 seconds at most.
 
 Each waiting call watches one lease that stands in its way. It looks again at the instant that one
-ends, expires or is granted anew, and when a call before it in the line leaves. Whoever can be granted
-nothing any more (retired, or its project archived) loses its place at once.
+ends, expires or is granted anew, and when a call before it in the queue leaves. Whoever can be granted
+nothing any more (retired, or its project archived) loses its turn at once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SHORTEST_S = 0.001
 
 
 class QueueFull(Busy):
-    """As many calls wait as may."""
+    """MAX_WAITING calls wait already."""
 
 
 class QueueClosed(Unavailable):
@@ -42,11 +42,11 @@ class QueueClosed(Unavailable):
 
 
 class CallerLeft(Unavailable):
-    """Nobody hears this: the caller was gone before its turn came."""
+    """The caller hung up before its turn came. Its call ends with this, which nobody is there to read."""
 
 
 class TurnLost(Unavailable):
-    """What the call waited in is not what it was."""
+    """The waiting agent was retired, or its project archived: nothing can be granted to it any more."""
 
 
 def gave_up() -> CallerLeft:
@@ -70,7 +70,7 @@ class Waiter:
     is_lost: bool = False
 
     def watch(self, lease: Lease) -> None:
-        """Nothing can be granted while this one stands: look again when it no longer does."""
+        """Note the lease that stands in the way: nothing can be granted before it ends, expires or changes."""
         self.watched = (lease.id, lease.fencing, lease.expires_ts)
 
     def give_up(self) -> None:
@@ -85,7 +85,7 @@ class WaitQueue:
     def __init__(self, store: Store, *, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._places: dict[ProjectId, list[Waiter]] = {}
+        self._waiters: dict[ProjectId, list[Waiter]] = {}
         self._count = 0
         self._ends = -1
         self._is_closed = False
@@ -102,15 +102,15 @@ class WaitQueue:
         among: Collection[Waiter] | None,
     ) -> dict[int, list[Waiter]]:
         """By the number of the wanted path, whose waiting it would overtake. An agent is not behind itself."""
-        places = [
-            place
-            for place in self._places.get(project_id, ())
-            if place.agent_id != agent_id and (among is None or place in among)
+        waiters = [
+            waiter
+            for waiter in self._waiters.get(project_id, ())
+            if waiter.agent_id != agent_id and (among is None or waiter in among)
         ]
         work = WorkBudget(MAX_STEPS)
         found: dict[int, list[Waiter]] = {}
-        for number, one in enumerate(wanted if places else ()):
-            if ahead := [place for place in places if _meets(one, place, work)]:
+        for number, one in enumerate(wanted if waiters else ()):
+            if ahead := [waiter for waiter in waiters if _meets(one, waiter, work)]:
                 found[number] = ahead
         return found
 
@@ -122,64 +122,66 @@ class WaitQueue:
         *,
         among: Collection[Waiter] | None = None,
     ) -> dict[int, tuple[WaitingCall, ...]]:
-        """By the number of the wanted path, who waits for what it overlaps: all, or those `among` them."""
+        """Per wanted path, by its number, the waiting calls that want something which overlaps it: all, or those
+        `among` them.
+        """
         if not self._count:
             return {}
         ahead = self._ahead_of(project_id, agent_id, wanted, among)
-        return {number: tuple(place.shown for place in places[:SHOWN]) for number, places in ahead.items()}
+        return {number: tuple(waiter.shown for waiter in waiters[:SHOWN]) for number, waiters in ahead.items()}
 
-    def join(self, place: Waiter) -> None:
-        """At the end. Raises QueueFull, or LineClosed."""
+    def join(self, waiter: Waiter) -> None:
+        """Put `waiter` at the end of the queue, behind all whose wishes meet its own. Raises QueueFull, QueueClosed."""
         self._require_open()
         if self._count >= MAX_WAITING:
             raise QueueFull(
                 f"{MAX_WAITING} calls wait for reservations already.", otherwise=", or without wait_seconds"
             )
-        for ahead in self._ahead_of(place.project_id, place.agent_id, place.wanted, None).values():
-            place.ahead.update(ahead)
-        self._places.setdefault(place.project_id, []).append(place)
+        for ahead in self._ahead_of(waiter.project_id, waiter.agent_id, waiter.wanted, None).values():
+            waiter.ahead.update(ahead)
+        self._waiters.setdefault(waiter.project_id, []).append(waiter)
         self._count += 1
 
-    def leave(self, place: Waiter) -> None:
-        """Granted or not: those behind it may look. Safe to repeat."""
-        places = self._places.get(place.project_id, [])
-        if place not in places:
+    def leave(self, waiter: Waiter) -> None:
+        """Take `waiter` out of the queue, granted or not; who has nothing ahead any more is woken. Safe to repeat."""
+        waiters = self._waiters.get(waiter.project_id, [])
+        if waiter not in waiters:
             return
-        places.remove(place)
+        waiters.remove(waiter)
         self._count -= 1
-        for other in places:
-            if place in other.ahead:
-                other.ahead.remove(place)
+        for other in waiters:
+            if waiter in other.ahead:
+                other.ahead.remove(waiter)
                 if not other.ahead:
                     other.turn.set()
-        if not places:
-            del self._places[place.project_id]
+        if not waiters:
+            del self._waiters[waiter.project_id]
 
-    async def wait(self, place: Waiter, seconds: float) -> None:
-        """Until `place` should look again, at most so long. Raises QueueClosed, CallerLeft, PlaceLost."""
+    async def wait(self, waiter: Waiter, seconds: float) -> None:
+        """Until `waiter` should look again, at most so long. Raises QueueClosed, CallerLeft and TurnLost."""
         until = asyncio.get_running_loop().time() + seconds
         # Before it joined nobody looked whether it may hold anything.
-        self._dismiss([place])
+        self._dismiss([waiter])
         self._require_open()
-        _require_caller(place)
+        _require_caller(waiter)
         while (left := until - asyncio.get_running_loop().time()) > 0:
-            if place.watched is not None:
+            if waiter.watched is not None:
                 # It may have ended between the last look at it and now.
-                watched, now = place.watched, self._clock()
+                watched, now = waiter.watched, self._clock()
                 if await self._store.read(lambda view: view.leases.ended_among([watched], now)):  # noqa: B023  # run at once
                     return
                 left = min(left, LOOK_AGAIN_S, max(_SHORTEST_S, (watched[2] - now) / SECOND))
-            if await _turn_came(place, left):
+            if await _turn_came(waiter, left):
                 break
         self._require_open()
-        _require_caller(place)
+        _require_caller(waiter)
 
     def close(self) -> None:
         """Everybody who waits is woken, and told that the server stops. A repeat does nothing more."""
         self._is_closed = True
-        for places in self._places.values():
-            for place in places:
-                place.turn.set()
+        for waiters in self._waiters.values():
+            for waiter in waiters:
+                waiter.turn.set()
 
     def _require_open(self) -> None:
         if self._is_closed:
@@ -191,58 +193,58 @@ class WaitQueue:
         """
         if not self._count:
             return
-        self._dismiss([place for places in self._places.values() for place in places])
+        self._dismiss([waiter for waiters in self._waiters.values() for waiter in waiters])
         ends = self._store.read_now(lambda view: view.leases.ends())
         if ends == self._ends:
             return
         self._ends = ends
-        watching = [place for places in self._places.values() for place in places if place.watched is not None]
-        watched = {place.watched for place in watching if place.watched is not None}
+        watching = [waiter for waiters in self._waiters.values() for waiter in waiters if waiter.watched is not None]
+        watched = {waiter.watched for waiter in watching if waiter.watched is not None}
         gone = self._store.read_now(lambda view: view.leases.ended_among(watched, self._clock()))
-        for place in watching:
-            if place.watched is not None and place.watched[0] in gone:
-                place.turn.set()
+        for waiter in watching:
+            if waiter.watched is not None and waiter.watched[0] in gone:
+                waiter.turn.set()
 
-    def _dismiss(self, places: Sequence[Waiter]) -> None:
+    def _dismiss(self, waiters: Sequence[Waiter]) -> None:
         """Those of them that are no longer active agents of an active project: they block nobody from now on."""
-        asked = {(one.project_id, one.agent_id) for one in places}
+        asked = {(one.project_id, one.agent_id) for one in waiters}
         active = self._store.read_now(lambda view: view.agents.active(asked))
-        for place in places:
-            if (place.project_id, place.agent_id) not in active:
-                place.is_lost = True
-                place.turn.set()
-                self.leave(place)
+        for waiter in waiters:
+            if (waiter.project_id, waiter.agent_id) not in active:
+                waiter.is_lost = True
+                waiter.turn.set()
+                self.leave(waiter)
 
 
-async def _turn_came(place: Waiter, seconds: float) -> bool:
+async def _turn_came(waiter: Waiter, seconds: float) -> bool:
     try:
         # Not wait_for: cancelled in the moment its turn comes, it would swallow that.
         async with asyncio.timeout(seconds):
-            await place.turn.wait()
+            await waiter.turn.wait()
     except TimeoutError:
         return False
     finally:
-        place.turn.clear()
+        waiter.turn.clear()
     return True
 
 
-def _require_caller(place: Waiter) -> None:
-    if place.is_given_up:
+def _require_caller(waiter: Waiter) -> None:
+    if waiter.is_given_up:
         raise gave_up()
-    if place.is_lost:
+    if waiter.is_lost:
         raise TurnLost(
-            f"{place.shown.agent} was retired, or its project archived, while this call waited.",
+            f"{waiter.shown.agent} was retired, or its project archived, while this call waited.",
             hint="Call again if it is back.",
             data={"retry_after_s": 1},
         )
 
 
-def _meets(wanted: RequestedPath, place: Waiter, work: WorkBudget) -> bool:
+def _meets(wanted: RequestedPath, waiter: Waiter, work: WorkBudget) -> bool:
     """Whether both want some path and one of them alone; what is too hard to compare counts as met."""
     try:
         return any(
             (wanted.exclusive or other.exclusive) and overlap(wanted.pattern, other.pattern, work)
-            for other in place.wanted
+            for other in waiter.wanted
         )
     except PatternsTooHard:
         return True

@@ -100,7 +100,7 @@ class RetentionService:
         )
 
     async def in_turn(self) -> tuple[list[Project], RetentionCutoff]:
-        """What a pass over everything goes through."""
+        """The projects that a pass over all of them looks at, and what counts as old in them."""
         cutoff = RetentionCutoff(at=cutoff_of(self._clock(), self._rules.max_age_days), spared=await self._spared())
         return [project for project in await self._projects() if project.id not in cutoff.spared], cutoff
 

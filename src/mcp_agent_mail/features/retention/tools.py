@@ -15,6 +15,8 @@ MAX_AGE_DAYS = 36_500
 
 
 def retention_tools(service: RetentionService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+    """The purge of old mail. Clients see the tool, and whoever is not the operator is refused."""
+
     async def purge_old_messages(
         project_key: Annotated[str, PROJECT_KEY],
         max_age_days: Annotated[int | None, Count(1, MAX_AGE_DAYS)] = None,

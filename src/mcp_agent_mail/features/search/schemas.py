@@ -8,5 +8,5 @@ from mcp_agent_mail.features.search.shapes import show_hit
 
 
 def show_found(found: SearchResult) -> Json:
-    """The contract's object: the same in text and structured content, under the key `result`."""
+    """The answer of `search_messages`, as text and as structured content: the hits stand under the key `result`."""
     return {"result": [show_hit(hit, found.project.id) for hit in found.hits]}

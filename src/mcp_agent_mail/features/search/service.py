@@ -8,7 +8,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.addresses import parse_address
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.identity.reading import READING_MAIL, Readership, may_read, require_reader
+from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, may_read, require_reader
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.search.query import Filters, Order, SearchScope, read_query
@@ -42,7 +42,8 @@ class SearchService:
     async def search(self, caller: Caller, request: SearchRequest) -> SearchResult:
         """Mail of the project that holds the words, and mail of other projects that the caller itself got or sent.
 
-        Who is proven to belong to another project, linked by no product, finds only what it takes part in.
+        A caller that is proven to be of another project, which no product links to this one, finds only what it takes
+        part in.
         """
         require_reader(caller, READING_MAIL)
         project, filters = await self._store.read(lambda view: _resolve(view, caller, request))

@@ -10,6 +10,7 @@ from mcp_agent_mail.domain.search.query import Hit
 
 
 def show_hit(hit: Hit, seen_from: ProjectId) -> Json:
+    """One message that was found, without its body. A sender who is not at home in `seen_from` is `Name@slug`."""
     return {
         "id": hit.id,
         "thread_id": hit.thread_id,

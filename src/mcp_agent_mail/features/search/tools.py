@@ -17,6 +17,8 @@ from mcp_agent_mail.features.search.service import SearchRequest, SearchService
 
 
 def search_tools(service: SearchService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+    """The search within one project; that of a product has a tool of its own."""
+
     async def search_messages(
         *,
         project_key: Annotated[str, PROJECT_KEY],

@@ -13,7 +13,7 @@ from mcp_agent_mail.features.summaries.shapes import _error, _mentions, show_exa
 
 
 def show_thread_summaries(threads: Sequence[SummarizedThread]) -> Json:
-    """Several threads, and what they say together."""
+    """The answer of `summarize_thread` for several threads, with what they say together under `aggregate`."""
     together = aggregate([thread.summary for thread in threads])
     return {
         "threads": [
@@ -34,6 +34,9 @@ def _examples(thread: SummarizedThread) -> Json:
 
 
 def show_digest(digest: Digest) -> Json:
+    """A digest with its text as it was stored. `id` and `created_ts` are null where there was no mail, so that nothing
+    was; `cost_usd` is in US dollars.
+    """
     return {
         "id": digest.id,
         "summary_text": digest.summary_text,

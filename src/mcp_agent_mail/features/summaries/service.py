@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
-from mcp_agent_mail.core.concurrency.computing import computed
+from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.tools import current_turn
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.identity.reading import READING_MAIL, require_to_read
+from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_to_read
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.summaries.digests import Digest, NewDigest, span_of
 from mcp_agent_mail.domain.summaries.extract import ThreadMail, ThreadMessage, ThreadSummary, examples_of, summarize
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
-from mcp_agent_mail.features.summaries.refining import Refiner
+from mcp_agent_mail.features.summaries.refiner import Refiner
 from mcp_agent_mail.features.summaries.results import SummarizedMail, SummarizedThread
 from mcp_agent_mail.features.summaries.shapes import show_summary
 from mcp_agent_mail.store.database import Store
@@ -74,7 +74,7 @@ class SummaryService:
         return list(await asyncio.gather(*refining))
 
     async def summarize_mail(self, thread: ThreadMail, wishes: DigestOptions) -> SummarizedThread:
-        """The same of mail that was read elsewhere: who may see it is the caller's to decide."""
+        """A summary of mail that was read elsewhere: who may see it is the caller's to decide."""
         return await self._refined(thread, await self._summarized(thread.messages, thread.total), wishes)
 
     async def _refined(self, thread: ThreadMail, summary: ThreadSummary, wishes: DigestOptions) -> SummarizedThread:

@@ -11,7 +11,9 @@ from mcp_agent_mail.features.summaries.results import SummarizedThread
 
 
 def show_thread_summary(thread: SummarizedThread) -> Json:
-    """One thread."""
+    """The answer of `summarize_thread` for one thread. `llm_error` is there only where a model's help was wanted and
+    failed.
+    """
     return {
         "thread_id": thread.thread_id,
         "summary": show_summary(thread.summary),
@@ -21,6 +23,7 @@ def show_thread_summary(thread: SummarizedThread) -> Json:
 
 
 def show_summary(summary: ThreadSummary) -> Json:
+    """The summary of one thread; or of a digest's mail, stored so as its `summary_text`. The keys are a contract."""
     return {
         "participants": list(summary.participants),
         "key_points": list(summary.key_points),

@@ -19,6 +19,10 @@ _MODEL = Matching(parse_model)
 
 
 def summary_tools(service: SummaryService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+    """To summarize threads and recent mail, and to fetch stored digests. The first two may ask a model, and take a turn
+    of the long calls.
+    """
+
     async def summarize_thread(
         *,
         project_key: Annotated[str, PROJECT_KEY],

@@ -35,14 +35,14 @@ def former_of(hook: HookFile) -> HookFile:
 
 
 def require_ordinary(hook: HookFile) -> None:
-    """Raises NothingPlainThere for a FIFO, a device or a folder where a hook or its former one belongs."""
+    """Raise NothingPlainThere for a FIFO, a device or a folder where a hook or its former one belongs."""
     for each in (hook, former_of(hook), *_slots(hook)):
         if each.lies_here() and not each.is_link() and not each.is_ordinary():
             raise not_plain(each.path, "file")
 
 
 def require_room(hook: HookFile) -> None:
-    """Raises HookInTheWay where `chain` could not go on without harm; changes nothing."""
+    """Raise HookInTheWay where `chain` could not go on without harm; changes nothing."""
     kind, former = kind_of(hook), former_of(hook)
     if kind is HookFileKind.CHANGED:
         raise HookInTheWay(

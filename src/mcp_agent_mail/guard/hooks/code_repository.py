@@ -62,7 +62,7 @@ class CodeRepository:
         return self.common_dir / OUR_FOLDER / "hooks"
 
     def now(self) -> ForeignRepository:
-        """As its settings stand now."""
+        """The repository with its settings read again from disk."""
         return read_again(self.found)
 
     def hooks_paths(self) -> list[tuple[str, str]]:
@@ -77,11 +77,11 @@ class CodeRepository:
         return paths + [("worktree", value) for name, value in now.of_work_tree if name == _HOOKS_PATH and value]
 
     def includes_of_others(self) -> list[str]:
-        """What else could set core.hooksPath, and is not followed."""
+        """Names of the settings that include other files, which could set core.hooksPath and are not followed."""
         return [name for name, value in self.now().settings if name.startswith(_INCLUDES) and value != INCLUDED]
 
     def includes_of_ours(self) -> list[str]:
-        """Also of places where the repository was before it was moved."""
+        """Names of the settings that include our file, also for places where the repository lay before it was moved."""
         return [name for name, value in self.now().own if name.startswith(_INCLUDES) and value == INCLUDED]
 
     def _is_here(self, name: str) -> bool:

@@ -29,6 +29,9 @@ class NothingPlainThere(Conflict):
 
 
 def not_plain(path: Path, belongs: str) -> NothingPlainThere:
+    """The refusal to write at `path`, to be raised by the caller; `belongs` is what ought to lie there, such as
+    `folder`.
+    """
     what = "a symbolic link" if path.is_symlink() else f"no {belongs}"
     return NothingPlainThere(
         f"{path} is {what}, and the guard writes only into ordinary files and folders of the repository itself.",
@@ -72,7 +75,7 @@ class HookFile:
         return HookFile(folder=self.folder, name=self.name + suffix)
 
     def mode(self) -> int | None:
-        """Of what lies here itself; None where nothing does. A dangling link lies here too."""
+        """The mode of what lies here, a dangling link included; None where nothing does."""
         if self.folder.descriptor is None:
             return None
         try:
@@ -112,17 +115,17 @@ class HookFile:
             return None
 
     def unlink(self) -> None:
-        """Whether or not anything lies here."""
+        """Remove what lies here; nothing happens where nothing does."""
         if self.folder.descriptor is not None:
             with suppress(FileNotFoundError):
                 os.unlink(self.name, dir_fd=self.folder.descriptor)
 
     def move_to(self, other: HookFile) -> None:
-        """Over what lies there."""
+        """Rename what lies here to `other`, in place of what lies there."""
         os.replace(self.name, other.name, src_dir_fd=self.folder.opened, dst_dir_fd=other.folder.opened)
 
     def name_too(self, other: HookFile) -> None:
-        """A second name for what lies here; a link stays a link."""
+        """Give what lies here `other` as a second name; a link stays a link."""
         os.link(
             self.name,
             other.name,
@@ -132,7 +135,7 @@ class HookFile:
         )
 
     def write(self, content: bytes, *, mode: int = _EXECUTABLE) -> None:
-        """In one step, over what lies here; through no link."""
+        """Put a file with this content here in one step; what lies here is replaced, a link too, and never followed."""
         beside = self.beside(".agent-mail-new")
         beside.unlink()
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -151,7 +154,9 @@ class GitDirectory:
         self._opened = opened
 
     def folder(self, *names: str, make: bool = False) -> HookFolder:
-        """Raises NothingPlainThere where something else than a folder lies on the way, a link to one included."""
+        """The folder below this one, made where `make` says so. Raises NothingPlainThere where something else than a
+        folder lies on the way, a link to one included.
+        """
         found = self.root
         for name in names:
             found = self._below(found, name, make=make)
@@ -199,7 +204,9 @@ def open_git_directory(path: Path) -> Iterator[GitDirectory]:
 
 @contextmanager
 def open_folder_of_others(path: Path) -> Iterator[HookFolder]:
-    """To look at: where core.hooksPath leads, links and all."""
+    """A folder to look at only, links followed: where core.hooksPath leads. One that cannot be opened counts as not
+    there.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:

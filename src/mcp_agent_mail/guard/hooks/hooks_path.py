@@ -37,7 +37,7 @@ _FORWARDED_IF_THERE = (
 
 
 def hooks_path_of_others(repository: CodeRepository) -> str | None:
-    """core.hooksPath as it would be without us."""
+    """The value that core.hooksPath would have without us; None where nobody sets it."""
     ours = str(repository.front_hooks)
     return next((path for _, path in reversed(repository.hooks_paths()) if path != ours), None)
 
@@ -49,7 +49,7 @@ def is_in_front(repository: CodeRepository) -> bool:
 
 
 def place_in_front(repository: CodeRepository, git_dir: GitDirectory, program: Program) -> Change:
-    """Safe to repeat. Raises HookInTheWay."""
+    """Fill our folder, and let Git look for hooks there. Safe to repeat. Raises HookInTheWay."""
     wanted = _files(repository, git_dir.folder(OUR_FOLDER, "hooks"), program)
     for hook in wanted:
         if kind_of(hook) not in (HookFileKind.NOTHING, HookFileKind.OURS):
@@ -67,7 +67,7 @@ def place_in_front(repository: CodeRepository, git_dir: GitDirectory, program: P
 
 
 def leave_front(repository: CodeRepository, git_dir: GitDirectory) -> tuple[bool, list[str]]:
-    """Git looks where it looked before: whether anything was taken away, and what had to be left."""
+    """Let Git look for hooks where it did before: whether anything was taken away, and what had to be left."""
     includes = repository.includes_of_ours()
     edit_config(git_dir.root, _without(includes))
     was_there = bool(includes)

@@ -20,7 +20,7 @@ from mcp_agent_mail.guard.repository_config import edit_config
 
 _HOOKS = "hooks"
 _RECORDED_KEY = "agent-mail.installedProject"
-"""What `install` wrote under `PROJECT_KEY`: only that is `uninstall`'s to remove."""
+"""What `install_guard` wrote under `PROJECT_KEY`: only that is `uninstall_guard`'s to remove."""
 
 
 class OtherProject(Conflict):

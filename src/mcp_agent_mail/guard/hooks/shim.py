@@ -85,6 +85,9 @@ def _templates() -> Path:
 
 
 def kind_of(hook: HookFile) -> HookFileKind:
+    """Whose the file is, by the checksum in its last line. A link, and what is no ordinary file or too large to be
+    looked into, is foreign.
+    """
     if not hook.lies_here():
         return HookFileKind.NOTHING
     content = hook.content(follow=False)

@@ -17,7 +17,7 @@ from mcp_agent_mail.core.concurrency.keeper import KeeperFigures
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import call_as
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.identity.reading import require_reader
+from mcp_agent_mail.domain.identity.readership import require_reader
 from mcp_agent_mail.features.archiving.service import ArchiveStatus
 from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.introspection.usage import BOUNDS_S, ToolFigures
@@ -62,6 +62,9 @@ class MetricsPage:
         self._status: ArchiveStatus | None = None
 
     async def answer(self, scope: Scope, facts: RequestFacts, _receive: Receive, send: Send) -> None:
+        """The figures as Prometheus' text. For whoever shows the server's token or may read the figures: others get
+        their refusal as a JSON error; 405 for anything but GET.
+        """
         if scope["method"] != "GET":
             await send_value(send, 405, {"detail": f"Use GET {PATH}."}, (b"allow", b"GET"))
             return

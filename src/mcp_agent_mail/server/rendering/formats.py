@@ -43,7 +43,7 @@ class UnknownFormat(InvalidInput):
 
 
 def parse_format(text: object) -> OutputFormat:
-    """Ignoring letter case and outer blanks."""
+    """The form of this name, in any letter case and with outer blanks. Raises UnknownFormat."""
     accepted = [one.value for one in OutputFormat]
     word = text[:_LONGEST_WORD].strip().lower() if isinstance(text, str) else ""
     if word not in accepted:

@@ -129,7 +129,9 @@ class ConnectionLimiter:
         self.unfinished[guest] = self._now() + HEAD_WITHIN_S
 
     def await_body(self, guest: LimitedConnection) -> None:
-        """Its headers are complete: from now on its body has time. It grows no younger by that."""
+        """The guest's headers are complete: from now on its body has BODY_WITHIN_S. Its place among the oldest stays
+        the same.
+        """
         if guest in self.unfinished:
             self.unfinished[guest] = self._now() + BODY_WITHIN_S
 
@@ -151,7 +153,9 @@ class ConnectionLimiter:
         self.give_back(self.keep(guest))
 
     def keep(self, guest: LimitedConnection) -> int:
-        """Its request is complete: so many bytes count until they are given back, whatever becomes of the guest."""
+        """The guest's request is complete: the bytes of its body, which count until they are given back, even if the
+        guest leaves.
+        """
         kept_bytes, guest.held_bytes = guest.held_bytes, 0
         return kept_bytes
 
@@ -165,7 +169,9 @@ class ConnectionLimiter:
         self._leaving[guest] = self._now() + GONE_WITHIN_S
 
     def block(self, guest: LimitedConnection, size_bytes: int) -> None:
-        """It takes nothing of its answer, of which so much lies here by now. Who does not for longest makes room."""
+        """The guest takes nothing of its answer, of which `size_bytes` wait here by now. Beyond the bound the
+        connections that have taken nothing for longest are aborted.
+        """
         untaken = self._blocked.get(guest) or _Untaken(until=self._now() + TAKEN_WITHIN_S, size_bytes=0)
         self._blocked[guest] = untaken._replace(size_bytes=size_bytes)
         self.untaken_bytes += size_bytes - untaken.size_bytes
@@ -185,7 +191,7 @@ class ConnectionLimiter:
         self._all.discard(guest)
 
     def forget(self, guest: LimitedConnection) -> None:
-        """It is served no more, or not yet again; its connection still counts."""
+        """The guest has no request any more, or not yet another one; its connection still counts."""
         self.release(guest)
         self.idle.pop(guest, None)
         self.unfinished.pop(guest, None)

@@ -33,6 +33,9 @@ class RequestHearing:
 
     @contextmanager
     def watched(self, tell: Callable[[], None]) -> Iterator[None]:
+        """Inside the block `tell` is called, on the event loop and at most once, when the sender of the request goes
+        away.
+        """
         watching = asyncio.ensure_future(self._watch(tell))
         try:
             yield

@@ -98,12 +98,12 @@ class HttpApp:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
-        """The life of the MCP sessions."""
+        """Requests are served between entry and exit; MCP sessions live as long."""
         async with self._endpoint.opened():
             yield
 
     def bound_streams(self, at_most: int) -> None:
-        """So many event streams at a time: each keeps a connection."""
+        """Allow at most `at_most` event streams at a time, since each keeps a connection."""
         self._endpoint.max_streams = at_most
 
     def end_streams(self) -> None:

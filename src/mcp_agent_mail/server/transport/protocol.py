@@ -115,6 +115,9 @@ class BoundedHttp(HttpToolsProtocol):
         self._is_reserved = not self._room.enter(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Give back what the connection took up, forget requests that have not begun, and tell the running one that its
+        client is gone.
+        """
         self._room.leave(self)
         self._forget_pipeline()
         super().connection_lost(exc)
@@ -129,6 +132,9 @@ class BoundedHttp(HttpToolsProtocol):
         self.pipeline.clear()
 
     def data_received(self, data: bytes) -> None:
+        """Count the bytes, then parse them. What breaks a bound, or is no HTTP, is refused; what comes after that is
+        dropped.
+        """
         if self._is_refused:
             self._drop(data)
             return
@@ -163,6 +169,9 @@ class BoundedHttp(HttpToolsProtocol):
             self._stop(_TARGET_TOO_LONG)
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        """Count a header or a trailer against MAX_HEADERS and MAX_HEADERS_BYTES; a trailer is not kept. Raises
+        _Refused.
+        """
         self._headers_bytes += len(name) + len(value)
         if self._headers_bytes > MAX_HEADERS_BYTES or len(self.headers) >= MAX_HEADERS:
             self._stop(_HEADERS_TOO_LARGE)
@@ -171,6 +180,9 @@ class BoundedHttp(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
+        """Judge the head, and begin the request or put it behind those sent before it. Raises _Refused for no room, an
+        unknown transfer coding and too many requests in advance.
+        """
         if self._is_reserved and not self.url.startswith(_HEALTH):
             self._stop(_NO_ROOM)
         codings = [value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"]
@@ -188,6 +200,9 @@ class BoundedHttp(HttpToolsProtocol):
         self._room.await_body(self)
 
     def on_body(self, body: bytes) -> None:
+        """Count a piece of a body in bytes; what comes after the answer is only dropped. Raises _Refused when all
+        bodies together are too large.
+        """
         self._since_content = 0
         if self.cycle.response_complete:
             self._dropped_bytes += len(body)
@@ -196,6 +211,9 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        """The request has come whole: its body counts until its call has ended. One that is answered already leaves the
+        connection idle.
+        """
         self._is_reading = False
         self._is_in_head = True
         self._since_content = 0
@@ -211,6 +229,9 @@ class BoundedHttp(HttpToolsProtocol):
             self._rest()
 
     def on_response_complete(self) -> None:
+        """Begin the next request sent in advance, but not before the client has taken this answer; without one the
+        connection is idle.
+        """
         if self._is_refused and not self.pipeline:
             self.server_state.total_requests += 1
             return
@@ -248,6 +269,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._dropped_bytes = 0
 
     def write_answer(self, data: bytes) -> None:
+        """Write a piece of an answer, and count anew what the client has not taken where it takes nothing."""
         was_blocked = self._is_blocked
         self.transport.write(data)
         if was_blocked and not self.transport.is_closing():
@@ -262,6 +284,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._room.block(self, self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
+        """The client has taken the answer: it counts no more, and a request that waited for that begins."""
         self._is_blocked = False
         self._room.unblock(self)
         if self._is_held_up:
@@ -280,6 +303,7 @@ class BoundedHttp(HttpToolsProtocol):
             self.close_idle()
 
     def close_idle(self) -> None:
+        """Close; what the client has not taken of its last answer is dropped."""
         if self.transport.get_write_buffer_size():  # It would stay open until they are taken, and count no more.
             self.abort()
             return

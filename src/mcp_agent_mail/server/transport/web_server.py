@@ -66,6 +66,9 @@ class WebServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
+        """Until the block ends SIGTERM and SIGINT go to `handle_exit`; afterwards the process has their default
+        handling again.
+        """
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.add_signal_handler(number, self.handle_exit, number, None)

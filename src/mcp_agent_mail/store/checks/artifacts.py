@@ -95,16 +95,16 @@ class Artifacts:
             after = page[-1].id
 
     def aliases(self, project: Project) -> list[Alias]:
-        """Those that stand in the project's own file."""
+        """The aliases that stand in the project's own file."""
         return self._aliases.lasting(project.id)
 
     def counts(self) -> tuple[int, int]:
-        """Messages and agents."""
+        """How many messages there are, and how many agents."""
         messages, agents = self._connection.execute(_COUNTS).fetchone()
         return messages, agents
 
     def agents(self) -> Iterator[Agent]:
-        """Of all projects, retired ones too, by id; one at a time."""
+        """The agents of all projects, retired ones too, by id; one at a time."""
         for agent_id in self._ids(_AGENTS):
             agent = self._agents.find(AgentId(agent_id))
             assert agent is not None, agent_id
@@ -157,7 +157,7 @@ class Artifacts:
             yield message, self._messages.recipients(message.id), pending.get(message_id, set())
 
     def receipts(self) -> Iterator[ArchivedReceipt]:
-        """Those in Git, in the order they were queued."""
+        """The receipts that are in Git, in the order they were queued."""
         for row in self._connection.execute(_RECEIPTS):
             project_id, commit_id, last_seq, seq, created_ts, message_id, agent_id, name, step, at, is_blind = row
             receipt = Receipt(
@@ -199,7 +199,7 @@ class Artifacts:
 
 @contextmanager
 def open_artifacts(path: Path) -> Iterator[Artifacts]:
-    """Over a connection of its own, beside a running server or without one."""
+    """One unchanging view of the store over a connection of its own, beside a running server or without one."""
     with closing(open_reading(path)) as connection:
         connection.execute("BEGIN")
         yield Artifacts(connection)

@@ -24,7 +24,9 @@ class DiskFull(Unavailable):
 
 @contextmanager
 def told_when_full(*places: Path) -> Iterator[None]:
-    """Raises DiskFull. Of several `places` (the store's folder, its database) the one with the least room is meant."""
+    """Inside, a failure for want of room is raised as DiskFull. Of several `places` (the store's folder, its database)
+    the one with the least room is meant.
+    """
     try:
         yield
     except Exception as error:

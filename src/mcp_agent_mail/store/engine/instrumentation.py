@@ -68,7 +68,7 @@ class QueryFigures:
 
 
 def name_of(function: Any) -> str:  # noqa: ANN401  # whatever can be called
-    """Where in the product a function stands, as `features.messaging.read.Reading.inbox.<lambda>`."""
+    """Where in the product a function stands, as `features.messaging.service.MessagingService.topic.<lambda>`."""
     while isinstance(function, partial):
         function = function.func
     named = function if hasattr(function, "__qualname__") else type(function)

@@ -93,7 +93,7 @@ class StoreLock:
 
 
 def _take(lock_file: Path, owner_file: Path, taken: ExitStack) -> None:
-    from filelock import FileLock, Timeout  # noqa: PLC0415  # 45 ms that `read_owner` need not pay.
+    from filelock import FileLock, Timeout  # noqa: PLC0415  # 45 ms, for who takes the lock alone.
 
     lock = FileLock(lock_file, mode=0o600, thread_local=False, fallback_to_soft=False)
     try:

@@ -26,7 +26,7 @@ NONE: frozenset[AgentId] = frozenset()
 
 
 class MailChanges:
-    """Of the one writing connection, used on the writer's thread."""
+    """What is noted on the one writing connection. For use on the writer's thread."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -42,7 +42,7 @@ class MailChanges:
         self._watching = True
 
     def take(self) -> frozenset[AgentId]:
-        """Those of the running transaction, before it is committed."""
+        """The agents noted by the running transaction, before it is committed; each is given once."""
         if not self._watching:
             return NONE
         return frozenset(AgentId(agent_id) for (agent_id,) in self._connection.execute(_TAKE).fetchall())

@@ -118,7 +118,9 @@ class Writer:
         self._listeners.append(listener)
 
     def on_mail_change(self, listener: Callable[[frozenset[AgentId]], None]) -> None:
-        """Likewise with the agents whose unread mail the commit changed, if it did. Heard from the next group on."""
+        """Call `listener` on the event loop, from the next group on, with the agents whose unread mail a commit
+        changed.
+        """
         self._mail_listeners.append(listener)
 
     def pending(self) -> int:

@@ -116,7 +116,7 @@ class Inboxes:
         return low - 1
 
     def state(self, agent_id: AgentId, message_id: MessageId) -> ReadingState | None:
-        """None for an agent that is no recipient."""
+        """What the agent did with the message; None for an agent that is no recipient."""
         row = self._connection.execute(_STATE, (message_id, agent_id)).fetchone()
         return (
             None

@@ -197,11 +197,13 @@ class Messages:
         return self._connection.execute(_IS_RECIPIENT, (message_id, agent_id)).fetchone() is not None
 
     def is_open_to(self, message_id: MessageId, project_id: ProjectId) -> bool:
-        """May every agent of the project read it: sent from there, or to or cc somebody there?"""
+        """Whether every agent of the project may read the message: it was sent from there, or to or cc
+        somebody there.
+        """
         return self._connection.execute(_IS_OPEN_TO, (project_id, message_id)).fetchone() is not None
 
     def bodies(self, message_ids: Iterable[MessageId]) -> dict[MessageId, str]:
-        """The caller bounds the bytes: `MessageHead.body_bytes` says them beforehand."""
+        """The bodies of the messages. The caller bounds the bytes: `MessageHead.body_bytes` says them beforehand."""
         return dict(self._connection.execute(_BODIES, (_ids(message_ids),)).fetchall())
 
     def commits(self, project_id: ProjectId, message_ids: Iterable[MessageId]) -> dict[MessageId, tuple[str, str]]:

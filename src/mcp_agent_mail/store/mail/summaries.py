@@ -92,7 +92,7 @@ _SIZE_OF_SEVERAL = f"SELECT count(*) FROM {_OF_SEVERAL}"
 async def read_thread_of_projects(
     store: LongReader, project_ids: Sequence[ProjectId], thread_id: str, *, limit: int
 ) -> ThreadMail:
-    """The same of mail that everybody in one of several projects may read, each message once.
+    """The thread's newest `limit` messages that everybody in one of several projects may read, each message once.
 
     A sender's project is named where several of them have the same name.
     """

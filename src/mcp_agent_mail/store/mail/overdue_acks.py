@@ -1,0 +1,75 @@
+"""Mail that asks for an acknowledgement and has none: who is late, and which messages were told of already.
+
+Delivery times never fall along delivery numbers, so one number says how far all inboxes were looked through.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import NamedTuple
+
+from mcp_agent_mail.core.clock import Micros
+from mcp_agent_mail.core.ids import MessageId, ProjectId
+from mcp_agent_mail.domain.messages import RecipientKind
+
+_MARK = "SELECT value FROM counters WHERE name = 'overdue'"
+_ADVANCE = "UPDATE counters SET value = max(value, ?) WHERE name = 'overdue'"
+_DUE = """
+SELECT delivery_seq, message_id, delivered_ts FROM recipients INDEXED BY recipients_overdue
+WHERE delivery_seq > ? AND delivery_seq IS NOT NULL AND ack_required = 1 AND ack_ts IS NULL
+ORDER BY delivery_seq LIMIT ?
+"""
+_SILENT_OF = "r.message_id = ? AND r.delivery_seq IS NOT NULL AND r.ack_ts IS NULL AND r.delivered_ts <= ?"
+_SILENT = f"""
+SELECT a.name, a.project_id, p.slug, r.kind, r.read_ts
+FROM recipients r CROSS JOIN agents a ON a.id = r.agent_id CROSS JOIN projects p ON p.id = a.project_id
+WHERE {_SILENT_OF} ORDER BY r.position, r.agent_id LIMIT ?
+"""
+_COUNT = f"SELECT count(*), coalesce(sum(r.kind = 'bcc'), 0) FROM recipients r WHERE {_SILENT_OF}"
+_NOTED = "SELECT 1 FROM overdue_notices WHERE message_id = ?"
+_NOTE = "INSERT INTO overdue_notices (message_id, noted_ts, escalation) VALUES (?, ?, ?)"
+
+
+class SilentRecipient(NamedTuple):
+    """A recipient who has not acknowledged; `read_ts` when it has at least read."""
+
+    name: str
+    project_id: ProjectId
+    project_slug: str
+    kind: RecipientKind
+    read_ts: Micros | None
+
+
+class Overdue:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def due(self, until: Micros, limit: int) -> list[tuple[int, MessageId]]:
+        """Copies delivered at `until` or before, not looked at and not acknowledged: each with its delivery number."""
+        (mark,) = self._connection.execute(_MARK).fetchone()
+        found = []
+        for seq, message_id, delivered_ts in self._connection.execute(_DUE, (mark, limit)):
+            if delivered_ts > until:
+                break
+            found.append((seq, MessageId(message_id)))
+        return found
+
+    def advance(self, seq: int) -> None:
+        """Note that every copy up to this delivery number was looked at."""
+        self._connection.execute(_ADVANCE, (seq,))
+
+    def silent(self, message_id: MessageId, until: Micros, limit: int) -> list[SilentRecipient]:
+        """Who has had it since `until` or longer and has not acknowledged, in the order addressed; blind ones too."""
+        rows = self._connection.execute(_SILENT, (message_id, until, limit))
+        return [SilentRecipient(row[0], row[1], row[2], RecipientKind(row[3]), row[4]) for row in rows]
+
+    def count_silent(self, message_id: MessageId, until: Micros) -> tuple[int, int]:
+        """How many have not acknowledged the message, and how many of them are blind recipients."""
+        count, blind = self._connection.execute(_COUNT, (message_id, until)).fetchone()
+        return int(count), int(blind)
+
+    def is_noted(self, message_id: MessageId) -> bool:
+        return self._connection.execute(_NOTED, (message_id,)).fetchone() is not None
+
+    def note(self, message_id: MessageId, now: Micros, escalation: str | None) -> None:
+        self._connection.execute(_NOTE, (message_id, now, escalation))

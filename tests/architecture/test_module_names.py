@@ -1,0 +1,82 @@
+"""A module is named for a thing, or for what a tool or command does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.architecture.trees import PACKAGE, ROOT
+
+VERBS = frozenset(
+    """
+adopt check ensure extract install migrate offload open read register release renew reserve run send serve verify
+    """.split()
+)
+"""What a use case, a tool or a command does. Such a module begins or ends with it: `send`, `force_release`."""
+
+NOUNS = frozenset(
+    """
+ack activity actor addresse admission adoption agent answer app archive archiver artifact assembly auth background
+backpressure blob boundary bu budget cache caller catalog chain change charset check client clock code command
+committer completion computation config conflict connection consent contact content context coordination cue database
+decision delivery digest dispatch doctor drain endpoint entry env environment error escaping event expansion fact
+failpoint fault file finding folder format foundation git grant guard guidance hearing history holder hook http id
+idempotency identifier identitie identity import inbox inboxe index inspection instrumentation integrity keeper key
+kind layout lease ledger lifespan likenes limit link listener llm lock log logging look lookup mail maintenance mark
+markdown marker mcp message meta metric month mount name notice option outbox output owner ownership pack param
+parameter participant path pathspec pattern place port preference problem proces product profile project prompt
+protocol proxy query queue ranking read readership receipt recipient recording recovery refinement refiner refresh
+relocation report repository request reservation resolution resource response result retention rewrite round row rpc
+schema scratch search segment sequence server service session setup shape shim signal silence size slot snapshot sort
+source space spool stalenes statu stemming step store story summarie supervisor sweeper syntax table target team text
+thread token tool tracing transaction turn type typer upkeep upstream usage visibility window wire wiring withdrawal
+word work worker workflow workspace worktree writer
+    """.split()
+)
+"""Without the `s` of several: what a module that holds things ends with. A gerund or an adjective says nothing of what
+is inside (`moving`, `plain`); those here are names of the field (`stemming`, `tracing`).
+"""
+
+
+def _single(word: str) -> str:
+    return word.removesuffix("s")
+
+
+def _modules(source: Path) -> Iterator[Path]:
+    return (path for path in source.rglob("*.py") if not path.stem.startswith("__"))
+
+
+def _verb_of(module: Path) -> str | None:
+    words = module.stem.split("_")
+    return next((word for word in (words[0], words[-1]) if word in VERBS), None)
+
+
+def _noun_of(module: Path) -> str:
+    return _single(module.stem.split("_")[-1])
+
+
+def _misnamed(source: Path) -> list[str]:
+    return sorted(
+        str(path.relative_to(source))
+        for path in _modules(source)
+        if _verb_of(path) is None and _noun_of(path) not in NOUNS
+    )
+
+
+def test_a_module_is_named_for_a_thing_or_for_what_a_tool_does() -> None:
+    assert _misnamed(ROOT / PACKAGE) == []
+
+
+def test_no_word_is_listed_that_no_module_is_named_for() -> None:
+    modules = list(_modules(ROOT / PACKAGE))
+    verbs = {_verb_of(path) for path in modules}
+
+    assert VERBS - verbs == set()
+    assert NOUNS - {_noun_of(path) for path in modules if _verb_of(path) is None} == set()
+
+
+def test_a_module_that_is_named_for_nothing_is_found(tmp_path: Path) -> None:
+    for name in ("moving", "plain", "mail", "force_release"):
+        (tmp_path / f"{name}.py").touch()
+
+    assert _misnamed(tmp_path) == ["moving.py", "plain.py"]

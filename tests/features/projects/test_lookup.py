@@ -1,0 +1,175 @@
+"""From what a caller calls a project to the project, and what is told where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound
+from mcp_agent_mail.domain.project_identity import derived_uid, slug_alias, uid_tie
+from mcp_agent_mail.domain.projects import AliasKind, Project, UnknownProject
+from mcp_agent_mail.features.projects.lookup import (
+    is_looked_at,
+    looking_at_disk,
+    require_project,
+    require_writable,
+    resolved_path,
+    tied_to,
+    told_briefly,
+)
+from tests.features.identity.harness import PROJECT, open_identity
+from tests.seeded_store import SeededStore, add_project, open_seeded_store
+
+
+async def test_paths_of_one_plain_slug_are_two_projects(tmp_path: Path) -> None:
+    async with open_identity(tmp_path) as harness:
+        dashed = await harness.call("ensure_project", human_key="/x/a-b")
+        by_plain_slug = await harness.read("resource://project/x-a-b")
+        nested = await harness.call("ensure_project", human_key="/x/a/b")
+
+        with pytest.raises(NotFound, match="names several projects") as refused:
+            await harness.read("resource://project/x-a-b")
+
+    assert dashed["slug"] != nested["slug"]
+    assert by_plain_slug["id"] == dashed["id"]
+    assert refused.value.data["nearest"] == ["/x/a-b", "/x/a/b"]
+
+
+async def test_an_unknown_project_is_told_with_the_nearest_known_ones(tmp_path: Path) -> None:
+    async with open_identity(tmp_path) as harness:
+        made = await harness.call("ensure_project", human_key="/code/application")
+
+        with pytest.raises(NotFound) as by_path:
+            await harness.call("list_agents", project_key="/code/aplication")
+        with pytest.raises(NotFound) as by_slug:
+            await harness.call("list_agents", project_key=made["slug"][:-1])
+        with pytest.raises(NotFound) as unlike:
+            await harness.call("list_agents", project_key="zzz")
+
+    assert by_path.value.data["nearest"] == ["/code/application"]
+    assert "ensure_project(human_key='/code/aplication')" in by_path.value.hint
+    assert by_slug.value.data["nearest"] == ["/code/application"]
+    assert unlike.value.data["nearest"] == []
+
+
+@pytest.mark.parametrize("spelling", ["{slug}", " {slug} ", "{SLUG}", "/code/app", "/code//app/", "CODE-app"])
+async def test_a_project_is_found_by_path_slug_and_plain_slug(spelling: str, tmp_path: Path) -> None:
+    async with open_identity(tmp_path) as harness:
+        made = await harness.call("ensure_project", human_key=PROJECT)
+        key = spelling.format(slug=made["slug"], SLUG=made["slug"].upper())
+
+        assert (await harness.call("archive_project", project_key=key))["slug"] == made["slug"]
+
+
+WRITES: list[tuple[str, dict[str, Any]]] = [
+    ("register_agent", {"program": "p", "model": "m"}),
+    ("register_agent", {"program": "p", "model": "m", "name": "BlueLake"}),
+    ("create_agent_identity", {"program": "p", "model": "m"}),
+    ("deregister_agent", {"agent_name": "BlueLake"}),
+    ("unretire_agent", {"agent_name": "BlueLake"}),
+    ("set_status", {"agent_name": "BlueLake", "status": "busy"}),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments"), WRITES)
+async def test_an_archived_project_refuses_writes_and_says_how_to_go_on(
+    tool: str, arguments: dict[str, Any], tmp_path: Path
+) -> None:
+    async with open_identity(tmp_path) as harness:
+        await harness.call("ensure_project", human_key=PROJECT)
+        await harness.register("BlueLake")
+        await harness.call("archive_project", project_key=PROJECT)
+
+        with pytest.raises(Conflict, match="is archived") as refused:
+            await harness.call(tool, project_key=PROJECT, **arguments)
+
+        assert (await harness.rows("SELECT count(*) FROM agents")) == [(3,)]
+    assert refused.value.data["suggested_tool_calls"] == [
+        {"tool": "unarchive_project", "arguments": {"project_key": PROJECT}}
+    ]
+
+
+@pytest.fixture
+async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
+    async with open_seeded_store(tmp_path) as opened:
+        yield opened
+
+
+async def found(seeded: SeededStore, key: str) -> Project:
+    return await seeded.store.read(lambda view: require_project(view, key))
+
+
+async def test_a_project_is_found_by_its_former_slug_its_uid_and_its_derived_uid(seeded: SeededStore) -> None:
+    app, lib = seeded.app, seeded.lib
+    await seeded.store.write(lambda tx: tx.aliases.add(app.id, slug_alias("old-name"), AliasKind.FORMER, tx.now))
+    await seeded.store.write(lambda tx: tx.aliases.add(app.id, uid_tie("shared-project"), AliasKind.TIE, tx.now))
+    store_id = await seeded.store.read(lambda view: view.meta.store_id())
+
+    by_names = [await found(seeded, key) for key in ("old-name", "Shared-Project")]
+
+    assert by_names == [app, app]
+    assert await found(seeded, derived_uid(store_id, lib.id)) == lib
+
+
+@pytest.mark.parametrize("key", ["0" * 32, "old-name", "", "/code/app/src"])
+async def test_what_names_nothing_is_refused(key: str, seeded: SeededStore) -> None:
+    with pytest.raises(UnknownProject) as refused:
+        await found(seeded, key)
+
+    assert refused.value.data["parameter"] == "project_key"
+    assert refused.value.data.get("path") == (key if key.startswith("/") else None)
+
+
+async def test_a_path_that_a_look_has_tied_is_the_projects_inside_and_unknown_outside(seeded: SeededStore) -> None:
+    with tied_to("/link", seeded.app.id), tied_to("/nowhere", None):
+        inside = await found(seeded, "/link")
+        looked = [is_looked_at(path) for path in ("/link", "/nowhere", "/code/app")]
+        with pytest.raises(UnknownProject):
+            await found(seeded, "/nowhere")
+
+    assert inside == seeded.app
+    assert looked == [True, True, False]
+    assert not is_looked_at("/link")
+    with pytest.raises(UnknownProject):
+        await found(seeded, "/link")
+
+
+async def test_a_refusal_before_the_look_compares_with_nothing_and_one_after_it_does(seeded: SeededStore) -> None:
+    with told_briefly():
+        with pytest.raises(UnknownProject) as brief:
+            await found(seeded, "/code/ap")
+        with pytest.raises(UnknownProject) as by_slug:
+            await found(seeded, "code-ap")
+        with tied_to("/code/ap", None), pytest.raises(UnknownProject) as looked_at:
+            await found(seeded, "/code/ap")
+
+    assert brief.value.data == {"parameter": "project_key", "path": "/code/ap"}
+    assert {by_slug.value.data["nearest"][0], looked_at.value.data["nearest"][0]} == {"/code/app"}
+
+
+async def test_a_link_is_followed_at_once_only_where_the_disk_may_be_looked_at(
+    seeded: SeededStore, tmp_path: Path
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    real = await seeded.store.write(lambda tx: add_project(tx, str((tmp_path / "real").resolve())))
+
+    with pytest.raises(UnknownProject):
+        await found(seeded, f"{tmp_path}/link")
+    with looking_at_disk():
+        followed = await found(seeded, f"{tmp_path}/link")
+
+    assert followed == real
+
+
+@pytest.mark.parametrize("path", ["code/app", "/a\nb"])
+def test_what_is_no_path_is_not_resolved(path: str) -> None:
+    with pytest.raises(InvalidInput):
+        resolved_path(path)
+
+
+async def test_a_project_that_is_not_archived_may_be_written_to(seeded: SeededStore) -> None:
+    assert require_writable(seeded.app) is seeded.app

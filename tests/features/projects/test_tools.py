@@ -1,0 +1,53 @@
+"""The tools that make projects and put them aside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.domain.project_identity import IdentityMode
+from tests.features.identity.harness import (
+    PROJECT,
+    Ticking,
+    open_identity,
+)
+from tests.features.projects.harness import ensured, open_desk
+
+
+async def test_ensuring_a_project_tells_where_its_archive_is(tmp_path: Path) -> None:
+    async with open_identity(tmp_path) as harness:
+        made = await harness.call("ensure_project", human_key="/code/./app/")
+
+    assert sorted(made) == ["archive_path", "created_at", "human_key", "id", "slug"]
+    assert made["human_key"] == "/code/app"
+    assert made["archive_path"] == str(tmp_path / "projects" / made["slug"])
+
+
+async def test_archiving_keeps_its_first_time_and_can_be_undone(tmp_path: Path) -> None:
+    async with open_identity(tmp_path, clock=Ticking()) as harness:
+        await harness.call("ensure_project", human_key=PROJECT)
+        first = await harness.call("archive_project", project_key=PROJECT)
+        again = await harness.call("archive_project", project_key=PROJECT)
+        back = await harness.call("unarchive_project", project_key=PROJECT)
+        events = await harness.rows("SELECT count(*) FROM outbox WHERE kind = 'project'")
+
+        await harness.register("BlueLake")
+
+    assert first == again
+    assert (first["archived"], first["archived_at"] is not None) == (True, True)
+    assert (back["archived"], back["archived_at"]) == (False, None)
+    assert events == [(3,)]  # created, archived, brought back: the repeat told nothing
+
+
+async def test_a_mode_can_be_given_with_the_call(code: Path, tmp_path: Path) -> None:
+    async with open_desk(tmp_path, IdentityMode.DIR) as harness:
+        here = await ensured(harness, code, "GIT-Remote")
+        there = await ensured(harness, tmp_path / "feature", "git-remote")
+
+        with pytest.raises(InvalidInput, match="identity_mode"):
+            await ensured(harness, code, "git")
+
+    assert here["id"] == there["id"]
+    assert here["normalized_remote"] == "example.org/team/app"
