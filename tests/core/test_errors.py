@@ -3,9 +3,19 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mcp_agent_mail.core.errors import Busy
+import pytest
+
+from mcp_agent_mail.core.errors import Busy, listed
 
 SOURCE = Path(__file__).parents[2] / "src" / "mcp_agent_mail"
+
+
+@pytest.mark.parametrize(
+    ("names", "as_choices", "as_all"),
+    [([], "", ""), (["a"], "a", "a"), (["a", "b"], "a or b", "a and b"), (["a", "b", "c"], "a, b or c", "a, b and c")],
+)
+def test_names_stand_in_a_sentence_as_choices_or_all_of_them(names: list[str], as_choices: str, as_all: str) -> None:
+    assert (listed(names), listed(names, "and")) == (as_choices, as_all)
 
 
 def test_a_busy_answer_says_when_to_call_again_in_words_and_to_programs() -> None:

@@ -122,8 +122,8 @@ def suggest_call(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {"tool": tool, "arguments": dict(arguments)}
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], conjunction: str = "or") -> str:
     """Names as they stand in a sentence: `a, b or c`."""
     if len(names) < 2:
         return "".join(names)
-    return f"{', '.join(names[:-1])} or {names[-1]}"
+    return f"{', '.join(names[:-1])} {conjunction} {names[-1]}"

@@ -9,10 +9,8 @@ import pytest
 
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import Credentials
-from mcp_agent_mail.domain.contacts import MAX_HELD_OF_MESSAGE, MAX_HELD_OF_PAIR
 from mcp_agent_mail.store.checks.integrity import find_faults
 from tests.features.contacts.harness import LIB, NOBODY, ContactsHarness, refused
-from tests.seeded_store import add_agent
 
 WORD = "xylophone"
 
@@ -144,54 +142,6 @@ async def test_the_consent_that_a_blind_copy_needs_is_told_to_nobody_else(
     assert [answer["result"] for answer in found] == [[], [], []]
     assert [item["subject"] for item in sent["messages"]] == [f"about {WORD}"]
     assert "RedStone" not in str(await surfaces(harness, green, "GreenField"))
-
-
-async def test_so_much_waits_of_one_sender_and_no_more(harness: ContactsHarness) -> None:
-    await harness.policy("RedStone", "contacts_only")
-    for _ in range(MAX_HELD_OF_PAIR):
-        await harness.send()
-    before = harness.everything()
-
-    error = await refused(harness.send(to=["GreenField", "RedStone"]))
-
-    assert error.code == "QUOTA_EXCEEDED"
-    assert error.data["reason"].startswith("RedStone takes mail from its contacts only")
-    assert harness.everything() == before
-    await harness.send(sender_name="GreenField")
-
-
-async def test_so_many_recipients_of_one_message_are_asked_and_no_more(harness: ContactsHarness) -> None:
-    seeded = harness.seeded
-    names = [f"Closed{number}" for number in range(MAX_HELD_OF_MESSAGE + 1)]
-    await seeded.store.write(lambda tx: [add_agent(tx, seeded.app, name) for name in names])
-    for name in names:
-        await harness.policy(name, "contacts_only")
-    before = harness.everything()
-
-    error = await refused(harness.send(to=names))
-
-    assert (error.code, error.data["max"]) == ("QUOTA_EXCEEDED", MAX_HELD_OF_MESSAGE)
-    assert harness.everything() == before
-    assert len((await harness.send(to=names[1:]))["held"]) == MAX_HELD_OF_MESSAGE
-
-
-async def test_large_bodies_fill_the_queue_sooner_and_one_always_fits(harness: ContactsHarness) -> None:
-    await harness.policy("RedStone", "contacts_only")
-    await harness.send(body_md="x" * (3 * 1024 * 1024))
-
-    assert (await refused(harness.send())).code == "QUOTA_EXCEEDED"
-
-
-async def test_messages_to_many_fill_the_queue_sooner(harness: ContactsHarness) -> None:
-    seeded = harness.seeded
-    names = [f"Open{number}" for number in range(499)]
-    await seeded.store.write(lambda tx: [add_agent(tx, seeded.app, name) for name in names])
-    await harness.policy("RedStone", "contacts_only")
-    for _ in range(4):
-        await harness.send(to=["RedStone", *names])
-
-    assert (await refused(harness.send())).code == "QUOTA_EXCEEDED"
-    assert len((await harness.answer(accept=True))["delivered"]) == 4
 
 
 async def test_the_store_is_sound_with_mail_held_delivered_and_returned(harness: ContactsHarness) -> None:

@@ -7,37 +7,15 @@ from typing import Any, Literal
 import pytest
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import AgentId, ProjectId, token_hash
+from mcp_agent_mail.core.ids import token_hash
 from mcp_agent_mail.core.tools import Credentials
-from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus, AttachmentsPolicy, ContactPolicy
+from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import AgentAuth, CallerKind, TokenMissing, require_proof, require_to_act
 from mcp_agent_mail.features.identity.callers import AuthRules, Proofs, ProofsDiffer, UnknownToken, resolve_caller
+from tests.features.samples import an_agent
 
 BLUE, RED, GONE, WRONG = "amt_blue", "amt_red", "amt_gone", "amt_wrong"
 SERVERS, OPERATORS = "server-token", "amo_operator"
-
-
-def an_agent(number: int, name: str, *, retired: bool = False) -> Agent:
-    return Agent(
-        id=AgentId(number),
-        project_id=ProjectId(7),
-        kind=AgentKind.AGENT,
-        name=name,
-        program="p",
-        model="m",
-        task_description="",
-        inception_ts=Micros(1),
-        last_active_ts=Micros(1),
-        profiled_ts=Micros(1),
-        contact_policy=ContactPolicy.AUTO,
-        attachments_policy=AttachmentsPolicy.AUTO,
-        status=AgentStatus.READY,
-        status_note=None,
-        status_ts=None,
-        retired_ts=Micros(2) if retired else None,
-        unread_count=0,
-        open_unread_count=0,
-    )
 
 
 AGENTS = {

@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied
-from mcp_agent_mail.core.ids import OutboxSeq
-from mcp_agent_mail.domain.events import ArchiveCommit
+from mcp_agent_mail.core.errors import NotFound, PermissionDenied
 from mcp_agent_mail.domain.identity.caller import AgentAuth, ReservedIdentity, TokenMissing, WrongToken
 from mcp_agent_mail.domain.leases import LeaseKeys, LeaseKind, NewLease
 from mcp_agent_mail.features.identity.service import LEASES_AT_ONCE
@@ -36,37 +34,6 @@ async def list_agents(harness: IdentityHarness, **more: Any) -> Any:
 
 def names(listed: Any) -> list[str]:
     return [agent["name"] for agent in listed["agents"]]
-
-
-async def test_whois_shows_profile_presence_and_commits(harness: IdentityHarness) -> None:
-    await harness.register("BlueLake", task_description="the parser")
-    commit = ArchiveCommit(
-        project_id=(await harness.store.read(lambda view: view.projects.newest(1)))[0].id,
-        hexsha="0123456789abcdef0123",
-        summary="archive: 4 events",
-        authored_ts=Micros(1_800_000_000_000_000),
-        last_seq=OutboxSeq(99),
-    )
-    await harness.store.write(lambda tx: tx.outbox.mark(commit))
-
-    shown = await whois(harness, " bluelake ")
-    without = await whois(harness, "BlueLake", include_recent_commits=False)
-
-    assert shown["recent_commits"] == [
-        {
-            "hexsha": "0123456789ab",
-            "summary": "archive: 4 events",
-            "authored_ts": "2027-01-15T08:00:00.000000+00:00",
-        }
-    ]
-    assert (shown["status"], shown["status_note"], shown["status_ts"], shown["retired_at"]) == (
-        "ready",
-        None,
-        None,
-        None,
-    )
-    assert without["recent_commits"] == []
-    assert "registration_token" not in shown
 
 
 async def test_an_unknown_agent_is_told_with_the_nearest_names(harness: IdentityHarness) -> None:
@@ -255,51 +222,6 @@ async def test_no_one_acts_on_human_and_system(
     for by in (None, OPERATOR):
         with pytest.raises(ReservedIdentity):
             await harness.call(tool, **call, **({"by": by} if by else {}))
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
-        ("register_agent", {"program": "x" * 129}),
-        ("register_agent", {"model": " "}),
-        ("register_agent", {"task_description": "x" * 4_001}),
-        ("register_agent", {"attachments_policy": "never"}),
-        ("set_status", {"status": "asleep"}),
-        ("set_status", {"note": "x" * 1_001}),
-        ("whois", {"commit_limit": 0}),
-        ("list_agents", {"limit": 0}),
-        ("list_agents", {"active_within_s": 0}),
-    ],
-)
-async def test_what_is_beyond_a_limit_is_refused(
-    tool: str, arguments: dict[str, Any], harness: IdentityHarness
-) -> None:
-    needed = {
-        "register_agent": {"program": "p", "model": "m", "name": "BlueLake"},
-        "set_status": {"agent_name": "BlueLake", "status": "busy"},
-        "whois": {"agent_name": "BlueLake"},
-        "list_agents": {},
-    }
-
-    with pytest.raises(InvalidInput):
-        await harness.call(tool, **{"project_key": PROJECT, **needed[tool], **arguments})
-
-
-async def test_more_than_the_most_counts_as_the_most(harness: IdentityHarness) -> None:
-    await harness.register("BlueLake")
-
-    assert names(await list_agents(harness, limit=10**18, active_within_s=10**18)) == ["BlueLake"]
-    assert (await whois(harness, "BlueLake", commit_limit=10**18))["name"] == "BlueLake"
-
-
-async def test_the_agents_resource_tells_the_project_and_unread_mail(harness: IdentityHarness) -> None:
-    await harness.register("BlueLake")
-
-    shown = await harness.read(f"resource://agents/{PROJECT}")
-
-    assert sorted(shown["project"]) == ["human_key", "slug"]
-    assert shown["agents"][0]["unread_count"] == 0
-    assert "retired_at" not in shown["agents"][0]
 
 
 async def test_whoever_retires_holds_nothing_any_more_however_much_it_was(harness: IdentityHarness) -> None:

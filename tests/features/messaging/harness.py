@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcp_agent_mail.core.errors import PermissionDenied
+import pytest
+
+from mcp_agent_mail.core.errors import AgentMailError, PermissionDenied
 from mcp_agent_mail.core.ids import token_hash
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, ToolTable, current_credentials
@@ -117,3 +119,20 @@ async def open_messaging(
             ResourceTable(messaging_resources(service, identities.caller)),
             noted,
         )
+
+
+async def refused_send(harness: MessagingHarness, **arguments: Any) -> AgentMailError:
+    """The refusal of a send, which must leave no trace."""
+    before = traces(harness)
+    with pytest.raises(AgentMailError) as error:
+        await harness.send(**arguments)
+    assert traces(harness) == before
+    return error.value
+
+
+def traces(harness: MessagingHarness) -> list[Any]:
+    tables = ("messages", "recipients", "message_projects", "outbox", "idempotency_keys", "counters")
+    return [
+        *(harness.rows(f"SELECT * FROM {table}") for table in tables),
+        harness.rows("SELECT unread_count FROM agents"),
+    ]

@@ -38,6 +38,16 @@ async def test_a_full_inbox_refuses_the_whole_message_and_is_named(harness: Mess
     assert await harness.inbox("GreenField") == []
 
 
+async def test_several_full_inboxes_are_named_together(harness: MessagingHarness) -> None:
+    for name in ("RedStone", "GreenField"):
+        await fill(harness, name)
+
+    with pytest.raises(QuotaExceeded) as refused:
+        await harness.send(to=["RedStone", "GreenField"])
+
+    assert refused.value.message == "RedStone and GreenField have 2 or more unread messages; nothing was sent."
+
+
 async def test_one_read_makes_room_for_one(harness: MessagingHarness) -> None:
     last = await fill(harness)
     await harness.call("mark_message_read", agent_name="RedStone", message_id=last)

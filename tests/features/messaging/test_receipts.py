@@ -7,7 +7,7 @@ import pytest
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import Conflict, NotFound, PermissionDenied
 from mcp_agent_mail.domain.identity.caller import AgentAuth
-from tests.features.messaging.harness import LIB, OPERATOR, MessagingHarness
+from tests.features.messaging.harness import LIB, MessagingHarness
 
 
 def receipts(harness: MessagingHarness) -> list[tuple[int, int, str, str]]:
@@ -113,11 +113,3 @@ async def test_the_answer_says_verified_only_where_names_are_taken_at_their_word
 
     assert proven["verified"] is True
     assert "verified" not in strict
-
-
-async def test_looking_into_ones_inbox_is_activity_and_the_operators_look_is_not(harness: MessagingHarness) -> None:
-    await harness.inbox("RedStone")
-    await harness.read("views/ack-required/RedStone")
-    await harness.read("inbox/GreenField", OPERATOR)
-
-    assert harness.noted == ["RedStone", "RedStone"]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, ToolTable
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
-from mcp_agent_mail.domain.leases import EndedBy
+from mcp_agent_mail.domain.leases import EndedBy, LeaseKind, NewLease
+from mcp_agent_mail.domain.patterns.keys import keys_of
+from mcp_agent_mail.domain.patterns.pattern import parse_pattern
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.staleness import StalenessRules
 from mcp_agent_mail.features.identity.activity import Activity
@@ -93,6 +96,29 @@ class Claims:
         await self.seeded.store.write(
             lambda tx: [add_agent(tx, self.seeded.app, f"Agent{number}") for number in range(count)]
         )
+
+    async def fill(
+        self, holder: Agent, texts: Sequence[str], *, exclusive: bool = True, ignore_case: bool = False
+    ) -> None:
+        """Leases as granted, without the checks of a grant."""
+        patterns = [parse_pattern(text, ignore_case=ignore_case) for text in texts]
+        now = self.seeded.clock.now
+        new = [
+            NewLease(
+                project_id=holder.project_id,
+                agent_id=holder.id,
+                agent=holder.name,
+                kind=LeaseKind.FILE,
+                path_pattern=pattern.text,
+                keys=keys_of(pattern),
+                exclusive=exclusive,
+                reason="",
+                expires_ts=Micros(now + 3_600 * SECOND),
+                ignore_case=ignore_case,
+            )
+            for pattern in patterns
+        ]
+        await self.seeded.store.write(lambda tx: tx.leases.add_many(new, now))
 
     async def retire(self, agent: Agent) -> None:
         """As `deregister_agent` does it."""

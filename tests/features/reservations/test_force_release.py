@@ -11,6 +11,7 @@ from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.leases import EndedBy
 from mcp_agent_mail.features.reservations.force_release import ForceRequest, NotAbandoned, UnknownReservation
 from mcp_agent_mail.features.reservations.schemas import show_forced
+from mcp_agent_mail.store.lease_events import end_leases
 from tests.features.reservations.harness import ANYBODY, LONG, ReservationsHarness, open_reservations
 from tests.workspace.code_repository import write
 
@@ -140,6 +141,26 @@ async def test_a_call_of_the_holder_during_the_look_saves_it(tmp_path: Path) -> 
 
         with pytest.raises(NotAbandoned):
             await force(harness, lease.id)
+
+
+async def test_what_its_holder_gives_back_during_the_look_is_not_forced(tmp_path: Path) -> None:
+    async with open_reservations(tmp_path) as harness:
+        lease = await harness.hold()
+        harness.clock.step(LONG)
+        look = harness.staleness.look
+
+        async def look_while_it_is_given_back(*given: Any, **more: Any) -> Any:
+            seen = await look(*given, **more)
+            await harness.store.write(lambda tx: end_leases(tx, [lease], EndedBy.RELEASE, acting=harness.blue))
+            return seen
+
+        harness.staleness.look = look_while_it_is_given_back  # type: ignore[method-assign]  # the moment between
+
+        forced = await force(harness, lease.id)
+
+        assert (forced["released"], forced["already_released"], forced["reservation"]["notified"]) == (0, True, False)
+        assert (await harness.lease(lease)).ended_by is EndedBy.RELEASE
+        assert await harness.inbox(harness.blue) == []
 
 
 async def test_a_repeat_and_an_expired_one_say_when_it_ended(tmp_path: Path) -> None:

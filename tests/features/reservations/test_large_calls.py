@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import InvalidInput, Unavailable
-from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.leases import LeaseKind, NewLease
-from mcp_agent_mail.domain.patterns.keys import keys_of
-from mcp_agent_mail.domain.patterns.pattern import parse_pattern
 from mcp_agent_mail.features.reservations import conflicts
 from mcp_agent_mail.features.reservations.conflicts import Precheck
 from mcp_agent_mail.features.reservations.offload import ConflictScanner
@@ -27,30 +22,6 @@ MANY = [f"dir{number}/file.py" for number in range(conflicts.MAX_WANTED + 1)]
 async def claims(tmp_path: Path) -> AsyncIterator[Claims]:
     async with open_claims(tmp_path) as opened:
         yield opened
-
-
-async def fill(
-    claims: Claims, holder: Agent, texts: Sequence[str], *, exclusive: bool = True, ignore_case: bool = False
-) -> None:
-    """Leases as granted, without the checks of a grant."""
-    patterns = [parse_pattern(text, ignore_case=ignore_case) for text in texts]
-    now = claims.seeded.clock.now
-    new = [
-        NewLease(
-            project_id=holder.project_id,
-            agent_id=holder.id,
-            agent=holder.name,
-            kind=LeaseKind.FILE,
-            path_pattern=pattern.text,
-            keys=keys_of(pattern),
-            exclusive=exclusive,
-            reason="",
-            expires_ts=Micros(now + 3_600 * SECOND),
-            ignore_case=ignore_case,
-        )
-        for pattern in patterns
-    ]
-    await claims.seeded.store.write(lambda tx: tx.leases.add_many(new, now))
 
 
 Act = Callable[[Precheck], Awaitable[object]]
@@ -86,7 +57,7 @@ async def test_many_paths_are_decided_as_few_are(claims: Claims) -> None:
 
 
 async def test_a_pattern_that_meets_hundreds_names_the_first_holders(claims: Claims) -> None:
-    await fill(claims, claims.seeded.blue, [f"src/f{number}.py" for number in range(conflicts.MAX_CANDIDATES + 50)])
+    await claims.fill(claims.seeded.blue, [f"src/f{number}.py" for number in range(conflicts.MAX_CANDIDATES + 50)])
 
     answer = await claims.reserve("RedStone", "src/**", "docs")
 
@@ -142,7 +113,7 @@ async def test_a_lease_that_became_exclusive_since_the_look_counts(
 async def test_when_all_the_holders_seen_are_gone_and_there_were_more_it_looks_again(
     claims: Claims, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await fill(claims, claims.seeded.blue, [f"src/f{number}.py" for number in range(conflicts.MAX_CANDIDATES + 50)])
+    await claims.fill(claims.seeded.blue, [f"src/f{number}.py" for number in range(conflicts.MAX_CANDIDATES + 50)])
     looks = meanwhile(monkeypatch, lambda seen: claims.release("BlueLake", file_reservation_ids=list(seen.against[0])))
 
     answer = await claims.reserve("RedStone", "src/**")
@@ -157,7 +128,7 @@ async def test_whoever_grants_faster_than_a_large_call_looks_keeps_it_out(
     agents = (claims.seeded.blue, claims.seeded.green, claims.seeded.blue)
     count = conflicts.MAX_CANDIDATES + 1
     acts = [
-        lambda _, agent=agent, at=at: fill(claims, agent, [f"new{at}/{number}" for number in range(count)])
+        lambda _, agent=agent, at=at: claims.fill(agent, [f"new{at}/{number}" for number in range(count)])
         for at, agent in enumerate(agents)
     ]
     meanwhile(monkeypatch, *acts)
@@ -171,7 +142,7 @@ async def test_whoever_grants_faster_than_a_large_call_looks_keeps_it_out(
 async def test_patterns_beyond_the_bound_are_refused_and_change_nothing(
     claims: Claims, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await fill(claims, claims.seeded.blue, [f"{'*a' * 50}{number}" for number in range(300)])
+    await claims.fill(claims.seeded.blue, [f"{'*a' * 50}{number}" for number in range(300)])
     monkeypatch.setattr(claims.service._reserver._scanner, "_max_steps", 1_000)
 
     with pytest.raises(InvalidInput) as refusal:
@@ -182,8 +153,8 @@ async def test_patterns_beyond_the_bound_are_refused_and_change_nothing(
 
 
 async def test_leases_that_ignore_letter_case_meet_others_beside_some_that_do_not(claims: Claims) -> None:
-    await fill(claims, claims.seeded.blue, ["DIR5/FILE.PY"], ignore_case=True)
-    await fill(claims, claims.seeded.green, ["DIR6/FILE.PY"])
+    await claims.fill(claims.seeded.blue, ["DIR5/FILE.PY"], ignore_case=True)
+    await claims.fill(claims.seeded.green, ["DIR6/FILE.PY"])
 
     answer = await claims.reserve("RedStone", *MANY)
 
@@ -197,15 +168,3 @@ async def test_a_large_look_ahead_says_the_same(claims: Claims) -> None:
 
     assert [one["path"] for one in look["conflicts"]] == ["dir3/file.py"]
     assert len(look["free"]) == len(MANY) - 1
-
-
-async def test_one_call_among_ten_thousand_leases_reads_a_handful(claims: Claims) -> None:
-    await fill(claims, claims.seeded.blue, [f"pkg{n % 100}/mod{n}/file.py" for n in range(5_000)])
-    await fill(claims, claims.seeded.blue, [f"shared{n}/**" for n in range(2_500)], exclusive=False)
-    await fill(claims, claims.seeded.blue, [f"**/*.e{n}" for n in range(2_500)], exclusive=False)
-    wanted = await claims.service._reader.read(claims.seeded.app, ["fresh/dir/file.txt"], exclusive=True)
-    others = conflicts.others_leases(claims.seeded.app.id, claims.seeded.red.id, exclusive=True)
-
-    found = await claims.seeded.store.read(lambda view: conflicts._candidates(view, others, wanted))
-
-    assert found == []

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.core.errors import Conflict, Unavailable
+from mcp_agent_mail.domain.reservations import WaitingCall
 from mcp_agent_mail.features.reservations import wait_queue
+from mcp_agent_mail.features.reservations.wait_queue import CallerLeft, Waiter
 from mcp_agent_mail.store.lease_events import sweep_expired
 from tests.features.reservations.claims import Claims, open_claims
 
@@ -291,3 +293,39 @@ async def test_a_clock_that_is_set_forward_wakes_who_waits_for_an_expiry(
 
     async with asyncio.timeout(WAIT / 2):
         assert len((await waiter)["granted"]) == 1
+
+
+@pytest.fixture
+async def place(claims: Claims) -> Waiter:
+    """RedStone's, that waits for `a`; in no line yet."""
+    wanted = await claims.service._reader.read(claims.seeded.app, ["a"], exclusive=True)
+    shown = WaitingCall(agent="RedStone", path_pattern="a", exclusive=True, reason="", until_ts=0)
+    return Waiter(project_id=claims.seeded.app.id, agent_id=claims.seeded.red.id, shown=shown, wanted=wanted)
+
+
+async def test_who_was_retired_and_brought_back_while_it_waited_has_lost_its_place(
+    claims: Claims, place: Waiter
+) -> None:
+    queue = wait_queue.WaitQueue(claims.seeded.store, clock=claims.seeded.clock)
+    queue.join(place)
+    await claims.retire(claims.seeded.red)
+    while len(queue):
+        await settle(claims)
+    await claims.seeded.store.write(lambda tx: tx.agents.set_retired(claims.seeded.red.id, None, tx.now))
+
+    with pytest.raises(wait_queue.TurnLost, match="RedStone was retired") as lost:
+        await queue.wait(place, WAIT)
+
+    assert lost.value.data == {"retry_after_s": 1}
+
+
+async def test_who_gave_its_place_up_does_not_wait_for_it(claims: Claims, place: Waiter) -> None:
+    queue = wait_queue.WaitQueue(claims.seeded.store, clock=claims.seeded.clock)
+    queue.join(place)
+    place.give_up()
+
+    with pytest.raises(CallerLeft):
+        await queue.wait(place, WAIT)
+    queue.leave(place)
+
+    assert len(queue) == 0

@@ -98,9 +98,9 @@ class HandshakePair:
     target: str
 
 
-def own_name(caller: Caller, project: Project | None) -> str | None:
+def own_name(caller: Caller, project: Project) -> str | None:
     """The agent of this project whose token came with the call."""
-    return None if project is None else caller.name_in(project.id)
+    return caller.name_in(project.id)
 
 
 def acting_as(caller: Caller, project: Project, agent: Agent | None = None) -> Caller:
@@ -144,7 +144,7 @@ def _only_one(view: View, project: Project, less: str, *, parameter: str) -> str
     if len(names) == 1:
         return names[0]
     who = "asks" if parameter == "requester" else "is asked"
-    there = f"{project.human_key} has {listed(names[:_SHOWN]) if names else 'no agent'}"
+    there = f"{project.human_key} has {listed(names[:_SHOWN], 'and') if names else 'no agent'}"
     raise AgentUnsaid(
         f"Say who {who}: {there}.",
         hint=f"Give {parameter}.",

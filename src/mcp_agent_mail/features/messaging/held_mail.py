@@ -66,7 +66,7 @@ def _refusal(verdict: Verdict, about: ConsentContext, refused: Sequence[ConsentR
     data = {"refused": [{"agent": one.agent, "code": one.code, "reason": one.reason} for one in told]}
     if verdict is Verdict.RECIPIENT_RETIRED:
         return TargetRetired(
-            f"{listed(names[:10])} {'is' if len(names) == 1 else 'are'} retired; nothing was sent.",
+            f"{listed(names[:10], 'and')} {'is' if len(names) == 1 else 'are'} retired; nothing was sent.",
             hint="Leave them out, or bring them back with unretire_agent.",
             data=data,
         )
@@ -74,14 +74,14 @@ def _refusal(verdict: Verdict, about: ConsentContext, refused: Sequence[ConsentR
     if verdict is Verdict.CONTACT_BLOCKED:
         look = suggest_call("list_contacts", {"project_key": home.human_key, "agent_name": about.sender.name})
         return SenderDeclined(
-            f"{listed([one.reason for one in these[:3]])}; nothing was sent.",
+            f"{listed([one.reason for one in these[:3]], 'and')}; nothing was sent.",
             hint="Only the recipient can change that: leave it out, or write to Human if it matters. "
             "list_contacts shows where you stand.",
             data=data | {"suggested_tool_calls": [look]},
         )
     calls = [suggest_call("request_contact", _request_arguments(about, one)) for one in these[:_CALLS_SUGGESTED]]
     return SenderNotWelcome(
-        f"{listed([one.reason for one in these[:3]])}; nothing was sent.",
+        f"{listed([one.reason for one in these[:3]], 'and')}; nothing was sent.",
         hint=f"Ask first: request_contact(to_agent={names[0]!r}), or send again with auto_contact_if_blocked=true: "
         "the mail then waits for approval.",
         data=data | {"suggested_tool_calls": calls},

@@ -33,7 +33,7 @@ def require_inbox_room(tx: Tx, sender: Actor, chosen: Sequence[NewRecipient], li
     if full:
         names = [_shown(one, sender.project) for one in full]
         raise InboxFull(
-            f"{listed(names[:_NAMED])} {'has' if len(names) == 1 else 'have'} {limit} or more unread messages; "
+            f"{listed(names[:_NAMED], 'and')} {'has' if len(names) == 1 else 'have'} {limit} or more unread messages; "
             "nothing was sent.",
             hint="Wait until they have read some, or leave them out.",
             data={"full": names, "limit": limit},

@@ -109,7 +109,7 @@ def _understand(view: View, home: Project, named: RecipientList) -> list[_Writte
             address = parse_address(text)
             key = address.project_key
             if key is not None and key not in projects:
-                projects[key] = _project(view, home, key)
+                projects[key] = _project(view, key)
             name = recipient_name(address.name)
             written.append(_Written(kind=kind, text=text, name=name, project=projects[key], is_bare=key is None))
     return written
@@ -124,12 +124,12 @@ def _require_few(count: int) -> None:
         )
 
 
-def _project(view: View, home: Project, key: str) -> Project:
+def _project(view: View, key: str) -> Project:
     try:
         project = require_project(view, key)
     except NotFound as unknown:
         raise RecipientNotFound(unknown.message, hint=unknown.hint, data=unknown.data) from unknown
-    return home if project.id == home.id else require_writable(project)
+    return require_writable(project)
 
 
 def _unknown_recipients(view: View, unknown: list[_Written]) -> RecipientNotFound:

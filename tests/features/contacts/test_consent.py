@@ -13,6 +13,7 @@ from mcp_agent_mail.domain.leases import LeaseKind, NewLease
 from mcp_agent_mail.domain.patterns.keys import keys_of
 from mcp_agent_mail.domain.patterns.pattern import stored_pattern
 from tests.features.contacts.harness import APP, LIB, ContactsHarness, open_contacts, refused
+from tests.features.messaging.harness import OPERATOR
 
 
 @pytest.fixture
@@ -74,6 +75,18 @@ async def test_a_reply_crosses_projects_only_as_the_answer_it_is(harness: Contac
     assert (is_held(back), is_held(further)) == (False, True)
 
 
+async def test_a_link_lets_in_whom_the_policy_does_not_and_a_denial_keeps_out_whom_it_would(
+    harness: ContactsHarness,
+) -> None:
+    await harness.policy("RedStone", "contacts_only")
+    await harness.answer(accept=True)
+    await harness.ask(target="GreenField")
+    await harness.answer(accept=False, target="GreenField")
+
+    assert not is_held(await harness.send())
+    assert (await refused(harness.send(to=["GreenField"]))).code == "CONTACT_BLOCKED"
+
+
 async def test_with_enforcement_off_only_block_all_is_left(tmp_path: Path) -> None:
     async with open_contacts(tmp_path, ContactRules(enforced=False)) as harness:
         await harness.ask()
@@ -83,66 +96,6 @@ async def test_with_enforcement_off_only_block_all_is_left(tmp_path: Path) -> No
 
         assert not is_held(await harness.send(to=["RedStone", f"QuietFox@{LIB}"]))
         assert (await refused(harness.send(to=["GreenField"]))).code == "CONTACT_BLOCKED"
-
-
-async def test_a_server_may_refuse_where_a_call_does_not_say(tmp_path: Path) -> None:
-    async with open_contacts(tmp_path, ContactRules(hold=False)) as harness:
-        await harness.policy("RedStone", "contacts_only")
-
-        assert (await refused(harness.send())).code == "CONTACT_REQUIRED"
-        assert is_held(await harness.send(auto_contact_if_blocked=True))
-
-
-async def test_a_policy_is_archived_with_the_profile_and_kept_when_the_agent_comes_back(
-    harness: ContactsHarness,
-) -> None:
-    await harness.policy("RedStone", "contacts_only")
-    before = harness.rows("SELECT count(*) FROM outbox")
-
-    await harness.policy("RedStone", "contacts_only")
-
-    assert harness.rows("SELECT count(*) FROM outbox") == before
-    ((snapshot,),) = harness.rows("SELECT snapshot FROM outbox WHERE kind = 'profile'")
-    assert '"contact_policy":"contacts_only"' in snapshot
-
-
-# --- A bare name, and links that know whom it means ------------------------------------------------------------------
-
-
-async def test_a_bare_name_that_nobody_has_here_is_the_contact_of_that_name_elsewhere(harness: ContactsHarness) -> None:
-    unknown = await refused(harness.send(to=["QuietFox"]))
-    await harness.answer(accept=True, project_key=LIB, target="QuietFox", from_project=APP, ttl_seconds=60)
-
-    answer = await harness.send(to=["quietfox"])
-
-    assert unknown.code == "RECIPIENT_NOT_FOUND"
-    assert answer["deliveries"][0]["project"] == LIB
-    assert not is_held(answer)
-    harness.seeded.clock.step(60)
-    assert (await refused(harness.send(to=["QuietFox"]))).code == "RECIPIENT_NOT_FOUND"
-
-
-async def test_several_contacts_of_the_name_are_an_error_that_lists_them(harness: ContactsHarness) -> None:
-    await harness.ask(source="QuietFox", target="Twin", project_key=LIB, to_project=APP)
-    await harness.ask(source="QuietFox", target=f"Twin@{LIB}", project_key=LIB)
-    await harness.ask(target=f"QuietFox@{LIB}")
-    seeded = harness.seeded
-    other = await seeded.store.write(
-        lambda tx: tx.projects.add(slug="x", human_key="/code/x", plain_slug="x", now=tx.now)
-    )
-    await harness.ask(target="QuietFox", to_project=other.human_key)
-    for key in (LIB, other.human_key):
-        await harness.answer(accept=True, project_key=key, target="QuietFox", from_project=APP)
-    before = harness.everything()
-
-    error = await refused(harness.send(to=["QuietFox"]))
-
-    assert error.code == "INVALID_INPUT"
-    assert error.data["accepted"] == ["QuietFox@code-lib", "QuietFox@x"]
-    assert harness.everything() == before
-
-
-# --- CONTACT_AUTO_SCOPE=context ---------------------------------------------------------------------------------------
 
 
 async def test_in_context_a_stranger_of_the_same_project_is_held(by_context: ContactsHarness) -> None:
@@ -258,3 +211,12 @@ async def test_by_project_alone_it_does_not_matter_who_wrote_to_each_other(harne
     await _wrote_to_each_other(harness)
 
     assert is_held(await harness.send(to=[f"QuietFox@{LIB}"]))
+
+
+async def test_the_overseer_is_heard_and_may_be_written_to_by_everyone(harness: ContactsHarness) -> None:
+    await harness.policy("RedStone", "contacts_only")
+
+    sent = await harness.send(OPERATOR, sender_name="Human")
+    back = await harness.send(sender_name="BlueLake", to=["Human", f"Human@{LIB}"])
+
+    assert (sent["held"], back["held"]) == ([], [])
