@@ -56,7 +56,7 @@ async def test_a_stop_is_told_to_whoever_waits_for_a_reservation(tmp_path: Path)
             call(services, "file_reservation_paths", agent_name="RedStone", wait_seconds=50, **asked)
         )
         async with asyncio.timeout(ENDS_WITHIN_S):
-            while not services.leases.reservations._reserver._line:
+            while not services.leases.reservations._reserver._queue:
                 await asyncio.to_thread(pause)
             services.wake()
             with pytest.raises(QueueClosed):

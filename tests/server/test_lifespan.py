@@ -19,7 +19,7 @@ from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.server.lifespan import GC_THRESHOLDS, Running, _Stopping, _store, run_server, tune_collector
 from mcp_agent_mail.server.transport.listener import PortTaken, open_listener
 from mcp_agent_mail.store.engine.lock import StoreInUse, StoreLock
-from mcp_agent_mail.store.instrumented import InstrumentedStore
+from mcp_agent_mail.store.instrumented_store import InstrumentedStore
 from tests.served import pause
 from tests.server.whole_app import settings_of
 
