@@ -75,7 +75,7 @@ hooks: $(HOOKS) $(NPM) ## The guard beside the real husky, pre-commit framework 
 
 .PHONY: extras
 extras: $(EXTRAS) ## What optional extras do, with their real libraries
-	@$(BIN)/pytest -n 0 -m extras tests/extras $(ARGS)
+	@$(BIN)/pytest -n 0 -m extras tests/server/observability $(ARGS)
 
 .PHONY: llm
 llm: $(TOKENS) ## Summaries refined through the real LiteLLM, against a model server of the tests' own

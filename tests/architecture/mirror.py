@@ -8,7 +8,10 @@ from pathlib import Path
 
 from tests.architecture.trees import parse
 
-MIRRORED = ("core", "domain", "store", "archive", "workspace", "notify", "llm", "features", "guard", "cli", "server")
+MIRRORED = (
+    *("core", "domain", "store", "archive", "workspace", "notify", "llm", "features", "bootstrap", "guard", "cli"),
+    "server",
+)
 """Folders of `tests/` whose tests belong to the folder of the package that has the same name."""
 MAX_STATEMENTS_WITHOUT_LOGIC = 5
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.guarded_project import GuardedProject, told_of_leases
-from tests.served import Connection, Served, git
+from tests.served import Served, git
 
 
 @pytest.fixture(scope="module")
@@ -104,56 +104,6 @@ def test_a_server_that_wants_its_token_is_asked_with_it(tmp_path: Path) -> None:
     assert refused.status == 401
     assert sources[:2] == ["the server", "the server"], "the second by the operator's token, as this user"
     assert "needs its token" in sources[2], "the operator's token is shown to its own server alone"
-
-
-@pytest.mark.parametrize("path", ["/guard/check", "/guard/events"])
-def test_the_guards_doors_are_guarded_like_the_tools(guarded: GuardedProject, path: str) -> None:
-    headers = {"Content-Type": "application/json"}
-    with guarded.server.connect() as connection:
-        host = connection.request("POST", path, b"{}", {**headers, "Host": "evil.example"})
-        origin = connection.request("POST", path, b"{}", {**headers, "Origin": "https://evil.example"})
-        form = connection.request("POST", path, b"{}", {"Content-Type": "text/plain"})
-        get = connection.request("GET", path)
-        broken = connection.request("POST", path, b"{", headers)
-        listed = connection.request("POST", path, b"[]", headers)
-        empty = connection.request("POST", path, b"{}", headers)
-
-    assert [answer.status for answer in (host, origin, form, get)] == [403, 403, 415, 405]
-    assert [answer.error_type for answer in (broken, listed, empty)] == ["INVALID_INPUT"] * 3
-
-
-def test_bodies_and_lists_are_bounded(guarded: GuardedProject) -> None:
-    headers = {"Content-Type": "application/json"}
-    too_many = json.dumps({"project": str(guarded.code), "paths": [str(number) for number in range(5_001)]}).encode()
-    with Connection(guarded.server.port) as connection:
-        paths = connection.request("POST", "/guard/check", too_many, headers)
-        events = connection.request("POST", "/guard/events", json.dumps({"events": [{}] * 101}).encode(), headers)
-    with Connection(guarded.server.port) as connection:
-        large = connection.request("POST", "/guard/check", b" " * (4 * 1024 * 1024 + 1), headers)
-
-    assert (paths.error_type, events.error_type, large.status) == ("INVALID_INPUT", "INVALID_INPUT", 413)
-
-
-def test_an_event_sent_twice_is_stored_once(guarded: GuardedProject) -> None:
-    event = {
-        "event_key": "0" * 32,
-        "ts": "2026-01-01T00:00:00Z",
-        "project": str(guarded.code),
-        "action": "warned",
-        "hook": "check",
-        "agent": "BlueLake",
-        "repository": "/code",
-        "detail": {"paths": []},
-    }
-    body = json.dumps({"events": [event]}).encode()
-    with guarded.server.connect() as connection:
-        answers = [
-            connection.request("POST", "/guard/events", body, {"Content-Type": "application/json"}).value
-            for _ in range(2)
-        ]
-
-    assert answers == [{"stored": 1, "known": 0}, {"stored": 0, "known": 1}]
-    assert len(guarded.log()) == 1
 
 
 def test_an_answer_that_drips_is_not_waited_for(guarded: GuardedProject) -> None:

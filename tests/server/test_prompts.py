@@ -90,27 +90,6 @@ def test_projects_agents_and_threads_are_completed(server: Served, era: Any) -> 
     assert completed(server, era, "thread_id", "PLAN", project_key=APP) == ["plan-1"]
 
 
-@ERAS
-def test_the_keys_of_resource_templates_are_completed(server: Served, era: Any) -> None:
-    params = {
-        "ref": {"type": "ref/resource", "uri": "resource://thread/{thread_id}{?project,include_bodies,limit,after_id}"},
-        "argument": {"name": "thread_id", "value": "rel"},
-        "context": {"arguments": {"project": APP}},
-    }
-
-    assert ask(server, era, "completion/complete", params)["result"]["completion"]["values"] == ["release"]
-
-
-@ERAS
-def test_what_leads_nowhere_has_no_completion(server: Served, era: Any) -> None:
-    unknown = {"ref": {"type": "ref/prompt", "name": "no_such"}, "argument": {"name": "project_key", "value": ""}}
-
-    assert completed(server, era, "agent_name", "", project_key="/code/none") == []
-    assert completed(server, era, "agent_name", "") == []
-    assert completed(server, era, "path", "src") == []
-    assert ask(server, era, "completion/complete", unknown)["result"]["completion"]["values"] == []
-
-
 def test_the_reference_page_is_made_of_the_prompts() -> None:
     assert PAGE.read_text() == page(), "python -m tests.server.prompts_page"
 

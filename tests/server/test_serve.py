@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -117,24 +116,6 @@ def test_a_stop_is_clean_and_voids_the_operators_token(root: Path, by: signal.Si
         assert owner["url"] == f"http://127.0.0.1:{server.port}"
         assert not token.exists()
         assert not (root / "mail.sqlite3-wal").exists()
-
-
-def test_an_open_event_stream_does_not_hold_up_a_stop(root: Path) -> None:
-    with Served(root, SHUTDOWN_TIMEOUT_SECONDS="30") as server, server.connect() as connection:
-        connection.open_session()
-        with socket.create_connection(("127.0.0.1", server.port)) as stream:
-            session = "\r\n".join(f"{name}: {value}" for name, value in connection._session.items())
-            request = f"GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n{session}\r\n\r\n"
-            stream.sendall(request.encode())
-            head = stream.recv(4096)
-            process = server.process
-            assert process is not None
-
-            process.send_signal(signal.SIGTERM)
-            process.wait(15)
-
-            assert b"200 OK" in head
-            assert process.returncode == 0
 
 
 def test_a_restart_goes_unnoticed_by_a_session(root: Path) -> None:

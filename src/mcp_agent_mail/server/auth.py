@@ -147,8 +147,7 @@ def _repeated(given: Collection[tuple[bytes, bytes]]) -> str | None:
 
 def _configured(host: str) -> str:
     """A host as settings name it: an IPv6 address may stand without brackets. What is none is the name of nobody."""
-    bare = _address(host) if host.count(":") > 1 else None
-    return bare or host_name(host) or host.lower()
+    return _address(host) or host_name(host) or host.lower()
 
 
 def _is_forwarded(headers: Headers) -> bool:

@@ -210,28 +210,6 @@ async def test_an_archive_that_cannot_be_written_shows_and_is_tried_again(tmp_pa
     assert problem.startswith(project.slug)
 
 
-def test_the_archiver_ends_when_its_server_is_gone(tmp_path: Path) -> None:
-    settings, _ = prepare(tmp_path)
-
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "mcp_agent_mail.archiver"],
-        input=settings.to_line(),
-        capture_output=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
-def test_the_archiver_imports_no_framework() -> None:
-    code = "import sys, mcp_agent_mail.archiver; print(sorted({name.partition('.')[0] for name in sys.modules}))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-    for heavy in ("fastmcp", "mcp", "sqlmodel", "sqlalchemy", "aiosqlite", "typer", "asyncio", "pydantic", "git"):
-        assert f"'{heavy}'" not in done.stdout
-
-
 def test_a_child_inherits_no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_BEARER_TOKEN", "secret")
     monkeypatch.setenv("GIT_DIR", "/elsewhere")

@@ -6,8 +6,6 @@ import asyncio
 import logging
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import TypeVar
 import pytest
 
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.features.archiving.protocol import DRAIN, PING, ArchiverSettings, Drained, Pong, Ready, from_line
+from mcp_agent_mail.features.archiving.protocol import PING, ArchiverSettings, Pong, Ready
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.archiving.silence import Silence, SilenceLimits
 from mcp_agent_mail.store.database import Store
@@ -93,22 +91,6 @@ async def test_a_stopped_archiver_is_told_once_and_is_well_again_when_it_answers
     assert failing.failing_since is not None
     assert log == ["archiver failed; it is tried again"]
     assert (status.archiver_pid, status.restarts) == (pid, 0)
-
-
-def test_an_archiver_answers_each_question(tmp_path: Path) -> None:
-    with open_archive_harness(tmp_path) as harness:
-        lines = [harness.settings.to_line(), PING, PING, DRAIN + b" 10\n"]
-
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "mcp_agent_mail.archiver"],
-        input=b"".join(lines),
-        capture_output=True,
-        timeout=LIMIT_S,
-        check=True,
-    )
-
-    heard = [from_line(line) for line in done.stdout.splitlines()]
-    assert [type(report) for report in heard] == [Ready, Pong, Pong, Drained]
 
 
 async def test_an_archiver_that_stays_silent_is_replaced(tmp_path: Path) -> None:

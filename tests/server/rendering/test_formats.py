@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 from mcp_agent_mail.core.profiles import Profiles
 from mcp_agent_mail.core.resources import MAX_URI
 from mcp_agent_mail.server.preferences import Connections
-from mcp_agent_mail.server.rendering.formats import PLAIN, Output, OutputFormat, of_uri, take_argument, toon_envelope
+from mcp_agent_mail.server.rendering.formats import (
+    PLAIN,
+    Output,
+    OutputFormat,
+    UnknownFormat,
+    of_uri,
+    parse_format,
+    take_argument,
+    toon_envelope,
+)
 from tests.server.hosted import hosted, toy_app
 from tests.server.test_mcp import ERAS, JSON_HEADERS, post
 
@@ -171,6 +180,14 @@ def test_toon_loses_nothing(value: Any) -> None:
 
     assert envelope["format"] == "toon", envelope["meta"]
     assert toon_format.decode(envelope["data"]) == {"value": value}
+
+
+@pytest.mark.parametrize(("asked", "shown"), [("xml", "'xml'"), (7, "'int'"), ("x" * 1_000, f"'{'x' * 100}'")])
+def test_a_refusal_shows_what_was_asked_for_and_no_more_of_it_than_a_word(asked: object, shown: str) -> None:
+    with pytest.raises(UnknownFormat) as refused:
+        parse_format(asked)
+
+    assert refused.value.message == f"Results are not written as {shown}."
 
 
 @pytest.mark.parametrize("blank", [None, "", "  "])

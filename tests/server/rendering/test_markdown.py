@@ -86,3 +86,29 @@ def test_nested_objects_get_deeper_headings() -> None:
 def test_an_empty_object_within_a_row_is_told_as_nothing() -> None:
     assert "nothing" in to_markdown("Health", {"workers": {}, "status": "ok"})
     assert "{}" not in to_markdown("Health", {"rows": [{"name": "a", "more": {}}]})
+
+
+def test_lists_within_lists_are_numbered() -> None:
+    text = to_markdown("Groups", [["a", "b"], []])
+
+    assert text == "# Groups\n\n1.\n- a\n- b\n2.\n(none)\n"
+
+
+def test_text_of_one_line_stands_in_its_line_and_more_of_it_in_a_fence() -> None:
+    text = to_markdown("Mail", {"one": "a b", "more": "a\nb", "many": [{"x": "a" * 81}]})
+
+    assert text.splitlines()[2:] == [
+        "- **one**: a b",
+        "",
+        "**more**:",
+        "```text",
+        "a",
+        "b",
+        "```",
+        "",
+        "## many",
+        "",
+        "### 1",
+        "",
+        f"- **x**: {'a' * 81}",
+    ]

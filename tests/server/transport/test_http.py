@@ -53,30 +53,16 @@ async def test_discovery_says_that_there_is_no_oauth_token_or_not(path: str) -> 
     assert (answer.status_code, answer.json()) == (404, {"mcp_oauth": False})
 
 
-@pytest.mark.parametrize("host", ["localhost", "localhost:9", "127.0.0.1", "[::1]:80", "LOCALHOST.", "mail.example:1"])
-async def test_loopback_and_allowed_names_are_served_on_any_port(host: str) -> None:
+@pytest.mark.parametrize("header", [{"Host": "evil.example"}, {"Origin": "https://evil.example"}])
+async def test_other_hosts_and_their_pages_are_refused_at_every_door(header: dict[str, str]) -> None:
     async with hosted(toy_app(toy_gate(allowed_hosts=("mail.example",)))) as url:
-        assert await statuses(url, ["/rpc/count"], {"Host": host}) == [200]
+        assert await statuses(url, EVERY_DOOR, header) == [403] * len(EVERY_DOOR)
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "[::2]", "127.1", ""]
-)
-async def test_other_hosts_are_refused_at_every_door(host: str) -> None:
+async def test_allowed_hosts_and_their_pages_are_served() -> None:
     async with hosted(toy_app(toy_gate(allowed_hosts=("mail.example",)))) as url:
-        assert await statuses(url, EVERY_DOOR, {"Host": host}) == [403] * len(EVERY_DOOR)
-
-
-@pytest.mark.parametrize("origin", ["http://localhost:3000", "https://mail.example", "http://[::1]"])
-async def test_pages_of_served_hosts_may_call(origin: str) -> None:
-    async with hosted(toy_app(toy_gate(allowed_hosts=("mail.example",)))) as url:
-        assert await statuses(url, ["/rpc/count"], {"Origin": origin}) == [200]
-
-
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "file://", "", "http://localhost.evil.example"])
-async def test_pages_of_others_are_refused_at_every_door(origin: str) -> None:
-    async with hosted(toy_app()) as url:
-        assert await statuses(url, EVERY_DOOR, {"Origin": origin}) == [403] * len(EVERY_DOOR)
+        headers = {"Host": "mail.example:1", "Origin": "https://mail.example"}
+        assert await statuses(url, ["/rpc/count"], headers) == [200]
 
 
 async def test_a_server_with_a_token_wants_it_at_every_door() -> None:

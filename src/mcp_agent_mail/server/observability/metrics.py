@@ -34,7 +34,7 @@ PATH = "/metrics"
 _MEDIA_TYPE = "text/plain; version=0.0.4"
 _PREFIX = "mcp_agent_mail"
 _EVERY = 2
-"""Of the buckets in memory every second one is shown: powers of two from 100 microseconds."""
+"""Of the buckets in memory every second one is shown: powers of two from 50 microseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

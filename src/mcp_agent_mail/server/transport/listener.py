@@ -44,9 +44,11 @@ def open_listener(host: str, port: int) -> socket.socket:
 def _resolved(host: str, port: int) -> tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
+        # Python encodes the name before it asks, and says so in an error of its own for a part that is empty or long.
+        why = error.strerror if isinstance(error, OSError) else "It is no host name"
         raise CannotListen(
-            f"Cannot listen on {host}: {error.strerror}.", hint="Set HTTP_HOST to an address of this machine."
+            f"Cannot listen on {host}: {why}.", hint="Set HTTP_HOST to an address of this machine."
         ) from error
     found.sort(key=lambda entry: entry[0] != socket.AF_INET)
     return found[0]  # type: ignore[return-value]  # (ip, port) or (ip, port, flow, scope); bytes only on odd builds

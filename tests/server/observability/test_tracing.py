@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.extras.collector import Collector, SeenSpan
 from tests.served import Served
+from tests.server.observability.collector import Collector, SeenSpan
 
 pytestmark = pytest.mark.extras
 

@@ -1,0 +1,162 @@
+"""`GET /metrics`, read with Prometheus' own parser."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from mcp_agent_mail.bootstrap.services import Services
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.concurrency.keeper import Keeper
+from mcp_agent_mail.core.tools import Credentials
+from mcp_agent_mail.server.assembly import _metrics
+from mcp_agent_mail.server.dispatch import RequestFacts
+from tests.server.whole_app import OPERATOR, asking, open_services, open_whole_app, settings_of
+
+PROJECT = "/code/measured"
+TOKEN = "a-token-of-the-whole-server"  # of this test's server alone
+PENDING = ("archive_pending_events",)
+
+
+class Page:
+    """The page over services, without the gate and the application before it."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+        self._page = _metrics(services)
+
+    async def ask(
+        self, method: str = "GET", *, token: str | None = None, has_server_token: bool = False
+    ) -> httpx.Response:
+        credentials = Credentials(via="rpc", bearer_token=token)
+        facts = RequestFacts(credentials=credentials, request_id="1", has_server_token=has_server_token)
+
+        async with asking(self._page.answer, facts) as client:
+            return await client.request(method, "/metrics")
+
+    async def figures(self) -> dict[tuple[str, ...], float]:
+        return figures((await self.ask()).text)
+
+    async def call(self, tool: str, **arguments: object) -> None:
+        await self.services.tools.run(tool, arguments, Credentials(via="rpc"))
+
+
+def figures(text: str) -> dict[tuple[str, ...], float]:
+    """By the name, without what all of ours begin with, and the values of its labels in the labels' order."""
+    return {
+        (sample.name.removeprefix("mcp_agent_mail_"), *(value for _, value in sorted(sample.labels.items()))): (
+            sample.value
+        )
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+@pytest.fixture
+async def page(tmp_path: Path) -> AsyncIterator[Page]:
+    async with open_services(settings_of(tmp_path)) as (services, _):
+        yield Page(services)
+
+
+async def test_calls_are_counted_by_tool_and_outcome_and_no_project_or_agent_stands_there(tmp_path: Path) -> None:
+    async with open_whole_app(tmp_path, HTTP_BEARER_TOKEN=TOKEN) as app:
+        await app.call("ensure_project", bearer(TOKEN), human_key=PROJECT)
+        nobody = {"project_key": PROJECT, "agent_name": "Nobody"}
+        await app.client.post("/rpc/whois", json=nobody, headers=bearer(TOKEN))
+        answer = await app.client.get("/metrics", headers=bearer(TOKEN))
+        as_operator = await app.client.get("/metrics", headers=bearer(OPERATOR))
+        refused = [await app.client.get("/metrics", headers=headers) for headers in ({}, bearer("wrong"))]
+
+    found = figures(answer.text)
+    media_type = answer.headers["content-type"]
+    assert (answer.status_code, media_type) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    assert (found["tool_calls_total", "ok", "ensure_project"], found["tool_calls_total", "error", "whois"]) == (1, 1)
+    assert found["tool_calls_total", "ok", "whois"] == 0
+    assert found["tool_duration_seconds_count", "whois"] == 1
+    assert found["process_resident_memory_bytes",] > 0
+    assert [word for word in ("measured", "Nobody") if word in answer.text] == []
+    assert as_operator.status_code == 200
+    assert [(one.status_code, "tool_calls" in one.text) for one in refused] == [(401, False)] * 2
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+async def test_of_the_buckets_in_memory_every_second_is_shown_and_each_holds_the_ones_below(page: Page) -> None:
+    for took_s in (0.000_05, 0.000_15, 0.000_3, 3_600.0):
+        page.services.recording.usage.note("whois", took_s, failed=False, project=None)
+
+    found = await page.figures()
+
+    buckets = {key[1]: value for key, value in found.items() if key[0] == "tool_duration_seconds_bucket"}
+    assert list(buckets)[:4] == ["5e-05", "0.0001", "0.0002", "0.0004"]
+    assert [buckets[bound] for bound in ("5e-05", "0.0001", "0.0002", "0.0004", "+Inf")] == [1, 1, 2, 3, 4]
+    assert found["tool_duration_seconds_sum", "whois"] == pytest.approx(3_600.000_5)
+
+
+async def test_the_archive_tells_what_waits_and_no_lag_before_there_was_one(page: Page) -> None:
+    before = await page.figures()
+    await page.call("ensure_project", human_key=PROJECT)
+    page.services.archiving._lags.add(Micros(0), Micros(2 * SECOND))
+    after = await page.figures()
+
+    assert (before[PENDING], after[PENDING]) == (0, 3), "the project, Human and System"
+    assert (after["archive_problems",], after["archiver_restarts_total",]) == (0, 0)
+    assert [key for key in before if key[0] == "archive_lag_seconds"] == []
+    assert [after["archive_lag_seconds", quantile] for quantile in ("0.5", "0.99")] == [2, 2]
+
+
+async def test_a_task_beside_the_requests_that_fails_is_told_by_its_name(page: Page) -> None:
+    async def work() -> None:
+        pass
+
+    failing, working = (Keeper(name, work) for name in ("in-trouble", "at-work"))
+    failing.failed(OSError("no room"))
+    page.services.also_kept += [failing, working]
+
+    answer = await page.ask()
+
+    found = figures(answer.text)
+    assert (found["task_failing", "in-trouble"], found["task_failing", "at-work"]) == (1, 0)
+    assert found["task_restarts_total", "in-trouble"] == 0
+    assert (found["silent_directories",], found["lost_threads",]) == (0, 0)
+    assert "no room" not in answer.text
+
+
+@pytest.mark.parametrize("is_counted", [True, False])
+async def test_the_stores_work_is_told_by_function_where_it_is_counted(tmp_path: Path, is_counted: bool) -> None:
+    settings = settings_of(tmp_path, INSTRUMENTATION_ENABLED=str(is_counted), INSTRUMENTATION_SLOW_QUERY_MS="60000")
+    async with open_services(settings) as (services, _):
+        page = Page(services)
+        await page.call("ensure_project", human_key=PROJECT)
+        found = await page.figures()
+
+    runs = {key[2] for key in found if key[0] == "store_runs_total"}
+    slow = {value for key, value in found.items() if key[0] == "store_slow_total"}
+    assert runs == ({"read", "unit"} if is_counted else set())
+    assert slow == ({0} if is_counted else set())
+
+
+async def test_other_methods_are_refused(page: Page) -> None:
+    answer = await page.ask("POST")
+
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
+
+
+async def test_under_strict_it_needs_proof_and_the_servers_token_is_one(tmp_path: Path) -> None:
+    async with open_services(settings_of(tmp_path, AGENT_AUTH="strict")) as (services, _):
+        page = Page(services)
+        await page.call("ensure_project", human_key=PROJECT)
+        profile = {"project_key": PROJECT, "program": "p", "model": "m", "name": "BlueLake"}
+        agent = await services.tools.run("register_agent", profile, Credentials(via="rpc"))
+        refused = await page.ask()
+        opened = [await page.ask(token=token) for token in (OPERATOR, agent["registration_token"])]
+        with_servers = await page.ask(has_server_token=True)
+
+    assert (refused.status_code, refused.json()["error"]["type"]) == (401, "AUTHENTICATION_REQUIRED")
+    assert [answer.status_code for answer in (*opened, with_servers)] == [200, 200, 200]

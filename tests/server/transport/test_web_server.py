@@ -1,0 +1,147 @@
+"""The web server's own part of uvicorn: signals, the order of a stop, and what is kept within bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+
+from mcp_agent_mail.core.tools import Json, tool
+from mcp_agent_mail.server.mcp_endpoint import MAX_STREAMS
+from mcp_agent_mail.server.transport.connection_limits import HEAD_WITHIN_S, ConnectionLimiter, ConnectionLimits
+from mcp_agent_mail.server.transport.http import HttpApp
+from mcp_agent_mail.server.transport.listener import open_listener
+from mcp_agent_mail.server.transport.web_server import WebServer
+from tests.server.hosted import toy_app
+from tests.server.test_mcp import HANDSHAKE, JSON_HEADERS
+from tests.server.transport.test_connection_limits import Clock, FakeGuest
+
+WITHIN_S = 20.0
+GRACE_S = 30.0
+"""Longer than a test waits: what ends sooner did not wait for it."""
+
+
+class Waiting:
+    """An application with a tool that answers once it may, and what its server tells."""
+
+    def __init__(self) -> None:
+        self.begun, self.may_end = asyncio.Event(), asyncio.Event()
+        self.started, self.stopping = asyncio.Event(), asyncio.Event()
+        self.told: list[str] = []
+        self.app = toy_app(more_tools=(tool(self._wait, cluster="toys", title="Wait"),))
+
+    async def _wait(self) -> Json:
+        """Wait."""
+        self.begun.set()
+        await self.may_end.wait()
+        self.told.append("answered")
+        return {"waited": True}
+
+    def _stop(self) -> None:
+        self.told.append("stopping")
+        self.stopping.set()
+
+    @asynccontextmanager
+    async def served(self) -> AsyncIterator[tuple[str, asyncio.Task[None]]]:
+        """The base URL, and the task that ends when the server does."""
+        with open_listener("127.0.0.1", 0) as listener:
+            server = WebServer(
+                self.app,
+                grace_s=GRACE_S,
+                on_started=self.started.set,
+                on_stopping=self._stop,
+            )
+            async with self.app.opened():
+                serving = asyncio.create_task(server.serve(sockets=[listener]))
+                await asyncio.wait_for(self.started.wait(), WITHIN_S)
+                yield f"http://127.0.0.1:{listener.getsockname()[1]}", serving
+
+
+def signalled(number: signal.Signals) -> None:
+    os.kill(os.getpid(), number)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_lets_the_calls_under_way_end_and_then_the_server(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    waiting = Waiting()
+    async with waiting.served() as (url, serving), httpx.AsyncClient() as client:
+        call = asyncio.create_task(client.post(f"{url}/rpc/_wait", json={}))
+        await waiting.begun.wait()
+
+        signalled(number)
+        await waiting.stopping.wait()
+        waiting.may_end.set()
+        answer = await asyncio.wait_for(call, WITHIN_S)
+        await asyncio.wait_for(serving, WITHIN_S)
+
+    assert answer.json() == {"waited": True}
+    assert waiting.told == ["stopping", "answered"]
+    assert signal.getsignal(number) == before
+
+
+async def test_a_second_signal_waits_for_nothing() -> None:
+    waiting = Waiting()
+    async with waiting.served() as (url, serving), httpx.AsyncClient() as client:
+        call = asyncio.create_task(client.post(f"{url}/rpc/_wait", json={}))
+        await waiting.begun.wait()
+
+        signalled(signal.SIGTERM)
+        signalled(signal.SIGTERM)
+        await asyncio.wait_for(serving, WITHIN_S)
+        told = list(waiting.told)
+        waiting.may_end.set()
+        await asyncio.wait([call], timeout=WITHIN_S)
+
+    assert told == ["stopping"]
+
+
+async def test_an_open_event_stream_does_not_hold_up_a_stop() -> None:
+    hello = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
+    message = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}
+    async with Waiting().served() as (url, serving), httpx.AsyncClient(headers=JSON_HEADERS) as client:
+        opened = await client.post(f"{url}/mcp", json=message)
+        session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "MCP-Protocol-Version": HANDSHAKE}
+        async with client.stream("GET", f"{url}/mcp", headers=session) as stream:
+            signalled(signal.SIGTERM)
+            await asyncio.wait_for(serving, WITHIN_S)
+
+    assert (stream.status_code, stream.headers["content-type"]) == (200, "text/event-stream")
+
+
+def server_of(app: HttpApp, room_size: ConnectionLimits | None = None) -> WebServer:
+    return WebServer(app, grace_s=1, on_started=lambda: None, on_stopping=lambda: None, room_size=room_size)
+
+
+@pytest.mark.parametrize(
+    ("room_size", "streams"),
+    [(None, MAX_STREAMS), (ConnectionLimits(connections=40), 10), (ConnectionLimits(connections=100_000), MAX_STREAMS)],
+)
+def test_event_streams_take_a_quarter_of_the_connections_at_most(
+    room_size: ConnectionLimits | None, streams: int
+) -> None:
+    app = toy_app()
+
+    server_of(app, room_size)
+
+    assert app._endpoint.max_streams == streams
+
+
+async def test_what_stays_unfinished_is_looked_for_with_every_tenth_tick() -> None:
+    server, clock = server_of(toy_app()), Clock()
+    server._room = ConnectionLimiter(clock)
+    guest = FakeGuest(server._room)
+    server._room.enter(guest)
+    clock.now += HEAD_WITHIN_S
+
+    for counter in range(1, 10):
+        await server.on_tick(counter)
+    between = guest.ended_by
+    is_over = await server.on_tick(10)
+
+    assert (between, guest.ended_by, is_over) == (None, "evict 408", False)
