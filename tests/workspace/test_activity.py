@@ -186,6 +186,18 @@ def test_without_git_a_path_is_one_file_or_all_below_a_folder(tmp_path: Path) ->
     ]
 
 
+def test_without_git_one_file_needs_no_search(tmp_path: Path) -> None:
+    write(tmp_path, "src/app.py", at_s=EPOCH_S + 5)
+
+    assert activity(tmp_path, "src/app.py", bounds=Bounds(seconds=-1)).filesystem == at(EPOCH_S + 5)
+
+
+def test_a_virtual_name_is_no_path_even_where_a_file_has_it(code: Path) -> None:
+    write(code, "tool:/deploy")
+
+    assert activity(code, "tool://deploy") == NO_WORKSPACE
+
+
 def test_without_git_no_link_is_walked_into(tmp_path: Path) -> None:
     write(tmp_path, "outside/app.py", at_s=EPOCH_S + 9)
     root = tmp_path / "code"

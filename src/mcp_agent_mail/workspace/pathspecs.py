@@ -19,7 +19,7 @@ def literal_paths(pattern: Pattern) -> list[str]:
     """
     if pattern.plain is None:
         return [_ESCAPED.sub(r"\1", pattern.text), pattern.text] if pattern.is_literal else []
-    return [pattern.text.rstrip("/") if pattern.is_literal else _folder_of(pattern)]
+    return [_folder_of(pattern)]
 
 
 def pathspecs(pattern: Pattern) -> list[str]:
