@@ -26,6 +26,7 @@ class StoreTemplate:
 
     def lay(self, path: Path) -> None:
         """A store at `path`, where none is yet."""
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with path.open("xb") as file:
             file.write(self.content.replace(self.store_id.encode(), new_store_id().encode()))
         path.chmod(0o600)
