@@ -10,8 +10,8 @@ from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.contacts import LinkStatus
 from mcp_agent_mail.domain.messages import RecipientKind
-from mcp_agent_mail.store.mail import held
-from mcp_agent_mail.store.mail.held import HeldAmount
+from mcp_agent_mail.store.mail import held_mail
+from mcp_agent_mail.store.mail.held_mail import HeldAmount
 from mcp_agent_mail.store.mail.inboxes import InboxPage
 from tests.seeded_store import SeededStore, open_seeded_store
 
@@ -216,7 +216,7 @@ async def test_a_line_of_the_list_names_both_ends_and_why(seeded: SeededStore) -
 )
 async def test_held_mail_is_found_by_its_index(seeded: SeededStore, sql: str, values: object) -> None:
 
-    plan = seeded.store._reading.execute(f"EXPLAIN QUERY PLAN {getattr(held, sql)}", values).fetchall()  # type: ignore[arg-type]
+    plan = seeded.store._reading.execute(f"EXPLAIN QUERY PLAN {getattr(held_mail, sql)}", values).fetchall()  # type: ignore[arg-type]
 
     assert "recipients_held" in str(plan)
     assert "SCAN m" not in str(plan)

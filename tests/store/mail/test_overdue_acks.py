@@ -9,7 +9,7 @@ import pytest
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.messages import NewRecipient, RecipientKind
-from mcp_agent_mail.store.mail.overdue import SilentRecipient
+from mcp_agent_mail.store.mail.overdue_acks import SilentRecipient
 from tests.seeded_store import SeededStore, open_seeded_store
 
 
