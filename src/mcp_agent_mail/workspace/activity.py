@@ -19,7 +19,7 @@ from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
 from mcp_agent_mail.domain.patterns.pattern import Pattern, covers
 from mcp_agent_mail.domain.staleness import NEVER, NO_WORKSPACE, UNKNOWN, Sighting, WorkspaceActivity
 from mcp_agent_mail.workspace.boundary import ProjectBoundary
-from mcp_agent_mail.workspace.pathspecs import literal_path, pathspecs
+from mcp_agent_mail.workspace.pathspecs import literal_paths, pathspecs
 from mcp_agent_mail.workspace.repository import CodeWorkTree, open_work_tree
 
 _LOOK_AT_TIME_EVERY = 256
@@ -96,10 +96,11 @@ def _listed(tree: CodeWorkTree, query: ActivityQuery, specs: list[str], bounds: 
 
 
 def _with_literal(query: ActivityQuery, paths: Iterator[str]) -> Iterator[str]:
-    literal = literal_path(query.pattern)
-    found = ProjectBoundary(query.root).look(literal) if literal is not None else None
-    if literal is not None and found is not None and not stat.S_ISDIR(found.st_mode):
-        yield literal
+    inside = ProjectBoundary(query.root)
+    for literal in literal_paths(query.pattern):
+        found = inside.look(literal)
+        if found is not None and not stat.S_ISDIR(found.st_mode):
+            yield literal
     yield from paths
 
 
@@ -111,22 +112,25 @@ def _walked(query: ActivityQuery, bounds: Bounds) -> Iterator[Iterable[str]]:
 
 def _walk(query: ActivityQuery, until: float) -> Iterator[str]:
     """Raises TimeoutError when the time is up, so that also a long search without a find ends as unknown."""
-    literal = literal_path(query.pattern)
-    found = ProjectBoundary(query.root).look(literal) if literal is not None else None
-    if literal is not None and (found is None or not stat.S_ISDIR(found.st_mode)):
-        yield from [literal] if found is not None else []
-        return
-    folders = [literal or ""]
+    inside = ProjectBoundary(query.root)
+    literals = literal_paths(query.pattern)
+    folders = [] if literals else [""]
+    for literal in literals:
+        found = inside.look(literal)
+        if found is not None and stat.S_ISDIR(found.st_mode):
+            folders.append(literal)
+        elif found is not None:
+            yield literal
     while folders:
         folder = folders.pop()
         if time.monotonic() > until:
             raise TimeoutError
         try:
             with os.scandir(query.root / folder) as entries:
-                inside = sorted(entries, key=lambda entry: entry.name)
+                listed = sorted(entries, key=lambda entry: entry.name)
         except OSError:
             continue
-        for entry in inside:
+        for entry in listed:
             path = f"{folder}/{entry.name}" if folder else entry.name
             if entry.is_dir(follow_symlinks=False):
                 folders.append(path)

@@ -4,22 +4,29 @@ covers, never less: too much activity leaves a lease alone, too little would tak
 
 from __future__ import annotations
 
+import re
+
 from mcp_agent_mail.domain.patterns.pattern import Pattern
 
+_ESCAPED = re.compile(r"\\(.)")
 _FOLDER_ENDS = ("/**", "/*", "/")
 
 
-def literal_path(pattern: Pattern) -> str | None:
-    """The one path (a file, or a folder with all below it) that a pattern without wildcards means; else None."""
-    return pattern.text.rstrip("/") if pattern.is_literal else _folder_of(pattern) if pattern.plain else None
+def literal_paths(pattern: Pattern) -> list[str]:
+    """The path (a file, or a folder with all below it) that a pattern without wildcards means; none when it has some.
+
+    Two where the pattern holds a backslash: it is also the path that is written so.
+    """
+    if pattern.plain is None:
+        return [_ESCAPED.sub(r"\1", pattern.text), pattern.text] if pattern.is_literal else []
+    return [_folder_of(pattern)]
 
 
 def pathspecs(pattern: Pattern) -> list[str]:
     """Relative to the project's directory; wildcards mean what they mean in a `.gitignore` line."""
     case = ",icase" if pattern.ignore_case else ""
-    literal = literal_path(pattern)
-    if literal is not None and pattern.plain is not None:
-        return [f":(literal{case}){literal}"]
+    if pattern.plain is not None:
+        return [f":(literal{case}){path}" for path in literal_paths(pattern)]
     is_rooted = pattern.text.startswith("/")
     whole = pattern.text.strip("/")
     anchored = whole if is_rooted or "/" in whole or pattern.text.endswith("/") else f"**/{whole}"

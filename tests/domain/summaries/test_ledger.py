@@ -220,6 +220,10 @@ def test_only_the_next_message_of_somebody_else_is_a_reply() -> None:
     assert reply(questions_of("Shall we ship?"), "Yes.", sender="BLUE")
 
 
+def test_a_reply_may_quote_the_question_and_say_yes() -> None:
+    assert not reply(questions_of("Shall we ship?"), "Yes.", quotes=("Shall we ship?",))
+
+
 def test_of_two_questions_a_yes_answers_none() -> None:
     ledger = questions_of("Shall we ship?")
     ledger.ask("Shall we wait?", "Blue", 1)
