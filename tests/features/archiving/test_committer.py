@@ -360,7 +360,12 @@ def test_of_mail_whose_text_is_gone_only_where_it_lies_is_told(sent: Sent) -> No
 
 def test_of_who_had_got_held_mail_by_then_nothing_is_told(sent: Sent) -> None:
     recipients = [
-        entry | ({"held_code": "CONTACT_REQUIRED", "status": "held"} if entry["name"] == "RedStone" else {})
+        entry
+        | (
+            {"held_code": "CONTACT_REQUIRED", "status": "held", "refused_ts": None}
+            if entry["name"] == "RedStone"
+            else {}
+        )
         for entry in sent.snapshot["recipients"]
     ]
 
