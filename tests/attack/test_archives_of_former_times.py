@@ -14,10 +14,9 @@ import pytest
 from mcp_agent_mail.archive import moving
 from mcp_agent_mail.archive.moving import MOVING_FOLDER
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 from mcp_agent_mail.features.archiving.renew import RenewedArchive, renew_archive
 from mcp_agent_mail.store.database import Store
-from tests.archive_harness import ArchiveHarness, git, write
+from tests.archive_harness import ArchiveHarness, git, make_former, write
 
 
 @pytest.fixture
@@ -41,19 +40,6 @@ def fill(harness: ArchiveHarness, work_tree: Path) -> Project:
     harness.send(blue, [red])
     harness.archive()
     return project
-
-
-def make_former(harness: ArchiveHarness, project: Project, work_tree: Path) -> Path:
-    """As it was laid out formerly; the link to it in the store."""
-    link = harness.root / PROJECTS_FOLDER / project.slug
-    (work_tree / ".git").unlink()
-    (link / ".git").rename(work_tree / ".git")
-    link.rmdir()
-    link.symlink_to(work_tree)
-    git(work_tree, "config", "--unset", "core.worktree")
-    (work_tree / ".git/agent-mail/work-tree").unlink()
-    shutil.rmtree(work_tree / ".git/info")
-    return link
 
 
 def mail_in(archive: Path) -> int:
