@@ -91,8 +91,12 @@ def test_a_phrase_without_a_word_is_found_nowhere_and_one_with_accents_in_no_asc
     assert pattern_of(Phrase("caf\u00e9 \u672c"), for_ascii=True) is None
 
 
-def test_what_stands_apart_from_words_counts_for_none() -> None:
-    assert order("plan", RankedText("a", "- - - - - - - -"), RankedText("a", "the plan")) == [1, 0]
+def test_another_form_of_a_word_counts_less_than_the_word_and_more_than_none() -> None:
+    read = read_query("build")
+    assert read is not None
+    texts = [RankedText("a", "nothing"), RankedText("a", "builds"), RankedText("a", "build")]
+
+    assert ranked(texts, terms_of(read)) == [2, 1, 0]
 
 
 def test_no_texts_have_no_order() -> None:
@@ -152,6 +156,14 @@ def test_a_snippet_shows_the_word_with_its_surroundings_on_one_line() -> None:
     assert snippet.startswith("\u2026")
     assert snippet.endswith("\u2026")
     assert len(snippet) < SNIPPET_CHARACTERS + 20
+
+
+def test_a_snippet_is_cut_between_words() -> None:
+    body = "elephants " * 30 + "the plan " + "elephants " * 60
+
+    snippet = excerpt(body, first_match(body, phrases_of("plan")))
+
+    assert set(snippet.strip("\u2026").split()) == {"elephants", "the", "plan"}
 
 
 def test_where_folding_moves_the_letters_no_place_is_told_rather_than_a_wrong_one() -> None:

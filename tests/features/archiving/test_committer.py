@@ -267,6 +267,15 @@ def test_an_archive_that_somebody_moved_is_looked_at_anew_before_anything_is_wri
     assert git(desk.path, "rev-list", "--count", "main").strip() == "2"
 
 
+def test_an_archive_that_somebody_moved_is_noticed_without_a_commit(desk: Desk) -> None:
+    desk.committer.commit()
+    desk.path.rename(desk.path.with_name("moved"))
+
+    desk.committer.look_after()
+
+    assert [failed.project for failed in desk.harness.failures] == [desk.project.slug]
+
+
 def test_while_it_is_open_nobody_else_works_on_it_and_afterwards_anybody_may(desk: Desk) -> None:
     desk.committer.commit()
     lock = desk.harness.root / LOCKS_FOLDER / desk.project.slug
