@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.archive import moving
-from mcp_agent_mail.archive.moving import MOVING_FOLDER
+from mcp_agent_mail.archive import relocation
+from mcp_agent_mail.archive.relocation import MOVING_FOLDER
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.renew import RenewedArchive, renew_archive
 from mcp_agent_mail.store.database import Store
@@ -198,14 +198,14 @@ def with_a_vast_pack(git_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of holes: it takes nothing where it lies, and all of its size where it is copied to."""
     with (git_path / "objects/pack" / f"pack-{'0' * 40}.pack").open("wb") as pack:
         pack.truncate(64 << 20)
-    usage = shutil.disk_usage(git_path)._replace(free=moving.RESERVE_BYTES + (1 << 20))
+    usage = shutil.disk_usage(git_path)._replace(free=relocation.RESERVE_BYTES + (1 << 20))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
 
 
 def with_many_files(git_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(20):
         (git_path / "objects/pack" / f"tmp_{number}").touch()
-    monkeypatch.setattr(moving, "MOST_FILES", 20)
+    monkeypatch.setattr(relocation, "MOST_FILES", 20)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied
 from mcp_agent_mail.domain.guard.events import read_guard_event
-from mcp_agent_mail.domain.guard.matching import places_of
+from mcp_agent_mail.domain.guard.held_paths import places_of
 from mcp_agent_mail.domain.identity.caller import TokenMissing
 from mcp_agent_mail.features.guarding import service as guarding
 from mcp_agent_mail.features.guarding.schemas import read_check

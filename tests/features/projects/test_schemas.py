@@ -9,7 +9,8 @@ from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.project_identity import IdentityMode, Marks, WorkspaceFacts, identify
 from mcp_agent_mail.domain.projects import Alias, AliasKind, Project
 from mcp_agent_mail.features.projects.results import KnownIdentity
-from mcp_agent_mail.features.projects.schemas import show_archiving, show_ensured, show_identity, show_project
+from mcp_agent_mail.features.projects.schemas import show_archiving, show_ensured, show_identity
+from mcp_agent_mail.features.projects.shapes import show_project
 from tests.features.projects.harness import ensured, open_desk
 
 
