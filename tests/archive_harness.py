@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import threading
@@ -362,3 +363,16 @@ def sealed_seqs(path: Path) -> list[int]:
 def refresh(writer: ArchiveWriter) -> None:
     """The index and the files as the branch has them, waited for."""
     writer.start_refresh().finish(LONG)
+
+
+def make_former(harness: ArchiveHarness, project: Project, work_tree: Path) -> Path:
+    """As it was laid out formerly; the link to it in the store."""
+    link = harness.root / PROJECTS_FOLDER / project.slug
+    (work_tree / ".git").unlink()
+    (link / ".git").rename(work_tree / ".git")
+    link.rmdir()
+    link.symlink_to(work_tree)
+    git(work_tree, "config", "--unset", "core.worktree")
+    (work_tree / ".git/agent-mail/work-tree").unlink()
+    shutil.rmtree(work_tree / ".git/info")
+    return link

@@ -45,6 +45,12 @@ def test_a_short_text_outranks_a_long_one_with_as_many_mentions() -> None:
     assert order("plan", RankedText("a", "plan " + "x " * 500), RankedText("a", "plan x")) == [1, 0]
 
 
+def test_a_text_is_short_or_long_beside_the_others_and_more_mentions_outweigh_a_little_length() -> None:
+    once, twice = RankedText("a", "plan " + "x " * 50), RankedText("a", "plan plan " + "x " * 150)
+
+    assert order("plan", once, twice) == [1, 0]
+
+
 def test_a_rare_word_outweighs_a_common_one() -> None:
     texts = [*(RankedText("a", "common common x") for _ in range(9)), RankedText("a", "rare x x x x x")]
 
@@ -71,12 +77,26 @@ def test_what_is_not_wanted_does_not_rank() -> None:
         ("src/app.py", "see src app py"),
         ("\u672c\u8a9e", "\u65e5\u672c\u8a9e"),
         ("abc", "\u691c\u7d22abc\u6a5f\u80fd"),
+        ("\u6a5f\u80fd", "\u691c\u7d22abc\u6a5f\u80fd"),
         ("tes*", "testing"),
         ("c++", "in C too"),
     ],
 )
 def test_what_the_index_finds_is_found_in_the_text(query: str, text: str) -> None:
     assert order(query, RankedText("", "nothing"), RankedText("", text)) == [1, 0]
+
+
+def test_a_phrase_without_a_word_is_found_nowhere_and_one_with_accents_in_no_ascii() -> None:
+    assert pattern_of(Phrase("--")) is None
+    assert pattern_of(Phrase("caf\u00e9 \u672c"), for_ascii=True) is None
+
+
+def test_another_form_of_a_word_counts_less_than_the_word_and_more_than_none() -> None:
+    read = read_query("build")
+    assert read is not None
+    texts = [RankedText("a", "nothing"), RankedText("a", "builds"), RankedText("a", "build")]
+
+    assert ranked(texts, terms_of(read)) == [2, 1, 0]
 
 
 def test_no_texts_have_no_order() -> None:
@@ -136,6 +156,19 @@ def test_a_snippet_shows_the_word_with_its_surroundings_on_one_line() -> None:
     assert snippet.startswith("\u2026")
     assert snippet.endswith("\u2026")
     assert len(snippet) < SNIPPET_CHARACTERS + 20
+
+
+def test_a_snippet_is_cut_between_words() -> None:
+    body = "elephants " * 30 + "the plan " + "elephants " * 60
+
+    snippet = excerpt(body, first_match(body, phrases_of("plan")))
+
+    assert set(snippet.strip("\u2026").split()) == {"elephants", "the", "plan"}
+
+
+def test_where_folding_moves_the_letters_no_place_is_told_rather_than_a_wrong_one() -> None:
+    assert first_match("Caf\u00e9: plan", phrases_of("plan")) == 6
+    assert first_match("Cafe\u0301: plan", phrases_of("plan")) is None
 
 
 def test_a_short_body_is_its_own_snippet() -> None:

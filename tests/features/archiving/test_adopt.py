@@ -12,7 +12,7 @@ from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.adopt import ADOPTED_FOLDER, adoption_snapshot, up_to_adoption
-from tests.archive_harness import ArchiveHarness, fill, git
+from tests.archive_harness import ArchiveHarness, fill, git, make_former
 
 
 def event(kind: EventKind, number: int) -> OutboxEvent:
@@ -154,4 +154,22 @@ def test_that_an_adopted_project_is_gone_from_the_disk_does_not_hold_its_adoptio
 
     assert harness.archive() == 0
 
+    assert len(parents(harness, app)) == 2
+
+
+def test_an_archive_that_lies_in_its_project_whole_as_formerly_is_moved_into_the_store_and_then_set_aside(
+    harness: ArchiveHarness, tmp_path: Path
+) -> None:
+    harness.in_workspace = True
+    for name in ("app", "lib"):
+        (tmp_path / name).mkdir()
+    app, lib = fill(harness, tmp_path / "app"), fill(harness, tmp_path / "lib")
+    harness.archive()
+    make_former(harness, lib, tmp_path / "lib" / ".mcp-mail")
+    adopt(harness, app, lib.slug)
+
+    assert harness.archive() == 0
+
+    assert not aside(harness, lib).is_symlink()
+    assert not (tmp_path / "lib" / ".mcp-mail" / ".git").is_dir()
     assert len(parents(harness, app)) == 2
