@@ -12,7 +12,7 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.signals import UnreadInbox
-from mcp_agent_mail.features.messaging.overdue import Escalation, EscalationLease, OverdueRules, OverdueWorker
+from mcp_agent_mail.features.messaging.overdue_acks import Escalation, EscalationLease, OverdueRules, OverdueWorker
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.features.retention.service import RetentionRules, RetentionService
 from mcp_agent_mail.features.retention.worker import RetentionPace, RetentionWorker

@@ -18,12 +18,12 @@ ALLOWED = {
         "core/concurrency/looks.py",
         "Thread",
     ): "whatever a look raises goes to its caller; one that hangs is counted as lost",
-    ("core/concurrency/computing.py", "Thread"): "bounded work whose caller keeps a place in Turns until it ends",
+    ("core/concurrency/computation.py", "Thread"): "bounded work whose caller keeps a place in Turns until it ends",
     ("core/git/process.py", "Timer"): "ends a Git that is late; its call ends with it",
     ("store/engine/writer.py", "Thread"): "its end is told to everybody who waits and who comes, and health says error",
     ("store/engine/writer.py", "to_thread"): "the end of the writer's thread, which takes what is queued",
     ("archive/steps.py", "Thread"): "in the archiver: what it raises is raised where its step is awaited",
-    ("llm/lite.py", "Thread"): "what a model's library raises goes to the call that awaits it",
+    ("llm/lite_llm.py", "Thread"): "what a model's library raises goes to the call that awaits it",
     ("guard/server.py", "Thread"): "a guard's question for 300 ms, in a process of seconds",
     ("cli/stdio/proxy.py", "Thread"): "one call of a client: what goes wrong is its answer",
     ("cli/build_slots/supervisor.py", "Thread"): "waits for the command that `am run` runs",
@@ -36,7 +36,7 @@ ALLOWED = {
     ): "part of a call: listens for its client while it waits, and ends with it",
     ("features/archiving/threads.py", "Thread"): "in the archiver: whoever collects its job hears what it ended of",
     ("features/guarding/spool.py", "to_thread"): OUR_OWN_WORK,
-    ("features/archiving/offline.py", "to_thread"): "a command without a server, which waits for it",
+    ("features/archiving/offline_drain.py", "to_thread"): "a command without a server, which waits for it",
 }
 
 

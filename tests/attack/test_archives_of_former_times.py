@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.archive import moving
-from mcp_agent_mail.archive.moving import MOVING_FOLDER
+from mcp_agent_mail.archive import relocation
+from mcp_agent_mail.archive.relocation import MOVING_FOLDER
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER
 from mcp_agent_mail.features.archiving.renew import RenewedArchive, renew_archive
@@ -150,7 +150,7 @@ def test_one_that_somebody_changed_is_refused_by_name(harness: ArchiveHarness, w
 def with_many_files(git_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(20):
         (git_path / "objects/pack" / f"tmp_{number}").touch()
-    monkeypatch.setattr(moving, "MOST_FILES", 20)
+    monkeypatch.setattr(relocation, "MOST_FILES", 20)
 
 
 def test_one_that_has_no_room_in_the_store_is_left_where_it_is_until_it_has(

@@ -8,7 +8,7 @@ import pytest
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.contacts import LinkStatus, Relation
 from mcp_agent_mail.store import contacts
-from mcp_agent_mail.store.mail import held
+from mcp_agent_mail.store.mail import held_mail
 from tests.seeded_store import SeededStore, open_seeded_store
 
 
@@ -91,7 +91,7 @@ async def test_links_are_found_by_an_index(seeded: SeededStore, sql: str, values
 )
 async def test_held_mail_is_found_by_its_index(seeded: SeededStore, sql: str, values: object) -> None:
 
-    plan = seeded.store._reading.execute(f"EXPLAIN QUERY PLAN {getattr(held, sql)}", values).fetchall()  # type: ignore[arg-type]
+    plan = seeded.store._reading.execute(f"EXPLAIN QUERY PLAN {getattr(held_mail, sql)}", values).fetchall()  # type: ignore[arg-type]
 
     assert "recipients_held" in str(plan)
     assert "SCAN m" not in str(plan)

@@ -30,8 +30,8 @@ from mcp_agent_mail.archive.recovery import (
     restore_recent_files,
 )
 from mcp_agent_mail.archive.repository import BRANCH, PLAIN_RUN, TIP, ArchiveRepository, GitRun, SealedCommit, sync
-from mcp_agent_mail.archive.rewriting import LIMIT_S as REWRITE_LIMIT_S
-from mcp_agent_mail.archive.rewriting import Render, Rewrite, bring_history, forget_joining
+from mcp_agent_mail.archive.rewrite import LIMIT_S as REWRITE_LIMIT_S
+from mcp_agent_mail.archive.rewrite import Render, Rewrite, bring_history, forget_joining
 from mcp_agent_mail.archive.steps import InSteps, Steps, Syncing, sync_each
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.clock import SECOND, Micros

@@ -51,7 +51,7 @@ from mcp_agent_mail.features.reservations.force_release import ForceService
 from mcp_agent_mail.features.reservations.service import ReservationService
 from mcp_agent_mail.features.reservations.staleness import Staleness
 from mcp_agent_mail.features.reservations.sweeper import Sweeper, SweepRules
-from mcp_agent_mail.features.summaries.refining import Refiner
+from mcp_agent_mail.features.summaries.refiner import Refiner
 from mcp_agent_mail.features.summaries.service import SummaryService
 from mcp_agent_mail.llm.setup import model_of
 from mcp_agent_mail.store.database import Store

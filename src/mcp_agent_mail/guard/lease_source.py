@@ -17,7 +17,7 @@ from mcp_agent_mail.domain.guard.decision import GuardedLease, HeldPath, same_ag
 from mcp_agent_mail.guard.server import MISREAD, Deadline, Json, NoAnswer, Refused, ServerAt, find_server, post
 
 if TYPE_CHECKING:
-    from mcp_agent_mail.domain.guard.matching import Neighbourhood
+    from mcp_agent_mail.domain.guard.held_paths import Neighbourhood
 
 MAX_PATHS_ASKED = 5_000
 """Of one question to the server; with more, the snapshot is the source."""
@@ -112,7 +112,7 @@ class LeasesSource:
         if found.get("truncated"):
             raise CannotTell(f"{self.why_no_server}, and the snapshot of the leases is not complete")
         # Only where no server answers: 10 ms of imports.
-        from mcp_agent_mail.domain.guard.matching import Neighbourhood, held_paths  # noqa: PLC0415
+        from mcp_agent_mail.domain.guard.held_paths import Neighbourhood, held_paths  # noqa: PLC0415
         from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget  # noqa: PLC0415
 
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcp_agent_mail.core.settings.server import Settings
-from mcp_agent_mail.llm.lite import LiteLlm, LlmRules
+from mcp_agent_mail.llm.lite_llm import LiteLlm, LlmRules
 
 
 def model_of(settings: Settings) -> LiteLlm | None:

@@ -24,7 +24,7 @@ from mcp_agent_mail import __version__
 from mcp_agent_mail.bootstrap import build_services
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.concurrency.keeper import Keeper
-from mcp_agent_mail.core.concurrency.periodic import Periodic
+from mcp_agent_mail.core.concurrency.periodic_work import Periodic
 from mcp_agent_mail.core.failpoints import NO_FAULTS, FailPoint, FaultHook, Faults
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.health.results import ServerPlace
@@ -35,7 +35,7 @@ from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.free_space import told_when_full
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
 from mcp_agent_mail.store.engine.lock import StoreLock
-from mcp_agent_mail.store.instrumented import InstrumentedStore
+from mcp_agent_mail.store.instrumented_store import InstrumentedStore
 
 if TYPE_CHECKING:
     from mcp_agent_mail.server.observability.tracing import CallTracer

@@ -33,7 +33,7 @@ class Store:
     """
 
     queries: QueryFigures | None = None
-    """What reads and units of work cost, where that is counted (`store/instrumented.py`)."""
+    """What reads and units of work cost, where that is counted (`store/instrumented_store.py`)."""
 
     def __init__(
         self, path: Path, *, clock: Clock = system_clock, fault_hook: FaultHook = no_fault, echo: bool = False

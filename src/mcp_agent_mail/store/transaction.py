@@ -14,10 +14,10 @@ from mcp_agent_mail.store.join_codes import JoinCodes
 from mcp_agent_mail.store.lease_holders import Holders
 from mcp_agent_mail.store.leases import Leases
 from mcp_agent_mail.store.mail.digests import Digests, LlmSpending
-from mcp_agent_mail.store.mail.held import Held
+from mcp_agent_mail.store.mail.held_mail import Held
 from mcp_agent_mail.store.mail.inboxes import Inboxes, Unread
 from mcp_agent_mail.store.mail.messages import Messages
-from mcp_agent_mail.store.mail.overdue import Overdue
+from mcp_agent_mail.store.mail.overdue_acks import Overdue
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.products import Products

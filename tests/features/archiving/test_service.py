@@ -24,7 +24,7 @@ from mcp_agent_mail.domain.archive_format.layout import project_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.backpressure import Backpressure
-from mcp_agent_mail.features.archiving.offline import drain_in_process
+from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, ArchiverSettings, Ready, Workload
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.store.database import Store

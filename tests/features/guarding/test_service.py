@@ -15,7 +15,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.guard.events import read_guard_event
-from mcp_agent_mail.domain.guard.matching import places_of
+from mcp_agent_mail.domain.guard.held_paths import places_of
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind, TokenMissing
 from mcp_agent_mail.domain.leases import LeaseKind, NewLease
 from mcp_agent_mail.domain.patterns.keys import keys_of

@@ -73,7 +73,7 @@ class MacrosHarness:
 
     def waiting(self) -> int:
         """How many calls stand in the line for reservations."""
-        return len(self.services.leases.reservations._reserver._line)
+        return len(self.services.leases.reservations._reserver._queue)
 
     def proof(self, name: str, project: str = APP) -> Credentials:
         return Credentials(via="mcp", agent_token=self.tokens[project, name])

@@ -16,7 +16,7 @@ from mcp_agent_mail.bootstrap.wiring import archiver_settings
 from mcp_agent_mail.cli.gateway.in_process import InProcessGateway
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.settings.server import Settings, load_settings
-from mcp_agent_mail.features.archiving.offline import drain_in_process
+from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import ArchiverSettings, Failed
 from mcp_agent_mail.features.doctor.verify import verify_archives
 from mcp_agent_mail.features.projects.adopt import Draining, adopt

@@ -86,7 +86,7 @@ class Claims:
 
     def waiting(self) -> int:
         """How many calls stand in the line."""
-        return len(self.service._reserver._line)
+        return len(self.service._reserver._queue)
 
     async def add_agents(self, count: int) -> None:
         """Agent0, Agent1, … of /code/app."""

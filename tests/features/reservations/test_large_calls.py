@@ -172,7 +172,7 @@ async def test_patterns_beyond_the_bound_are_refused_and_change_nothing(
     claims: Claims, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await fill(claims, claims.seeded.blue, [f"{'*a' * 50}{number}" for number in range(300)])
-    monkeypatch.setattr(claims.service._reserver._judge, "_max_steps", 1_000)
+    monkeypatch.setattr(claims.service._reserver._scanner, "_max_steps", 1_000)
 
     with pytest.raises(InvalidInput) as refusal:
         await claims.reserve("RedStone", f"{'*a' * 100}*", "free")

@@ -18,7 +18,7 @@ from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX, new_token
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import Credentials
-from mcp_agent_mail.features.archiving.offline import drain_in_process
+from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.lock import StoreLock

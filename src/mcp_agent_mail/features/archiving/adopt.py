@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.fast_import import Put
 from mcp_agent_mail.archive.git_folder import ArchiveRefused, make_ours, real_work_tree_of
-from mcp_agent_mail.archive.moving import finish_move, move_into_store
+from mcp_agent_mail.archive.relocation import finish_move, move_into_store
 from mcp_agent_mail.archive.repository import ArchiveRepository, SealedCommit, sync
 from mcp_agent_mail.archive.workspace import lead_people
 from mcp_agent_mail.archive.writer import ArchiveWriter

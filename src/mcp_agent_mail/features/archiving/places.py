@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_agent_mail.archive.git_folder import work_tree_of
-from mcp_agent_mail.archive.moving import finish_move, move_into_store
+from mcp_agent_mail.archive.relocation import finish_move, move_into_store
 from mcp_agent_mail.archive.workspace import WORKSPACE_FOLDER, begin_in_workspace, is_begun, return_to_workspace
 from mcp_agent_mail.domain.projects import Project
 

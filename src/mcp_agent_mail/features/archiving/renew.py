@@ -32,7 +32,7 @@ from mcp_agent_mail.domain.leases import LeaseKind
 from mcp_agent_mail.domain.messages import Receipt, ReceiptStep
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.adopt import adoption_snapshot
-from mcp_agent_mail.features.archiving.offline import drain_in_process
+from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import ArchiverSettings, Failed, archive_path
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.outbox import Outbox

@@ -209,7 +209,7 @@ class ArchivingService:
 
     async def _ask_here(self, request: CheckOut) -> CheckedOut:
         """Without an archiver: this process holds the store, and takes the archives too."""
-        from mcp_agent_mail.features.archiving.offline import check_out_in_process  # noqa: PLC0415  # no server needs it
+        from mcp_agent_mail.features.archiving.offline_drain import check_out_in_process  # noqa: PLC0415  # no server needs it
 
         return await check_out_in_process(self._store, self._settings, request)
 

@@ -18,7 +18,7 @@ from mcp_agent_mail.domain.reservations import MAX_LIVE_LEASES, TooManyLeases
 from mcp_agent_mail.features.build_slots.results import AcquiredSlot, ReleasedSlot, RenewedSlot, SlotRequest
 from mcp_agent_mail.features.identity.actor import Actor, AgentRetired, require_actor
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
-from mcp_agent_mail.features.reservations.taking_back import AnsweredLease, take_back
+from mcp_agent_mail.features.reservations.withdrawal import AnsweredLease, take_back
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.lease_events import end_leases, record_event
 from mcp_agent_mail.store.leases import ConflictFilter

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.identity.reading import require_to_read
+from mcp_agent_mail.domain.identity.readership import require_to_read
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.database import Store

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import Clock
-from mcp_agent_mail.core.concurrency.computing import computed
+from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import AgentMailError, NotFound, Unavailable
 from mcp_agent_mail.core.ids import AgentId, ProjectId
@@ -16,9 +16,9 @@ from mcp_agent_mail.core.tools import Json, current_turn
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.guard.decision import GuardedLease
 from mcp_agent_mail.domain.guard.events import GuardEvent, NewGuardEvent, read_guard_event
-from mcp_agent_mail.domain.guard.matching import held_paths, places_of
+from mcp_agent_mail.domain.guard.held_paths import held_paths, places_of
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_operator, require_proof
-from mcp_agent_mail.domain.identity.reading import require_reader, require_to_read
+from mcp_agent_mail.domain.identity.readership import require_reader, require_to_read
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.patterns.budget import WorkBudget
 from mcp_agent_mail.domain.patterns.charsets import fold

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mcp_agent_mail.core.clock import Clock
-from mcp_agent_mail.core.concurrency.periodic import Periodic
+from mcp_agent_mail.core.concurrency.periodic_work import Periodic
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.plain_files import read_plain
 from mcp_agent_mail.domain.guard.events import NewGuardEvent, read_guard_event

@@ -13,7 +13,7 @@ from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus
 from mcp_agent_mail.domain.identity.admission import JoinCode
 from mcp_agent_mail.domain.identity.caller import Caller, ReservedIdentity, require_operator
 from mcp_agent_mail.domain.identity.names import candidate_names
-from mcp_agent_mail.domain.identity.reading import Readership, may_read
+from mcp_agent_mail.domain.identity.readership import Readership, may_read
 from mcp_agent_mail.domain.identity.windows import find_window_uuid, parse_window_uuid
 from mcp_agent_mail.domain.leases import EndedBy, Lease
 from mcp_agent_mail.domain.projects import Project

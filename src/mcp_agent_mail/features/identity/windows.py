@@ -14,7 +14,7 @@ from mcp_agent_mail.core.tools import current_credentials
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, require_to_change_project
 from mcp_agent_mail.domain.identity.names import require_fit
-from mcp_agent_mail.domain.identity.reading import require_to_read
+from mcp_agent_mail.domain.identity.readership import require_to_read
 from mcp_agent_mail.domain.identity.windows import DEFAULT_TTL, UnknownWindow, Window, WindowNameTaken, find_window_uuid
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.activity import Activity

@@ -10,7 +10,7 @@ from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.tools import ToolSpec
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.identity.reading import Readership, may_read, require_reader, require_to_read
+from mcp_agent_mail.domain.identity.readership import Readership, may_read, require_reader, require_to_read
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.introspection.guidance import capability
 from mcp_agent_mail.features.introspection.locks import KnownLock, LockState, look_at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from mcp_agent_mail.core.concurrency.periodic import Periodic
+from mcp_agent_mail.core.concurrency.periodic_work import Periodic
 from mcp_agent_mail.features.introspection.usage import ToolFigures, Usage
 
 logger = logging.getLogger("mcp_agent_mail.tool_metrics")

@@ -10,7 +10,7 @@ from mcp_agent_mail.core.clock import SECOND, Micros, iso
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.messages import MAX_SUBJECT, Importance, Message, RecipientKind
 from mcp_agent_mail.features.identity.system_mail import SystemNotice
-from mcp_agent_mail.store.mail.overdue import SilentRecipient
+from mcp_agent_mail.store.mail.overdue_acks import SilentRecipient
 
 NAMES_SHOWN = 20
 _MINUTE_S = 60

@@ -11,7 +11,7 @@ from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
-from mcp_agent_mail.domain.identity.reading import READING_MAIL, require_reader, require_to_read
+from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_reader, require_to_read
 from mcp_agent_mail.domain.messages import (
     Addressee,
     InboxEntry,

@@ -12,7 +12,7 @@ from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
 from mcp_agent_mail.domain.identity.names import UnknownAgent
-from mcp_agent_mail.domain.identity.reading import READING_MAIL, Readership, may_read, require_to_read
+from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, may_read, require_to_read
 from mcp_agent_mail.domain.messages import Message
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.actor import Actor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcp_agent_mail.core.errors import PermissionDenied, suggest_call
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.names import did_you_mean, nearest
-from mcp_agent_mail.domain.identity.reading import READING_MAIL, Readership, may_read, require_reader
+from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, may_read, require_reader
 from mcp_agent_mail.domain.products import Product, UnknownProduct, uid_of
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.store.transaction import View

@@ -16,7 +16,7 @@ from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.project_identity import derived_uid, slug_alias, uid_tie
 from mcp_agent_mail.domain.projects import AliasKind, Project
 from mcp_agent_mail.features.archiving.adopt import adoption_snapshot
-from mcp_agent_mail.features.archiving.offline import drain_in_process
+from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import ArchiverSettings, Failed
 from mcp_agent_mail.features.projects.ensure import record_event
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
 
-from mcp_agent_mail.core.concurrency.computing import computed
+from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.core.tools import current_turn

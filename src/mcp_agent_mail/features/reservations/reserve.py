@@ -31,7 +31,7 @@ from mcp_agent_mail.features.reservations.grant import (
 )
 from mcp_agent_mail.features.reservations.offload import ConflictScanner
 from mcp_agent_mail.features.reservations.requests import ReserveRequest
-from mcp_agent_mail.features.reservations.taking_back import AnsweredLease, take_back
+from mcp_agent_mail.features.reservations.withdrawal import AnsweredLease, take_back
 from mcp_agent_mail.features.reservations.wait_queue import TurnLost, Waiter, WaitQueue, gave_up
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View

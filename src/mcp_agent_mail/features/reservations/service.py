@@ -9,7 +9,7 @@ from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.identity.reading import require_to_read
+from mcp_agent_mail.domain.identity.readership import require_to_read
 from mcp_agent_mail.domain.reservations import PathConflict, Patterns
 from mcp_agent_mail.features.identity.actor import require_actor
 from mcp_agent_mail.features.projects.lookup import require_project

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
-from mcp_agent_mail.core.concurrency.periodic import Periodic
+from mcp_agent_mail.core.concurrency.periodic_work import Periodic
 from mcp_agent_mail.core.ids import AgentId, LeaseId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind

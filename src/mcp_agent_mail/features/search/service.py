@@ -8,7 +8,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.addresses import parse_address
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.identity.reading import READING_MAIL, Readership, may_read, require_reader
+from mcp_agent_mail.domain.identity.readership import READING_MAIL, Readership, may_read, require_reader
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.search.query import Filters, Order, SearchScope, read_query

@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
-from mcp_agent_mail.core.concurrency.computing import computed
+from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.tools import current_turn
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.identity.reading import READING_MAIL, require_to_read
+from mcp_agent_mail.domain.identity.readership import READING_MAIL, require_to_read
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.summaries.digests import Digest, NewDigest, span_of
 from mcp_agent_mail.domain.summaries.extract import ThreadMail, ThreadMessage, ThreadSummary, examples_of, summarize
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
-from mcp_agent_mail.features.summaries.refining import Refiner
+from mcp_agent_mail.features.summaries.refiner import Refiner
 from mcp_agent_mail.features.summaries.results import SummarizedMail, SummarizedThread
 from mcp_agent_mail.features.summaries.schemas import summary_object
 from mcp_agent_mail.store.database import Store

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from mcp_agent_mail.core.concurrency.keeper import Keeper
-from mcp_agent_mail.core.concurrency.periodic import Periodic
+from mcp_agent_mail.core.concurrency.periodic_work import Periodic
 
 LOG_FILE = "server.log"
 MAX_BYTES = 4 * 1024 * 1024

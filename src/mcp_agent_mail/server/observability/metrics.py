@@ -17,7 +17,7 @@ from mcp_agent_mail.core.concurrency.keeper import KeeperFigures
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import call_as
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.identity.reading import require_reader
+from mcp_agent_mail.domain.identity.readership import require_reader
 from mcp_agent_mail.features.archiving.service import ArchiveStatus
 from mcp_agent_mail.features.introspection.recording import Recording
 from mcp_agent_mail.features.introspection.usage import BOUNDS_S, ToolFigures

@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 import aiosqlite
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.concurrency.computing import computed
+from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.core.params import MAX_ID
 from mcp_agent_mail.domain.messages import Importance

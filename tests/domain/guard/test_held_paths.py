@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.domain.guard.decision import GuardedLease
-from mcp_agent_mail.domain.guard.matching import Neighbourhood, held_paths, literal_end, literal_start, places_of
+from mcp_agent_mail.domain.guard.held_paths import Neighbourhood, held_paths, literal_end, literal_start, places_of
 from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
 from mcp_agent_mail.domain.patterns.pattern import covers, stored_pattern
 from mcp_agent_mail.domain.patterns.syntax import UnreadablePattern

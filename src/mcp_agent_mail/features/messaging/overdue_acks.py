@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
-from mcp_agent_mail.core.concurrency.periodic import Periodic
+from mcp_agent_mail.core.concurrency.periodic_work import Periodic
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent, AgentKind

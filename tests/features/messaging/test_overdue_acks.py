@@ -11,7 +11,7 @@ from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.leases import LeaseKind
 from mcp_agent_mail.domain.messages import Message, NewRecipient, RecipientKind
-from mcp_agent_mail.features.messaging.overdue import (
+from mcp_agent_mail.features.messaging.overdue_acks import (
     COPIES_AT_ONCE,
     MESSAGES_AT_ONCE,
     Escalation,

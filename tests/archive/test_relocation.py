@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.archive import moving
+from mcp_agent_mail.archive import relocation
 from mcp_agent_mail.archive.git_folder import STATE
 from mcp_agent_mail.archive.months import KeptMonths, MonthsNote
-from mcp_agent_mail.archive.moving import MOVING_FOLDER, MoveRefused, finish_move, move_into_store
+from mcp_agent_mail.archive.relocation import MOVING_FOLDER, MoveRefused, finish_move, move_into_store
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.workspace import WorkspaceGone
 from tests.archive.one_archive import IDENTITY, add_commit, begin
@@ -182,7 +182,7 @@ def with_a_vast_pack(git_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of holes: it takes nothing where it lies, and all of its size where it is copied to."""
     with (git_path / "objects/pack" / f"pack-{'0' * 40}.pack").open("wb") as pack:
         pack.truncate(64 << 20)
-    usage = shutil.disk_usage(git_path)._replace(free=moving.RESERVE_BYTES + (1 << 20))
+    usage = shutil.disk_usage(git_path)._replace(free=relocation.RESERVE_BYTES + (1 << 20))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
 
 

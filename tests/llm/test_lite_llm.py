@@ -14,10 +14,10 @@ import pytest
 from mcp_agent_mail.core.settings.kinds import Secret
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.summaries.refinement import Prompt
-from mcp_agent_mail.features.summaries.refining import Refiner
+from mcp_agent_mail.features.summaries.refiner import Refiner
 from mcp_agent_mail.features.summaries.service import DigestOptions, SummaryService
 from mcp_agent_mail.llm.answers import ModelFailed
-from mcp_agent_mail.llm.lite import LiteLlm, LlmRules
+from mcp_agent_mail.llm.lite_llm import LiteLlm, LlmRules
 from mcp_agent_mail.store.database import Store
 from tests.core.machine import Machine
 from tests.llm.model_server import ModelServer, serve_model
@@ -116,11 +116,11 @@ async def test_a_caller_cannot_choose_a_provider_without_a_key(server: ModelServ
 async def test_a_call_is_logged_with_its_cost_and_without_text(
     server: ModelServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.INFO, logger="mcp_agent_mail.llm.lite"):
+    with caplog.at_level(logging.INFO, logger="mcp_agent_mail.llm.lite_llm"):
         await lite(server).ask(PROMPT, model=None)
         await lite(server, log_costs=False).ask(PROMPT, model=None)
 
-    (line,) = [record for record in caplog.records if record.name == "mcp_agent_mail.llm.lite"]
+    (line,) = [record for record in caplog.records if record.name == "mcp_agent_mail.llm.lite_llm"]
     facts = vars(line)["facts"]
     assert (facts["model"], facts["prompt_tokens"], facts["cached"]) == (MODEL, 1_000_000, False)
     assert facts["cost_usd"] == pytest.approx(0.21)
@@ -178,7 +178,7 @@ def test_litellm_is_not_imported_until_a_model_is_asked(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.settings(LLM_ENABLED="true", LLM_DEFAULT_MODEL=MODEL)
     code = (
-        "import sys; import mcp_agent_mail.bootstrap, mcp_agent_mail.llm.lite as lite;"
+        "import sys; import mcp_agent_mail.bootstrap, mcp_agent_mail.llm.lite_llm as lite;"
         "lite.LiteLlm(lite.LlmRules(default_model='openai/x')); print('litellm' in sys.modules)"
     )
 

@@ -9,7 +9,7 @@ import pytest
 
 from mcp_agent_mail.core.tools import ToolTable
 from mcp_agent_mail.domain.summaries.refinement import Prompt
-from mcp_agent_mail.features.summaries.refining import Refiner
+from mcp_agent_mail.features.summaries.refiner import Refiner
 from mcp_agent_mail.features.summaries.service import SummaryService
 from mcp_agent_mail.features.summaries.tools import summary_tools
 from mcp_agent_mail.llm.answers import ModelAnswer, ModelFailed

@@ -12,7 +12,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
-from mcp_agent_mail.store.instrumented import InstrumentedStore
+from mcp_agent_mail.store.instrumented_store import InstrumentedStore
 from mcp_agent_mail.store.transaction import Tx, View
 
 HERE = __name__

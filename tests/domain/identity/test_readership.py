@@ -10,7 +10,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import AgentMailError, AuthenticationRequired
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
-from mcp_agent_mail.domain.identity.reading import (
+from mcp_agent_mail.domain.identity.readership import (
     ForeignProject,
     Readership,
     SomebodyElses,

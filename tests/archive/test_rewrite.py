@@ -8,7 +8,7 @@ import pytest
 
 from mcp_agent_mail.archive.fast_import import Put
 from mcp_agent_mail.archive.repository import ArchiveRepository
-from mcp_agent_mail.archive.rewriting import Rewrite, bring_history, forget_joining
+from mcp_agent_mail.archive.rewrite import Rewrite, bring_history, forget_joining
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.git.process import GitFailed
 from tests.archive.one_archive import add_commit, begin

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from mcp_agent_mail.core.concurrency.computing import computed
+from mcp_agent_mail.core.concurrency.computation import computed
 
 asked_by: ContextVar[str] = ContextVar("asked_by", default="nobody")
 WITHIN_S = 30.0
@@ -70,7 +70,7 @@ async def test_a_stop_that_cancels_again_does_not_wait() -> None:
 def test_the_end_of_the_process_waits_for_no_thread() -> None:
     program = """
 import asyncio, threading
-from mcp_agent_mail.core.concurrency.computing import computed
+from mcp_agent_mail.core.concurrency.computation import computed
 
 async def main():
     asyncio.create_task(computed(threading.Event().wait)).add_done_callback(lambda one: None)
