@@ -264,6 +264,7 @@ def test_half_written_packs_go_and_whole_ones_stay(path: Path, commits: list[str
     for name in ("tmp_pack_x", ".tmp-123-pack-x.pack"):
         (packs / name).touch()
     (path / ".git/fast_import_crash_1").touch()
+    (packs / f"pack-{'0' * 40}.keep").write_text("fast-import\n")
 
     remove_leftovers(ArchiveRepository(path))
 
