@@ -38,6 +38,17 @@ def test_a_failure_says_what_git_said() -> None:
         run_git("--git-dir=/nowhere", "rev-parse", "HEAD")
 
 
+def test_a_failure_begins_with_its_reason(tmp_path: Path) -> None:
+    run_git("-C", str(tmp_path), "init", "-q")
+    identity = ("user.name=Ann", "user.email=ann@example.com")
+    run_git("-C", str(tmp_path), "commit", "-q", "--allow-empty", "-m", "first", config=identity)
+
+    with pytest.raises(GitFailed) as failed:
+        run_git("-C", str(tmp_path), "log", "HEAD^{tree}^", "nowhere")
+
+    assert "hint:" not in str(failed.value)
+
+
 def test_a_command_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     try:

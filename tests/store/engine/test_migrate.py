@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import resource
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -160,6 +161,22 @@ def test_a_migration_that_breaks_references_is_refused(path: Path) -> None:
     with pytest.raises(MigrationFailed, match="children"):
         bring(path, _FIRST, parents)
 
+    assert version_of(path) == 1
+
+
+def test_a_copy_that_finds_no_room_leaves_nothing_of_itself(path: Path) -> None:
+    bring(path, _FIRST)
+    add_mail(path, "hello" * 20_000)
+    before = sorted(path.parent.iterdir())
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, hard))
+    try:
+        with pytest.raises(sqlite3.Error):
+            bring(path, _FIRST, _SECOND)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    assert sorted(path.parent.iterdir()) == before
     assert version_of(path) == 1
 
 

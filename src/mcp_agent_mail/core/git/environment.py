@@ -43,6 +43,8 @@ _SETTINGS = (
     *(f"gpg.{kind}program={_FAILS}" for kind in ("", "openpgp.", "x509.", "ssh.")),
     "gc.auto=0",
     "maintenance.auto=false",
+    # Git tells of GIT_GRAFT_FILE, below, on every run: six lines before the reason of a failure.
+    "advice.graftFileDeprecated=false",
 )
 
 _VARIABLES = {

@@ -114,11 +114,16 @@ def keep_copy(connection: sqlite3.Connection, path: Path, *, before: int) -> Pat
     copy = path.with_name(f"{path.name}.before-{before:04}")
     building = copy.with_name(copy.name + ".new")
     _remove(building)
-    with closing(sqlite3.connect(building, isolation_level=None)) as target:
-        building.chmod(0o600)
-        connection.backup(target)
-        target.execute("PRAGMA journal_mode=DELETE")
-    _move_into_place(building, copy)
+    try:
+        with closing(sqlite3.connect(building, isolation_level=None)) as target:
+            building.chmod(0o600)
+            connection.backup(target)
+            target.execute("PRAGMA journal_mode=DELETE")
+        _move_into_place(building, copy)
+    except (sqlite3.Error, OSError):
+        # Where there is no room for it, half a copy must not take up what there is.
+        _remove(building)
+        raise
     copies = sorted(path.parent.glob(f"{path.name}.before-[0-9][0-9][0-9][0-9]"))
     for outdated in copies[:-COPIES_KEPT]:
         outdated.unlink()
