@@ -24,9 +24,8 @@ from mcp_agent_mail.store.database import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workers:
-    """None is a worker that the settings leave out. `mail_bus` tells whose mail has changed, to whoever subscribes."""
+    """None is a worker that the settings leave out."""
 
-    mail_bus: MailBus
     signals: Signals | None
     overdue: OverdueWorker | None
     retention: RetentionService
@@ -78,7 +77,6 @@ def build_workers(
         clock=clock,
     )
     return Workers(
-        mail_bus=bus,
         signals=_signals(settings, store, bus, clock),
         overdue=_overdue(settings, store, clock),
         retention=retention,

@@ -25,9 +25,9 @@ _HOUSE = "mcp_agent_mail"
 _BREAKS = [
     # The contract, the file and the line that breaks it, and what the report says of it.
     ("layers", "core/clock.py", f"import {_HOUSE}.domain.agents", "core.clock -> "),
-    ("layers", "domain/agents.py", f"import {_HOUSE}.store.view", "domain.agents -> "),
+    ("layers", "domain/agents.py", f"import {_HOUSE}.store.transaction", "domain.agents -> "),
     ("layers", "store/transaction.py", f"import {_HOUSE}.archive", "store.transaction -> "),
-    ("layers", "archive/locks.py", f"import {_HOUSE}.store.view", "archive.locks -> "),
+    ("layers", "archive/locks.py", f"import {_HOUSE}.store.transaction", "archive.locks -> "),
     ("layers", "store/transaction.py", f"import {_HOUSE}.features.messaging.service", "store.transaction -> "),
     ("layers", "features/messaging/service.py", f"import {_HOUSE}.server.mcp", "messaging.service -> "),
     ("layers", "bootstrap/wiring.py", f"import {_HOUSE}.archiver", "bootstrap.wiring -> "),

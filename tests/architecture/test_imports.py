@@ -31,12 +31,12 @@ def _loaded_by(code: str, *flags: str, sources: Path = ROOT / "src") -> set[str]
 @pytest.mark.parametrize(
     ("code", "absent"),
     [
-        ("import mcp_agent_mail.cli.app", {"fastmcp", "mcp", "starlette", "pydantic", "sqlmodel", "git", "rich"}),
-        ("import mcp_agent_mail.cli.commands.status", {"fastmcp", "mcp", "starlette", "pydantic", "sqlmodel", "git"}),
+        ("import mcp_agent_mail.cli.app", {"fastmcp", "mcp", "starlette", "pydantic", "sqlmodel", "rich"}),
+        ("import mcp_agent_mail.cli.commands.status", {"fastmcp", "mcp", "starlette", "pydantic", "sqlmodel"}),
         ("import mcp_agent_mail.archiver", {"fastmcp", "mcp", "starlette", "pydantic", "sqlmodel", "typer"}),
         (
             "from mcp_agent_mail.server import assembly, lifespan, serve; import mcp_agent_mail.server.transport.http",
-            {"sqlmodel", "sqlalchemy", "git", "typer"},
+            {"sqlmodel", "sqlalchemy", "typer"},
         ),
     ],
 )

@@ -10,6 +10,7 @@ import sys
 import tomllib
 import zipfile
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -116,11 +117,9 @@ def test_every_dependency_says_what_it_is_for() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     block = text[text.index("\ndependencies = [") : text.index("\n]", text.index("\ndependencies = ["))]
 
-    reason = ""
-    for line in block.splitlines()[2:]:
-        if line.strip().startswith("#"):
-            reason = line
-        assert reason, f"no reason above {line}"
+    lines = [line.strip() for line in block.splitlines()[2:]]
+    without = [line for above, line in pairwise(lines) if not line.startswith("#") and not above.startswith("#")]
+    assert without == []
 
 
 _NOT_IMPORTED = {

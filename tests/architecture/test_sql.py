@@ -54,7 +54,7 @@ _MODULES = sorted(path.relative_to(STORE).as_posix() for path in STORE.rglob("*.
 
 
 @pytest.mark.parametrize("module", _MODULES)
-def test_a_module_of_the_store_says_nothing_that_sqlite_alone_understands(module: str) -> None:
+def test_a_module_of_the_store_has_no_lastrowid_no_iif_and_no_unnamed_subquery(module: str) -> None:
     assert _peculiarities((STORE / module).read_text(encoding="utf-8")) == []
 
 

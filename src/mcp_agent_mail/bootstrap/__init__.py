@@ -1,4 +1,4 @@
-"""The one place where services are made and given to each other: a module for each group of them."""
+"""The one place where services are made and given to each other: a function of `wiring` for each group of them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def build_services(
     clock: Clock = system_clock,
     faults: Faults = NO_FAULTS,
 ) -> Services:
-    """Wire the services over an open store. Starts nothing and imports neither FastMCP nor Git's library."""
+    """Wire the services over an open store. Starts nothing, and imports no FastMCP."""
     activity = Activity(store, clock=clock, window_ttl=Micros(settings.mcp_agent_mail_window_ttl_days * DAY))
     identity = identity_service(settings, store, activity, operator_token=operator_token, clock=clock)
     looks = Looks()

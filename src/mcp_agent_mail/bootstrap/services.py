@@ -87,7 +87,7 @@ class Services:
     resources: ResourceTable = field(init=False)
 
     def start(self) -> None:
-        """Start what works beside the requests: archiver and sweeper. Commands without a server leave it out."""
+        """Start all that works beside the requests. Commands without a server leave it out."""
         self.archiving.start()
         self.guard_spool.start()
         self.leases.sweeper.start()

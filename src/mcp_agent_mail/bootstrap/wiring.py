@@ -1,7 +1,6 @@
 """One function for each group of services: it reads the settings that the group needs and hands over plain values.
 
-In the order in which they are made: identity, archiving, leases, macros, messaging and contacts, projects, summaries,
-introspection. None starts anything.
+None starts anything.
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 
+LOG_FILE = "server.log"
+"""In STORAGE_ROOT: the stderr of a server that was started in the background."""
 LOCK_FILE = "server.lock"
 OWNER_FILE = "server.json"
 _MAX_OWNER_BYTES = 65_536

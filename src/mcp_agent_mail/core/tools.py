@@ -1,4 +1,4 @@
-"""Tools and resources as data: declared once in a slice, run the same way by MCP, `/rpc` and the CLI.
+"""Tools as data: declared once in a slice, run the same way by MCP, `/rpc` and the CLI.
 
 A tool is an async function whose signature carries a `ParamType` for every parameter. `ToolTable.run`
 validates, makes the credentials known to `current_credentials`, calls it and returns plain JSON

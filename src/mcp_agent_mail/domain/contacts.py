@@ -54,10 +54,6 @@ class LinkStatus(StrEnum):
     BLOCKED = "blocked"
 
 
-EXPIRED = "expired"
-"""How a link is shown whose time is over: it is no link any more."""
-
-
 class Relation(StrEnum):
     """What the link from sender to recipient is at this instant."""
 

@@ -1,4 +1,4 @@
-"""The HTTP application over the services: the one place that imports FastMCP for the server process."""
+"""The HTTP application over the services: MCP, `/rpc`, the guard's routes and what stands before them."""
 
 from __future__ import annotations
 

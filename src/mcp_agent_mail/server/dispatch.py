@@ -1,4 +1,5 @@
-"""One way to run a tool or read a resource, for MCP and `/rpc` alike: masking, logging, nothing else.
+"""One way to run a tool or read a resource, for MCP and `/rpc` alike: long calls take turns, calls are
+counted, logged and traced, and faults are masked.
 
 Whatever is not an `AgentMailError` is a bug of ours: the caller gets INTERNAL with the request's id,
 the log gets the kind of error and where it happened (`core.logging` leaves out what it says: that

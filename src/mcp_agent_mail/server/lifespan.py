@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import logging
 import os
 import socket
 import time
@@ -39,8 +38,6 @@ from mcp_agent_mail.store.instrumented_store import InstrumentedStore
 
 if TYPE_CHECKING:
     from mcp_agent_mail.server.observability.tracing import CallTracer
-
-logger = logging.getLogger("mcp_agent_mail.server")
 
 BESIDE_AFTER_S = 0.1
 GC_AFTER_S = 1.0

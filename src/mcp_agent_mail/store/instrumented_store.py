@@ -71,7 +71,7 @@ class InstrumentedStore(Store):
     @asynccontextmanager
     async def _measured(self, borrower: str) -> AsyncIterator[aiosqlite.Connection]:
         async with super().long_read() as connection:
-            raw = connection._conn  # noqa: SLF001  # tests/store/test_instrumented.py notices when it moves
+            raw = connection._conn  # noqa: SLF001  # tests/store/test_instrumented_store.py notices when it moves
             before, began = _statements(raw), time.perf_counter()
             try:
                 yield connection

@@ -1,4 +1,4 @@
-"""Ending leases: in one unit of work they end, whoever waits can see it, and the archive is told."""
+"""What happens to leases, with its event for the archive, in one unit of work."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def end_leases(
     acting: Agent | None = None,
     evidence: Mapping[LeaseId, Mapping[str, Any]] | None = None,
 ) -> list[Lease]:
-    """Those that nobody had ended before, as they are now. What had expired by `now` ended then, by its expiry.
+    """Those that nobody had ended before, as they are now. What had expired before ended then, by its expiry.
 
     `acting` is the agent whose act it is, for the archive's history; None is the server. `evidence` is plain JSON:
     what the end of each lease rests on, stored with it.

@@ -3,8 +3,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from mcp_agent_mail.features.guarding.spool import SpoolDrain
+from mcp_agent_mail.features.guarding.spool import MAX_EVENT_BYTES, SPOOL_FOLDER, SpoolDrain
+from mcp_agent_mail.guard import spool as guards_spool
 from tests.features.guarding.harness import OPERATOR, SOMEONE, open_guarding
+
+
+def test_the_guard_leaves_events_where_they_are_looked_for_and_none_that_are_too_long() -> None:
+    """Its process loads nothing of the server's, so both have the constants."""
+    assert (guards_spool.SPOOL_FOLDER, guards_spool.MAX_EVENT_BYTES) == (SPOOL_FOLDER, MAX_EVENT_BYTES)
 
 
 async def test_the_spool_is_brought_in_once_and_what_is_no_event_goes(tmp_path: Path) -> None:

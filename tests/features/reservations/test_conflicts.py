@@ -72,6 +72,8 @@ async def test_what_does_not_overlap_is_granted_whoever_came_first(claims: Claim
     there = await claims.reserve("RedStone", wanted)
 
     assert len(there["granted"]) == 1
+    await claims.release("BlueLake")
+    assert len((await claims.reserve("BlueLake", held))["granted"]) == 1
 
 
 async def test_one_call_among_a_thousand_leases_reads_a_handful(claims: Claims) -> None:

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mcp_agent_mail.core.settings.client import ClientSettings
+from mcp_agent_mail.core.store_owner import LOG_FILE
 
-LOG_FILE = "server.log"
 _START_LOCK = "starting.lock"
 _SAID_BYTES = 2_000
 

@@ -13,7 +13,6 @@ from mcp_agent_mail.domain.identity.name_words import ADJECTIVES, NOUNS
 HUMAN = "Human"
 SYSTEM = "System"
 
-MAX_NAME_LENGTH = 64
 CANDIDATES = 64
 """How many generated names one registration may try; with half of all names taken, all fail once in 10^19."""
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Annotated
 
-from mcp_agent_mail.core.params import IDEMPOTENCY_KEY, Text
+from mcp_agent_mail.core.params import Text
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.archive_format.layout import require_month
 from mcp_agent_mail.domain.identity.caller import Caller
@@ -19,7 +19,7 @@ def archiving_tools(service: ArchivingService, current_caller: Callable[[], Awai
     """
 
     async def checkout_archive_month(
-        project_slug: Annotated[str, IDEMPOTENCY_KEY], month: Annotated[str, Text(max_length=20)]
+        project_slug: Annotated[str, Text(max_length=200)], month: Annotated[str, Text(max_length=20)]
     ) -> Json:
         """Bring a month (YYYY-MM) back into the work tree of a project's archive. Operator only."""
         return asdict(await service.check_out(await current_caller(), project_slug, require_month(month)))

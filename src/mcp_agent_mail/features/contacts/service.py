@@ -1,6 +1,6 @@
 """Contacts: asking, answering, policies and lists, one use case each. A transaction begins and ends here.
 
-`accept_unasked` is the part of it that macros put into a unit of their own.
+`request_within` and `accept_within` are for the units of macros.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class ContactService:
         """Approve the request where the target's policy would take such mail anyway. None where the target has to
         answer itself.
         """
-        return accept_unasked(tx, self._rules, asked, Micros(ttl_s * SECOND))
+        return _accept_unasked(tx, self._rules, asked, Micros(ttl_s * SECOND))
 
     async def respond(
         self,
@@ -189,7 +189,7 @@ def _require_answerer(view: View, caller: Caller, project_key: str, agent_name: 
     return actor
 
 
-def accept_unasked(tx: Tx, rules: ContactRules, asked: ContactRequested, ttl: Micros) -> ContactAnswered | None:
+def _accept_unasked(tx: Tx, rules: ContactRules, asked: ContactRequested, ttl: Micros) -> ContactAnswered | None:
     """Approve the request where the target's policy would take such mail anyway; an approval that stands never ends
     sooner for it. None where the target has to answer itself.
     """

@@ -19,7 +19,10 @@ class AgentRetired(Conflict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """`verified`: a token of this call has proven the agent, or the operator acts for it."""
+    """An agent in its project, as a party of a use case: who acts, and also who is asked.
+
+    `verified`: a token of this call has proven the agent, or the operator or the server itself acts for it.
+    """
 
     agent: Agent
     project: Project

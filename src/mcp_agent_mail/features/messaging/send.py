@@ -26,7 +26,7 @@ from mcp_agent_mail.domain.threads import (
     root_of_thread,
     thread_of_reply,
 )
-from mcp_agent_mail.features.contacts.consent import ConsentContext, ConsentResult, DeliveryPolicy, check_consent
+from mcp_agent_mail.features.contacts.consent import ConsentResult, DeliveryPolicy, check_consent, consent_context
 from mcp_agent_mail.features.contacts.links import lift_denials
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.messaging.held_mail import ask_for_held, left_out, require_consent
@@ -111,24 +111,13 @@ def replace_hold(delivery: DeliveryPolicy, hold: bool | None) -> DeliveryPolicy:
     return delivery if hold is None else replace(delivery, rules=replace(delivery.rules, hold=hold))
 
 
-def _about(tx: Tx, sender: Actor, new: NewMessage) -> ConsentContext:
-    return ConsentContext(
-        sender=sender.agent,
-        project=sender.project,
-        thread_id=new.thread_id,
-        reply_to=new.reply_to,
-        now=tx.now,
-        concerns=tx.contacts.concerns(sender.agent.id),
-    )
-
-
 def _with_consent(
     tx: Tx, delivery: DeliveryPolicy, sender: Actor, new: NewMessage, chosen: list[NewRecipient]
 ) -> Draft:
     """All or nothing: one recipient who neither takes the mail nor may be asked refuses the message."""
     if delivery.respects_leases:
         require_open_inboxes(tx, sender.agent, chosen)
-    about = _about(tx, sender, new)
+    about = replace(consent_context(tx, sender.agent, sender.project), thread_id=new.thread_id, reply_to=new.reply_to)
     weighed = check_consent(tx, delivery, about, chosen)
     held: list[ConsentResult] = []
     named = chosen
@@ -155,7 +144,7 @@ def _broadcast(tx: Tx, delivery: DeliveryPolicy, sender: Actor, new: NewMessage,
         chosen.setdefault(one.agent.id, one)
     leased = skip_leased(tx, sender.agent, chosen) if delivery.respects_leases else []
     full = skip_full(tx, sender, chosen, delivery.inbox_limit)
-    about = _about(tx, sender, new)
+    about = replace(consent_context(tx, sender.agent, sender.project), thread_id=new.thread_id, reply_to=new.reply_to)
     weighed = check_consent(tx, delivery, about, list(chosen.values()))
     refused = [*leased, *full, *(left_out(one) for one in weighed.values())]
     return Draft(

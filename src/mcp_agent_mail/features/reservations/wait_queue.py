@@ -189,7 +189,7 @@ class WaitQueue:
 
     def _look(self) -> None:
         """After a commit: who can be granted nothing any more, and whose watched lease no longer stands? Two short
-        queries, the second only when some lease ended.
+        queries, and a third only when some lease ended.
         """
         if not self._count:
             return

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.concurrency.periodic_work import Periodic
+from mcp_agent_mail.core.store_owner import LOG_FILE
 
-LOG_FILE = "server.log"
 MAX_BYTES = 4 * 1024 * 1024
 _LOOK_EVERY_S = 10.0
 _STDERR = 2
