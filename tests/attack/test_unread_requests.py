@@ -96,6 +96,17 @@ async def test_what_never_ends_is_refused_while_it_comes(begun: bytes, and_on: b
     assert sent < SENT_AT_MOST
 
 
+async def test_a_stop_ends_a_connection_that_was_refused_and_whose_client_has_not_left() -> None:
+    async with hosted(toy_app()) as url:
+        reader, writer = await asyncio.open_connection("127.0.0.1", _port(url))
+        writer.write(HEAD + b"X-Long: " + b"a" * (1 << 20))
+        async with asyncio.timeout(ANSWERED_WITHIN_S):
+            refused = await reader.read()
+
+    writer.close()
+    assert status_of(refused) == 431
+
+
 @pytest.mark.parametrize(
     ("head", "status"),
     [

@@ -107,6 +107,8 @@ class BoundedHttp(HttpToolsProtocol):
         self._refusal: _Refusal | None = None
         self._is_refused = False
         """Nothing is parsed any more."""
+        self._has_said_all = False
+        """Our side of the connection is closed; the client's may be open."""
         self._dropped_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
@@ -328,6 +330,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._room.await_leave(self)
         self.flow.resume_reading()
         if self.transport.can_write_eof():
+            self._has_said_all = True
             self.transport.write_eof()
 
     def _stop(self, refusal: _Refusal) -> None:
@@ -369,7 +372,7 @@ class BoundedHttp(HttpToolsProtocol):
             cycle.keep_alive = False
 
     def _write_refusal(self, status: int, detail: str) -> None:
-        if self.transport.is_closing():
+        if self._has_said_all or self.transport.is_closing():
             return
         may_repeat = status in _MAY_REPEAT
         body = orjson.dumps({"detail": f"{detail} Nothing was done; send it again." if may_repeat else detail})
