@@ -1,4 +1,6 @@
-"""What works beside the requests and is no part of a slice's calls: made, started, stopped and shown together."""
+"""Signals, overdue acknowledgements and retention, which work beside the requests: made, started, stopped and shown
+together.
+"""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ def _has(tree: ast.AST | None, dotted: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("page", ["architecture.md", "development/first-change.md"])
+@pytest.mark.parametrize("page", ["architecture.md", "development/first-change.md", "development/where.md"])
 def test_every_place_that_a_page_about_the_code_names_is_there(page: str) -> None:
     assert _unknown_places((ROOT / "docs" / page).read_text(encoding="utf-8"), _SOURCES) == []
 

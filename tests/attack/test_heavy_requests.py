@@ -36,7 +36,7 @@ HEAVY = [DEEP, _array(b"0"), _array(b"{}"), _array(b"[[[]]]"), _array(b'{"":{}}'
 @pytest.mark.parametrize("body", HEAVY, ids=["levels", "numbers", "objects", "arrays", "nested", "texts", "keys"])
 @pytest.mark.parametrize("path", ["/mcp", "/rpc/echo"])
 async def test_a_body_of_a_million_values_is_refused_before_it_is_parsed(path: str, body: bytes) -> None:
-    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON) as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON, timeout=60) as client:
         alone = await client.post(f"{url}{path}", content=body)
         within = await client.post(f"{url}{path}", content=CALL % body)
 
@@ -49,7 +49,7 @@ async def test_a_body_of_a_million_values_is_refused_before_it_is_parsed(path: s
     "body", [b"[]", b' \n[{"jsonrpc":"2.0","id":1,"method":"ping"}]', b"0", b"{\0}\0", b"\xff\xfe{\0"]
 )
 async def test_what_is_no_object_is_refused_in_every_version(version: str, body: bytes) -> None:
-    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS) as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS, timeout=60) as client:
         answer = await client.post(f"{url}/mcp", content=body, headers={"MCP-Protocol-Version": version})
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)
@@ -57,7 +57,7 @@ async def test_what_is_no_object_is_refused_in_every_version(version: str, body:
 
 
 async def test_what_stays_beside_the_arguments_of_a_call_that_waits_is_small() -> None:
-    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS) as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS, timeout=60) as client:
         meta = await client.post(f"{url}/mcp", content=CALL % json.dumps({"x": "y" * MAX_BESIDE_BYTES}).encode())
         few = await client.post(f"{url}/mcp", content=CALL % json.dumps({"x": "y" * 1_000}).encode())
 
@@ -70,7 +70,7 @@ async def test_what_stays_beside_the_arguments_of_a_call_that_waits_is_small() -
 )
 async def test_a_text_may_hold_as_many_brackets_and_quotes_as_it_likes(text: str) -> None:
     body, headers = modern_call("tools/call", {"name": "echo", "arguments": {"text": text}})
-    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS) as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS, timeout=60) as client:
         plain = await client.post(f"{url}/rpc/echo", json={"text": text})
         wrapped = await client.post(f"{url}/mcp", json=body, headers=headers)
 
@@ -86,7 +86,7 @@ async def test_a_refusal_says_that_nothing_was_done_and_what_to_do() -> None:
         writer.write(head + b"Content-Length: 3000\r\n\r\n" + b"a" * 1_500)
         heard = await asyncio.wait_for(reader.read(), ANSWERED_WITHIN_S)
         writer.close()
-    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON) as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON, timeout=60) as client:
         large = await client.post(f"{url}/rpc/echo", content=b" " * (MAX_BODY_BYTES + 1))
 
     assert b"503" in heard.partition(b"\r\n")[0]
@@ -108,7 +108,7 @@ async def test_answers_that_nobody_takes_have_a_bound_together(caplog: pytest.Lo
     app = toy_app(more_tools=(tool(large, cluster="toys", title="Large"),))
     async with (
         hosted(app, room_size=ConnectionLimits(untaken_bytes=bound)) as url,
-        httpx.AsyncClient(headers=JSON) as client,
+        httpx.AsyncClient(headers=JSON, timeout=60) as client,
     ):
         body = b'{"size": %d}' % each
         request = b"POST /rpc/large HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

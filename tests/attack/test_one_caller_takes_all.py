@@ -33,7 +33,7 @@ ENOUGH_OF_AN_ANSWER = 64 * 1024
     ids=["argument", "arguments", "number", "blanks", "format", "times", "uri", "slashes", "query"],
 )
 async def test_four_megabytes_of_a_name_are_neither_compared_nor_sent_back(path: str, body: Json) -> None:
-    async with hosted(toy_app()) as url, httpx.AsyncClient() as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(timeout=60) as client:
         answer = await client.post(f"{url}{path}", json=body)
 
     assert answer.status_code in (200, 400, 404, 413)
@@ -103,7 +103,7 @@ def test_near_of_many_words_is_searched_as_words() -> None:
 async def test_an_initialize_that_hides_its_name_opens_no_session() -> None:
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
-    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS) as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS, timeout=60) as client:
         answer = await client.post(f"{url}/mcp", content=body.replace('"initialize"', '"\\u0069nitialize"'))
 
     assert "mcp-session-id" not in answer.headers

@@ -28,7 +28,7 @@ def initialize(filler: int = 0) -> bytes:
 
 async def test_two_protocol_versions_in_one_request_open_no_session() -> None:
     both = [*JSON_HEADERS.items(), ("MCP-Protocol-Version", HANDSHAKE), ("MCP-Protocol-Version", MODERN)]
-    async with hosted(toy_app()) as url, httpx.AsyncClient() as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(timeout=60) as client:
         answers = [
             await client.post(f"{url}/mcp", content=initialize(MAX_INITIALIZE_BYTES), headers=order)
             for order in (both, both[::-1])
@@ -63,7 +63,7 @@ async def test_many_that_initialize_in_the_same_moment_are_within_the_bound_in_b
 
 
 async def test_sessions_that_never_were_push_no_ended_one_out() -> None:
-    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS) as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS, timeout=60) as client:
         opened = await client.post(f"{url}/mcp", content=initialize())
         session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "MCP-Protocol-Version": HANDSHAKE}
         other_era = await client.delete(f"{url}/mcp", headers={**session, "MCP-Protocol-Version": MODERN})
@@ -82,7 +82,7 @@ async def test_sessions_that_never_were_push_no_ended_one_out() -> None:
 async def test_event_streams_that_are_held_leave_room_for_calls() -> None:
     app = toy_app()
     async with hosted(app, room_size=ConnectionLimits(connections=8)) as url, AsyncExitStack() as held:
-        async with httpx.AsyncClient(headers=JSON_HEADERS) as client:
+        async with httpx.AsyncClient(headers=JSON_HEADERS, timeout=60) as client:
             sessions = [
                 (await client.post(f"{url}/mcp", content=initialize())).headers["mcp-session-id"] for _ in range(9)
             ]
@@ -92,7 +92,7 @@ async def test_event_streams_that_are_held_leave_room_for_calls() -> None:
             named = {"Mcp-Session-Id": session, "MCP-Protocol-Version": HANDSHAKE}
             stream = await held.enter_async_context(streaming.stream("GET", f"{url}/mcp", headers=named))
             statuses.append(stream.status_code)
-        async with httpx.AsyncClient(headers=JSON_HEADERS) as other:
+        async with httpx.AsyncClient(headers=JSON_HEADERS, timeout=60) as other:
             called = await other.post(f"{url}/mcp", json=CALL, headers={"Mcp-Session-Id": sessions[8]})
 
     assert statuses == [200, 200, *[405] * 6]

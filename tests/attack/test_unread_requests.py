@@ -237,7 +237,7 @@ async def test_liveness_answers_beside_more_unfinished_requests_than_there_is_ro
     size = ConnectionLimits(connections=60, unfinished=40)
     unfinished = (b"", HEAD, HEAD + b"Content-Length: 9\r\n\r\n", POST + b"Content-Length: 9\r\n\r\n{")
     writers = []
-    async with hosted(toy_app(), room_size=size) as url, httpx.AsyncClient() as client:
+    async with hosted(toy_app(), room_size=size) as url, httpx.AsyncClient(timeout=60) as client:
         for number in range(120):
             _, writer = await asyncio.open_connection("127.0.0.1", _port(url))
             writer.write(unfinished[number % len(unfinished)])
@@ -288,7 +288,7 @@ def _initialize(capabilities: object) -> dict[str, object]:
 async def test_an_initialize_of_3_mb_is_refused_and_keeps_nothing() -> None:
     large = json.dumps(_initialize({"experimental": {"a": {"b": "c" * 3_000_000}}}))
     app = toy_app()
-    async with hosted(app) as url, httpx.AsyncClient(headers=JSON_HEADERS) as client:
+    async with hosted(app) as url, httpx.AsyncClient(headers=JSON_HEADERS, timeout=60) as client:
         refused = await client.post(f"{url}/mcp", content=large)
         opened = await client.post(f"{url}/mcp", json=_initialize({}))
         session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "MCP-Protocol-Version": HANDSHAKE}
@@ -305,7 +305,7 @@ async def test_an_initialize_of_3_mb_is_refused_and_keeps_nothing() -> None:
 async def test_sessions_have_a_bound_in_bytes_and_beyond_it_clients_are_served_without_one() -> None:
     filler = {"experimental": {"a": {"b": "c" * (MAX_INITIALIZE_BYTES - 500)}}}
     opened = 0
-    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS) as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS, timeout=60) as client:
         for _ in range(MAX_KEPT_BYTES // MAX_INITIALIZE_BYTES + 5):
             answer = await client.post(f"{url}/mcp", json=_initialize(filler))
             opened += "mcp-session-id" in answer.headers
@@ -348,7 +348,10 @@ async def test_the_body_of_a_call_counts_until_the_call_has_ended_whatever_comes
     app = toy_app(more_tools=(tool(wait, cluster="toys", title="Wait"),))
     padded = b"{}" + b" " * 60_000
     call = POST.replace(b"echo", b"wait") + b"Content-Length: %d\r\n\r\n" % len(padded) + padded
-    async with hosted(app, room_size=ConnectionLimits(bodies_bytes=150_000)) as url, httpx.AsyncClient() as client:
+    async with (
+        hosted(app, room_size=ConnectionLimits(bodies_bytes=150_000)) as url,
+        httpx.AsyncClient(timeout=60) as client,
+    ):
         writers = []
         for behind in (b"GARBAGE\r\n\r\n", b""):
             _, writer = await asyncio.open_connection("127.0.0.1", _port(url))

@@ -75,7 +75,7 @@ class Toys:
 
 async def test_the_next_request_begins_when_the_answer_before_it_was_taken() -> None:
     toys = Toys()
-    async with hosted(toy_app(more_tools=toys.specs())) as url, httpx.AsyncClient() as client:
+    async with hosted(toy_app(more_tools=toys.specs())) as url, httpx.AsyncClient(timeout=60) as client:
         deaf = await ask(url, "much", "mark", "mark")
         await toys.made.acquire()
         for _ in range(3):
@@ -93,7 +93,10 @@ async def test_who_is_cut_off_with_requests_behind_leaves_no_error_in_the_log(ca
     toys = Toys()
     caplog.set_level(logging.INFO)
     app = toy_app(more_tools=toys.specs())
-    async with hosted(app, room_size=ConnectionLimits(untaken_bytes=MUCH // 2)) as url, httpx.AsyncClient() as client:
+    async with (
+        hosted(app, room_size=ConnectionLimits(untaken_bytes=MUCH // 2)) as url,
+        httpx.AsyncClient(timeout=60) as client,
+    ):
         deaf = []
         for _ in range(3):
             deaf.append(await ask(url, "much", "much", "mark", "mark"))

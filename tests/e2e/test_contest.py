@@ -47,6 +47,7 @@ def test_nor_do_they_in_half_a_minute(tmp_path: Path) -> None:
         judge(server, LONG_S)
 
 
+@pytest.mark.slow
 def test_the_judgement_sees_a_server_that_decides_outside_its_unit_of_work(tmp_path: Path) -> None:
     with Careless(tmp_path / "store") as server:
         record = fight(server, enter(server, AGENTS), SHORT_S)

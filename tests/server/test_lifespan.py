@@ -49,7 +49,7 @@ async def test_a_server_tells_where_it_is_answers_and_leaves_nothing_behind(tmp_
     root = settings.storage_root
 
     token, owner = (root / "operator.token").read_text(), json.loads((root / "server.json").read_text())
-    async with httpx.AsyncClient(base_url=running.url) as client:
+    async with httpx.AsyncClient(base_url=running.url, timeout=60) as client:
         ready = await client.get("/health/readiness")
         health = (await client.post("/rpc/health_check", json={})).json()
         await client.post("/rpc/ensure_project", json={"human_key": "/code/app"})

@@ -50,7 +50,7 @@ ERAS = pytest.mark.parametrize("era", [handshake_call, modern_call], ids=["hands
 
 async def post(url: str, era: Any, method: str, params: dict[str, Any], **headers: str) -> httpx.Response:
     body, own = era(method, params)
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60) as client:
         return await client.post(url, json=body, headers={**JSON_HEADERS, **own, **headers})
 
 
@@ -252,7 +252,7 @@ async def test_a_restart_between_two_calls_of_one_client_goes_unnoticed() -> Non
 
 async def test_ending_an_unknown_session_succeeds_and_opening_its_stream_is_declined() -> None:
     headers = {"Mcp-Session-Id": "old", "Accept": "text/event-stream"}
-    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=headers) as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=headers, timeout=60) as client:
         ended = await client.delete(f"{url}/mcp")
         opened = await client.get(f"{url}/mcp")
 
@@ -260,7 +260,7 @@ async def test_ending_an_unknown_session_succeeds_and_opening_its_stream_is_decl
 
 
 async def test_what_is_no_json_rpc_is_refused_and_the_server_lives() -> None:
-    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS) as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS, timeout=60) as client:
         bad = [
             (await client.post(f"{url}/mcp", content=content)).status_code
             for content in (b"", b"{", b"[]", b'{"jsonrpc":"2.0"}', b"[" * 5000, b'"initialize"', b"\xff\xfe")
@@ -283,7 +283,7 @@ async def test_arguments_that_are_no_object_are_a_protocol_error(era: Any, argum
 @ERAS
 async def test_a_lone_surrogate_in_a_name_is_answered(era: Any) -> None:
     body, headers = era("tools/call", {"name": "echo", "arguments": {"te\ud800xt": 1}})
-    async with hosted(toy_app()) as url, httpx.AsyncClient(headers={**JSON_HEADERS, **headers}) as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers={**JSON_HEADERS, **headers}, timeout=60) as client:
         response = await client.post(f"{url}/mcp", content=json.dumps(body).encode())
         alive = await call_tool(url, era, "count", {})
 

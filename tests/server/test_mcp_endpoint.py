@@ -20,7 +20,7 @@ async def _open_session(url: str) -> str:
 
 
 async def test_a_session_that_its_client_ended_is_gone() -> None:
-    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS) as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS, timeout=60) as client:
         session = {"Mcp-Session-Id": await _open_session(url), "MCP-Protocol-Version": HANDSHAKE}
         ended = await client.delete(f"{url}/mcp", headers=session)
         after = await post(f"{url}/mcp", handshake_call, "tools/list", {}, **session)

@@ -61,14 +61,14 @@ async def test_resources_are_never_filtered(era: Any) -> None:
 
 
 async def test_a_profile_does_not_bind_scripts_that_call_rpc() -> None:
-    async with hosted(small_app()) as url, httpx.AsyncClient() as client:
+    async with hosted(small_app()) as url, httpx.AsyncClient(timeout=60) as client:
         response = await client.post(f"{url}/rpc/who", json={})
 
     assert response.status_code == 200
 
 
 async def test_an_unknown_profile_is_refused_with_the_known_ones() -> None:
-    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS) as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS, timeout=60) as client:
         response = await client.post(f"{url}/mcp?profile=tiny", json={})
 
     assert response.status_code == 400

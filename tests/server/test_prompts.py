@@ -35,7 +35,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def ask(server: Served, era: Any, method: str, params: dict[str, Any], **headers: str) -> dict[str, Any]:
     body, own = era(method, params)
     url = f"http://127.0.0.1:{server.port}/mcp"
-    answer = httpx.post(url, json=body, headers={**JSON_HEADERS, **own, **headers})
+    answer = httpx.post(url, json=body, headers={**JSON_HEADERS, **own, **headers}, timeout=60)
     result: dict[str, Any] = answer.json()
     return result
 

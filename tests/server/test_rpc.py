@@ -34,7 +34,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("tool", "arguments"), CALLS)
 async def test_a_call_means_the_same_through_both_doors(tool: str, arguments: dict[str, Any]) -> None:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
-    async with hosted(toy_app()) as url, httpx.AsyncClient() as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(timeout=60) as client:
         plain = (await client.post(f"{url}/rpc/{tool}", json=arguments)).json()
         wrapped = (await client.post(f"{url}/mcp", json=message)).json()["result"]
 
@@ -46,7 +46,7 @@ async def test_a_call_means_the_same_through_both_doors(tool: str, arguments: di
 
 
 async def test_a_result_is_the_tools_own_value() -> None:
-    async with hosted(toy_app()) as url, httpx.AsyncClient() as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(timeout=60) as client:
         listed = await client.post(f"{url}/rpc/count", json={"limit": 2})
         empty = await client.post(f"{url}/rpc/count", content=b"", headers={"Content-Type": "application/json"})
 
@@ -64,7 +64,7 @@ async def test_a_result_is_the_tools_own_value() -> None:
     ],
 )
 async def test_a_refusal_has_a_fitting_status(tool: str, arguments: dict[str, Any], status: int, kind: str) -> None:
-    async with hosted(toy_app()) as url, httpx.AsyncClient() as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(timeout=60) as client:
         answer = await client.post(f"{url}/rpc/{tool}", json=arguments)
 
     assert (answer.status_code, answer.json()["error"]["type"]) == (status, kind)
@@ -72,7 +72,7 @@ async def test_a_refusal_has_a_fitting_status(tool: str, arguments: dict[str, An
 
 
 async def test_resources_are_read_by_uri() -> None:
-    async with hosted(toy_app()) as url, httpx.AsyncClient() as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(timeout=60) as client:
         found = await client.post(f"{url}/rpc/read_resource", json={"uri": "resource://toys"})
         missing = await client.post(f"{url}/rpc/read_resource", json={"uri": "resource://toy"})
         unnamed = await client.post(f"{url}/rpc/read_resource", json={})
@@ -84,7 +84,10 @@ async def test_resources_are_read_by_uri() -> None:
 
 @pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
 async def test_what_a_foreign_form_can_send_is_refused(content_type: str) -> None:
-    async with hosted(toy_app()) as url, httpx.AsyncClient(headers={"Content-Type": content_type}) as client:
+    async with (
+        hosted(toy_app()) as url,
+        httpx.AsyncClient(headers={"Content-Type": content_type}, timeout=60) as client,
+    ):
         answer = await client.post(f"{url}/rpc/count", content=b"{}")
 
     assert (answer.status_code, list(answer.json())) == (415, ["detail"])
@@ -93,14 +96,14 @@ async def test_what_a_foreign_form_can_send_is_refused(content_type: str) -> Non
 @pytest.mark.parametrize("body", [b"{", b"[]", b"5", b'"text"', b"null", b"\xff", b"[" * 10_000, b'{"text":"\\ud800"}'])
 async def test_what_is_no_json_object_is_invalid_input(body: bytes) -> None:
     headers = {"Content-Type": "application/json; charset=utf-8"}
-    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=headers) as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=headers, timeout=60) as client:
         answer = await client.post(f"{url}/rpc/echo", content=body)
 
     assert (answer.status_code, answer.json()["error"]["type"]) == (400, "INVALID_INPUT")
 
 
 async def test_only_post_calls() -> None:
-    async with hosted(toy_app()) as url, httpx.AsyncClient() as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(timeout=60) as client:
         answer = await client.get(f"{url}/rpc/count")
 
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")

@@ -57,7 +57,9 @@ async def asking(route: Route, facts: RequestFacts) -> AsyncIterator[httpx.Async
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await route(scope, facts, receive, send)
 
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://127.0.0.1") as client:
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=app), base_url="http://127.0.0.1", timeout=60
+    ) as client:
         yield client
 
 
@@ -78,5 +80,8 @@ async def open_whole_app(directory: Path, **settings: str) -> AsyncIterator[Whol
     async with open_services(loaded) as (services, store):
         app = build_http_app(loaded, services, operator_token=OPERATOR)
         transport = httpx.ASGITransport(app=app)
-        async with app.opened(), httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        async with (
+            app.opened(),
+            httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=60) as client,
+        ):
             yield WholeApp(services, store, client)

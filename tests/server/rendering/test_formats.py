@@ -96,7 +96,7 @@ async def test_the_url_beats_the_header_and_a_calls_argument_beats_both() -> Non
 async def test_the_servers_own_form_is_for_mcp_alone() -> None:
     era = ERAS.args[1][0]
     app = toy_app(connections=Connections(Profiles(), Output(format=OutputFormat.MD, source="default")))
-    async with hosted(app) as url, httpx.AsyncClient() as client:
+    async with hosted(app) as url, httpx.AsyncClient(timeout=60) as client:
         result = await count(url, era)
         plain = await client.post(f"{url}/rpc/count", json={"limit": 2})
 
@@ -105,7 +105,7 @@ async def test_the_servers_own_form_is_for_mcp_alone() -> None:
 
 
 async def test_rpc_answers_in_the_form_asked_for() -> None:
-    async with hosted(toy_app()) as url, httpx.AsyncClient() as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(timeout=60) as client:
         markdown = await client.post(f"{url}/rpc/count?format=md", json={"limit": 1})
         toon = await client.post(f"{url}/rpc/count", json={"limit": 1, "format": "toon"})
 
@@ -116,7 +116,7 @@ async def test_rpc_answers_in_the_form_asked_for() -> None:
 
 @ERAS
 async def test_an_unknown_form_is_refused_with_the_known_ones(era: Any) -> None:
-    async with hosted(toy_app()) as url, httpx.AsyncClient() as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(timeout=60) as client:
         by_argument = await count(url, era, {"format": "xml"})
         by_header = await client.post(f"{url}/rpc/count", json={}, headers={"X-Output-Format": "xml"})
 
@@ -145,7 +145,7 @@ async def test_a_resource_takes_its_form_as_a_query_key(era: Any, query: str, me
 
 
 async def test_a_refusal_stays_json_whatever_was_asked_for() -> None:
-    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS) as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=JSON_HEADERS, timeout=60) as client:
         response = await client.post(f"{url}/rpc/clash?format=toon", json={})
 
     assert response.json()["error"]["type"] == "CONFLICT"

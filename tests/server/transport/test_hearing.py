@@ -60,7 +60,7 @@ async def without_a_session(_url: str, arguments: dict[str, Any]) -> Post:
 
 async def in_a_session(url: str, arguments: dict[str, Any]) -> Post:
     hello = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60) as client:
         message = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}
         opened = await client.post(f"{url}/mcp", json=message, headers=JSON_HEADERS)
     post = await without_a_session(url, arguments)
@@ -92,7 +92,7 @@ class House:
 
     async def look_round(self) -> None:
         """A whole exchange with the server, and whatever the writer had to do."""
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=60) as client:
             await client.get(f"{self.url}/health/liveness")
         await self.claims.seeded.store.write(lambda tx: tx.now)
 
@@ -133,7 +133,7 @@ async def test_who_takes_a_call_of_its_session_back_gives_up_its_place(house: Ho
     await house.until(lambda: house.claims.waiting() == 1)
 
     notice = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60) as client:
         await client.post(f"{house.url}/mcp", json=notice, headers={**JSON_HEADERS, **post.headers})
     await house.until(lambda: house.claims.waiting() == 0)
 
@@ -168,7 +168,7 @@ async def test_a_grant_whose_answer_cannot_be_written_is_taken_back(house: House
         while writer.pending() == 0:
             await asyncio.to_thread(threading.get_ident)
         connection.close()
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=60) as client:
             await client.get(f"{house.url}/health/liveness")
 
     await house.until(lambda: house.claims.rows("SELECT count(*) FROM leases")[0][0] == 3 and house.live() == [])
@@ -180,7 +180,7 @@ async def test_a_grant_whose_answer_cannot_be_written_is_taken_back(house: House
 async def test_a_grant_whose_answer_is_written_stays(house: House, door: Door) -> None:
     post = await house.asks(door, paths=["c"], wait_seconds=WAIT, idempotency_key="k")
 
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60) as client:
         answer = await client.post(
             f"{house.url}{post.path}", json=post.body, headers={**JSON_HEADERS, **post.headers}, timeout=60
         )

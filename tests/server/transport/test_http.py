@@ -23,12 +23,12 @@ def bearer(token: str) -> dict[str, str]:
 
 
 async def statuses(url: str, paths: list[str], headers: dict[str, str]) -> list[int]:
-    async with httpx.AsyncClient(headers=headers) as client:
+    async with httpx.AsyncClient(headers=headers, timeout=60) as client:
         return [(await client.post(f"{url}{path}", json={})).status_code for path in paths]
 
 
 async def test_probes_say_alive_and_ready() -> None:
-    async with hosted(toy_app()) as url, httpx.AsyncClient() as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(timeout=60) as client:
         alive = await client.get(f"{url}/health/liveness")
         ready = await client.get(f"{url}/health/readiness")
 
@@ -37,7 +37,7 @@ async def test_probes_say_alive_and_ready() -> None:
 
 
 async def test_a_server_that_is_not_ready_says_503() -> None:
-    async with hosted(toy_app(ready=False)) as url, httpx.AsyncClient() as client:
+    async with hosted(toy_app(ready=False)) as url, httpx.AsyncClient(timeout=60) as client:
         ready = await client.get(f"{url}/health/readiness")
 
     assert (ready.status_code, ready.json()) == (503, {"status": "starting"})
@@ -47,7 +47,7 @@ async def test_a_server_that_is_not_ready_says_503() -> None:
     "path", ["/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server/mcp"]
 )
 async def test_discovery_says_that_there_is_no_oauth_token_or_not(path: str) -> None:
-    async with hosted(toy_app(toy_gate(server_token=TOKEN))) as url, httpx.AsyncClient() as client:
+    async with hosted(toy_app(toy_gate(server_token=TOKEN))) as url, httpx.AsyncClient(timeout=60) as client:
         answer = await client.get(f"{url}{path}")
 
     assert (answer.status_code, answer.json()) == (404, {"mcp_oauth": False})
@@ -66,7 +66,7 @@ async def test_allowed_hosts_and_their_pages_are_served() -> None:
 
 
 async def test_a_server_with_a_token_wants_it_at_every_door() -> None:
-    async with hosted(toy_app(toy_gate(server_token=TOKEN))) as url, httpx.AsyncClient() as client:
+    async with hosted(toy_app(toy_gate(server_token=TOKEN))) as url, httpx.AsyncClient(timeout=60) as client:
         without = await statuses(url, EVERY_DOOR, {})
         wrong = await statuses(url, EVERY_DOOR, bearer("wrong"))
         refusal = await client.post(f"{url}/rpc/count", json={})
@@ -78,7 +78,10 @@ async def test_a_server_with_a_token_wants_it_at_every_door() -> None:
 
 async def test_the_servers_token_opens_and_is_nobodys_agent_token() -> None:
     headers = {**bearer(TOKEN), "X-Agent-Token": "amt_blue"}
-    async with hosted(toy_app(toy_gate(server_token=TOKEN))) as url, httpx.AsyncClient(headers=headers) as client:
+    async with (
+        hosted(toy_app(toy_gate(server_token=TOKEN))) as url,
+        httpx.AsyncClient(headers=headers, timeout=60) as client,
+    ):
         over_rpc = (await client.post(f"{url}/rpc/who", json={"sender_token": "amt_red"})).json()
         over_mcp = (await client.post(f"{url}/mcp", json=MCP_CALL)).json()["result"]["structuredContent"]
 
@@ -87,7 +90,7 @@ async def test_the_servers_token_opens_and_is_nobodys_agent_token() -> None:
 
 
 async def test_without_a_server_token_the_bearer_token_is_the_agents() -> None:
-    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=bearer("amt_blue")) as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=bearer("amt_blue"), timeout=60) as client:
         who = (await client.post(f"{url}/rpc/who", json={})).json()
 
     assert who == {"via": "rpc", "bearer": "amt_blue", "agent": None, "argument": None}
@@ -118,7 +121,7 @@ async def test_a_body_over_the_limit_is_413_and_the_server_lives(path: str, chun
 
     content = pieces() if chunked else b" " * (MAX_BODY_BYTES + 1)
     headers = {"Content-Type": "application/json"}
-    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=headers) as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=headers, timeout=60) as client:
         refused = await client.post(f"{url}{path}", content=content)  # type: ignore[arg-type]
         alive = await client.post(f"{url}/rpc/count", json={})
 
@@ -130,14 +133,14 @@ async def test_a_body_over_the_limit_is_413_and_the_server_lives(path: str, chun
 async def test_a_body_of_just_the_limit_is_read(path: str) -> None:
     body = json.dumps({"text": "a", **MCP_CALL} if path == "/mcp" else {"text": "a"}).encode()
     headers = {"Content-Type": "application/json"}
-    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=headers) as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(headers=headers, timeout=60) as client:
         answer = await client.post(f"{url}{path}", content=body + b" " * (MAX_BODY_BYTES - len(body)))
 
     assert answer.status_code == 200
 
 
 async def test_a_client_that_leaves_mid_request_harms_nobody() -> None:
-    async with hosted(toy_app()) as url, httpx.AsyncClient() as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(timeout=60) as client:
         for path in (b"/mcp", b"/rpc/echo"):
             _, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
             writer.write(
@@ -153,7 +156,7 @@ async def test_a_client_that_leaves_mid_request_harms_nobody() -> None:
 
 
 async def test_an_unknown_path_says_where_things_are() -> None:
-    async with hosted(toy_app()) as url, httpx.AsyncClient() as client:
+    async with hosted(toy_app()) as url, httpx.AsyncClient(timeout=60) as client:
         lost = await client.get(f"{url}/inbox")
 
     assert lost.status_code == 404
@@ -162,7 +165,7 @@ async def test_an_unknown_path_says_where_things_are() -> None:
 
 async def test_logs_hold_paths_and_outcomes_and_never_what_was_said(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="mcp_agent_mail")
-    async with hosted(toy_app(log=True)) as url, httpx.AsyncClient(headers=bearer("s3cret")) as client:
+    async with hosted(toy_app(log=True)) as url, httpx.AsyncClient(headers=bearer("s3cret"), timeout=60) as client:
         await client.post(f"{url}/rpc/echo?key=s3cret", json={"text": "s3cret"})
         await client.post(f"{url}/rpc/clash", json={})
 

@@ -70,7 +70,7 @@ def signalled(number: signal.Signals) -> None:
 async def test_a_signal_lets_the_calls_under_way_end_and_then_the_server(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     waiting = Waiting()
-    async with waiting.served() as (url, serving), httpx.AsyncClient() as client:
+    async with waiting.served() as (url, serving), httpx.AsyncClient(timeout=60) as client:
         call = asyncio.create_task(client.post(f"{url}/rpc/_wait", json={}))
         await waiting.begun.wait()
 
@@ -87,7 +87,7 @@ async def test_a_signal_lets_the_calls_under_way_end_and_then_the_server(number:
 
 async def test_a_second_signal_waits_for_nothing() -> None:
     waiting = Waiting()
-    async with waiting.served() as (url, serving), httpx.AsyncClient() as client:
+    async with waiting.served() as (url, serving), httpx.AsyncClient(timeout=60) as client:
         call = asyncio.create_task(client.post(f"{url}/rpc/_wait", json={}))
         await waiting.begun.wait()
 
@@ -104,7 +104,7 @@ async def test_a_second_signal_waits_for_nothing() -> None:
 async def test_an_open_event_stream_does_not_hold_up_a_stop() -> None:
     hello = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
     message = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}
-    async with Waiting().served() as (url, serving), httpx.AsyncClient(headers=JSON_HEADERS) as client:
+    async with Waiting().served() as (url, serving), httpx.AsyncClient(headers=JSON_HEADERS, timeout=60) as client:
         opened = await client.post(f"{url}/mcp", json=message)
         session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "MCP-Protocol-Version": HANDSHAKE}
         async with client.stream("GET", f"{url}/mcp", headers=session) as stream:
