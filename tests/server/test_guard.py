@@ -111,7 +111,7 @@ async def test_a_bug_is_masked_and_names_its_request(doors: Doors) -> None:
     async def broken() -> Any:
         raise ValueError("secret")
 
-    endpoint = GuardEndpoint(doors.services.guarding, doors.services.ties, broken)
+    endpoint = GuardEndpoint(doors.services.guarding, doors.services.resolver, broken)
     async with asking(endpoint.check, FACTS) as client:
         answer = await client.post("/guard/check", json={"project": CODE, "paths": ["a"]})
 

@@ -95,7 +95,7 @@ def build_services(
     services.suggestions = SuggestionService(store)
     tables = ResolvingTables(store, identities)
     health.keepers = services.keepers
-    services.ties = tables.ties
+    services.resolver = tables.resolver
     services.tools = tool_table(services, tables)
     introspection = introspection_service(settings, store, services, clock)
     services.resources = resource_table(services, tables, introspection)

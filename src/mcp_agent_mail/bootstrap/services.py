@@ -82,7 +82,7 @@ class Services:
     """What keeps the server's own tasks at work."""
     macros: MacroService = field(init=False)
     suggestions: SuggestionService = field(init=False)
-    ties: PathResolver = field(init=False)
+    resolver: PathResolver = field(init=False)
     tools: ToolTable = field(init=False)
     resources: ResourceTable = field(init=False)
 

@@ -82,7 +82,7 @@ def _metrics(services: Services) -> MetricsPage:
 
 
 def _guard(services: Services) -> GuardEndpoint:
-    return GuardEndpoint(services.guarding, services.ties, services.identity.caller)
+    return GuardEndpoint(services.guarding, services.resolver, services.identity.caller)
 
 
 ROUTES: Mapping[str, Callable[[Services], Route]] = {

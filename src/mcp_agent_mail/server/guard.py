@@ -30,10 +30,10 @@ class GuardEndpoint:
     """`check` and `record` answer one request each. They raise what `read_body` raises."""
 
     def __init__(
-        self, service: GuardingService, ties: PathResolver, current_caller: Callable[[], Awaitable[Caller]]
+        self, service: GuardingService, resolver: PathResolver, current_caller: Callable[[], Awaitable[Caller]]
     ) -> None:
         self._service = service
-        self._ties = ties
+        self._resolver = resolver
         self._current_caller = current_caller
 
     async def check(self, scope: Scope, facts: RequestFacts, receive: Receive, send: Send) -> None:
@@ -72,7 +72,7 @@ class GuardEndpoint:
         async def check() -> Json:
             return check_value(await self._service.check(caller, request))
 
-        return await self._ties.run(check)
+        return await self._resolver.run(check)
 
     async def _record(self, value: Json) -> Json:
         return await self._service.record(await self._current_caller(), read_events(value))

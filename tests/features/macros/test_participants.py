@@ -106,7 +106,7 @@ async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
         yield opened
 
 
-def wish(path: str, *, tie: str | None = None) -> ProjectRequest:
+def project_request(path: str, *, tie: str | None = None) -> ProjectRequest:
     identity = replace(identify(WorkspaceFacts(path=path), IdentityMode.DIR), tie=tie)
     return ProjectRequest(written=path, facts=WorkspaceFacts(path=path), identity=identity)
 
@@ -142,12 +142,12 @@ async def test_who_begins_is_known_as_far_as_project_and_agent_are(seeded: Seede
 
     def look(view: View) -> list[object]:
         return [
-            who_begins(view, OPEN, wish("/code/new"), newcomer("BlueLake")),
-            who_begins(view, OPEN, wish(APP), newcomer("NewComer")),
-            who_begins(view, OPEN, wish(APP), newcomer("bluelake")),
-            who_begins(view, proven(seeded.blue), wish(APP), newcomer(None)),
-            who_begins(view, proven(seeded.fox), wish(APP), newcomer(None)),
-            who_begins(view, OPEN, wish(APP), newcomer("Human")),
+            who_begins(view, OPEN, project_request("/code/new"), newcomer("BlueLake")),
+            who_begins(view, OPEN, project_request(APP), newcomer("NewComer")),
+            who_begins(view, OPEN, project_request(APP), newcomer("bluelake")),
+            who_begins(view, proven(seeded.blue), project_request(APP), newcomer(None)),
+            who_begins(view, proven(seeded.fox), project_request(APP), newcomer(None)),
+            who_begins(view, OPEN, project_request(APP), newcomer("Human")),
         ]
 
     found = await seeded.store.read(look)
@@ -159,7 +159,10 @@ async def test_a_directory_is_the_project_that_its_identity_ties_it_to(seeded: S
     await seeded.store.write(lambda tx: tx.aliases.add(seeded.app.id, "uid:1", AliasKind.TIE, tx.now))
 
     tied, untied = await seeded.store.read(
-        lambda view: (find_foreseen(view, wish("/code/copy", tie="uid:1")), find_foreseen(view, wish("/code/copy")))
+        lambda view: (
+            find_foreseen(view, project_request("/code/copy", tie="uid:1")),
+            find_foreseen(view, project_request("/code/copy")),
+        )
     )
 
     assert tied is not None

@@ -41,8 +41,8 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
         yield opened
 
 
-async def made(store: Store, wish: ProjectRequest) -> Project:
-    return await store.write(lambda tx: ensure(tx, wish))
+async def made(store: Store, project_request: ProjectRequest) -> Project:
+    return await store.write(lambda tx: ensure(tx, project_request))
 
 
 async def events(store: Store) -> list[tuple[int, int | None, list[str]]]:
@@ -102,15 +102,15 @@ async def test_a_slug_that_is_or_was_anothers_is_not_given_again(store: Store) -
 
 
 async def test_there_is_something_to_write_until_the_directory_and_its_tie_are_known(store: Store) -> None:
-    wish = request("/code/app", tie="uid:shared-1")
-    before = await store.read(wish.settled)
+    project_request = request("/code/app", tie="uid:shared-1")
+    before = await store.read(project_request.settled)
     project = await made(store, request("/code/app"))
-    untied = await store.read(wish.settled)
+    untied = await store.read(project_request.settled)
     plain = await store.read(request("/code/app").settled)
-    await made(store, wish)
+    await made(store, project_request)
 
     assert (before, untied, plain) == (None, None, project)
-    assert await store.read(wish.settled) == project
+    assert await store.read(project_request.settled) == project
 
 
 async def test_an_event_names_who_changed_the_project_only_where_that_agent_lives_in_it(store: Store) -> None:

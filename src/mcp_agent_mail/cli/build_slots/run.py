@@ -53,11 +53,11 @@ def run(
         raise typer.BadParameter(f"--ttl takes {_LEAST_TTL_S} to {_MOST_TTL_S} seconds.")
     context = load_context()
     place = look_at_place(project, agent, context)
-    wish = SlotTerms(slot=slot, ttl_s=ttl, exclusive=not shared)
+    terms = SlotTerms(slot=slot, ttl_s=ttl, exclusive=not shared)
     with Supervisor() as supervisor:
         try:
             told = _variables(context, place, slot)
-            holding = SlotLease(context, place, wish)
+            holding = SlotLease(context, place, terms)
             is_taken = holding.take(wait_s=max(0, wait), pause=supervisor.pause)
         except SlotTaken as taken:
             tell_error(taken)

@@ -38,10 +38,10 @@ class SlotTerms:
 class SlotLease:
     """`take`, then `keep` whenever `next_at` has come, then `give_back`."""
 
-    def __init__(self, context: CliContext, place: SlotContext, wish: SlotTerms) -> None:
+    def __init__(self, context: CliContext, place: SlotContext, terms: SlotTerms) -> None:
         self._context = context
         self._place = place
-        self._wish = wish
+        self._terms = terms
         self._is_held = False
         self._was_held_before = False
         self._trouble: str | None = None
@@ -62,7 +62,7 @@ class SlotLease:
     def keep(self) -> None:
         """Renew it; take it again if it was lost. What goes wrong is said, once, and tried again soon."""
         try:
-            if not self._call("renew_build_slot", extend_seconds=self._wish.ttl_s)["renewed"]:
+            if not self._call("renew_build_slot", extend_seconds=self._terms.ttl_s)["renewed"]:
                 self._is_held = False
                 self._was_held_before = False
                 if not self._try_to_take():
@@ -72,7 +72,7 @@ class SlotLease:
         else:
             if self._is_held:
                 self._trouble = None
-                self.next_at = time.monotonic() + self._wish.ttl_s / _PARTS_OF_TTL
+                self.next_at = time.monotonic() + self._terms.ttl_s / _PARTS_OF_TTL
                 return
         self.next_at = time.monotonic() + _RETRY_S
 
@@ -83,33 +83,33 @@ class SlotLease:
         if not self._is_held:
             return
         if self._was_held_before:
-            _say(f"{self._place.agent} held slot {self._wish.slot} before: it is left held.")
+            _say(f"{self._place.agent} held slot {self._terms.slot} before: it is left held.")
             return
         try:
             self._call("release_build_slot")
         except AgentMailError as failed:
-            _say(f"slot {self._wish.slot} could not be released, and ends by itself: {failed.message}")
+            _say(f"slot {self._terms.slot} could not be released, and ends by itself: {failed.message}")
 
     def _try_to_take(self) -> bool:
-        answer = self._call("acquire_build_slot", ttl_seconds=self._wish.ttl_s, exclusive=self._wish.exclusive)
+        answer = self._call("acquire_build_slot", ttl_seconds=self._terms.ttl_s, exclusive=self._terms.exclusive)
         self._conflicts = answer["conflicts"]
         if answer["granted"] is None:
             return False
         self._is_held = True
         self._was_held_before = bool(answer.get("already_held"))
-        self.next_at = time.monotonic() + self._wish.ttl_s / _PARTS_OF_TTL
+        self.next_at = time.monotonic() + self._terms.ttl_s / _PARTS_OF_TTL
         return True
 
     # The answer is plain JSON.
     def _call(self, tool: str, **arguments: Any) -> Any:
-        given = {"project_key": self._place.project_key, "agent_name": self._place.agent, "slot": self._wish.slot}
+        given = {"project_key": self._place.project_key, "agent_name": self._place.agent, "slot": self._terms.slot}
         with open_gateway(self._context) as gateway:
             return gateway.call(tool, {**given, **arguments})
 
     def _taken(self) -> SlotTaken:
         holders = [f"{one['agent']}{_on(one['branch'])} until {one['expires_ts']}" for one in self._conflicts]
         return SlotTaken(
-            f"Slot {self._wish.slot} is held by {'; '.join(holders)}.",
+            f"Slot {self._terms.slot} is held by {'; '.join(holders)}.",
             hint=f"Wait for it with --wait SECONDS, or write to {self._conflicts[0]['agent']}.",
         )
 

@@ -87,16 +87,16 @@ def check_consent(
     if asked:
         known = [facts for _, facts in closed if decide(facts) is Verdict.CONTACT_REQUIRED]
         opened = _add_costly(tx, delivery, about, [one.agent for one in asked], known)
-    weighed: dict[AgentId, ConsentResult] = {}
+    results: dict[AgentId, ConsentResult] = {}
     for one, cheap in closed:
         facts = opened.get(one.agent.id, cheap)
         verdict = decide(facts)
         if verdict is not Verdict.DELIVER:
             reason = reason_of(verdict, facts, one.agent.name)
-            weighed[one.agent.id] = ConsentResult(
+            results[one.agent.id] = ConsentResult(
                 recipient=one, verdict=verdict, reason=reason, relation=facts.relation
             )
-    return weighed
+    return results
 
 
 def _without_cost(

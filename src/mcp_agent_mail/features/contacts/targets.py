@@ -54,12 +54,12 @@ def require_target(tx: Tx, caller: Caller, source: Actor, wanted: ContactTarget,
     require_writable(project)
     agent = tx.agents.find_by_name(project.id, name)
     if agent is None and wanted.register is not None:
-        door = AdmissionRequest(project=project, caller=caller, admission=rules.admission)
+        admission_request = AdmissionRequest(project=project, caller=caller, admission=rules.admission)
         try:
-            return _make(tx, door, name, wanted.register, rules.enforcement)
+            return _make(tx, admission_request, name, wanted.register, rules.enforcement)
         except NotAdmitted as shut:
             # Who asks is there: what it needs to know is that its target is not, and will not be by its word.
-            raise _unknown(tx, project, name, door) from shut
+            raise _unknown(tx, project, name, admission_request) from shut
     if agent is None or agent.kind is AgentKind.SYSTEM:
         raise _unknown(tx, project, name)
     if agent.id == source.agent.id:
@@ -97,16 +97,18 @@ def _addressed(tx: Tx, home: Project, text: str, project_key: str | None) -> tup
     return recipient_name(address.name), project
 
 
-def _make(tx: Tx, door: AdmissionRequest, name: str, profile: Profile, enforcement: NameEnforcement) -> Actor:
+def _make(
+    tx: Tx, admission_request: AdmissionRequest, name: str, profile: Profile, enforcement: NameEnforcement
+) -> Actor:
     """It is nobody's: the first to register the name gets its token. The one who asks for a contact never holds it."""
-    project = door.project
+    project = admission_request.project
     program, model = profile.program or UNKNOWN, profile.model or UNKNOWN
     fit = name_to_register(name, enforcement, program=program, model=model)
     if fit is None:
         raise _unknown(tx, project, name)
     agent = add_agent(
         tx,
-        door,
+        admission_request,
         NewAgent(
             project_id=project.id,
             kind=AgentKind.AGENT,
@@ -132,10 +134,10 @@ def _unknown(tx: Tx, project: Project, name: str, shut: AdmissionRequest | None 
     )
 
 
-def _who_lets_in(door: AdmissionRequest) -> str:
+def _who_lets_in(admission_request: AdmissionRequest) -> str:
     whose = (
         "by the token of an agent of it, or by the operator"
-        if door.admission is ProjectAdmission.MEMBER
+        if admission_request.admission is ProjectAdmission.MEMBER
         else "by the operator alone"
     )
-    return f" New names come in {whose} (PROJECT_ADMISSION={door.admission.value})."
+    return f" New names come in {whose} (PROJECT_ADMISSION={admission_request.admission.value})."

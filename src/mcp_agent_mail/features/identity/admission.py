@@ -41,38 +41,40 @@ class AdmissionRequest:
     name: str | None = None
 
 
-def require_admission(view: View, door: AdmissionRequest) -> JoinCode | None:
+def require_admission(view: View, admission_request: AdmissionRequest) -> JoinCode | None:
     """May a new name come in? The join code that lets it in, if one came along. Raises NotAdmitted, JoinCodeRefused.
 
     A project is new until somebody has registered in it: names that others only spoke of lock nobody out.
     """
-    given = door.caller.join_code
+    given = admission_request.caller.join_code
     if given is not None:
         code = require_open(view.join_codes.find(given), view.now)
-        if code.project_id != door.project.id:
+        if code.project_id != admission_request.project.id:
             raise JoinCodeRefused(
-                f"The join code given is not for {door.project.human_key}.",
+                f"The join code given is not for {admission_request.project.human_key}.",
                 hint="Register in the project that it was made for; it is not used up.",
             )
         return code
-    if lets_in(door.admission, door.caller, door.project.id) or not view.agents.has_members(door.project.id):
+    if lets_in(
+        admission_request.admission, admission_request.caller, admission_request.project.id
+    ) or not view.agents.has_members(admission_request.project.id):
         return None
-    raise _not_admitted(door)
+    raise _not_admitted(admission_request)
 
 
-def add_agent(tx: Tx, door: AdmissionRequest, new: NewAgent) -> Agent:
+def add_agent(tx: Tx, admission_request: AdmissionRequest, new: NewAgent) -> Agent:
     """Store a new agent; the join code that let it in is used up with it. Raises as `require_admission` does."""
-    code = require_admission(tx, door)
+    code = require_admission(tx, admission_request)
     agent = tx.agents.add(new, tx.now)
     _use(tx, code, agent)
     return agent
 
 
-def claim_agent(tx: Tx, door: AdmissionRequest, agent: Agent, token_hash: bytes) -> None:
+def claim_agent(tx: Tx, admission_request: AdmissionRequest, agent: Agent, token_hash: bytes) -> None:
     """Give the name, which nobody has registered yet, to whoever holds this token; a join code that let it in is used
     up. Raises as `require_admission` does.
     """
-    code = require_admission(tx, door)
+    code = require_admission(tx, admission_request)
     assert not tx.agents.has_token(agent.id), agent
     tx.agents.set_token_hash(agent.id, token_hash)
     _use(tx, code, agent)
@@ -83,23 +85,24 @@ def _use(tx: Tx, code: JoinCode | None, agent: Agent) -> None:
         tx.join_codes.use(code.id, agent.id, tx.now)
 
 
-def _not_admitted(door: AdmissionRequest) -> NotAdmitted:
-    key = door.project.human_key
-    member = "an agent of it names you in register_agent with its own registration_token and hands you yours, or "
+def _not_admitted(admission_request: AdmissionRequest) -> NotAdmitted:
+    key = admission_request.project.human_key
+    by_member = "an agent of it names you in register_agent with its own registration_token and hands you yours, or "
+    member = by_member if admission_request.admission is ProjectAdmission.MEMBER else ""
     return NotAdmitted(
-        f"{key} lets no new name in without a word for it (PROJECT_ADMISSION={door.admission.value}).",
-        hint=f"To be let in: {member if door.admission is ProjectAdmission.MEMBER else ''}the operator gives you a "
-        f"join code (am projects invite), which you send as registration_token. Are you there already? Come with your "
+        f"{key} lets no new name in without a word for it (PROJECT_ADMISSION={admission_request.admission.value}).",
+        hint=f"To be let in: {member}the operator gives you a "
+        "join code (am projects invite), which you send as registration_token. Are you there already? Come with your "
         "name and its own token.",
         data={
             "project": key,
-            "admission": door.admission.value,
+            "admission": admission_request.admission.value,
             "suggested_tool_calls": [
                 suggest_call(
                     "register_agent",
                     {
                         "project_key": key,
-                        **({} if door.name is None else {"name": door.name}),
+                        **({} if admission_request.name is None else {"name": admission_request.name}),
                         "program": "<your program>",
                         "model": "<your model>",
                         "registration_token": "<join code>",

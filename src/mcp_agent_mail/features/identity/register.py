@@ -67,7 +67,9 @@ def register(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -
     registered is a new one, with what waits for it.
     """
     project = require_writable(require_project(tx, wanted.project_key))
-    door = AdmissionRequest(project=project, caller=caller, admission=supplies.new_names.admission, name=wanted.name)
+    admission_request = AdmissionRequest(
+        project=project, caller=caller, admission=supplies.new_names.admission, name=wanted.name
+    )
     own = caller.name_in(project.id)
     is_unnamed = wanted.name is None and own is not None
     asked = wanted.name or own
@@ -77,14 +79,14 @@ def register(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -
     known = None if asked is None else tx.agents.find_by_name(project.id, asked)
     if known is None or known.kind is not AgentKind.AGENT:
         name = _name_for(asked, wanted, supplies.new_names.enforcement)
-        registered = _create(tx, door, name, wanted, supplies)
+        registered = _create(tx, admission_request, name, wanted, supplies)
     elif tx.agents.has_token(known.id):
         is_verified = require_to_act(caller, known)
         # Who says no name may think that it gets a new one, for a helper: its own profile is not that helper's.
         profile = replace(wanted, program=known.program, model=known.model) if is_unnamed else wanted
         registered = Registered(agent=_come_back(tx, known, profile), is_verified=is_verified)
     else:
-        registered = _claim(tx, door, known, wanted, supplies)
+        registered = _claim(tx, admission_request, known, wanted, supplies)
     return _in_window(tx, caller, registered, supplies, was_named=wanted.name is not None or own is not None)
 
 
@@ -101,7 +103,9 @@ def create_identity(tx: Tx, caller: Caller, wanted: Registration, supplies: Supp
     says.
     """
     project = require_writable(require_project(tx, wanted.project_key))
-    door = AdmissionRequest(project=project, caller=caller, admission=supplies.new_names.admission, name=wanted.name)
+    admission_request = AdmissionRequest(
+        project=project, caller=caller, admission=supplies.new_names.admission, name=wanted.name
+    )
 
     def is_taken(name: str) -> bool:
         known = tx.agents.find_by_name(project.id, name)
@@ -112,9 +116,9 @@ def create_identity(tx: Tx, caller: Caller, wanted: Registration, supplies: Supp
     )
     unclaimed = None if name is None else tx.agents.find_by_name(project.id, name)
     if unclaimed is None:
-        registered = _create(tx, door, name, wanted, supplies)
+        registered = _create(tx, admission_request, name, wanted, supplies)
     else:
-        registered = _claim(tx, door, unclaimed, wanted, supplies)
+        registered = _claim(tx, admission_request, unclaimed, wanted, supplies)
     return _in_window(tx, caller, registered, supplies, was_named=True)
 
 
@@ -164,21 +168,26 @@ def _come_back(tx: Tx, known: Agent, wanted: Registration) -> Agent:
     return agent
 
 
-def _claim(tx: Tx, door: AdmissionRequest, known: Agent, wanted: Registration, supplies: Supplies) -> Registered:
+def _claim(
+    tx: Tx, admission_request: AdmissionRequest, known: Agent, wanted: Registration, supplies: Supplies
+) -> Registered:
     """The first to register a name that nobody had gets its token, and the spelling that it was spoken of by."""
-    claim_agent(tx, door, known, token_hash(supplies.token))
+    claim_agent(tx, admission_request, known, token_hash(supplies.token))
     return Registered(agent=_come_back(tx, known, wanted), is_verified=False, token=supplies.token)
 
 
-def _create(tx: Tx, door: AdmissionRequest, name: str | None, wanted: Registration, supplies: Supplies) -> Registered:
+def _create(
+    tx: Tx, admission_request: AdmissionRequest, name: str | None, wanted: Registration, supplies: Supplies
+) -> Registered:
     given = name or first_free(
-        supplies.candidates, lambda candidate: tx.agents.find_by_name(door.project.id, candidate) is not None
+        supplies.candidates,
+        lambda candidate: tx.agents.find_by_name(admission_request.project.id, candidate) is not None,
     )
     agent = add_agent(
         tx,
-        door,
+        admission_request,
         NewAgent(
-            project_id=door.project.id,
+            project_id=admission_request.project.id,
             kind=AgentKind.AGENT,
             name=given,
             program=wanted.program,

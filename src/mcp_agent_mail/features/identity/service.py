@@ -86,8 +86,10 @@ class IdentityService:
 
     async def require_admission(self, caller: Caller, project: Project, name: str | None) -> None:
         """Refuse a newcomer before work is done for it; the unit that lets it in decides again."""
-        door = AdmissionRequest(project=project, caller=caller, admission=self._new_names.admission, name=name)
-        await self._store.read(lambda view: require_admission(view, door))
+        admission_request = AdmissionRequest(
+            project=project, caller=caller, admission=self._new_names.admission, name=name
+        )
+        await self._store.read(lambda view: require_admission(view, admission_request))
 
     def touch(self, agent: Agent) -> None:
         """`agent` has just done something, and the current call is its; written with the next few seconds' activity."""

@@ -20,17 +20,17 @@ from mcp_agent_mail.features.projects.lookup import find_tied, require_project, 
 from mcp_agent_mail.store.transaction import View
 
 
-def find_foreseen(view: View, wish: ProjectRequest) -> Project | None:
+def find_foreseen(view: View, project_request: ProjectRequest) -> Project | None:
     """What `ensure` would find; None where it would make a project."""
-    tie = wish.identity.tie
-    return wish.find(view) or (None if tie is None else find_tied(view, tie))
+    tie = project_request.identity.tie
+    return project_request.find(view) or (None if tie is None else find_tied(view, tie))
 
 
 def who_begins(
-    view: View, caller: Caller, wish: ProjectRequest, newcomer: Newcomer
+    view: View, caller: Caller, project_request: ProjectRequest, newcomer: Newcomer
 ) -> tuple[ProjectId | None, AgentId | None]:
     """Ids of the project and the agent that a session will begin as, each None while it does not exist."""
-    project = find_foreseen(view, wish)
+    project = find_foreseen(view, project_request)
     if project is None:
         return None, None
     agent = _find(view, project, newcomer.name or own_name(caller, project))

@@ -80,11 +80,11 @@ class MacroService:
 
     async def start_session(self, caller: Caller, request: StartRequest) -> Started:
         """Project ensured, agent registered or back, files reserved, in one unit of work; then inbox and peers."""
-        wish = await self._parts.projects.wish(request.human_key)
+        project_request = await self._parts.projects.project_request(request.human_key)
         try:
-            begun = await self._begin(caller, request, wish)
+            begun = await self._begin(caller, request, project_request)
         except _OtherDirectory:
-            begun = await self._begin(caller, request, wish)
+            begun = await self._begin(caller, request, project_request)
         project, agent = begun.project, begun.registered.agent
         self._acted(caller, agent)
         peers = (await self._parts.identity.list_(caller, project.human_key, limit=MAX_PEERS + 1)).agents
@@ -96,13 +96,13 @@ class MacroService:
             peers=[peer for peer in peers if peer.id != agent.id][:MAX_PEERS],
         )
 
-    async def _begin(self, caller: Caller, request: StartRequest, wish: ProjectRequest) -> _Begun:
+    async def _begin(self, caller: Caller, request: StartRequest, project_request: ProjectRequest) -> _Begun:
         supplies = self._parts.identity.supplies()
-        foreseen = await self._store.read(lambda view: find_foreseen(view, wish))
-        root = wish.path if foreseen is None else foreseen.human_key
+        foreseen = await self._store.read(lambda view: find_foreseen(view, project_request))
+        root = project_request.path if foreseen is None else foreseen.human_key
 
         def begin(tx: Tx) -> _Begun:
-            project = ensure(tx, wish)
+            project = ensure(tx, project_request)
             if project.human_key != root:
                 raise _OtherDirectory
             wanted = registration(tx, caller, project, request.newcomer)
@@ -117,7 +117,7 @@ class MacroService:
             return await self._store.write(begin)
         asked = await self._parts.reservations.prepare(root, _reservation(root, request))
         return await self._parts.reservations.within(
-            asked, lambda view: who_begins(view, caller, wish, request.newcomer), begin_and_reserve
+            asked, lambda view: who_begins(view, caller, project_request, request.newcomer), begin_and_reserve
         )
 
     async def prepare_thread(self, caller: Caller, request: JoinRequest) -> Joined:

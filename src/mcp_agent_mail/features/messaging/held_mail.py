@@ -38,10 +38,10 @@ def left_out(one: ConsentResult) -> Skipped:
 
 
 def require_consent(
-    tx: Tx, about: ConsentContext, weighed: Mapping[AgentId, ConsentResult], *, hold: bool
+    tx: Tx, about: ConsentContext, results: Mapping[AgentId, ConsentResult], *, hold: bool
 ) -> list[ConsentResult]:
     """Those whose copies are to be held. Raises for the whole message when one can neither be reached nor be asked."""
-    everyone = list(weighed.values())
+    everyone = list(results.values())
     for verdict in (Verdict.RECIPIENT_RETIRED, Verdict.CONTACT_BLOCKED):
         if any(one.verdict is verdict for one in everyone):
             raise _refusal(verdict, about, everyone)

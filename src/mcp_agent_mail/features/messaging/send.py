@@ -118,11 +118,11 @@ def _with_consent(
     if delivery.respects_leases:
         require_open_inboxes(tx, sender.agent, chosen)
     about = replace(consent_context(tx, sender.agent, sender.project), thread_id=new.thread_id, reply_to=new.reply_to)
-    weighed = check_consent(tx, delivery, about, chosen)
+    results = check_consent(tx, delivery, about, chosen)
     held: list[ConsentResult] = []
     named = chosen
-    if weighed:
-        held = require_consent(tx, about, weighed, hold=delivery.rules.hold)
+    if results:
+        held = require_consent(tx, about, results, hold=delivery.rules.hold)
         codes = {one.recipient.agent.id: one.verdict.value for one in held}
         chosen = [replace(one, held_code=codes.get(one.agent.id)) for one in chosen]
     require_inbox_room(tx, sender, chosen, delivery.inbox_limit)
@@ -145,12 +145,12 @@ def _broadcast(tx: Tx, delivery: DeliveryPolicy, sender: Actor, new: NewMessage,
     leased = skip_leased(tx, sender.agent, chosen) if delivery.respects_leases else []
     full = skip_full(tx, sender, chosen, delivery.inbox_limit)
     about = replace(consent_context(tx, sender.agent, sender.project), thread_id=new.thread_id, reply_to=new.reply_to)
-    weighed = check_consent(tx, delivery, about, list(chosen.values()))
-    refused = [*leased, *full, *(left_out(one) for one in weighed.values())]
+    results = check_consent(tx, delivery, about, list(chosen.values()))
+    refused = [*leased, *full, *(left_out(one) for one in results.values())]
     return Draft(
         sender=sender,
         new=new,
-        chosen=[one for one in chosen.values() if one.agent.id not in weighed],
+        chosen=[one for one in chosen.values() if one.agent.id not in results],
         skipped=[*refused, *audience.skipped],
         held=[],
         named=by_name,

@@ -40,18 +40,18 @@ class ProjectRequest:
         return own if find_tied(view, self.identity.tie) is not None else None
 
 
-def ensure(tx: Tx, wish: ProjectRequest) -> Project:
+def ensure(tx: Tx, project_request: ProjectRequest) -> Project:
     """The project of the directory: the one that it is known to be, else the one of its identity, else a new one."""
-    own = wish.find(tx)
-    tie = wish.identity.tie
+    own = project_request.find(tx)
+    tie = project_request.identity.tie
     tied = None if tie is None else find_tied(tx, tie)
-    project = own or tied or _create(tx, wish.path)
+    project = own or tied or _create(tx, project_request.path)
     now = tx.now
     if tie is not None and tied is None:
         tx.aliases.add(project.id, tie, AliasKind.TIE, now)
         record_event(tx, project, None)
     elif own is None and tied is not None:
-        tx.aliases.add(project.id, wish.path, AliasKind.PATH, now)
+        tx.aliases.add(project.id, project_request.path, AliasKind.PATH, now)
     return project
 
 

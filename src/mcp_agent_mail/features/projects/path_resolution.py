@@ -57,31 +57,31 @@ class PathResolver:
 
 
 class ResolvingToolTable(ToolTable):
-    def __init__(self, specs: Iterable[ToolSpec], ties: PathResolver) -> None:
+    def __init__(self, specs: Iterable[ToolSpec], resolver: PathResolver) -> None:
         super().__init__(specs)
-        self._ties = ties
+        self._resolver = resolver
 
     async def run(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> Json:
-        return await self._ties.run(partial(super().run, name, arguments, credentials))
+        return await self._resolver.run(partial(super().run, name, arguments, credentials))
 
 
 class ResolvingResourceTable(ResourceTable):
-    def __init__(self, specs: Iterable[ResourceSpec], ties: PathResolver) -> None:
+    def __init__(self, specs: Iterable[ResourceSpec], resolver: PathResolver) -> None:
         super().__init__(specs)
-        self._ties = ties
+        self._resolver = resolver
 
     async def read(self, uri: str, credentials: Credentials) -> Json:
-        return await self._ties.run(partial(super().read, uri, credentials))
+        return await self._resolver.run(partial(super().read, uri, credentials))
 
 
 class ResolvingTables:
     """Makes tables of tools and resources whose calls may name a project by any directory of it."""
 
     def __init__(self, store: Store, identities: Identities) -> None:
-        self.ties = PathResolver(store, identities)
+        self.resolver = PathResolver(store, identities)
 
     def tools(self, specs: Iterable[ToolSpec]) -> ToolTable:
-        return ResolvingToolTable(specs, self.ties)
+        return ResolvingToolTable(specs, self.resolver)
 
     def resources(self, specs: Iterable[ResourceSpec]) -> ResourceTable:
-        return ResolvingResourceTable(specs, self.ties)
+        return ResolvingResourceTable(specs, self.resolver)

@@ -32,7 +32,7 @@ class ProjectService:
             return self._places.find(project)
         return await self._identities.looks.look(project.human_key, partial(self._places.find, project))
 
-    async def wish(self, human_key: str, mode: IdentityMode | None = None) -> ProjectRequest:
+    async def project_request(self, human_key: str, mode: IdentityMode | None = None) -> ProjectRequest:
         """What `ensure` in a unit of work needs to know of this absolute path. Runs Git only where a mode asks it."""
         written = canonical_path(human_key)
         wanted = mode or self._identities.mode
@@ -49,7 +49,7 @@ class ProjectService:
         known = await self._store.read(lambda view: find_known_path(view, written))
         if known is not None and self._identities.mode is IdentityMode.DIR:
             return known
-        return await self._ensure(await self.wish(human_key))
+        return await self._ensure(await self.project_request(human_key))
 
     async def ensure_identity(
         self, caller: Caller, human_key: str, mode: IdentityMode | None
@@ -61,23 +61,23 @@ class ProjectService:
             require_proof(caller, "Asking Git about a directory")
         if mode is None and self._identities.mode is IdentityMode.DIR:
             return await self.ensure(human_key), None
-        wish = await self.wish(human_key, mode)
-        project = await self._ensure(wish)
+        project_request = await self.project_request(human_key, mode)
+        project = await self._ensure(project_request)
         if caller.auth is AgentAuth.STRICT and not caller.is_verified:
             return project, None
-        return project, await self._store.read(lambda view: _known(view, project, wish))
+        return project, await self._store.read(lambda view: _known(view, project, project_request))
 
     async def identity(self, project_key: str) -> KnownIdentity:
         """What says which project a directory is, which may be named by its project's key. Writes nothing."""
         project = await self._store.read(lambda view: require_project(view, project_key))
         path = project_key if is_path(project_key) else project.human_key
         facts = await self._identities.look(path)
-        wish = ProjectRequest(written=path, facts=facts, identity=identify(facts, self._identities.mode))
-        return await self._store.read(lambda view: _known(view, project, wish, aliases=ALIASES_SHOWN))
+        project_request = ProjectRequest(written=path, facts=facts, identity=identify(facts, self._identities.mode))
+        return await self._store.read(lambda view: _known(view, project, project_request, aliases=ALIASES_SHOWN))
 
-    async def _ensure(self, wish: ProjectRequest) -> Project:
-        settled: Project | None = await self._store.read(wish.settled)
-        return await self._store.write(lambda tx: ensure(tx, wish)) if settled is None else settled
+    async def _ensure(self, project_request: ProjectRequest) -> Project:
+        settled: Project | None = await self._store.read(project_request.settled)
+        return await self._store.write(lambda tx: ensure(tx, project_request)) if settled is None else settled
 
     async def set_archived(self, caller: Caller, project_key: str, *, archived: bool) -> Project:
         """Archive a project or bring it back; the first time stands. Nothing of it is lost either way."""
@@ -101,12 +101,12 @@ class ProjectService:
         )
 
 
-def _known(view: View, project: Project, wish: ProjectRequest, *, aliases: int = 0) -> KnownIdentity:
-    tied = None if wish.identity.tie is None else find_tied(view, wish.identity.tie)
+def _known(view: View, project: Project, project_request: ProjectRequest, *, aliases: int = 0) -> KnownIdentity:
+    tied = None if project_request.identity.tie is None else find_tied(view, project_request.identity.tie)
     return KnownIdentity(
         project=project,
-        facts=wish.facts,
-        identity=wish.identity,
+        facts=project_request.facts,
+        identity=project_request.identity,
         uid=view.aliases.uid(project.id) or derived_uid(view.meta.store_id(), project.id),
         rival=tied if tied is not None and tied.id != project.id else None,
         aliases=tuple(view.aliases.list_(project.id, aliases)) if aliases else (),
