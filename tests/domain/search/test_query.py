@@ -160,6 +160,14 @@ def test_prefixes_and_parentheses_are_bounded(index: sqlite3.Connection) -> None
     assert find(index, "(" * MAX_DEPTH + "plan" + ")" * MAX_DEPTH) == [1, 3, 4]
 
 
+@pytest.mark.parametrize("text", ["plan", "(plan)", "plan ...", '"..." OR plan', '("" (plan)) NOT "-"'])
+def test_a_part_that_stands_alone_gets_no_parentheses(text: str) -> None:
+    query = read_query(text)
+
+    assert query is not None
+    assert query.expression == '{body_md subject} : "plan"'
+
+
 _PIECES = st.sampled_from(
     [
         "plan",
