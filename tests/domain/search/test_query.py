@@ -94,6 +94,9 @@ def test_the_syntax_means_what_it_says(index: sqlite3.Connection, text: str, fou
         ("subject:", []),
         ("a:b:c", []),
         ("under-score", [6]),
+        ("took OR -secret", []),
+        ("subject:(body:plan)", []),
+        ("-{subject body}:plan", []),
     ],
 )
 def test_what_is_no_syntax_is_searched_as_words(index: sqlite3.Connection, text: str, found: list[int]) -> None:
