@@ -6,12 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.ids import MessageId, ProjectId
+from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.messages import (
     MAX_BODIES_BYTES,
     MAX_SUBJECT,
     BodyTooLong,
     MessageHead,
+    Recipient,
+    RecipientKind,
     UnfitSubject,
     bodies_that_fit,
     bodies_that_fit_escaped,
@@ -124,3 +126,27 @@ def test_bodies_never_exceed_the_bound(sizes: list[int]) -> None:
     chosen = set(bodies_that_fit(head(index, size) for index, size in enumerate(sizes)))
 
     assert sum(size for index, size in enumerate(sizes) if index in chosen) <= MAX_BODIES_BYTES
+
+
+@pytest.mark.parametrize(
+    ("delivery_seq", "refused_ts", "status"),
+    [(1, None, "delivered"), (None, None, "held"), (None, 7, "refused")],
+)
+def test_a_copy_is_delivered_held_or_refused(delivery_seq: int | None, refused_ts: int | None, status: str) -> None:
+    recipient = Recipient(
+        message_id=MessageId(1),
+        agent_id=AgentId(2),
+        project_id=ProjectId(1),
+        project_slug="app",
+        name="RedStone",
+        kind=RecipientKind.TO,
+        position=0,
+        delivery_seq=delivery_seq,
+        delivered_ts=None,
+        read_ts=None,
+        ack_ts=None,
+        last_active_ts=Micros(0),
+        refused_ts=None if refused_ts is None else Micros(refused_ts),
+    )
+
+    assert recipient.status == status

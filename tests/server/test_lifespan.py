@@ -8,6 +8,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -72,6 +73,37 @@ async def test_a_server_tells_where_it_is_answers_and_leaves_nothing_behind(tmp_
     assert len(list(root.glob("projects/*/.git"))) == 1
     with StoreLock(root, settings.database_path):
         pass
+
+
+@contextmanager
+def as_stderr(file: Path) -> Iterator[None]:
+    """What this process writes to its stderr goes to `file`, as that of a server in the background does."""
+    before = os.dup(2)
+    with file.open("ab") as log:
+        os.dup2(log.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
+
+
+@pytest.mark.usefixtures("collector")
+@pytest.mark.parametrize("is_ours", [True, False])
+async def test_a_server_looks_after_its_log_where_that_is_its_stderr(tmp_path: Path, is_ours: bool) -> None:
+    settings = served(tmp_path)
+    announced: asyncio.Queue[Running] = asyncio.Queue()
+
+    with as_stderr(settings.storage_root / "server.log" if is_ours else tmp_path / "other.log"):
+        serving = asyncio.create_task(run_server(settings, announced.put_nowait))
+        running = await asyncio.wait_for(announced.get(), ENDS_WITHIN_S)
+        async with httpx.AsyncClient(base_url=running.url) as client:
+            figures = (await client.get("/metrics")).text
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.wait_for(serving, ENDS_WITHIN_S)
+
+    assert 'task_failing{task="store-owner"} 0.0' in figures
+    assert ('task_failing{task="server-log"} 0.0' in figures) is is_ours
 
 
 async def refused(settings: Settings) -> AgentMailError:

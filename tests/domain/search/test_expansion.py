@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_agent_mail.domain.search.expansion import MAX_TERMS, expressions, terms_of
-from mcp_agent_mail.domain.search.query import SearchQuery, read_query
+from mcp_agent_mail.domain.search.expansion import MAX_TERMS, Term, expressions, terms_of
+from mcp_agent_mail.domain.search.query import Phrase, SearchQuery, read_query
 
 
 def read(text: str) -> SearchQuery:
@@ -30,6 +30,24 @@ def test_only_forms_that_the_index_holds_are_asked_for() -> None:
     assert plan == '({body_md subject} : "plan" OR {body_md subject} : "plans")'
     assert build == '({body_md subject} : "build")'
     assert both == f"({plan} AND ({build}))"
+
+
+@pytest.mark.parametrize("text", ["src/app.py", "it's", "parse_token"])
+def test_a_word_with_a_sign_in_it_has_no_other_forms(text: str) -> None:
+    assert terms_of(read(text), {text: ["name"]}) == [Term(Phrase(text), names=("name",))]
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("\u691c\u7d22\u6a5f", ["\u691c\u7d22\u6a5f", "\u691c\u7d22", "\u7d22\u6a5f"]),
+        ("\u691c\u7d22\u6a5f \u80fd", ["\u691c\u7d22\u6a5f", "\u80fd"]),
+        ("\u691c\u7d22", ["\u691c\u7d22"]),
+        ("rotate", ["rotate"]),
+    ],
+)
+def test_one_long_word_without_blanks_is_looked_for_by_its_neighbouring_pairs(text: str, asked: list[str]) -> None:
+    assert [term.phrase.text for term in terms_of(read(text))] == asked
 
 
 def test_the_number_of_terms_is_bounded() -> None:

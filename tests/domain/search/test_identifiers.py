@@ -31,6 +31,14 @@ def test_their_number_is_bounded() -> None:
     assert len(json.loads(identifiers_in(listing, listing))) == MAX_NAMES
 
 
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [("Token", "token"), ("arse_To", "arse_to"), ("a" * 64, "a" * 64), ("a" * 65, None), ("ab", None), ("a.b", None)],
+)
+def test_what_may_stand_inside_a_name_is_compared_in_small_letters(text: str, part: str | None) -> None:
+    assert part_of_name(text) == part
+
+
 @given(st.text(max_size=300))
 def test_any_text_has_names_that_stand_in_it(text: str) -> None:
     for name in json.loads(identifiers_in("", text)):

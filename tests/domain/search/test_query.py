@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_agent_mail.domain.search.query import MAX_DEPTH, MAX_PREFIXES, read_query, spaced_out
+from mcp_agent_mail.domain.search.query import MAX_DEPTH, MAX_NEAR, MAX_PREFIXES, read_query, spaced_out
 
 _LETTERS = {
     1: ("Build plan", "the plan says build the tests with care", "p1"),
@@ -94,6 +94,9 @@ def test_the_syntax_means_what_it_says(index: sqlite3.Connection, text: str, fou
         ("subject:", []),
         ("a:b:c", []),
         ("under-score", [6]),
+        ("took OR -secret", []),
+        ("subject:(body:plan)", []),
+        ("-{subject body}:plan", []),
     ],
 )
 def test_what_is_no_syntax_is_searched_as_words(index: sqlite3.Connection, text: str, found: list[int]) -> None:
@@ -158,6 +161,55 @@ def test_prefixes_and_parentheses_are_bounded(index: sqlite3.Connection) -> None
     assert deep is not None
     assert "(((plan)))" in deep.expression
     assert find(index, "(" * MAX_DEPTH + "plan" + ")" * MAX_DEPTH) == [1, 3, 4]
+
+
+@pytest.mark.parametrize("text", ["plan", "(plan)", "plan ...", '"..." OR plan', '("" (plan)) NOT "-"'])
+def test_a_part_that_stands_alone_gets_no_parentheses(text: str) -> None:
+    query = read_query(text)
+
+    assert query is not None
+    assert query.expression == '{body_md subject} : "plan"'
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("NEAR(plan build)", 'NEAR("plan" "build", 10)'),
+        ("NEAR(plan build*, 2)", 'NEAR("plan" "build" *, 2)'),
+        ('NEAR("-" plan, 999999999)', 'NEAR("plan", 1000)'),
+        (f"NEAR({'a ' * MAX_NEAR})", 'NEAR("a"' + ' "a"' * (MAX_NEAR - 1) + ", 10)"),
+    ],
+)
+def test_phrases_near_each_other_are_so_within_ten_words_unless_said_otherwise(text: str, near: str) -> None:
+    query = read_query(text)
+
+    assert query is not None
+    assert query.expression == f"{{body_md subject}} : {near}"
+
+
+@pytest.mark.parametrize("text", [f"NEAR({'a ' * (MAX_NEAR + 1)})", "NEAR(a b, c)", "NEAR(a b, 1234567890)", "NEAR(a"])
+def test_what_asks_for_too_many_words_or_no_distance_is_searched_as_words(text: str) -> None:
+    query = read_query(text)
+
+    assert query is not None
+    assert ": NEAR(" not in query.expression
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        ("plan build plan", ["plan", "build"]),
+        ("it's fine", ["it's", "fine"]),
+        ('it\'s "fine"', []),
+        ('"plan" build', []),
+        ("plan OR build", []),
+    ],
+)
+def test_only_words_side_by_side_are_bare(text: str, bare: list[str]) -> None:
+    query = read_query(text)
+
+    assert query is not None
+    assert [word.text for word in query.bare_words] == bare
 
 
 _PIECES = st.sampled_from(

@@ -139,6 +139,11 @@ def test_code_is_what_is_marked_as_such_and_what_looks_like_a_path_a_file_or_a_c
     assert summarize(thread(("BlueLake", body))).code_references == ("make docs", "src/app.py:12", "main.go", "run()")
 
 
+@pytest.mark.parametrize("text", ["(run())", "(run()", "run().", "(see run())", "[run()],", "run()"])
+def test_a_call_is_found_with_its_own_parentheses_and_without_those_around_it(text: str) -> None:
+    assert summarize(thread(("BlueLake", text))).code_references == ("run()",)
+
+
 def test_what_the_server_says_itself_is_counted_and_not_summarized() -> None:
     (mail,) = thread(("System", "Decision: nobody."))
     letter = ThreadMessage(

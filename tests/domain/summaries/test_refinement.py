@@ -8,7 +8,14 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.summaries.extract import MAX_ENTRIES, MAX_ENTRY, ThreadMessage, ThreadSummary
-from mcp_agent_mail.domain.summaries.refinement import MAX_PROMPT, UnfitAnswer, parse_model, prompt_for, refined
+from mcp_agent_mail.domain.summaries.refinement import (
+    MAX_ANSWER,
+    MAX_PROMPT,
+    UnfitAnswer,
+    parse_model,
+    prompt_for,
+    refined,
+)
 
 DRAFT = ThreadSummary(
     participants=("BlueLake",),
@@ -70,6 +77,14 @@ def test_lines_of_an_answer_are_single_bounded_and_free_of_control_characters() 
 def test_an_answer_that_is_not_what_was_asked_for_is_refused(answer: str) -> None:
     with pytest.raises(UnfitAnswer):
         refined(DRAFT, answer)
+
+
+def test_an_answer_beyond_the_bound_is_refused_though_it_is_what_was_asked_for() -> None:
+    longest = json.dumps({"key_points": ["new"]}).ljust(MAX_ANSWER)
+
+    assert refined(DRAFT, longest).key_points == ("new",)
+    with pytest.raises(UnfitAnswer):
+        refined(DRAFT, f"{longest} ")
 
 
 def test_mail_travels_as_data_under_an_instruction() -> None:

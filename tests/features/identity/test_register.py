@@ -6,11 +6,14 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, PermissionDenied
 from mcp_agent_mail.core.ids import token_hash
+from mcp_agent_mail.core.tools import Credentials
+from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.identity.caller import AgentAuth, ReservedIdentity, TokenMissing, WrongToken
 from mcp_agent_mail.domain.identity.name_words import ADJECTIVES
 from mcp_agent_mail.domain.identity.names import NameEnforcement, is_generated_form
@@ -273,3 +276,112 @@ async def test_only_the_operator_issues_tokens_again_and_never_over_mcp(harness:
         await harness.call("reissue_token", by=operator_over_mcp, **arguments)
     with pytest.raises(ReservedIdentity):
         await harness.call("reissue_token", by=OPERATOR, project_key=PROJECT, agent_name="Human")
+
+
+async def speak_of(harness: IdentityHarness, name: str) -> int:
+    """A name that others used before anybody registered it; the agent's id."""
+    ((project_id,),) = await harness.rows("SELECT id FROM projects")
+    spoken_of = NewAgent(
+        project_id=project_id,
+        kind=AgentKind.AGENT,
+        name=name,
+        program="",
+        model="",
+        task_description="",
+        attachments_policy=AttachmentsPolicy.AUTO,
+        token_hash=None,
+    )
+    agent = await harness.store.write(lambda tx: tx.agents.add(spoken_of, tx.now))
+    return int(agent.id)
+
+
+@pytest.mark.parametrize(
+    ("tool", "argument"),
+    [("register_agent", {"name": "bluelake"}), ("create_agent_identity", {"name_hint": "bluelake"})],
+)
+async def test_who_first_registers_a_name_that_was_only_spoken_of_is_that_agent(
+    tool: str, argument: dict[str, Any], harness: IdentityHarness
+) -> None:
+    spoken_of = await speak_of(harness, "BlueLake")
+
+    agent = await harness.call(tool, project_key=PROJECT, **PROFILE, **argument)
+
+    assert (agent["id"], agent["name"], agent["program"]) == (spoken_of, "BlueLake", PROFILE["program"])
+    assert agent["registration_token"].startswith("amt_")
+
+
+async def test_who_comes_by_its_token_alone_keeps_its_program_and_model(harness: IdentityHarness) -> None:
+    first = await harness.register("BlueLake")
+
+    back = await harness.register(by=with_token(first["registration_token"]), program="other", task_description="new")
+    named = await harness.register("BlueLake", by=with_token(first["registration_token"]), program="other")
+
+    assert (back["id"], back["program"], back["task_description"]) == (first["id"], PROFILE["program"], "new")
+    assert (named["id"], named["program"]) == (first["id"], "other")
+
+
+async def test_a_reserved_name_is_nobodys_even_to_come_back_by(tmp_path: Path) -> None:
+    async with open_identity(tmp_path, enforcement=NameEnforcement.COERCE) as harness:
+        await harness.call("ensure_project", human_key=PROJECT)
+
+        made = await harness.call("create_agent_identity", project_key=PROJECT, name_hint="Human", **PROFILE)
+
+    assert made["requested_name"] == "Human"
+    assert is_generated_form(made["name"])
+
+
+WINDOW = "3f0c1f52-58a6-4c8e-9a0a-5d1b6f2a7c11"
+
+
+def in_window(token: str | None = None) -> Credentials:
+    return Credentials(via="mcp", window_id=WINDOW, agent_token=token)
+
+
+async def test_without_a_name_the_window_says_who_comes(harness: IdentityHarness) -> None:
+    first = await harness.register(by=in_window())
+    again = await harness.register(by=in_window())
+    outside = await harness.register()
+
+    assert (again["id"], again["window_display_name"]) == (first["id"], first["name"])
+    assert outside["id"] != first["id"]
+    assert "window_id" not in outside
+
+
+@pytest.mark.parametrize(
+    ("mode", "name", "is_kept"),
+    [
+        (NameEnforcement.FREE, "Reviews", True),
+        (NameEnforcement.FREE, PROFILE["program"], False),
+        (NameEnforcement.STRICT, "Reviews", False),
+        (NameEnforcement.STRICT, "RedStone", True),
+    ],
+)
+async def test_a_windows_name_that_an_agent_may_not_have_gives_a_generated_one(
+    mode: NameEnforcement, name: str, *, is_kept: bool, tmp_path: Path
+) -> None:
+    async with open_identity(tmp_path, enforcement=mode) as harness:
+        await harness.call("ensure_project", human_key=PROJECT)
+        await harness.register("BlueLake", by=in_window())
+        await harness.call("rename_window", project_key=PROJECT, window_uuid=WINDOW, new_display_name=name)
+
+        agent = await harness.register(by=in_window())
+
+    assert (agent["name"] == name) is is_kept
+    assert "requested_name" not in agent
+
+
+async def test_a_member_that_makes_a_helper_keeps_its_window(harness: IdentityHarness) -> None:
+    token = (await harness.register("BlueLake"))["registration_token"]
+
+    helper = await harness.call("create_agent_identity", by=in_window(token), project_key=PROJECT, **PROFILE)
+
+    assert helper["window_display_name"] == "BlueLake" != helper["name"]
+
+
+async def test_a_window_in_a_project_where_the_caller_is_no_member_is_its_new_agents(harness: IdentityHarness) -> None:
+    token = (await harness.register("BlueLake"))["registration_token"]
+    await harness.call("ensure_project", human_key="/code/other")
+
+    agent = await harness.register("RedStone", by=in_window(token), project_key="/code/other")
+
+    assert agent["window_display_name"] == "RedStone"

@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.tools import RecordedCaller
 from mcp_agent_mail.features.introspection.usage import BOUNDS_S, MAX_TOOLS, ToolFigures, Usage
 
 
@@ -73,6 +75,24 @@ def test_what_is_kept_is_bounded() -> None:
     assert len(usage.tools()) == MAX_TOOLS
     assert len(recent) == 10
     assert {(len(call.project or ""), call.agent) for call in recent} == {(200, None)}
+
+
+def test_a_flood_of_calls_by_nobody_displaces_no_agents_call() -> None:
+    clock = Clock()
+    usage = Usage(clock=clock, max_recent=3)
+    blue = RecordedCaller(project_id=ProjectId(1), agent_name="BlueLake")
+    usage.note("send_message", 0.001, failed=False, project="/code/app", doer=blue)
+    for second in range(1, 6):
+        clock.now = Micros(second * SECOND)
+        usage.note("whois", 0.001, failed=True, project=7)
+
+    recent = [(call.tool, call.project, call.agent, call.failed) for call in usage.recent(Micros(0))]
+
+    assert recent == [("whois", None, None, True)] * 3 + [("send_message", "/code/app", "BlueLake", False)]
+
+
+def test_the_quantile_of_the_shortest_calls_lies_between_nothing_and_the_first_bound() -> None:
+    assert usage_of(1e-6).of("send_message").quantile_s(0.5) == BOUNDS_S[0] / 2
 
 
 def test_figures_since_an_earlier_time_are_those_of_the_calls_after_it() -> None:

@@ -55,6 +55,17 @@ async def test_an_unknown_project_is_told_with_the_nearest_known_ones(tmp_path: 
     assert unlike.value.data["nearest"] == []
 
 
+async def test_paths_are_compared_with_paths_and_slugs_with_slugs(tmp_path: Path) -> None:
+    path = "/home/somebody/checkouts/of/2026/for/customers/application"
+    async with open_identity(tmp_path) as harness:
+        made = await harness.call("ensure_project", human_key=path)
+
+        for nearly in (path.replace("pp", "p"), made["slug"][:-1]):
+            with pytest.raises(NotFound) as refused:
+                await harness.call("list_agents", project_key=nearly)
+            assert refused.value.data["nearest"] == [path]
+
+
 @pytest.mark.parametrize("spelling", ["{slug}", " {slug} ", "{SLUG}", "/code/app", "/code//app/", "CODE-app"])
 async def test_a_project_is_found_by_path_slug_and_plain_slug(spelling: str, tmp_path: Path) -> None:
     async with open_identity(tmp_path) as harness:

@@ -1,11 +1,99 @@
-"""What a failed read of a resource is called over JSON-RPC."""
+"""Results and refusals as they stand on the wire: which form they take, and what a failed read is called."""
 
 from __future__ import annotations
 
-import pytest
+import json
+from typing import Any
 
-from mcp_agent_mail.core.errors import AgentMailError, Internal, InvalidInput, NotFound, Unavailable
-from mcp_agent_mail.server.rendering.wire import resource_error_code
+import pytest
+from toon_format import decode
+
+from mcp_agent_mail.core.errors import AgentMailError, Conflict, Internal, InvalidInput, NotFound, Unavailable
+from mcp_agent_mail.core.tools import ToolSpec, UnknownTool
+from mcp_agent_mail.server.rendering.formats import Output, OutputFormat
+from mcp_agent_mail.server.rendering.wire import (
+    http_status,
+    resource_error_code,
+    resource_result,
+    tool_error,
+    tool_result,
+    written,
+)
+from tests.server.hosted import toy_tools
+
+TOOLS: dict[str, ToolSpec] = {spec.name: spec for spec in toy_tools()}
+LIST = [{"number": 1}, {"number": 2}]
+
+
+def output(form: OutputFormat) -> Output:
+    return Output(format=form, source="header")
+
+
+def text_of(result: dict[str, Any]) -> str:
+    (block,) = result["content"]
+    assert (block["type"], result["isError"], result["resultType"]) == ("text", False, "complete")
+    return str(block["text"])
+
+
+def test_json_is_one_value_as_text_and_as_structured_content_where_a_list_stands_under_result() -> None:
+    listed = tool_result(TOOLS["count"], LIST)
+    single = tool_result(TOOLS["echo"], {"text": "a"})
+
+    assert (json.loads(text_of(listed)), listed["structuredContent"]) == (LIST, {"result": LIST})
+    assert (json.loads(text_of(single)), single["structuredContent"]) == ({"text": "a"}, {"text": "a"})
+
+
+def test_toon_is_the_envelope_in_both_places() -> None:
+    result = tool_result(TOOLS["count"], LIST, output(OutputFormat.TOON))
+
+    envelope = result["structuredContent"]
+    assert json.loads(text_of(result)) == envelope
+    assert (envelope["format"], envelope["meta"]["source"], decode(envelope["data"])) == ("toon", "header", LIST)
+
+
+def test_markdown_is_the_text_alone() -> None:
+    result = tool_result(TOOLS["echo"], {"text": "a"}, output(OutputFormat.MD))
+
+    assert text_of(result) == "# Echo\n\n- **text**: a\n"
+    assert result["structuredContent"] == {"text": "a"}
+
+
+@pytest.mark.parametrize(
+    ("form", "media_type", "begin"),
+    [
+        (OutputFormat.JSON, "application/json", '[{"number":1},'),
+        (OutputFormat.TOON, "application/json", '{"format":"toon",'),
+        (OutputFormat.MD, "text/markdown", "# resource://toys\n"),
+    ],
+)
+def test_a_result_that_stands_alone_says_what_it_is(form: OutputFormat, media_type: str, begin: str) -> None:
+    uri = f"resource://toys?format={form}"
+
+    told, text = written("resource://toys", LIST, output(form))
+    resource = resource_result(uri, LIST, output(form))
+
+    assert (told, text[: len(begin)]) == (media_type, begin)
+    assert resource["contents"] == [{"uri": uri, "mimeType": media_type, "text": text}]
+    assert (resource["ttlMs"], resource["cacheScope"]) == (0, "private")
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (Conflict("It is taken.", hint="Take another."), "Error calling tool 'clash': It is taken. Take another."),
+        (Conflict("It is taken."), "Error calling tool 'clash': It is taken."),
+        (UnknownTool("Unknown tool: clash", hint="See tools/list."), "Unknown tool: clash"),
+    ],
+)
+def test_a_refusal_names_its_tool_unless_there_is_none(error: AgentMailError, text: str) -> None:
+    result = tool_error("clash", error)
+
+    assert (result["isError"], result["content"]) == (True, [{"type": "text", "text": text}])
+    assert result["structuredContent"] == {"error": error.to_wire()}
+
+
+def test_a_refusal_over_http_has_the_status_of_its_kind() -> None:
+    assert [http_status(error) for error in (Conflict("a"), NotFound("b"), Internal("c"))] == [409, 404, 500]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ Bare words are a wish, operators are an order: a query with quotes, signs or ope
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -19,7 +18,6 @@ ENOUGH = 10
 MAX_TERMS = 6
 """So many words are looked for one by one. The expression for two of them names each up to MAX_TERMS times."""
 _RUN = 2
-_SINGLE_WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +54,6 @@ def _telling(query: SearchQuery) -> Sequence[Phrase]:
 
 
 def _term(word: Phrase, names: tuple[str, ...]) -> Term:
-    if not _SINGLE_WORD.fullmatch(word.text):
-        return Term(word, names=names)
     folded = word.text.lower()
     return Term(word, stem_of(folded), forms_of(folded)[1:], names)
 

@@ -233,8 +233,6 @@ class _Parser:
         self._prefixes = 0
 
     def parse(self) -> Node | None:
-        if self._kind() == _END[0]:
-            return None
         node = self._expression(ALL_COLUMNS)
         self._require(_END[0])
         return node

@@ -187,9 +187,9 @@ def _shown_action(action: ActionItem) -> str:
 def _bare_code(prose: str) -> Iterable[str]:
     for word in prose.split():
         if "." in word or "()" in word:
-            bare = word.strip(_AROUND_CODE)
-            bare = bare[1:-1] if bare.startswith("(") and bare.endswith(")") else bare.lstrip("(")
-            bare = bare if bare.endswith("()") else bare.rstrip(".,;:)")
+            bare = word.strip(_AROUND_CODE).lstrip("(")
+            name = bare.rstrip(".,;:()")
+            bare = f"{name}()" if bare.startswith(f"{name}()") else bare.rstrip(".,;:)")
             if _BARE_CODE.fullmatch(bare):
                 yield bare
 

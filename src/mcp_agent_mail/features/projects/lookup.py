@@ -141,7 +141,7 @@ def _unknown(view: View, key: str) -> UnknownProject:
     """With the projects that share the plain slug, else those most like the key."""
     if is_path(key) and _is_told_briefly.get() and key not in _tied.get():
         return UnknownProject(f"Unknown project: {key:.300}.", data={"parameter": "project_key", "path": key})
-    sharing = [] if is_path(key) else view.projects.find_by_plain_slug(key.lower(), limit=3)
+    sharing = view.projects.find_by_plain_slug(key.lower(), limit=3)
     if sharing:
         keys = [project.human_key for project in sharing]
         return UnknownProject(

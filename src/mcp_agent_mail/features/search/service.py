@@ -61,12 +61,14 @@ class SearchService:
 
 def _resolve(view: View, caller: Caller, request: SearchRequest) -> tuple[Project, Filters]:
     project = require_project(view, request.project_key)
-    participant_id = None
+    participant_id: AgentId | None = None
+    with_blind = False
     if request.agent_name is not None:
         participant_id = require_agent(view, project, request.agent_name).id
+        with_blind = may_read(caller, project, Readership.OWN, (participant_id,))
     return project, Filters(
         participant_id=participant_id,
-        with_blind=may_read(caller, project, Readership.OWN, () if participant_id is None else (participant_id,)),
+        with_blind=with_blind,
         sender_id=None if request.from_agent is None else _sender_id(view, project, request.from_agent),
         importance=request.importance,
         thread_id=request.thread_id,
