@@ -72,6 +72,7 @@ def open_desk(harness: ArchiveHarness, project: Project, fault_hook: FaultHook =
         projects_path=harness.root / PROJECTS_FOLDER,
         owner=ArchiveOwner(store_id=harness.store_id, author_name="mcp-agent", author_email="a@example.com"),
         interval=INTERVAL,
+        max_tracked_files=harness.max_tracked_files,
         database_path=harness.database,
     )
     plan.projects_path.mkdir(exist_ok=True)
