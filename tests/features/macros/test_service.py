@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.tools import Credentials
-from mcp_agent_mail.domain.identity.caller import Caller
+from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
 from mcp_agent_mail.domain.project_identity import MARKER_FILE
 from mcp_agent_mail.features.messaging.read import InboxListing
 from mcp_agent_mail.features.messaging.requests import InboxRequest
@@ -384,17 +384,17 @@ async def test_what_the_operator_does_in_an_agents_name_is_no_activity_of_that_a
     assert after_the_operator["last_active_ts"] == begun["last_active_ts"] < after_its_own["last_active_ts"]
 
 
-async def test_who_wants_no_inbox_has_none_read(team: MacrosHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_inbox_is_read_if_wanted_by_who_is_shown(team: MacrosHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     messaging = team.services.messaging
     inbox = messaging.inbox
-    read: list[int] = []
+    read: list[tuple[CallerKind, int]] = []
 
     async def noted(caller: Caller, request: InboxRequest) -> InboxListing:
-        read.append(request.limit)
+        read.append((caller.kind, request.limit))
         return await inbox(caller, request)
 
     monkeypatch.setattr(messaging, "inbox", noted)
     await team.start("BlueLake", inbox_limit=0)
     await team.start("BlueLake", inbox_limit=3)
 
-    assert read == [3]
+    assert read == [(CallerKind.ANONYMOUS, 3)]
