@@ -95,6 +95,17 @@ def test_whoever_is_told_to_stop_waiting_has_nothing(slot: Slot) -> None:
     assert slot.does("release", "RedStone")["released"] is True
 
 
+def test_who_never_got_the_slot_gives_back_nothing_that_its_agent_got_since(slot: Slot) -> None:
+    slot.does("acquire", "RedStone")
+    slot.lease.take(wait_s=600, pause=lambda _: False)
+    slot.does("release", "RedStone")
+    slot.does("acquire", "BlueLake")
+
+    slot.lease.give_back()
+
+    assert slot.does("release", "BlueLake")["released"] is True
+
+
 def test_a_held_slot_is_renewed(slot: Slot) -> None:
     slot.lease.take(wait_s=0, pause=go_on)
     before = slot.ends()

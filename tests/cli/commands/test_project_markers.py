@@ -76,6 +76,40 @@ def test_a_folder_without_a_repository_and_a_file_in_the_way_are_refused(server:
     assert (code / MARKER_FILE).read_text() == "not a uid\n"
 
 
+def test_nothing_is_written_into_the_git_directory_of_another_work_tree(server: Served, code: Path) -> None:
+    planted = code.parent / "planted"
+    write(planted, ".git", content=f"gitdir: {code / '.git'}\n")
+
+    done = server.am("projects", "mark-identity", "--private", str(planted))
+
+    assert done.returncode == 1
+    assert "does not name this work tree" in done.stderr
+    assert not (code / ".git" / PRIVATE_MARKER).exists()
+
+
+def test_a_folder_that_is_a_project_of_its_own_is_marked_and_not_the_repository(server: Served, code: Path) -> None:
+    with server.connect() as connection:
+        connection.call("ensure_project", human_key=str(code / "src"))
+
+    told = marked(server, "mark-identity", str(code / "src"))
+
+    assert (told["human_key"], told["file"]) == (str(code / "src"), str(code / "src" / MARKER_FILE))
+    assert not (code / MARKER_FILE).exists()
+
+
+def test_a_folder_that_belongs_to_another_folders_project_marks_the_repository_as_that_one(
+    server: Served, code: Path
+) -> None:
+    write(code, "lib/app.py")
+    with server.connect() as connection:
+        for name in ("lib", "src"):
+            connection.call("ensure_project", human_key=str(code / name), identity_mode="git-toplevel")
+
+    told = marked(server, "mark-identity", str(code / "src"))
+
+    assert (told["human_key"], told["file"]) == (str(code / "lib"), str(code / MARKER_FILE))
+
+
 def test_a_server_that_does_not_say_whose_the_directory_is_leaves_it_unmarked(shell: Shell, code: Path) -> None:
     refusal = answer({"error": {"type": "PERMISSION_DENIED", "message": "No."}}, status=403)
     found = answer({"project_uid": "u", "slug": "code", "human_key": str(code)})

@@ -12,7 +12,7 @@ from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.adopt import ADOPTED_FOLDER, adoption_snapshot, up_to_adoption
-from tests.archive_harness import ArchiveHarness, fill, git, make_former
+from tests.archive_harness import ArchiveHarness, fill, git, make_former, write
 
 
 def event(kind: EventKind, number: int) -> OutboxEvent:
@@ -163,9 +163,13 @@ def test_an_archive_that_lies_in_its_project_whole_as_formerly_is_moved_into_the
     harness.in_workspace = True
     for name in ("app", "lib"):
         (tmp_path / name).mkdir()
-    app, lib = fill(harness, tmp_path / "app"), fill(harness, tmp_path / "lib")
+    app, lib = fill(harness, tmp_path / "app"), harness.add_project(str(tmp_path / "lib"))
+    harness.archive()
+    write(harness, app)
     harness.archive()
     make_former(harness, lib, tmp_path / "lib" / ".mcp-mail")
+    with harness.together():
+        harness.tx.adoption.move(lib.id, app.id)
     adopt(harness, app, lib.slug)
 
     assert harness.archive() == 0

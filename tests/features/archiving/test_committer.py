@@ -24,13 +24,15 @@ from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving import committer as committers
 from mcp_agent_mail.features.archiving.archives import ArchiveState
-from mcp_agent_mail.features.archiving.committer import (
-    ArchiveCommitter,
-    CommitterContext,
-    DrainPlan,
-    what_was_written,
+from mcp_agent_mail.features.archiving.committer import ArchiveCommitter, CommitterContext, DrainPlan, what_was_written
+from mcp_agent_mail.features.archiving.protocol import (
+    LOCKS_FOLDER,
+    PROJECTS_FOLDER,
+    CheckedOut,
+    CheckOut,
+    Committed,
+    Recovered,
 )
-from mcp_agent_mail.features.archiving.protocol import LOCKS_FOLDER, PROJECTS_FOLDER, CheckedOut, CheckOut, Recovered
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.outbox import Outbox
 from tests.archive_harness import ArchiveHarness, Killed, fill, git, killed_at, write
@@ -72,6 +74,7 @@ def open_desk(harness: ArchiveHarness, project: Project, fault_hook: FaultHook =
         projects_path=harness.root / PROJECTS_FOLDER,
         owner=ArchiveOwner(store_id=harness.store_id, author_name="mcp-agent", author_email="a@example.com"),
         interval=INTERVAL,
+        max_tracked_files=harness.max_tracked_files,
         database_path=harness.database,
     )
     plan.projects_path.mkdir(exist_ok=True)
@@ -105,6 +108,8 @@ def test_a_batch_is_committed_told_and_noted_and_the_next_waits_for_the_interval
 
     assert desk.pending() == 0
     assert desk.noted == list(range(1, waiting + 1))
+    told = [report for report in desk.harness.reports if isinstance(report, Committed)]
+    assert [(commit.events, commit.oldest_ts) for commit in told] == [(waiting, desk.harness.clock())]
     assert desk.archive.reported == waiting
     assert desk.archive.commit.due == desk.harness.clock() + INTERVAL
     assert git(desk.path, "rev-list", "--count", "main").strip() == "1"

@@ -8,11 +8,15 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
+from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.archive_format.products import product_snapshot
 from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.leases import LeaseKind
 from mcp_agent_mail.domain.products import ProductLink
+from mcp_agent_mail.features.archiving.adopt import adoption_snapshot
 from mcp_agent_mail.features.archiving.renew import NothingToRenew, _queue_anew, renew_archive
+from mcp_agent_mail.features.contacts.links import LinkRequest, ask
+from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.store.database import Store
 from tests.archive_harness import ArchiveHarness, fill, git, sealed_seqs
 from tests.features.archiving.leases import Held
@@ -146,6 +150,9 @@ async def test_a_lost_archive_is_written_again_with_every_kind_of_file(harness: 
     link = ProductLink(product=product, project_id=project.id, linked_ts=harness.clock())
     harness.tx.products.link(product, project.id, harness.clock())
     harness._event(project, EventKind.PRODUCT, product_snapshot(link, None))
+    request = LinkRequest(reason="the parser", ttl=Micros(86_400 * SECOND))
+    with harness.together():
+        ask(harness.tx, Actor(agent=red, project=project), Actor(agent=green, project=project), request)
     harness.archive()
     before = files_of(harness.path(project))
     shutil.rmtree(harness.path(project))
@@ -155,6 +162,24 @@ async def test_a_lost_archive_is_written_again_with_every_kind_of_file(harness: 
 
     assert renewed.failed == []
     assert renewed.events > len(before)
+    assert files_of(harness.path(project)) == before
+    assert harness.verify().findings == ()
+
+
+async def test_an_archive_in_which_names_were_changed_once_is_written_with_the_new_names_at_once(
+    harness: ArchiveHarness,
+) -> None:
+    project = fill(harness, Path("/code/app"))
+    harness.archive()
+    harness._event(project, EventKind.ADOPTION, adoption_snapshot(None))
+    harness.archive()
+    before = files_of(harness.path(project))
+    shutil.rmtree(harness.path(project))
+
+    async with Store(harness.database) as store:
+        renewed = await renew_archive(store, harness.settings, project)
+
+    assert renewed.failed == []
     assert files_of(harness.path(project)) == before
     assert harness.verify().findings == ()
 

@@ -3,10 +3,20 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from mcp_agent_mail.core.tools import Credentials
+from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
+from mcp_agent_mail.domain.project_identity import MARKER_FILE
+from mcp_agent_mail.features.messaging.read import InboxListing
+from mcp_agent_mail.features.messaging.requests import InboxRequest
+from mcp_agent_mail.features.reservations.grant import GrantRequest
+from mcp_agent_mail.features.reservations.requests import ReserveRequest
 from tests.features.macros.harness import APP, LIB, MacrosHarness, open_macros, refused
+from tests.workspace.code_repository import begin, write
 
 PROFILE = {"human_key": APP, "program": "tests", "model": "none"}
+OPERATOR = Credentials(via="local", bearer_token="unused")
 
 
 async def test_one_call_makes_the_project_the_agent_and_its_reservations(team: MacrosHarness) -> None:
@@ -274,3 +284,117 @@ async def test_a_cycle_needs_the_agents_token_where_that_is_asked_for(strict_tea
 
     assert error.code == "AUTHENTICATION_REQUIRED"
     assert strict_team.everything() == before
+
+
+async def test_a_directory_that_is_known_as_anothers_by_the_time_it_is_written_has_its_paths_read_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = begin(tmp_path / "first"), begin(tmp_path / "second")
+    for clone in (first, second):
+        write(clone, MARKER_FILE, content="one-project-0001\n")
+    write(first, "src/app.py")
+    write(second, "src")
+    async with open_macros(tmp_path) as team:
+        reservations = team.services.leases.reservations
+        prepare = reservations.prepare
+
+        async def begin_elsewhere_first(root: str, request: ReserveRequest) -> GrantRequest:
+            monkeypatch.undo()
+            await team.start("RedStone", str(first))
+            return await prepare(root, request)
+
+        monkeypatch.setattr(reservations, "prepare", begin_elsewhere_first)
+        started = await team.start("BlueLake", str(second), file_reservation_paths=["src"])
+        inside = await team.start("RedStone", str(first), file_reservation_paths=["*/app.py"])
+
+    assert started["project"]["human_key"] == str(first)
+    assert [one["path"] for one in inside["file_reservations"]["conflicts"]] == ["*/app.py"]
+
+
+async def test_a_session_that_reserves_nothing_has_no_directory_looked_at_for_reservations(
+    team: MacrosHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reservations = team.services.leases.reservations
+    prepare = reservations.prepare
+    looked_at: list[tuple[str, tuple[str, ...]]] = []
+
+    async def noted(root: str, request: ReserveRequest) -> GrantRequest:
+        looked_at.append((root, request.paths))
+        return await prepare(root, request)
+
+    monkeypatch.setattr(reservations, "prepare", noted)
+    await team.start("BlueLake")
+    await team.start("RedStone", file_reservation_paths=["src"])
+
+    assert looked_at == [(APP, ("src",))]
+
+
+async def test_strict_a_join_code_lets_a_newcomer_read_the_thread_it_joins_and_nobody_comes_without_one(
+    tmp_path: Path,
+) -> None:
+    newcomer = {"project_key": APP, "thread_id": "plan-1", "program": "tests", "model": "none"}
+    async with open_macros(tmp_path, AGENT_AUTH="strict", PROJECT_ADMISSION="member") as team:
+        await team.start("BlueLake")
+        invited = await team.call("create_join_code", OPERATOR, project_key=APP)
+
+        without = await refused(team.call("macro_prepare_thread", **newcomer, agent_name="RedStone"))
+        joined = await team.call("macro_prepare_thread", **newcomer, registration_token=invited["join_code"])
+
+    assert without.code == "PERMISSION_DENIED"
+    assert "PROJECT_ADMISSION=member" in without.message
+    assert (joined["thread"]["thread_id"], joined["thread"]["total_messages"]) == ("plan-1", 0)
+    assert joined["agent"]["registration_token"].startswith("amt_")
+
+
+async def test_who_must_be_there_to_join_is_left_as_it_is(team: MacrosHarness) -> None:
+    await team.start("BlueLake")
+    before = team.everything()
+
+    joined = await team.join("BlueLake", register_if_missing=False, program="another")
+
+    assert (joined["agent"]["name"], joined["agent"]["program"]) == ("BlueLake", "tests")
+    assert team.everything() == before
+
+
+async def test_a_welcome_too_long_to_be_mail_shakes_no_hands(tmp_path: Path) -> None:
+    async with open_macros(tmp_path, MESSAGE_BODY_MAX_BYTES="1024") as team:
+        await team.start("BlueLake")
+        await team.start("RedStone")
+        before = team.everything()
+
+        error = await refused(team.shake(welcome_body="x" * 1_025))
+        after = team.everything()
+        fits = await team.shake(welcome_body="x" * 1_024)
+
+    assert (error.code, "1024" in error.message) == ("INVALID_INPUT", True)
+    assert after == before
+    assert fits["welcome_message"] is not None
+
+
+async def test_what_the_operator_does_in_an_agents_name_is_no_activity_of_that_agent(team: MacrosHarness) -> None:
+    who = {"project_key": APP, "agent_name": "BlueLake"}
+    await team.start("BlueLake")
+    begun = await team.call("whois", **who)
+
+    await team.call("macro_file_reservation_cycle", OPERATOR, **who, paths=["src"])
+    after_the_operator = await team.call("whois", **who)
+    await team.cycle("BlueLake", "src")
+    after_its_own = await team.call("whois", **who)
+
+    assert after_the_operator["last_active_ts"] == begun["last_active_ts"] < after_its_own["last_active_ts"]
+
+
+async def test_an_inbox_is_read_if_wanted_by_who_is_shown(team: MacrosHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    messaging = team.services.messaging
+    inbox = messaging.inbox
+    read: list[tuple[CallerKind, int]] = []
+
+    async def noted(caller: Caller, request: InboxRequest) -> InboxListing:
+        read.append((caller.kind, request.limit))
+        return await inbox(caller, request)
+
+    monkeypatch.setattr(messaging, "inbox", noted)
+    await team.start("BlueLake", inbox_limit=0)
+    await team.start("BlueLake", inbox_limit=3)
+
+    assert read == [(CallerKind.ANONYMOUS, 3)]

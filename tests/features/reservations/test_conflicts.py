@@ -221,3 +221,18 @@ def test_a_path_is_in_conflict_when_it_is_held_or_waited_for_and_free_otherwise(
         ("b", 0, (waiting,)),
     ]
     assert preview.free == ("c",)
+
+
+async def test_leases_are_listed_oldest_first_the_live_ones_or_all_there_ever_were(claims: Claims) -> None:
+    project_id = claims.seeded.app.id
+    await claims.hold("BlueLake", "a", "b", "c")
+    await claims.release("BlueLake", paths=["b"])
+
+    live, everything, later = await claims.seeded.store.read(
+        lambda view: [
+            conflicts.list_leases(view, project_id, active_only=active_only, limit=limit, after_id=after_id)
+            for active_only, limit, after_id in ((True, 9, 0), (False, 9, 0), (False, 1, 1))
+        ]
+    )
+
+    assert (patterns_of(live), patterns_of(everything), patterns_of(later)) == (["a", "c"], ["a", "b", "c"], ["b"])

@@ -81,8 +81,6 @@ def find_holders(
     """Who stands against each of the wanted paths now. Raises NeedsPrecheck when that cannot be found within the bounds
     of a unit of work.
     """
-    if not wanted:
-        return FoundHolders(holders=[], expired=[])
     try:
         if precheck is not None:
             return _confirm(view, others, wanted, patterns, precheck)
