@@ -14,10 +14,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.protocol import CareFailed, CheckOut, Failed
+from mcp_agent_mail.store.engine.migrate import migrate
 from tests.archive_harness import ArchiveHarness, open_archive_harness
 from tests.power.log import Log
 
@@ -35,8 +37,9 @@ _FIRST_MONTH = "2027-02"
 
 
 def prepare(disk: Path) -> None:
-    """The directories of code that the projects are about, each a repository."""
+    """The directories of code that the projects are about, each a repository; and a store, made as servers make it."""
     (disk / STORE).mkdir(parents=True)
+    migrate(disk / STORE / "mail.sqlite3", fault_hook=no_fault)
     for name in PROJECTS:
         subprocess.run(["git", "init", "-q", "--template=", disk / CODE / name], check=True)
 

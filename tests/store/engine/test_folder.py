@@ -20,7 +20,7 @@ def test_a_new_folder_is_its_owners_alone(tmp_path: Path) -> None:
     assert _mode(tmp_path / "a" / "store") == 0o700
 
 
-@pytest.mark.parametrize("sign", [LOCK_FILE, DATABASE_FILE])
+@pytest.mark.parametrize("sign", [LOCK_FILE, DATABASE_FILE, f"{DATABASE_FILE}.new"])
 @pytest.mark.parametrize("mode", [0o755, 0o750, 0o711, 0o777])
 def test_a_store_that_others_may_enter_is_closed_to_them_when_it_is_locked(
     mode: int, sign: str, tmp_path: Path

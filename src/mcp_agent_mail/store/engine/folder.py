@@ -33,7 +33,9 @@ def require_private_place(storage_root: Path) -> None:
     if not mode & _OTHERS:
         return
     found = {entry.name for entry in storage_root.iterdir()}
-    is_ours = bool({LOCK_FILE, DATABASE_FILE} & found) or found <= _BEFORE_A_STORE
+    # A first start that was cut off leaves the database under the name that it is made by.
+    has_store = LOCK_FILE in found or any(name.startswith(DATABASE_FILE) for name in found)
+    is_ours = has_store or found <= _BEFORE_A_STORE
     if is_ours:
         try:
             storage_root.chmod(stat.S_IMODE(mode) & ~_OTHERS)
