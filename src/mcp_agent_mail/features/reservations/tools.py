@@ -10,7 +10,6 @@ from typing import Annotated
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.core.params import (
     AGENT_ADDRESS,
-    AGENT_NAME,
     IDEMPOTENCY_KEY,
     NOTE,
     PROJECT_KEY,
@@ -97,8 +96,8 @@ def _keeping_tools(service: ReservationService, current_caller: Callable[[], Awa
         paths: Annotated[list[str] | None, PATHS] = None,
         file_reservation_ids: Annotated[list[int] | None, IDS] = None,
     ) -> Json:
-        """Give back your reservations once the work is committed: those named, or all. Whatever was not released
-        is listed with the reason.
+        """Give back your reservations once the work is committed: those named, or all where none is. Whatever was not
+        released is listed with the reason.
         """
         caller = await current_caller()
         named = _named(project_key, agent_name, paths, file_reservation_ids)
@@ -137,7 +136,7 @@ def force_tools(service: ForceService, current_caller: Callable[[], Awaitable[Ca
 
     async def force_release_file_reservation(
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_NAME],
+        agent_name: Annotated[str, AGENT_ADDRESS],
         file_reservation_id: Annotated[int, Id()],
         notify_previous: Annotated[bool, Flag()] = True,
         note: Annotated[str, NOTE] = "",
