@@ -37,3 +37,11 @@ class AgentList:
     agents: list[Agent]
     total: int
     unread: Mapping[AgentId, int | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentElsewhere:
+    """An agent of another project of the same product."""
+
+    project: Project
+    agent: Agent
