@@ -84,7 +84,9 @@ async def test_nobody_answers_a_request_of_its_own(harness: ContactsHarness) -> 
     assert (error.code, error.data["parameter"]) == ("INVALID_INPUT", "from_agent")
 
 
-async def require(harness: ContactsHarness, to_agent: str, rules: NamingRules, *, caller: Caller = ANYBODY) -> Actor:
+async def require(
+    harness: ContactsHarness, to_agent: str, rules: NamingRules, *, caller: Caller = ANYBODY
+) -> tuple[Actor, bool]:
     """Whom BlueLake's request means, where the server has these rules."""
     seeded = harness.seeded
     source = Actor(agent=seeded.blue, project=seeded.app)

@@ -143,11 +143,11 @@ async def test_where_only_system_wrote_there_was_no_mail(seeded: SeededStore) ->
 async def test_an_introduction_is_left_out_where_a_thread_begins_with_it_and_of_what_is_new(
     seeded: SeededStore,
 ) -> None:
-    intro = {"subject": intro_subject("BlueLake"), "body_md": "`respond_contact(accept=true)`"}
-    root = await post(seeded, thread_id=None, **intro)
+    subject, body = intro_subject("BlueLake"), "`respond_contact(accept=true)`"
+    root = await post(seeded, thread_id=None, subject=subject, body_md=body)
     assert await recent(seeded, 0) is None
-    answer = await post(seeded, thread_id=str(root), subject=f"Re: {intro['subject']}", body_md=intro["body_md"])
-    await post(seeded, thread_id=None, **intro)
+    answer = await post(seeded, thread_id=str(root), subject=f"Re: {subject}", body_md=body)
+    await post(seeded, thread_id=None, subject=subject, body_md=body)
     both = [seeded.app.id, seeded.lib.id]
 
     one = await thread(seeded, str(root), limit=2)

@@ -58,7 +58,7 @@ class NoSuchTarget(NotFound):
     """Nobody has this name, which is like another's: it is not registered unless that is asked for."""
 
 
-class SeveralAsk(InvalidInput):
+class AmbiguousSource(InvalidInput):
     """Agents of one name in several projects can be meant."""
 
 
@@ -91,7 +91,7 @@ def require_target(
 
 def require_source_of(tx: Tx, target: Actor, from_agent: str, from_project: str | None) -> Actor:
     """The agent whose request the target answers. Without a project it is the one of that name that asks, wherever it
-    is. Raises for one that is not there, SeveralAsk and ContactWithSelf.
+    is. Raises for one that is not there, AmbiguousSource and ContactWithSelf.
     """
     name, project = _addressed(tx, target.project, from_agent, from_project)
     if from_project is None and parse_address(from_agent).project_key is None:
@@ -119,7 +119,7 @@ def _project_of_asking(tx: Tx, target: Actor, name: str) -> Project:
         waiting = links
     if len(waiting) > 1:
         keys = [link.source.project_key for link in waiting]
-        raise SeveralAsk(
+        raise AmbiguousSource(
             f"{len(waiting)} agents named {waiting[0].source.name} can be meant, of {listed(keys, 'and')}."[:1_000],
             hint="Say which by from_project.",
             data={"parameter": "from_project", "projects": keys},

@@ -40,7 +40,7 @@ class AgentList:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentElsewhere:
+class LinkedAgent:
     """An agent of another project of the same product."""
 
     project: Project

@@ -10,7 +10,7 @@ from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.events import ArchiveCommit
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.identity.register import Registered
-from mcp_agent_mail.features.identity.results import AgentChange, AgentElsewhere, AgentList, KnownAgent
+from mcp_agent_mail.features.identity.results import AgentChange, AgentList, KnownAgent, LinkedAgent
 from mcp_agent_mail.features.identity.shapes import show_agent, show_peer, with_proof
 from mcp_agent_mail.features.projects.shapes import show_project
 
@@ -32,7 +32,7 @@ def show_known(known: KnownAgent) -> JsonObject:
     return {**show_agent(known.agent), **show_presence(known.agent), "recent_commits": commits}
 
 
-def show_peers(listing: AgentList, elsewhere: Sequence[AgentElsewhere] = ()) -> JsonObject:
+def show_peers(listing: AgentList, elsewhere: Sequence[LinkedAgent] = ()) -> JsonObject:
     """The answer of `list_agents`, last active first. `total` counts what the limit left out too; `unread_count` is
     null where the caller may not know it. `elsewhere` is there where the project's products have other agents.
     """

@@ -31,7 +31,7 @@ from mcp_agent_mail.features.identity.register import (
     record_event,
     register,
 )
-from mcp_agent_mail.features.identity.results import AgentChange, AgentElsewhere, AgentList, KnownAgent
+from mcp_agent_mail.features.identity.results import AgentChange, AgentList, KnownAgent, LinkedAgent
 from mcp_agent_mail.features.identity.windows import WindowUse
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store
@@ -166,17 +166,17 @@ class IdentityService:
 
         return await self._store.read(look)
 
-    async def elsewhere(self, project: Project, *, active_within_s: int | None = None) -> list[AgentElsewhere]:
+    async def elsewhere(self, project: Project, *, active_within_s: int | None = None) -> list[LinkedAgent]:
         """Agents of the other projects of its products, last active first, MAX_ELSEWHERE at most: retired ones and
         archived projects are left out.
         """
         since = 0 if active_within_s is None else max(0, self._clock() - active_within_s * SECOND)
 
-        def look(view: View) -> list[AgentElsewhere]:
+        def look(view: View) -> list[LinkedAgent]:
             linked = sorted(view.products.linked_to(project.id) - {project.id})[:MAX_PROJECTS]
             homes = [home for one in linked if (home := view.projects.find(one)) is not None and not home.is_archived]
             found = [
-                AgentElsewhere(project=home, agent=agent)
+                LinkedAgent(project=home, agent=agent)
                 for home in homes
                 for agent in self._activity.with_activity(
                     view.agents.list_(home.id, active_since=since, limit=MAX_ELSEWHERE)
