@@ -8,7 +8,7 @@ from typing import Annotated
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.params import (
-    AGENT_ADDRESS,
+    CALLER_NAME,
     IDEMPOTENCY_KEY,
     LIMIT,
     PROJECT_KEY,
@@ -47,7 +47,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
     async def send_message(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        sender_name: Annotated[str, AGENT_ADDRESS],
+        sender_name: Annotated[str, CALLER_NAME],
         to: Annotated[list[str] | None, Texts()] = None,
         subject: Annotated[str, Matching(parse_subject)],
         body_md: Annotated[str, BODY],
@@ -88,7 +88,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
         *,
         project_key: Annotated[str, PROJECT_KEY],
         message_id: Annotated[int, Id()],
-        sender_name: Annotated[str, AGENT_ADDRESS],
+        sender_name: Annotated[str, CALLER_NAME],
         body_md: Annotated[str, BODY],
         to: Annotated[list[str] | None, Texts()] = None,
         cc: Annotated[list[str] | None, Texts()] = None,
@@ -117,7 +117,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
     async def mark_message_read(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         message_id: Annotated[int, Id()],
     ) -> Json:
         """Mark a message of your inbox as read; the first time stands. Use acknowledge_message when ack_required."""
@@ -133,7 +133,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
     async def acknowledge_message(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         message_id: Annotated[int, Id()],
     ) -> Json:
         """Tell the sender that you have seen and accept a message; marks it read too. The first time stands."""
@@ -158,7 +158,7 @@ def _reading_tools(service: MessagingService, current_caller: Callable[[], Await
     async def fetch_inbox(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         limit: Annotated[int, LIMIT] = 20,
         urgent_only: Annotated[bool, Flag()] = False,
         include_bodies: Annotated[bool, Flag()] = False,
