@@ -8,6 +8,7 @@ from typing import Annotated
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.params import (
+    AGENT_ADDRESS,
     CALLER_NAME,
     IDEMPOTENCY_KEY,
     LIMIT,
