@@ -16,7 +16,7 @@ adopt check ensure extract install migrate offload open read register release re
 
 NOUNS = frozenset(
     """
-ack activity actor addresse admission adoption agent answer app archive archiver artifact assembly auth background
+ack activity actor addresse admission adoption age agent answer app archive archiver artifact assembly auth background
 backpressure blob boundary bu budget cache caller catalog chain change charset check client clock code command
 committer completion computation config conflict connection consent contact content context coordination cue database
 decision delivery digest dispatch doctor drain endpoint entry env environment error escaping event expansion fact

@@ -12,7 +12,7 @@ from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.output import Column, JsonFlag, at, print_fields, print_json, print_rows
+from mcp_agent_mail.cli.output import Column, ExactFlag, JsonFlag, at, print_fields, print_json, print_rows
 from mcp_agent_mail.cli.project_option import ProjectOption, list_uri, project_key, resource_uri
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import AgentMailError
@@ -35,7 +35,7 @@ app = typer.Typer(
 )
 
 _COMMITS = (
-    Column("commit", lambda row: str(row["hexsha"])[:_SHORT_HASH]),
+    Column("commit", lambda row: str(row["hexsha"])[:_SHORT_HASH], is_whole=True),
     Column("when", at("authored_at")),
     Column("agents", "agents"),
     Column("summary", "summary", may_wrap=True),
@@ -43,7 +43,7 @@ _COMMITS = (
 
 
 _SIZES = (
-    Column("project", "project"),
+    Column("project", "project", may_wrap=True),
     Column("messages", "messages", is_right=True),
     Column("bytes each", "bytes_per_message", is_right=True),
     Column("git bytes", "git_bytes", is_right=True),
@@ -65,6 +65,7 @@ def log(
     project: ProjectOption = None,
     agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Only commits it acted in.")] = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="At most this many (1 to 1000).")] = 20,
+    exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:
     """List the commits of a project's archive, newest first.
@@ -80,7 +81,7 @@ def log(
     if json:
         print_json(rows)
     else:
-        print_rows(rows, _COMMITS, nothing="No commit of that agent.")
+        print_rows(rows, _COMMITS, nothing="No commit of that agent.", exact=exact)
 
 
 @app.command("stats", cls=LeanCommand)
