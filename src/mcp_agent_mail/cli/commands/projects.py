@@ -21,6 +21,7 @@ from mcp_agent_mail.cli.output import (
     print_text,
     time_of,
 )
+from mcp_agent_mail.cli.progress import progress_bars
 from mcp_agent_mail.cli.project_option import absolute_key, list_uri, resource_uri
 
 app = typer.Typer(
@@ -213,8 +214,12 @@ def adopt(
     context = load_context()
     if not context.store_exists():
         raise NoServer(f"There is no store in {context.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
-    work = adopt_offline if apply else plan_offline
-    answer = work(context.settings, absolute_key(source), absolute_key(target))
+    keys = (absolute_key(source), absolute_key(target))
+    with progress_bars() as bars:
+        if apply:
+            answer = adopt_offline(context.settings, *keys, progress=bars.bar("bringing events into Git"))
+        else:
+            answer = plan_offline(context.settings, *keys)
     if json:
         print_json(answer)
     else:
