@@ -15,7 +15,7 @@ from mcp_agent_mail.domain.guard.agent_marks import AGENT_MARKS
 settings.register_profile("agent-mail", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("agent-mail")
 
-# Neither the settings of whoever runs the tests, the repository they stand in, nor that it is an agent reach the product.
+# Who runs the tests, in what repository, with what settings: nothing of that reaches the product.
 _MARKS = {mark.variable for mark in AGENT_MARKS}
 for name in [name for name in os.environ if name in KNOWN | _MARKS or name.startswith("GIT_")]:
     del os.environ[name]

@@ -127,15 +127,18 @@ def test_an_edit_is_passed_by_the_variable_and_a_deed_of_git_by_its_command() ->
 def test_an_agent_without_a_name_is_told_by_what_it_was_known_and_how_to_say_it() -> None:
     mark = find_mark({"GEMINI_CLI": "1"})
 
-    assert report.nameless(_facts(_held("a")), mark) == [
-        "commit refused: say who you are. It does not say which agent makes it, "
-        "and GEMINI_CLI says that an agent makes it.",
+    first, *rest = report.nameless(_facts(_held("a")), mark)
+
+    assert first.startswith(
+        "commit refused: say who you are. It does not say which agent makes it, and GEMINI_CLI says"
+    )
+    assert rest == [
         "  pkg/a",
         "    held by RedStone until 08:10 (in 10 minutes) by a",
         "  As the agent that you registered as: AGENT_NAME=YourName git commit \u2026",
         "  For good: export AGENT_NAME=YourName, or git config agent-mail.name YourName",
         "  Or pass once, recorded: AGENT_MAIL_BYPASS=1 git commit \u2026",
-        "  AGENT_MAIL_GUARD_REQUIRE_NAME=false takes an agent without a name for a person.",
+        "  A person is here? AGENT_MAIL_GUARD_REQUIRE_NAME=false asks nobody.",
     ]
 
 

@@ -67,11 +67,7 @@ def nameless(facts: ReportContext, mark: AgentMark | None) -> list[str]:
         f"  As the agent that you registered as: AGENT_NAME=YourName git {facts.deed} …",
         "  For good: export AGENT_NAME=YourName, or git config agent-mail.name YourName",
         f"  Or pass once, recorded: {_bypass(facts.deed)}",
-        *(
-            []
-            if mark is None
-            else ["  AGENT_MAIL_GUARD_REQUIRE_NAME=false takes an agent without a name for a person."]
-        ),
+        *([] if mark is None else ["  A person is here? AGENT_MAIL_GUARD_REQUIRE_NAME=false asks nobody."]),
     ]
 
 
