@@ -53,8 +53,10 @@ _DOES_NOT_SEE = (
     "git commit --no-verify, merges and rebases (the push looks at what they brought), push --no-verify, edits (am "
     "guard check asks before one), and files that nobody reserved"
 )
-_NAMES = "each agent says who it is: AGENT_NAME=BlueLake in its environment, or git config --worktree "
-    "agent-mail.name BlueLake"
+_NAMES = (
+    "each agent says who it is: AGENT_NAME=BlueLake in its environment, or git config --worktree agent-mail.name "
+    "BlueLake"
+)
 
 # Plain JSON, as `--json` prints it.
 Report = dict[str, Any]
