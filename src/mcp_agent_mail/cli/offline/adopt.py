@@ -16,6 +16,7 @@ from mcp_agent_mail.features.projects.lookup import looking_at_disk
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.lock import StoreLock
+from mcp_agent_mail.store.engine.migrate import require_current
 from mcp_agent_mail.store.transaction import View
 
 
@@ -40,6 +41,7 @@ def adopt_offline(settings: Settings, source: str, target: str) -> dict[str, Any
     yet. Raises StoreInUse while a server runs, NotFound, AdoptionRefused.
     """
     with StoreLock(settings.storage_root, settings.database_path):
+        require_current(settings.database_path)
         adopted = asyncio.run(_adopt(settings, source, target))
     failed = adopted.failed[0] if adopted.failed else None
     return {
