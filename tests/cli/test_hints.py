@@ -32,7 +32,10 @@ from tests.cli.shell import Shell
         ("resource://file_reservations/app-1 lists them.", "am reservations list lists them."),
         ("add ?project=<path or slug> for an archived one.", "add --project <path or slug> for an archived one."),
         ("register_agent adds one.", "an agent's register_agent adds one."),
-        ("ensure_project(human_key='/x') creates it.", "an agent's ensure_project(human_key='/x') creates it."),
+        (
+            "ensure_project(name='x') makes it.",
+            "am projects list shows them and --project names one; an agent's ensure_project(name='x') makes it.",
+        ),
         ("A whois of somebody, or my_send_message_2.", "A whois of somebody, or my_send_message_2."),
         ("Start one with: am serve", "Start one with: am serve"),
     ],

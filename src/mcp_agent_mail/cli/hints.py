@@ -73,6 +73,8 @@ def _command(found: re.Match[str]) -> str:
     tool = found["tool"]
     if tool == "whois" and found["arguments"] is None:
         return found[0]
+    if tool == "ensure_project":
+        return f"am projects list shows them and --project names one; an agent's {found[0]}"
     if tool not in COMMANDS:
         return f"an agent's {found[0]}"
     one = _ONE_ARGUMENT.fullmatch(found["arguments"] or "")
