@@ -12,7 +12,7 @@ from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.output import Column, ExactFlag, JsonFlag, at, print_fields, print_json, print_rows
+from mcp_agent_mail.cli.output import Column, ExactFlag, JsonFlag, at, print_fields, print_json, print_rows, print_text
 from mcp_agent_mail.cli.progress import progress_bars
 from mcp_agent_mail.cli.project_option import ProjectOption, list_uri, project_key, resource_uri
 from mcp_agent_mail.core.clock import iso
@@ -83,6 +83,26 @@ def log(
         print_json(rows)
     else:
         print_rows(rows, _COMMITS, nothing="No commit of that agent.", exact=exact)
+
+
+@app.command("path", cls=LeanCommand)
+def path_of(
+    project: Annotated[
+        str | None,
+        typer.Argument(metavar="PROJECT", help="Its slug or path. Else AGENT_MAIL_PROJECT, or where you stand."),
+    ] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Print the folder of a project's archive.
+
+    An ordinary Git repository: git -C "$(am archive path)" log --stat
+    """
+    context = load_context()
+    path = _archive_path(context, project_key(project, context))
+    if json:
+        print_json({"project": path.name, "path": str(path)})
+    else:
+        print_text(str(path))
 
 
 @app.command("stats", cls=LeanCommand)

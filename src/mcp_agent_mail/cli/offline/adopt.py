@@ -19,6 +19,7 @@ from mcp_agent_mail.features.projects.lookup import looking_at_disk
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.lock import StoreLock
+from mcp_agent_mail.store.engine.migrate import require_current
 from mcp_agent_mail.store.transaction import View
 
 
@@ -43,6 +44,7 @@ def adopt_offline(settings: Settings, source: str, target: str, *, progress: Pro
     yet; `progress` counts events. Raises StoreInUse while a server runs, NotFound, AdoptionRefused.
     """
     with StoreLock(settings.storage_root, settings.database_path):
+        require_current(settings.database_path)
         adopted = asyncio.run(_adopt(settings, source, target, progress))
     failed = adopted.failed[0] if adopted.failed else None
     return {

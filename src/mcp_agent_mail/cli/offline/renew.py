@@ -13,6 +13,7 @@ from mcp_agent_mail.features.archiving.renew import renew_archive
 from mcp_agent_mail.features.projects.lookup import looking_at_disk, require_project
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.lock import StoreLock
+from mcp_agent_mail.store.engine.migrate import require_current
 
 
 # Plain JSON, as `--json` prints it.
@@ -21,6 +22,7 @@ def renew_offline(settings: Settings, key: str, *, progress: Progress | None = N
     while a server runs, NotFound, NothingToRenew, ArchiveRefused.
     """
     with StoreLock(settings.storage_root, settings.database_path):
+        require_current(settings.database_path)
         return asyncio.run(_renew(settings, key, progress))
 
 
