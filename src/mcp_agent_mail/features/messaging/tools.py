@@ -260,7 +260,7 @@ def _thread_tools(service: MessagingService, current_caller: Callable[[], Awaita
     async def read_mail(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str | None, AGENT_ADDRESS] = None,
+        agent_name: Annotated[str | None, CALLER_NAME] = None,
         message_id: Annotated[int | None, Id()] = None,
         thread_id: Annotated[str | None, THREAD] = None,
         limit: Annotated[int, LIMIT] = 20,
