@@ -9,7 +9,7 @@ from typing import Annotated
 
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.core.params import (
-    AGENT_ADDRESS,
+    CALLER_NAME,
     IDEMPOTENCY_KEY,
     NOTE,
     PROJECT_KEY,
@@ -39,7 +39,7 @@ def _claiming_tools(service: ReservationService, current_caller: Callable[[], Aw
     async def file_reservation_paths(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         paths: Annotated[list[str], WANTED_PATHS],
         ttl_seconds: Annotated[int, SECONDS] = 3_600,
         exclusive: Annotated[bool, Flag()] = True,
@@ -69,7 +69,7 @@ def _claiming_tools(service: ReservationService, current_caller: Callable[[], Aw
     async def check_file_reservation_conflicts(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         paths: Annotated[list[str], WANTED_PATHS],
     ) -> Json:
         """Look whether paths could be reserved exclusively, without reserving them."""
@@ -92,7 +92,7 @@ def _keeping_tools(service: ReservationService, current_caller: Callable[[], Awa
     async def release_file_reservations(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         paths: Annotated[list[str] | None, PATHS] = None,
         file_reservation_ids: Annotated[list[int] | None, IDS] = None,
     ) -> Json:
@@ -106,7 +106,7 @@ def _keeping_tools(service: ReservationService, current_caller: Callable[[], Awa
     async def renew_file_reservations(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         extend_seconds: Annotated[int, SECONDS] = 1_800,
         paths: Annotated[list[str] | None, PATHS] = None,
         file_reservation_ids: Annotated[list[int] | None, IDS] = None,
@@ -136,7 +136,7 @@ def force_tools(service: ForceService, current_caller: Callable[[], Awaitable[Ca
 
     async def force_release_file_reservation(
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         file_reservation_id: Annotated[int, Id()],
         notify_previous: Annotated[bool, Flag()] = True,
         note: Annotated[str, NOTE] = "",
