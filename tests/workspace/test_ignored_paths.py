@@ -30,7 +30,7 @@ def ignored(root: Path, *paths: str) -> set[str]:
 
 def test_what_a_line_of_any_list_ignores_is_told_as_it_was_written(code: Path) -> None:
     yes = ["a.log", "src/x.log", "build/", "build/x.js", "src/node_modules/", "x.pyc", "mine", "src/local.py"]
-    yes += ["docs/x.tmp", "a/b/cache/", "core.1", "a.py~", "a.swp", "qay"]
+    yes += ["docs/x.tmp", "a/b/cache/", "core.1", "a.py~", "a.swp", "qay", ":(x).log", "-a.log"]
     no = [
         "a.py",
         "no.md",
