@@ -71,10 +71,7 @@ def tool_result(spec: ToolSpec, result: Json, output: Output = PLAIN) -> dict[st
 
 def tool_error(name: str, error: AgentMailError) -> dict[str, Any]:
     """A refusal as a `tools/call` result: models read the text, programs the structured content."""
-    if isinstance(error, UnknownTool):
-        text = error.message
-    else:
-        text = f"Error calling tool '{name}': {error.message} {error.hint}".rstrip()
+    text = error.text if isinstance(error, UnknownTool) else f"Error calling tool '{name}': {error.text}"
     return _call_result(text, error_object(error), is_error=True)
 
 
