@@ -8,16 +8,17 @@ values. FastMCP only lists what stands here (why: docs/adr).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from mcp_agent_mail.core.arguments import TOKEN_ARGUMENTS, Param, bind, params_of
-from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied, listed
+from mcp_agent_mail.core.arguments import FORMAT_ARGUMENT, TOKEN_ARGUMENTS, Param, bind, params_of
+from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied, in_sentences, listed
 from mcp_agent_mail.core.ids import ProjectId
-from mcp_agent_mail.core.likeness import COMPARED, most_like
+from mcp_agent_mail.core.likeness import COMPARED
+from mcp_agent_mail.core.synonyms import nearest_tools
 
 Json = Any
 """A plain JSON value: what `json.dumps` takes. Typed `Any` because mypy's recursive form hides more than it says."""
@@ -182,6 +183,27 @@ class UnknownTool(NotFound):
     """No such tool, or one that this connection may not see."""
 
 
+_FEW = 12
+"""So many tools are named in a refusal; more are for tools/list to name."""
+
+
+def unknown_tool(name: str, shown: Sequence[str], *, profile: str | None = None) -> UnknownTool:
+    """The refusal of a tool that is not among those `shown` to the connection, with those that were probably meant.
+
+    `profile` is the connection's, where it is shown a part of them.
+    """
+    nearest = nearest_tools(name, shown)
+    likely = f"Did you mean {listed(nearest)}?" if nearest else ""
+    of_profile = "" if profile is None else f"This connection has the tool profile {profile}"
+    if len(shown) <= _FEW:
+        whole = f"{of_profile}: {', '.join(shown)}" if of_profile else f"There are: {', '.join(shown)}"
+    else:
+        whole = f"{of_profile}; tools/list names its tools" if of_profile else "tools/list names them all"
+    hint = in_sentences(likely, f"{whole}." if of_profile or not likely else "")
+    data = {"nearest": nearest, **({} if profile is None else {"profile": profile})}
+    return UnknownTool(f"Unknown tool: {name:.{COMPARED}}", hint=hint, data=data)
+
+
 class ToolTable:
     """Every tool of the server by name."""
 
@@ -202,9 +224,7 @@ class ToolTable:
         spec = self._specs.get(name)
         if spec is None or (spec.operator_only and credentials.via == "mcp"):
             shown = [s.name for s in self._specs.values() if not s.operator_only]
-            nearest = most_like(name, shown)
-            hint = f"Did you mean {listed(nearest)}?" if nearest else "tools/list names them all."
-            raise UnknownTool(f"Unknown tool: {name:.{COMPARED}}", hint=hint, data={"nearest": nearest})
+            raise unknown_tool(name, shown)
         return spec
 
     async def run(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> Json:
@@ -212,7 +232,8 @@ class ToolTable:
         spec = self.require(name, credentials)
         credentials, given = take_token(credentials, arguments)
         token_listed = spec.schema["properties"].keys() - spec.params.keys()
-        call = bind(spec.params, given, what=name, taken_out=[*token_listed, *TOKEN_ARGUMENTS])
+        also = () if credentials.via == "local" else (FORMAT_ARGUMENT,)
+        call = bind(spec.params, given, what=name, taken_out=[*token_listed, *TOKEN_ARGUMENTS, *also])
         return await call_as(replace(credentials, in_arguments=True), spec.handler, call)
 
 
@@ -234,7 +255,9 @@ def take_token(credentials: Credentials, arguments: Mapping[str, Json]) -> tuple
     for name in TOKEN_ARGUMENTS:
         token = given.pop(name, None)
         if token is not None and not isinstance(token, str):
-            raise InvalidInput(f"{name} must be text.", data={"parameter": name})
+            raise InvalidInput(
+                f"{name} must be text.", hint="Send the token as it was given.", data={"parameter": name}
+            )
         if token is not None and token.strip():
             tokens.add(token.strip())
     if len(tokens) > 1:

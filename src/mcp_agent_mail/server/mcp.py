@@ -28,7 +28,7 @@ from pydantic import BaseModel
 from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.resources import MAX_URI, ResourceSpec
-from mcp_agent_mail.core.tools import Credentials, ToolSpec, UnknownTool
+from mcp_agent_mail.core.tools import Credentials, ToolSpec, unknown_tool
 from mcp_agent_mail.server.completion import Suggest, complete
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.observability.trace_context import with_meta
@@ -230,7 +230,7 @@ async def _call_tool(calls: Calls, ctx: Context, _params: RawParams) -> HandlerR
     if calls.are_traced:
         facts = with_meta(facts, params)
     try:
-        _require_shown(name, facts.wishes)
+        _require_shown(calls, name, facts.wishes)
         arguments, output = take_argument(params.get("arguments") or {}, facts.wishes.output)
         with _heard(ctx):
             result = await calls.run_tool(name, arguments, facts)
@@ -239,13 +239,12 @@ async def _call_tool(calls: Calls, ctx: Context, _params: RawParams) -> HandlerR
         return tool_error(name, error)
 
 
-def _require_shown(name: str, wishes: ResponsePreferences) -> None:
+def _require_shown(calls: Calls, name: str, wishes: ResponsePreferences) -> None:
     if not wishes.profile.shows(name):
-        raise UnknownTool(
-            f"Unknown tool: {name}",
-            hint=f"This connection has the tool profile {wishes.profile.name}; tools/list names its tools.",
-            data={"profile": wishes.profile.name},
-        )
+        shown = [
+            spec.name for spec in calls.tools.specs() if not spec.operator_only and wishes.profile.shows(spec.name)
+        ]
+        raise unknown_tool(name, shown, profile=wishes.profile.name)
 
 
 async def _complete(
@@ -264,5 +263,4 @@ async def _read_resource(calls: Calls, ctx: Context, _params: RawParams) -> Hand
         return resource_result(uri, await calls.read_resource(uri, facts), output)
     except AgentMailError as error:
         code = resource_error_code(error, is_modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
-        message = f"{error.message} {error.hint}".rstrip()
-        raise MCPError(code=code, message=message, data={**error_object(error), "uri": uri[:MAX_URI]}) from error
+        raise MCPError(code=code, message=error.text, data={**error_object(error), "uri": uri[:MAX_URI]}) from error
