@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from typing import Any, Literal, get_type_hints
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied, listed
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.likeness import COMPARED, most_like
-from mcp_agent_mail.core.params import ParamType
+from mcp_agent_mail.core.params import IdentityPart, ParamType
 
 Json = Any
 """A plain JSON value: what `json.dumps` takes. Typed `Any` because mypy's recursive form hides more than it says."""
@@ -45,7 +45,8 @@ class Credentials:
     """What a request brought to say who is calling, read by the server, judged by `features/identity`.
 
     `via` keeps the operator's rights off MCP: only `rpc` (and the CLI in process, `local`) can be the operator.
-    `window_id` proves nothing: it is which of its windows the client says the call comes from.
+    `window_id` proves nothing: it is which of its windows the client says the call comes from. Nor do `said_project`
+    and `said_agent`: who the connection says it is, for calls that leave it out.
     """
 
     via: Literal["mcp", "rpc", "local"]
@@ -55,6 +56,8 @@ class Credentials:
     agent_token: str | None = None
     token_argument: str | None = None
     window_id: str | None = None
+    said_project: str | None = None
+    said_agent: str | None = None
     origin: str | None = None
     """The connection that the call came by."""
 
@@ -120,6 +123,12 @@ class Param:
     required: bool
     default: Json = None
 
+    @property
+    def stands_for(self) -> IdentityPart | None:
+        """Which part of who is calling it is, if it is one."""
+        part: IdentityPart | None = getattr(self.rule, "stands_for", None)
+        return part
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
@@ -141,6 +150,14 @@ class ToolSpec:
     result_list: bool
     operator_only: bool
     is_long: bool = False
+
+    def schema_without(self, known: Collection[IdentityPart]) -> dict[str, Json]:
+        """The schema for a connection that has said or proven these parts of who calls: none of them is required."""
+        schema = dict(self.schema)
+        named = schema.pop("required", [])
+        if required := [name for name in named if self.params[name].stands_for not in known]:
+            schema["required"] = required
+        return schema
 
 
 def params_of(handler: Handler) -> dict[str, Param]:
@@ -231,6 +248,10 @@ class ToolTable:
             hint = f"Did you mean {listed(nearest)}?" if nearest else "tools/list names them all."
             raise UnknownTool(f"Unknown tool: {name:.{COMPARED}}", hint=hint, data={"nearest": nearest})
         return spec
+
+    async def known_of(self, credentials: Credentials) -> frozenset[IdentityPart]:  # noqa: ARG002  # of subclasses
+        """Which parts of who calls a call with these credentials may leave out: none, where nothing fills them in."""
+        return frozenset()
 
     async def run(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> Json:
         """Validate, call and return the tool's plain result. Raises AgentMailError."""
