@@ -15,7 +15,7 @@ from tests.server.whole_app import WholeApp, open_whole_app
 
 APP = "/code/my app"
 SAID = f"?project={quote(APP)}&agent=BlueLake"
-PROFILE = {"program": "tests", "model": "none"}
+PROFILE: dict[str, Any] = {"program": "tests", "model": "none"}
 
 
 @pytest.fixture

@@ -21,6 +21,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CompleteRequestParams,
     CompleteResult,
+    DiscoverResult,
+    InitializeResult,
     ListPromptsResult,
     ListToolsResult,
     PaginatedRequestParams,
@@ -63,7 +65,6 @@ _JSON = "application/json"
 SESSION_HEADER = "mcp-session-id"
 _INVALID_REQUEST = -32600
 _OURS = frozenset({"tools/call", "resources/read"})
-_WITH_INSTRUCTIONS = frozenset({"initialize", "server/discover"})
 _NO_REQUEST = RequestFacts(credentials=Credentials(via="mcp"), request_id="in-process")
 
 Context = ServerRequestContext[Any, Any]
@@ -221,8 +222,8 @@ class _Bypass:
         profile = _facts(ctx).wishes.profile
         with shown_for(profile):
             result = await call_next(ctx)
-        if ctx.method in _WITH_INSTRUCTIONS and isinstance(result, dict):
-            result["instructions"] = instructions(profile)
+        if isinstance(result, InitializeResult | DiscoverResult):
+            return result.model_copy(update={"instructions": instructions(profile)})
         return result
 
 

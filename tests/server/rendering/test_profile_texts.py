@@ -36,7 +36,7 @@ def lacking(text: str, profile: ToolProfile) -> list[str]:
 def texts(node: ast.AST) -> Iterator[str]:
     """What an expression may say: constants, formatted ones with `X` for each value, both sides of a choice."""
     if isinstance(node, ast.JoinedStr):
-        yield "".join(part.value if isinstance(part, ast.Constant) else "X" for part in node.values)
+        yield "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     elif isinstance(node, ast.IfExp):
@@ -46,7 +46,7 @@ def texts(node: ast.AST) -> Iterator[str]:
 
 def hints() -> list[str]:
     """Every text in the source that is given as `hint`, or assigned to such a name, and names a tool."""
-    found = []
+    found: list[str] = []
     for path in sorted(SOURCE.rglob("*.py")):
         if "cli" in path.relative_to(SOURCE).parts:
             continue
