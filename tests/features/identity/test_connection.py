@@ -12,7 +12,7 @@ import pytest
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied
 from mcp_agent_mail.core.tools import Credentials, ToolTable
 from mcp_agent_mail.domain.identity.caller import WrongToken
-from mcp_agent_mail.features.identity.connection import ConnectionIdentity, ForeignToken, IdentifiedTools
+from mcp_agent_mail.features.identity.connection import ConnectionIdentity, ConnectionTools, ForeignToken
 from tests.features.identity.harness import PROFILE, PROJECT, IdentityHarness, Ticking, open_identity, with_token
 
 LIB = "/code/lib"
@@ -33,7 +33,7 @@ async def harness(tmp_path: Path) -> AsyncIterator[IdentityHarness]:
 
 
 def tools_of(harness: IdentityHarness) -> ToolTable:
-    return IdentifiedTools(harness.tools, ConnectionIdentity(harness.identity, at_once))
+    return ConnectionTools(harness.tools, ConnectionIdentity(harness.identity, at_once))
 
 
 async def status(harness: IdentityHarness, by: Credentials, **arguments: Any) -> Any:

@@ -15,7 +15,7 @@ from mcp_agent_mail.core.params import IdentityPart
 from mcp_agent_mail.core.tools import Credentials, Json, ToolSpec, ToolTable, take_token
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.projects import is_path
-from mcp_agent_mail.features.identity.results import ProvenIdentity
+from mcp_agent_mail.features.identity.results import IdentityProof
 from mcp_agent_mail.features.identity.service import IdentityService
 
 ACTIVE_SHOWN = 10
@@ -32,7 +32,7 @@ class ForeignToken(PermissionDenied):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompletedCall:
+class CallArguments:
     """`arguments` with what was left out; `filled` is that alone, as far as the connection said it."""
 
     arguments: Mapping[str, Json]
@@ -58,12 +58,12 @@ class ConnectionIdentity:
             return known
         return known if proven is None else frozenset(said)
 
-    async def complete(self, spec: ToolSpec, arguments: Mapping[str, Json], credentials: Credentials) -> CompletedCall:
+    async def complete(self, spec: ToolSpec, arguments: Mapping[str, Json], credentials: Credentials) -> CallArguments:
         """What the call gives wins, a token among its arguments too; then what the connection says; then what a token
         of the connection proves. Raises ForeignToken, and what a wrong token raises.
         """
         if not any(_left_out(spec, arguments, part) for part in _PARTS):
-            return CompletedCall(arguments=arguments)
+            return CallArguments(arguments=arguments)
         brought, _ = take_token(credentials, arguments)
         own = None if brought.token_argument is None else await self._identity.find_proven(brought)
         filled = {} if own is not None else await self._as_said(spec, arguments, credentials)
@@ -72,7 +72,7 @@ class ConnectionIdentity:
             proven = own or await self._identity.find_proven(brought)
             if proven is not None:
                 completed |= await self._as_proven(spec, completed, proven)
-        return CompletedCall(arguments=completed, filled=filled)
+        return CallArguments(arguments=completed, filled=filled)
 
     async def _as_said(self, spec: ToolSpec, arguments: Mapping[str, Json], credentials: Credentials) -> dict[str, str]:
         filled = {}
@@ -84,7 +84,7 @@ class ConnectionIdentity:
             filled[caller] = credentials.said_agent
         return filled
 
-    async def _as_proven(self, spec: ToolSpec, said: Mapping[str, Json], proven: ProvenIdentity) -> dict[str, str]:
+    async def _as_proven(self, spec: ToolSpec, said: Mapping[str, Json], proven: IdentityProof) -> dict[str, str]:
         """What the proof says of what the call needs and lacks. An agent's name is none in another project."""
         project, caller = (_is_needed(spec, said, part) for part in _PARTS)
         parts = {} if project is None else {project: proven.project}
@@ -100,7 +100,7 @@ class ConnectionIdentity:
             )
         return {**parts, caller: proven.agent}
 
-    async def explain(self, spec: ToolSpec, completed: CompletedCall, error: AgentMailError) -> None:
+    async def explain(self, spec: ToolSpec, completed: CallArguments, error: AgentMailError) -> None:
         """Add to `error` who can be meant, where a name is missing, and where a value came from that the call did not
         give.
         """
@@ -139,7 +139,7 @@ class ConnectionIdentity:
         return directory
 
 
-class IdentifiedTools(ToolTable):
+class ConnectionTools(ToolTable):
     """The tools of `table`, of whose calls a connection may have said who makes them."""
 
     def __init__(self, table: ToolTable, connection: ConnectionIdentity) -> None:
@@ -151,6 +151,7 @@ class IdentifiedTools(ToolTable):
         return await self._connection.known_of(credentials)
 
     async def run(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> Json:
+        """As the table runs it, with what was left out filled in; a refusal says what was, and who can be meant."""
         spec = self.require(name, credentials)
         completed = await self._connection.complete(spec, arguments, credentials)
         try:

@@ -40,7 +40,7 @@ class AgentList:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProvenIdentity:
+class IdentityProof:
     """The agent that a token proves, by name, and the human key of its project."""
 
     project: str

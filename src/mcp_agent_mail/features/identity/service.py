@@ -30,7 +30,7 @@ from mcp_agent_mail.features.identity.register import (
     record_event,
     register,
 )
-from mcp_agent_mail.features.identity.results import AgentChange, AgentList, KnownAgent, ProvenIdentity
+from mcp_agent_mail.features.identity.results import AgentChange, AgentList, IdentityProof, KnownAgent
 from mcp_agent_mail.features.identity.windows import WindowUse
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store
@@ -76,7 +76,7 @@ class IdentityService:
         linked = await self._store.read(lambda view: view.products.linked_to(agent.project_id))
         return replace(caller, linked_projects=linked) if linked else caller
 
-    async def find_proven(self, credentials: Credentials) -> ProvenIdentity | None:
+    async def find_proven(self, credentials: Credentials) -> IdentityProof | None:
         """The agent that a token among these credentials proves. Raises as `caller` does; nobody counts as active by
         it.
         """
@@ -85,7 +85,7 @@ class IdentityService:
             return None
         project = await self._store.read(lambda view: view.projects.find(agent.project_id))
         assert project is not None, agent
-        return ProvenIdentity(project=project.human_key, agent=agent.name)
+        return IdentityProof(project=project.human_key, agent=agent.name)
 
     async def directory(self, project_key: str) -> str:
         """The human key of the project, however it is named. Raises UnknownProject."""
