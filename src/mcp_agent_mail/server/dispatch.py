@@ -99,7 +99,8 @@ class Calls:
                 failed = False
                 return result
             finally:
-                project = next((arguments[key] for key in _PROJECT_ARGUMENTS if key in arguments), None)
+                said = facts.credentials.said_project
+                project = next((arguments[key] for key in _PROJECT_ARGUMENTS if key in arguments), said)
                 self._usage.note(name, time.perf_counter() - started, failed=failed, project=project, doer=doer)
 
     async def _run_in_turn(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> Json:
