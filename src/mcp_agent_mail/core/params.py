@@ -226,10 +226,15 @@ class Id:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """True or false, also as the words "true" and "false"."""
+    """True or false, also as the words "true" and "false".
+
+    `left_out` is what leaving it out comes to, where a tool has to know that it was left out: its own default is None.
+    """
+
+    left_out: bool | None = None
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "boolean"}
+        return {"type": "boolean"} if self.left_out is None else {"type": "boolean", "default": self.left_out}
 
     def convert(self, name: str, value: object) -> bool:
         """The words in any letter case and with outer blanks; 0, 1, yes and no are refused. Raises InvalidInput."""
