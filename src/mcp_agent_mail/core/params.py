@@ -263,17 +263,20 @@ class Ids:
     """A list of ids; a single one is a list of one, and a string holding a JSON array is that array."""
 
     max_items: int = 1_000
+    min_items: int = 0
 
     def schema(self) -> dict[str, Any]:
         return {"type": "array", "items": {"type": "integer"}}
 
     def convert(self, name: str, value: object) -> list[int]:
-        """The ids in their order, repeats included. Raises InvalidInput for too many, or naming the first bad one by
-        its index.
+        """The ids in their order, repeats included. Raises InvalidInput for too many or too few, or naming the first
+        bad one by its index.
         """
         items = _as_list(value)
         if len(items) > self.max_items:
             raise _refuse(name, f"has {len(items)} items; at most {self.max_items} are accepted", max=self.max_items)
+        if len(items) < self.min_items:
+            raise _refuse(name, f"has {len(items)} items; at least {self.min_items} must be given", min=self.min_items)
         rule = Id()
         return [rule.convert(f"{name}[{index}]", item) for index, item in enumerate(items)]
 
