@@ -9,7 +9,7 @@ import pytest
 from toon_format import decode
 
 from mcp_agent_mail.core.errors import AgentMailError, Conflict, Internal, InvalidInput, NotFound, Unavailable
-from mcp_agent_mail.core.tools import ToolSpec, UnknownTool
+from mcp_agent_mail.core.tools import ResultList, ToolSpec, UnknownTool
 from mcp_agent_mail.server.rendering.formats import Output, OutputFormat
 from mcp_agent_mail.server.rendering.wire import (
     http_status,
@@ -42,6 +42,15 @@ def test_json_is_one_value_as_text_and_as_structured_content_where_a_list_stands
 
     assert (json.loads(text_of(listed)), listed["structuredContent"]) == (LIST, {"result": LIST})
     assert (json.loads(text_of(single)), single["structuredContent"]) == ({"text": "a"}, {"text": "a"})
+
+
+def test_what_belongs_to_a_list_stands_beside_it_in_structured_content_alone() -> None:
+    counted = tool_result(TOOLS["count"], ResultList(LIST, {"total": 2}))
+    counts_alone = tool_result(TOOLS["count"], {"total": 2})
+
+    assert (json.loads(text_of(counted)), counted["structuredContent"]) == (LIST, {"result": LIST, "total": 2})
+    assert json.loads(text_of(counts_alone)) == {"total": 2}
+    assert counts_alone["structuredContent"] == {"result": [], "total": 2}
 
 
 def test_toon_is_the_envelope_in_both_places() -> None:
