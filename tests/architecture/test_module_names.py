@@ -22,8 +22,8 @@ committer completion computation config conflict connection consent contact cont
 decision delivery digest dispatch doctor drain endpoint entry env environment error escaping event expansion fact
 failpoint fault file finding folder format foundation git grant guard guidance hearing history holder hook http id
 idempotency identifier identitie identity import inbox inboxe index inspection instrumentation integrity keeper key
-kind layout lease ledger lifespan likenes limit link listener llm lock log logging look lookup mail maintenance mark
-markdown marker mcp message meta metric month mount name notice option outbox output owner ownership pack param
+kind layout lease ledger lifespan likenes limit line link listener llm lock log logging look lookup mail maintenance
+mark markdown marker mcp message meta metric month mount name notice option outbox output owner ownership pack param
 parameter participant path pathspec pattern place port preference problem proces product profile progres project
 prompt protocol proxy query queue ranking read readership receipt recipient recording recovery refinement refiner
 refresh relocation report repository request reservation resolution resource response result retention rewrite round

@@ -65,8 +65,12 @@ class ScreenStore:
     def __init__(self, home: Path) -> None:
         self._home = home
         # What is idle or overdue is to stay as it is.
-        steady = {"FILE_RESERVATIONS_CLEANUP_ENABLED": "false", "ACK_TTL_ENABLED": "false", "HOME": str(home)}
-        self.server = Served(make_screen_store(home), **steady)
+        self.server = Served(
+            make_screen_store(home),
+            HOME=str(home),
+            FILE_RESERVATIONS_CLEANUP_ENABLED="false",
+            ACK_TTL_ENABLED="false",
+        )
 
     def see(self, command: tuple[str, ...], *, width: int, is_piped: bool, **settings: str) -> str:
         """What `am COMMAND` shows on a terminal of so many columns, or writes into a pipe there; as it came."""

@@ -1,4 +1,7 @@
-"""What people see is golden: whoever changes it looks at it. Written anew by `python -m tests.cli.screens`."""
+"""What people see is golden: whoever changes it looks at it.
+
+Written anew by `python -m tests.cli.screens`.
+"""
 
 from __future__ import annotations
 
