@@ -95,6 +95,12 @@ def tell_doer(project_id: ProjectId, agent_name: str) -> None:
         doer.project_id, doer.agent_name = project_id, agent_name
 
 
+def recorded_doer() -> str | None:
+    """The agent whose call this was recorded to be; None while that is not known, or not recorded."""
+    doer = _doer.get()
+    return None if doer is None else doer.agent_name
+
+
 def current_credentials() -> Credentials:
     """The credentials of the call that is running; a call outside `ToolTable` is a bug."""
     return _credentials.get()
@@ -226,6 +232,9 @@ class ToolTable:
 
     def __contains__(self, name: str) -> bool:
         return name in self._specs
+
+    def find(self, name: str) -> ToolSpec | None:
+        return self._specs.get(name)
 
     def specs(self) -> list[ToolSpec]:
         """All tools, operator-only ones too, in the order of declaration."""
