@@ -17,7 +17,7 @@ from mcp_agent_mail.cli.context import read_client_settings
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, WireError, code_of
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json
+from mcp_agent_mail.cli.output import ExactFlag, JsonFlag, print_fields, print_json
 from mcp_agent_mail.cli.project_option import ProjectOption, absolute_key, resource_uri
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.settings.client import ClientSettings
@@ -160,6 +160,7 @@ def log(
     project: ProjectOption = None,
     of_all: Annotated[bool, typer.Option("--all", help="Of all projects, and of unknown ones.")] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", help="At most so many.")] = 50,
+    exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:
     """List what the guard did, newest first.
@@ -167,7 +168,7 @@ def log(
     That is what it refused, warned about, let pass and could not check, while no server ran too.
     The newest 10,000 of a project are kept.
     """
-    show_log(project, of_all=of_all, limit=limit, as_json=json)
+    show_log(project, of_all=of_all, limit=limit, as_json=json, exact=exact)
 
 
 def _absolute(path: str) -> Path:

@@ -11,8 +11,10 @@ from mcp_agent_mail.cli.commands.inboxes import HUMAN, read_inbox
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
+from mcp_agent_mail.cli.marks import importance_style, inbox_style, inbox_words, mail_flags, unread_style
 from mcp_agent_mail.cli.output import (
     Column,
+    ExactFlag,
     JsonFlag,
     Row,
     at,
@@ -21,6 +23,7 @@ from mcp_agent_mail.cli.output import (
     print_json,
     print_rows,
     print_text,
+    time_of,
 )
 from mcp_agent_mail.cli.project_option import ProjectOption, agents_of, project_key, resource_uri
 
@@ -49,31 +52,24 @@ app = typer.Typer(
 LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="At most this many (1 to 1000).")]
 
 
-def _flags(row: Row) -> str:
-    """Importance and the wish for an acknowledgement, in words."""
-    importance = row.get("importance")
-    words = [] if importance in (None, "normal") else [str(importance)]
-    return ", ".join([*words, "ack"] if row.get("ack_required") else words)
+def _inbox_columns(ack_ttl_s: int) -> tuple[Column, ...]:
+    return (
+        Column("id", "id", is_right=True),
+        Column("received", at("created_ts")),
+        Column("from", "from"),
+        Column("kind", "kind"),
+        Column("flags", mail_flags, on_terminal=inbox_words(ack_ttl_s), style=inbox_style(ack_ttl_s)),
+        Column("thread", "thread_id"),
+        Column("subject", "subject", may_wrap=True, style=unread_style),
+    )
 
-
-_INBOX = (
-    Column("id", "id", is_right=True),
-    Column("received", at("created_ts")),
-    Column("from", "from"),
-    Column("kind", "kind"),
-    Column("flags", _flags),
-    Column("thread", "thread_id"),
-    Column("subject", "subject", may_wrap=True),
-)
-
-_INBOXES = (*_INBOX[:2], Column("project", "project"), *_INBOX[2:])
 
 _FOUND = (
     Column("id", "id", is_right=True),
     Column("sent", at("created_ts")),
     Column("from", "from"),
     Column("thread", "thread_id"),
-    Column("subject", "subject", may_wrap=True),
+    Column("subject", "subject", may_wrap=True, style=importance_style),
     Column("snippet", "snippet", may_wrap=True),
 )
 
@@ -87,6 +83,7 @@ def inbox(
         str | None, typer.Option("--since", metavar="TIME", help="Delivered after this time (ISO 8601).")
     ] = None,
     urgent: Annotated[bool, typer.Option("--urgent", help="Only high and urgent mail.")] = False,
+    exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:
     """List an inbox, newest first: yours, or an agent's.
@@ -98,10 +95,12 @@ def inbox(
         answer = read_inbox(gateway, agent, project, context, limit=limit, since_ts=since, urgent_only=urgent or None)
     if json:
         print_json(answer)
-    elif answer["project"] is None:
-        print_rows(answer["messages"], _INBOXES, nothing=f"No mail for {answer['agent']} in any project.")
     else:
-        print_rows(answer["messages"], _INBOX, nothing=f"No mail for {answer['agent']} in {answer['project']}.")
+        columns = _inbox_columns(context.settings.ack_ttl_seconds)
+        place = answer["project"]
+        if place is None:
+            columns, place = (*columns[:2], Column("project", "project"), *columns[2:]), "any project"
+        print_rows(answer["messages"], columns, nothing=f"No mail for {answer['agent']} in {place}.", exact=exact)
 
 
 _HELD = (
@@ -119,6 +118,7 @@ def held(
     agent: Annotated[str | None, typer.Argument(metavar="AGENT", help="Whose; without one, every agent's.")] = None,
     sent: Annotated[bool, typer.Option("--sent", help="What the agent sent, not what waits for it.")] = False,
     project: ProjectOption = None,
+    exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:
     """List mail that waits for its recipient's consent, oldest first.
@@ -139,7 +139,7 @@ def held(
     if json:
         print_json(waiting)
     else:
-        print_rows(waiting, _HELD, nothing="No mail waits for consent.")
+        print_rows(waiting, _HELD, nothing="No mail waits for consent.", exact=exact)
 
 
 @app.command("read", cls=LeanCommand)
@@ -190,6 +190,7 @@ def search(
     order: Annotated[Literal["relevance", "newest", "oldest"], typer.Option("--order", help="What comes first.")] = (
         "relevance"
     ),
+    exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:
     """Search a project's mail."""
@@ -200,7 +201,7 @@ def search(
     if json:
         print_json(answer)
     else:
-        print_rows(answer["result"], _FOUND, nothing="Nothing found.")
+        print_rows(answer["result"], _FOUND, nothing="Nothing found.", exact=exact)
 
 
 @app.command("send", cls=LeanCommand)
@@ -320,10 +321,10 @@ def _print_message(message: Row) -> None:
             ("from", message["from"]),
             ("to", message.get("to")),
             ("cc", message.get("cc")),
-            ("sent", message["created_ts"]),
+            ("sent", time_of(message["created_ts"])),
             ("thread", message["thread_id"]),
             ("topic", message["topic"]),
-            ("flags", _flags(message)),
+            ("flags", mail_flags(message)),
             ("subject", message["subject"]),
         ]
     )

@@ -12,7 +12,7 @@ from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, WireError
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server
 from mcp_agent_mail.cli.gateway.port import server_at
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
-from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json
+from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json, time_of
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -192,7 +192,7 @@ def _lines(report: Report) -> list[tuple[str, object]]:
     owned_by = (
         None
         if owner is None
-        else f"process {owner['pid']}" + (f" since {owner['started']}" if owner["started"] else "")
+        else f"process {owner['pid']}" + (f" since {time_of(owner['started'])}" if owner["started"] else "")
     )
     return [
         ("problem", report.get("problem")),
@@ -205,7 +205,7 @@ def _lines(report: Report) -> list[tuple[str, object]]:
         ("owner", owned_by or "nobody"),
         ("schema", report["store"]["schema_version"]),
         ("pending", None if pending is None else f"{pending} events for Git{oldest}"),
-        ("last commit", archive["last_commit_at"]),
+        ("last commit", time_of(archive["last_commit_at"])),
         ("largest archive", _size(archive)),
         ("care", archive.get("care_error")),
         ("mending", _mending(archive)),
