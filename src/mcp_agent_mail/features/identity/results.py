@@ -40,6 +40,14 @@ class AgentList:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityProof:
+    """The agent that a token proves, by name, and the human key of its project."""
+
+    project: str
+    agent: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedAgent:
     """An agent of another project of the same product."""
 
