@@ -123,7 +123,10 @@ def _is_real_folder(path: str) -> bool:
 
 
 def _lines_of(content: str) -> _IgnoreLines:
-    names, beginnings, endings, globs = set(), set(), set(), set()
+    names: set[str] = set()
+    beginnings: set[str] = set()
+    endings: set[str] = set()
+    globs: set[str] = set()
     for last in _last_names(content.lower().splitlines()):
         plain = last.strip("*")
         if "*" in plain or "?" in plain or plain != last.replace("*", "", 1):

@@ -110,8 +110,8 @@ async def test_without_a_product_and_of_archived_projects_nobody_is_named(harnes
 async def test_at_most_twenty_agents_elsewhere_are_named_and_no_retired_one(harness: ProductsHarness) -> None:
     seeded = harness.seeded
     await harness.link(APP, LIB, FAR)
-    for project in (seeded.lib, harness.far):
-        await seeded.store.write(lambda tx, home=project: [add_agent(tx, home, f"Agent{n}") for n in range(15)])
+    homes = (seeded.lib, harness.far)
+    await seeded.store.write(lambda tx: [add_agent(tx, home, f"Agent{n}") for home in homes for n in range(15)])
     await seeded.store.write(lambda tx: tx.agents.set_retired(seeded.fox.id, tx.now, tx.now))
 
     others = await elsewhere(harness)
