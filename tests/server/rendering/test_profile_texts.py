@@ -59,7 +59,7 @@ def hints() -> list[str]:
 
 
 def test_there_are_hints_to_look_at() -> None:
-    assert len(hints()) > 20
+    assert len(hints()) > 15
 
 
 @PROFILES

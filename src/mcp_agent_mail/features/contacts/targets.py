@@ -19,7 +19,7 @@ from mcp_agent_mail.domain.identity.names import (
 )
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.actor import Actor
-from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, add_agent
+from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, add_agent, require_admission
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
@@ -72,10 +72,11 @@ def require_target(
     require_writable(project)
     agent = tx.agents.find_by_name(project.id, name)
     if agent is None and wanted.register is not None:
-        if wanted.unless_near:
-            _require_far(tx, project, name)
         admission_request = AdmissionRequest(project=project, caller=caller, admission=rules.admission)
         try:
+            require_admission(tx, admission_request)
+            if wanted.unless_near:
+                _require_far(tx, project, name)
             return _make(tx, admission_request, name, wanted.register, rules.enforcement), True
         except NotAdmitted as shut:
             # Who asks is there: what it needs to know is that its target is not, and will not be by its word.
