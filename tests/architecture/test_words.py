@@ -27,7 +27,7 @@ invalid invited item job joined json judgement kept keyed kill kind known lag la
 left limit limited limiter line link linked list listed listen listing lite llm loaded lock locked log long lost mail
 many markdown marked matching mcp memory message messaging meta metric migration mismatch misread missing mistake mode
 model month move moved much name named naming near nearby need neighbourhood new newcomer newer newest no nobody not
-note nothing notice old once open option order other our out outcome output outside pace pack page pair param part
+note nothing notice old older once open option order other our out outcome output outside pace pack page pair param part
 party path pattern periodic permission phrase piece place plain plan planned point pong port position preference
 preview probe problem proces program prompt proof proxy pushed pusher query question quota ranked raw reached reader
 readership reading ready real recent recipient recorded recording recovered ref refined refiner refresher refusal

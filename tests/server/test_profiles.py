@@ -51,7 +51,9 @@ async def test_a_tool_that_is_not_shown_is_unknown(era: Any) -> None:
 
     result = response.json()["result"]
     assert result["isError"] is True
-    assert result["content"][0]["text"] == "Unknown tool: who"
+    assert result["content"][0]["text"] == (
+        "Unknown tool: who. This connection has the tool profile custom: echo, count."
+    )
     assert result["structuredContent"]["error"]["type"] == "NOT_FOUND"
     assert "custom" in result["structuredContent"]["error"]["hint"]
 

@@ -59,7 +59,12 @@ def test_whatever_summarizes_or_runs_git_takes_turns(specs: list[ToolSpec]) -> N
 def test_the_parameters_that_say_who_calls_are_marked_as_such_and_no_others(specs: list[ToolSpec]) -> None:
     callers = {(spec.name, name) for spec in specs for name in spec.params if _stands_for(spec, name) == "caller"}
     projects = {(spec.name, name) for spec in specs for name in spec.params if _stands_for(spec, name) == "project"}
-    about_another = {("whois", "agent_name"), ("search_messages", "agent_name"), ("reissue_token", "agent_name")}
+    about_another = {
+        ("whois", "agent_name"),
+        ("search_messages", "agent_name"),
+        ("list_threads", "agent_name"),
+        ("reissue_token", "agent_name"),
+    }
     of_other_names = {
         ("send_message", "sender_name"),
         ("reply_message", "sender_name"),

@@ -36,11 +36,15 @@ def _vocabulary() -> Path:
     return Path(found.origin).parent / "litellm_core_utils" / "tokenizers"
 
 
-def count() -> dict[str, Any]:
+def encoding() -> Any:  # Any: tiktoken, of the group tokens, is not installed where types are checked
+    """The encoding that all counts of tokens are in; the group `tokens` must be installed."""
     os.environ["TIKTOKEN_CACHE_DIR"] = str(_vocabulary())
-    tiktoken: Any = import_module("tiktoken")  # of the group tokens, and it reads its folder at import
+    tiktoken: Any = import_module("tiktoken")  # it reads its folder at import
+    return tiktoken.get_encoding(ENCODING)
 
-    encoding = tiktoken.get_encoding(ENCODING)
+
+def count() -> dict[str, Any]:
+    encode = encoding().encode
     specs, _ = declared()
     texts = {name: listing(specs, profile) for name, profile in profiles().items()}
     identified = {name: listing(specs, profile, IDENTITY) for name, profile in profiles().items()}
@@ -49,8 +53,8 @@ def count() -> dict[str, Any]:
         "profiles": {
             name: {
                 "tools": len(json.loads(text)["tools"]),
-                "tokens": len(encoding.encode(text)),
-                "with_identity": len(encoding.encode(identified[name])),
+                "tokens": len(encode(text)),
+                "with_identity": len(encode(identified[name])),
                 "budget": BUDGETS.get(name),
                 "sha256": fingerprint(text),
             }

@@ -35,12 +35,11 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
 from mcp_agent_mail.core.concurrency.hearing import heard_by
-from mcp_agent_mail.core.errors import AgentMailError, listed
-from mcp_agent_mail.core.likeness import COMPARED, most_like
+from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.params import IdentityPart
 from mcp_agent_mail.core.profiles import FULL, LISTED_FIRST, ToolProfile
 from mcp_agent_mail.core.resources import MAX_URI, ResourceSpec
-from mcp_agent_mail.core.tools import Credentials, ToolSpec, UnknownTool
+from mcp_agent_mail.core.tools import Credentials, ToolSpec, unknown_tool
 from mcp_agent_mail.server.completion import Suggest, complete
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.observability.trace_context import with_meta
@@ -274,7 +273,7 @@ async def _call_tool(calls: Calls, ctx: Context, _params: RawParams) -> HandlerR
     if calls.are_traced:
         facts = with_meta(facts, params)
     try:
-        _require_shown(name, facts.wishes)
+        _require_shown(calls, name, facts.wishes)
         arguments, output = take_argument(params.get("arguments") or {}, facts.wishes.output)
         with _heard(ctx):
             result = await calls.run_tool(name, arguments, facts)
@@ -283,17 +282,11 @@ async def _call_tool(calls: Calls, ctx: Context, _params: RawParams) -> HandlerR
         return tool_error(name, fit_error(error, facts.wishes.profile))
 
 
-def _require_shown(name: str, wishes: ResponsePreferences) -> None:
+def _require_shown(calls: Calls, name: str, wishes: ResponsePreferences) -> None:
     profile = wishes.profile
-    if profile.shows(name):
-        return
-    instead, nearest = instead_of(name, profile), most_like(name, profile.tools or ())
-    meant = f"Use {instead}. " if instead else f"Did you mean {listed(nearest)}? " if nearest else ""
-    raise UnknownTool(
-        f"Unknown tool: {name:.{COMPARED}}",
-        hint=f"{meant}This connection has the tool profile {profile.name}; tools/list names its tools.",
-        data={"profile": profile.name, "nearest": nearest},
-    )
+    if not profile.shows(name):
+        shown = [spec.name for spec in calls.tools.specs() if not spec.operator_only and profile.shows(spec.name)]
+        raise unknown_tool(name, shown, profile=profile.name, instead=instead_of(name, profile))
 
 
 async def _complete(
@@ -313,5 +306,4 @@ async def _read_resource(calls: Calls, ctx: Context, _params: RawParams) -> Hand
     except AgentMailError as error:
         fit_error(error, facts.wishes.profile)
         code = resource_error_code(error, is_modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
-        message = f"{error.message} {error.hint}".rstrip()
-        raise MCPError(code=code, message=message, data={**error_object(error), "uri": uri[:MAX_URI]}) from error
+        raise MCPError(code=code, message=error.text, data={**error_object(error), "uri": uri[:MAX_URI]}) from error

@@ -68,7 +68,7 @@ def _incomplete(prompt: str, missing: list[str]) -> MCPError:
     error = InvalidInput(
         f"{prompt} needs {', '.join(missing)}.", hint="prompts/list says what each is.", data={"parameter": missing[0]}
     )
-    return MCPError(code=INVALID_PARAMS, message=f"{error.message} {error.hint}", data=error_object(error))
+    return MCPError(code=INVALID_PARAMS, message=error.text, data=error_object(error))
 
 
 def prompt_of(workflow: Workflow) -> WorkflowPrompt:

@@ -45,3 +45,11 @@ class IdentityProof:
 
     project: str
     agent: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedAgent:
+    """An agent of another project of the same product."""
+
+    project: Project
+    agent: Agent

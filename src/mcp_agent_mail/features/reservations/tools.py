@@ -96,8 +96,8 @@ def _keeping_tools(service: ReservationService, current_caller: Callable[[], Awa
         paths: Annotated[list[str] | None, PATHS] = None,
         file_reservation_ids: Annotated[list[int] | None, IDS] = None,
     ) -> Json:
-        """Give back your reservations once the work is committed: those named, or all. Whatever was not released
-        is listed with the reason.
+        """Give back your reservations once the work is committed: those named, or all where none is. Whatever was not
+        released is listed with the reason.
         """
         caller = await current_caller()
         named = _named(project_key, agent_name, paths, file_reservation_ids)

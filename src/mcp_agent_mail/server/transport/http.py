@@ -152,7 +152,7 @@ class HttpApp:
         try:
             wishes = self._connections.wishes(scope, headers, is_rpc=is_rpc)
         except InvalidInput as unknown:
-            await send_detail(send, 400, f"{unknown.message} {unknown.hint}")
+            await send_detail(send, 400, unknown.text)
             return
         trace = read_trace(headers) if self._reads_trace else None
         facts = RequestFacts(
