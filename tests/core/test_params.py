@@ -8,7 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.core.params import MAX_ID, Choice, Count, Duration, Flag, Id, Matching, ParamType, Text, Texts, Time
+from mcp_agent_mail.core.params import (
+    MAX_ID,
+    Choice,
+    Count,
+    Duration,
+    Flag,
+    Id,
+    Ids,
+    Matching,
+    ParamType,
+    Text,
+    Texts,
+    Time,
+)
 
 DEEP: Any = "end"
 for _ in range(900):
@@ -22,6 +35,7 @@ RULES: list[ParamType] = [
     Id(),
     Flag(),
     Texts(),
+    Ids(),
     Time(),
     Matching(str.strip),
 ]
@@ -91,6 +105,9 @@ def test_what_callers_really_send_becomes_the_declared_type(rule: ParamType, giv
         (Texts(), [None]),
         (Texts(), {"a": 1}),
         (Texts(max_items=1), ["a", "b"]),
+        (Ids(min_items=1), []),
+        (Ids(max_items=1), [1, 2]),
+        (Ids(), [1, "x"]),
         (Texts(max_length=3), ["four"]),
         (Texts(), "[" * 100_000 + "x" * 2_000),
         (Time(), "yesterday"),

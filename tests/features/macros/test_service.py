@@ -384,7 +384,7 @@ async def test_what_the_operator_does_in_an_agents_name_is_no_activity_of_that_a
     assert after_the_operator["last_active_ts"] == begun["last_active_ts"] < after_its_own["last_active_ts"]
 
 
-async def test_an_inbox_is_read_if_wanted_by_who_is_shown(team: MacrosHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_inbox_is_looked_into_by_who_is_shown(team: MacrosHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     messaging = team.services.messaging
     inbox = messaging.inbox
     read: list[tuple[CallerKind, int]] = []
@@ -397,4 +397,4 @@ async def test_an_inbox_is_read_if_wanted_by_who_is_shown(team: MacrosHarness, m
     await team.start("BlueLake", inbox_limit=0)
     await team.start("BlueLake", inbox_limit=3)
 
-    assert read == [(CallerKind.ANONYMOUS, 3)]
+    assert read == [(CallerKind.AGENT, 0), (CallerKind.ANONYMOUS, 3)]

@@ -112,10 +112,18 @@ class IdentityService:
     async def register(self, caller: Caller, wanted: Registration) -> Registered:
         """Come back as the agent of this name, or become a new one. Eight at once are one identity."""
         supplies = self.supplies()
-        registered = await self._store.write(lambda tx: register(tx, caller, wanted, supplies))
+        registered = self.recalled(await self._store.write(lambda tx: register(tx, caller, wanted, supplies)))
         if not caller.is_operator:
             self.touch(registered.agent)
         return replace(registered, agent=self._newest(registered.agent))
+
+    def recalled(self, registered: Registered) -> Registered:
+        """`registered` with the latest activity of the agent before this call, which is not to be noted yet. A call
+        with its token is activity itself: then what the store knew stands.
+        """
+        if registered.was is None or registered.is_verified:
+            return registered
+        return replace(registered, was=self._newest(registered.was))
 
     async def create(self, caller: Caller, wanted: Registration) -> Registered:
         """Become a new agent, whoever has the name that was hinted at."""

@@ -47,8 +47,8 @@ def _entering_tools(service: MacroService, current_caller: Callable[[], Awaitabl
         file_reservation_ttl_seconds: Annotated[int, SECONDS] = 3_600,
         inbox_limit: Annotated[int, INBOX] = 10,
     ) -> Json:
-        """Begin work in one call: project of your working directory (human_key), your identity, files reserved,
-        inbox, peers. Keep registration_token.
+        """Begin work or come back, in one call: project of your working directory (human_key), your identity, files
+        reserved and held, mail (unread first), peers. Keep registration_token.
         """
         caller = await current_caller()
         newcomer = Newcomer(name=agent_name, program=program, model=model, task_description=task_description)
