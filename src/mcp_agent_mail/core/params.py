@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from mcp_agent_mail.core.clock import iso, parse_time
 from mcp_agent_mail.core.errors import InvalidInput, listed
@@ -77,11 +77,13 @@ class Text:
     """Text of at most `max_length` characters. Blank is refused unless `may_be_blank`.
 
     NUL is refused unless `raw` (bodies are kept byte for byte): it cannot stand in names, paths or queries.
+    `stands_for` says which part of who is calling the parameter is, so that a connection may have said it already.
     """
 
     max_length: int = 4_000
     may_be_blank: bool = False
     raw: bool = False
+    stands_for: Literal["project", "caller"] | None = None
 
     def schema(self) -> dict[str, Any]:
         return {"type": "string"}
@@ -340,12 +342,20 @@ class Matching:
 MAX_KEY_LENGTH = 1_100
 """A little more than a path may have: outer blanks, and the one message about length."""
 
-PROJECT_KEY = Text(max_length=MAX_KEY_LENGTH)
+PROJECT_KEY = Text(max_length=MAX_KEY_LENGTH, stands_for="project")
+"""The project that a call is about."""
+
+DIRECTORY = Text(max_length=MAX_KEY_LENGTH)
+"""A directory that is to be a project, whatever the caller's own is."""
+
 AGENT_NAME = Text(max_length=1_000)
 """The rule of names itself is `domain.identity.names`, which says what is wrong with one."""
 
 AGENT_ADDRESS = Text(max_length=1_100)
 """Where `Name@project` may stand: a path and a name fit."""
+
+CALLER_NAME = Text(max_length=1_100, stands_for="caller")
+"""The agent as which a call is made: never one that it is about, or that it looks for."""
 
 PROGRAM = Text(max_length=128)
 MODEL = Text(max_length=128)

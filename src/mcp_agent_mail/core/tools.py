@@ -8,17 +8,16 @@ values. FastMCP only lists what stands here (why: docs/adr).
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal
 
+from mcp_agent_mail.core.arguments import TOKEN_ARGUMENTS, Param, bind, params_of
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied, listed
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.likeness import COMPARED, most_like
-from mcp_agent_mail.core.params import ParamType
 
 Json = Any
 """A plain JSON value: what `json.dumps` takes. Typed `Any` because mypy's recursive form hides more than it says."""
@@ -36,17 +35,6 @@ class ResultList(list[Json]):
 
 
 Handler = Callable[..., Awaitable[Json]]
-
-TOKEN_ARGUMENTS = ("registration_token", "sender_token")
-"""Accepted by every tool, listed only where a tool says so (`token_argument`)."""
-
-TOKEN_ARGUMENT = TOKEN_ARGUMENTS[0]
-"""The one that texts name."""
-
-_TOKEN_WORDS = re.compile(
-    r"token(?!s)|auth(?!ors?$|or_)|bearer|secret|password|credential|api.?key|(join|invit\w*).?code", re.IGNORECASE
-)
-"""In the names by which callers send what proves them, join codes among it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,14 +111,6 @@ def turn_of(credentials: Credentials) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Param:
-    name: str
-    rule: ParamType
-    required: bool
-    default: Json = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
     """One declared tool. `schema` is its JSON schema as listed; `operator_only` ones are never listed over MCP.
 
@@ -150,20 +130,6 @@ class ToolSpec:
     result_list: bool
     operator_only: bool
     is_long: bool = False
-
-
-def params_of(handler: Handler) -> dict[str, Param]:
-    """The parameters that the signature of a tool or a resource declares, in its order."""
-    hints = get_type_hints(handler, include_extras=True)
-    params = {}
-    for name, declared in inspect.signature(handler).parameters.items():
-        rules = getattr(hints[name], "__metadata__", ())
-        assert rules, f"{handler.__name__}: parameter {name} declares no rule"
-        required = declared.default is inspect.Parameter.empty
-        params[name] = Param(
-            name=name, rule=rules[0], required=required, default=None if required else declared.default
-        )
-    return params
 
 
 def _schema_of(params: Mapping[str, Param], token_argument: str | None) -> dict[str, Json]:
@@ -274,45 +240,3 @@ def take_token(credentials: Credentials, arguments: Mapping[str, Json]) -> tuple
     if len(tokens) > 1:
         raise PermissionDenied(f"{listed(TOKEN_ARGUMENTS)}: both are given, and differ.", hint="Send one of them.")
     return (replace(credentials, token_argument=tokens.pop()) if tokens else credentials), given
-
-
-def bind(
-    params: Mapping[str, Param], given: Mapping[str, Json], *, what: str, taken_out: Iterable[str] = ()
-) -> dict[str, Json]:
-    """The validated keyword arguments of a call. Raises InvalidInput naming the parameter at fault.
-
-    `taken_out` are accepted arguments that were taken out of `given` before.
-    """
-    unknown = next((name for name in given if name not in params), None)
-    if unknown is not None:
-        raise _unknown_argument(unknown, list(dict.fromkeys([*params, *taken_out])), what)
-    bound: dict[str, Json] = {}
-    for name, param in params.items():
-        value = given.get(name)
-        if value is None or (not param.required and isinstance(value, str) and not value.strip()):
-            if param.required:
-                raise _missing_argument(name, params, what)
-            bound[name] = param.default
-        else:
-            bound[name] = param.rule.convert(name, value)
-    return bound
-
-
-def _missing_argument(name: str, params: Mapping[str, Param], what: str) -> InvalidInput:
-    required = [param.name for param in params.values() if param.required]
-    return InvalidInput(
-        f"{what} needs {name}.",
-        hint=f"Required: {', '.join(required)}.",
-        data={"parameter": name, "required": required},
-    )
-
-
-def _unknown_argument(name: str, accepted: list[str], what: str) -> InvalidInput:
-    is_token = TOKEN_ARGUMENT in accepted and _TOKEN_WORDS.search(name[:COMPARED])
-    nearest = [TOKEN_ARGUMENT] if is_token else most_like(name, accepted)
-    did_you_mean = f"Did you mean {listed(nearest)}? " if nearest else ""
-    return InvalidInput(
-        f"{what} has no argument {name[:COMPARED]!r}.",
-        hint=f"{did_you_mean}Accepted: {', '.join(accepted) or 'none'}.",
-        data={"parameter": name[:COMPARED], "accepted": accepted, "nearest": nearest},
-    )

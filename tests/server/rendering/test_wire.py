@@ -23,6 +23,7 @@ from tests.server.hosted import toy_tools
 
 TOOLS: dict[str, ToolSpec] = {spec.name: spec for spec in toy_tools()}
 LIST = [{"number": 1}, {"number": 2}]
+LONG_LIST = [{"number": number} for number in range(20)]
 
 
 def output(form: OutputFormat) -> Output:
@@ -53,11 +54,17 @@ def test_what_belongs_to_a_list_stands_beside_it_in_structured_content_alone() -
 
 
 def test_toon_is_the_envelope_in_both_places() -> None:
-    result = tool_result(TOOLS["count"], LIST, output(OutputFormat.TOON))
+    result = tool_result(TOOLS["count"], LONG_LIST, output(OutputFormat.TOON))
 
     envelope = result["structuredContent"]
     assert json.loads(text_of(result)) == envelope
-    assert (envelope["format"], envelope["meta"]["source"], decode(envelope["data"])) == ("toon", "header", LIST)
+    assert (envelope["format"], envelope["meta"]["source"], decode(envelope["data"])) == ("toon", "header", LONG_LIST)
+
+
+def test_toon_that_would_be_longer_is_plain_json_in_both_places() -> None:
+    result = tool_result(TOOLS["count"], LIST, output(OutputFormat.TOON))
+
+    assert (json.loads(text_of(result)), result["structuredContent"]) == (LIST, {"result": LIST})
 
 
 def test_markdown_is_the_text_alone() -> None:
@@ -70,7 +77,7 @@ def test_markdown_is_the_text_alone() -> None:
 @pytest.mark.parametrize(
     ("form", "media_type", "begin"),
     [
-        (OutputFormat.JSON, "application/json", '[{"number":1},'),
+        (OutputFormat.JSON, "application/json", '[{"number":0},'),
         (OutputFormat.TOON, "application/json", '{"format":"toon",'),
         (OutputFormat.MD, "text/markdown", "# resource://toys\n"),
     ],
@@ -78,8 +85,8 @@ def test_markdown_is_the_text_alone() -> None:
 def test_a_result_that_stands_alone_says_what_it_is(form: OutputFormat, media_type: str, begin: str) -> None:
     uri = f"resource://toys?format={form}"
 
-    told, text = written("resource://toys", LIST, output(form))
-    resource = resource_result(uri, LIST, output(form))
+    told, text = written("resource://toys", LONG_LIST, output(form))
+    resource = resource_result(uri, LONG_LIST, output(form))
 
     assert (told, text[: len(begin)]) == (media_type, begin)
     assert resource["contents"] == [{"uri": uri, "mimeType": media_type, "text": text}]

@@ -9,6 +9,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.params import (
     AGENT_ADDRESS,
+    CALLER_NAME,
     IDEMPOTENCY_KEY,
     LIMIT,
     PROJECT_KEY,
@@ -63,7 +64,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
     async def send_message(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        sender_name: Annotated[str, AGENT_ADDRESS],
+        sender_name: Annotated[str, CALLER_NAME],
         to: Annotated[list[str] | None, Texts()] = None,
         subject: Annotated[str, Matching(parse_subject)],
         body_md: Annotated[str, BODY],
@@ -104,7 +105,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
         *,
         project_key: Annotated[str, PROJECT_KEY],
         message_id: Annotated[int, Id()],
-        sender_name: Annotated[str, AGENT_ADDRESS],
+        sender_name: Annotated[str, CALLER_NAME],
         body_md: Annotated[str, BODY],
         to: Annotated[list[str] | None, Texts()] = None,
         cc: Annotated[list[str] | None, Texts()] = None,
@@ -142,7 +143,7 @@ def _marking_tools(service: MessagingService, current_caller: Callable[[], Await
     async def mark_message_read(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         message_id: Annotated[int | None, Id()] = None,
         message_ids: Annotated[list[int] | None, MESSAGE_IDS] = None,
     ) -> Json:
@@ -158,7 +159,7 @@ def _marking_tools(service: MessagingService, current_caller: Callable[[], Await
     async def acknowledge_message(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         message_id: Annotated[int | None, Id()] = None,
         message_ids: Annotated[list[int] | None, MESSAGE_IDS] = None,
     ) -> Json:
@@ -186,7 +187,7 @@ def _reading_tools(service: MessagingService, current_caller: Callable[[], Await
     async def fetch_inbox(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         limit: Annotated[int, INBOX_LIMIT] = 20,
         urgent_only: Annotated[bool, Flag()] = False,
         include_bodies: Annotated[bool, Flag()] = False,
@@ -260,7 +261,7 @@ def _thread_tools(service: MessagingService, current_caller: Callable[[], Awaita
     async def read_mail(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str | None, AGENT_ADDRESS] = None,
+        agent_name: Annotated[str | None, CALLER_NAME] = None,
         message_id: Annotated[int | None, Id()] = None,
         thread_id: Annotated[str | None, THREAD] = None,
         limit: Annotated[int, LIMIT] = 20,
