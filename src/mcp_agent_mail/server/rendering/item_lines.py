@@ -20,7 +20,7 @@ _KINDS = (
     frozenset({"thread_id", "participants"}),  # threads
     frozenset({"slug", "human_key"}),  # projects
 )
-_TITLES = ("subject", "name", "path_pattern", "path", "human_key")
+_TITLES = ("subject", "name", "path_pattern", "path", "human_key", "thread_id")
 _BODY = "body_md"
 COPIED = frozenset({"path", "path_pattern", "project", "human_key", "slug", "registration_token"})
 """Texts that a caller copies, so that no escape may stand in them."""
@@ -89,33 +89,34 @@ def plain(text: str) -> str:
 
 def are_lines(values: Sequence[Json]) -> bool:
     """Whether every item is of a kind that has a line, and holds no object that a line has no place for."""
-    spread = [_spread(one) for one in values]
-    return all(
-        isinstance(one, Mapping) and any(kind <= one.keys() for kind in _KINDS) and _is_flat(one) for one in spread
-    )
+    return all(isinstance(one, Mapping) and _is_line(_spread(one)) for one in values)
 
 
 def item_lines(values: Sequence[Mapping[str, Json]]) -> Iterator[tuple[str, str | None]]:
     """Each item's line and its body, if the item has one that is not empty."""
     for item in map(_spread, values):
-        title = next((key for key in _TITLES if item.get(key)), "thread_id")
-        lead = f"{item['id']} " if "id" in item else ""
-        rest = {key: one for key, one in item.items() if key not in ("id", title, _BODY)}
-        told = ", ".join(_parts(rest))
-        line = f"- {lead}{_named(title, item[title])}"
+        title = next((key for key in _TITLES if item.get(key)), None)
+        named = [str(item["id"])] if "id" in item else []
+        if title is not None:
+            named.append(_named(title, item[title]))
+        told = ", ".join(_parts({key: one for key, one in item.items() if key not in ("id", title, _BODY)}))
+        line = f"- {' '.join(named)}"
         yield (f"{line}: {told}" if told else line), item.get(_BODY) or None
+
+
+def _is_line(item: Mapping[str, Json]) -> bool:
+    return any(kind <= item.keys() for kind in _KINDS) and _is_flat(item)
 
 
 def _spread(item: Mapping[str, Json]) -> Mapping[str, Json]:
     """A delivery as its message, with its project and what became of each recipient."""
-    if not (isinstance(item, Mapping) and isinstance(item.get("payload"), Mapping)):
+    if not isinstance(item.get("payload"), Mapping):
         return item
-    message = {key: one for key, one in item["payload"].items() if key not in ("to", "cc", "bcc")}
-    recipients = [
-        {"agent": one.get("name"), **{key: one.get(key) for key in ("kind", "status") if key in one}}
-        for one in message.get("recipients", [])
-    ]
-    return {**message, "recipients": recipients, "project": item.get("project")}
+    message = {**item["payload"], "project": item.get("project")}
+    if "recipients" not in message:
+        return message
+    recipients = [{"agent": one["name"], "kind": one["kind"], "status": one["status"]} for one in message["recipients"]]
+    return {key: one for key, one in message.items() if key not in ("to", "cc", "bcc")} | {"recipients": recipients}
 
 
 def _named(key: str, value: Json) -> str:
