@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.server.reference_pages import REFERENCE, declared
-from tests.server.tool_list import fingerprint, listing, profiles
+from tests.server.tool_list import IDENTITY, fingerprint, listing, profiles
 
 COUNTS = REFERENCE / "tokens.json"
 ENCODING = "cl100k_base"
@@ -47,12 +47,14 @@ def count() -> dict[str, Any]:
     encode = encoding().encode
     specs, _ = declared()
     texts = {name: listing(specs, profile) for name, profile in profiles().items()}
+    identified = {name: listing(specs, profile, IDENTITY) for name, profile in profiles().items()}
     return {
         "encoding": ENCODING,
         "profiles": {
             name: {
                 "tools": len(json.loads(text)["tools"]),
                 "tokens": len(encode(text)),
+                "with_identity": len(encode(identified[name])),
                 "budget": BUDGETS.get(name),
                 "sha256": fingerprint(text),
             }
@@ -68,7 +70,10 @@ def main() -> int:
     for name, row in counts["profiles"].items():
         budget = row["budget"]
         over += budget is not None and row["tokens"] > budget
-        sys.stdout.write(f"{name:10} {row['tools']:3} tools {row['tokens']:6} tokens (budget {budget or 'none'})\n")
+        sys.stdout.write(
+            f"{name:10} {row['tools']:3} tools {row['tokens']:6} tokens (budget {budget or 'none'}), "
+            f"{row['with_identity']:6} for a connection that says who calls\n"
+        )
     return 1 if over else 0
 
 
