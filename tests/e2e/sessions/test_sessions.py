@@ -1,27 +1,20 @@
-"""Agents with their usual mistakes, played against the present server."""
+"""Agents with their usual mistakes, played against the present server: what they pay, beside what they paid before."""
 
 from __future__ import annotations
 
-from functools import cache
-
 import pytest
 
-from tests.e2e.sessions.measure import SESSIONS, Figures, before, figures_of, play
-from tests.e2e.sessions.player import Cost
+from tests.e2e.sessions.measure import MOST, SESSIONS, before, figures_of, play, share
 
 FORM = "md"
 """The format of the connections: the cheapest of this server (json was that of the one before)."""
 
 
-@cache
-def _played(name: str) -> Cost:
-    return play(name, form=FORM)
-
-
-def _now(name: str) -> Figures:
-    return figures_of(_played(name))
-
-
 @pytest.mark.parametrize("name", SESSIONS)
-def test_each_session_is_played_to_its_end_with_the_same_ten_mistakes_or_more(name: str) -> None:
-    assert _now(name).mistakes == before()[name].mistakes >= 10
+def test_a_session_of_ten_mistakes_costs_at_most_seven_tenths_and_no_mistake_a_second_turn(name: str) -> None:
+    cost = play(name, form=FORM)
+
+    now, was = figures_of(cost), before()[name]
+    assert now.mistakes == was.mistakes >= 10
+    assert {what: extra for what, extra in cost.mistakes.items() if extra > 1} == {}
+    assert share(now, was) <= MOST
