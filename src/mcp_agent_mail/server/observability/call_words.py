@@ -151,6 +151,7 @@ _SAID: Mapping[str, Callable[[Arguments, Json], str]] = {
     "macro_start_session": _began,
     "macro_prepare_thread": lambda given, _: f"joined thread {given['thread_id']}",
     "set_status": lambda given, _: f"is {given['status']}",
+    "set_contact_policy": lambda given, _: f"takes mail by the policy {given['policy']}",
     "request_contact": lambda _, result: f"asked to write to {result['to']}",
     "respond_contact": _answered,
     "ensure_project": lambda given, _: f"opened {given['human_key']}",
