@@ -38,6 +38,7 @@ def mark(tx: Tx, caller: Caller, request: ReceiptRequest) -> MarkedReceipt:
     make_true = tx.inboxes.mark_read if request.step is ReceiptStep.READ else tx.inboxes.acknowledge
     state = make_true(agent.id, request.message_id, now)
     if state is not None and state.changed:
+        message = tx.messages.find(request.message_id)
         receipt = Receipt(
             message_id=request.message_id,
             agent_id=agent.id,
@@ -45,6 +46,7 @@ def mark(tx: Tx, caller: Caller, request: ReceiptRequest) -> MarkedReceipt:
             step=request.step,
             at=now,
             is_blind=state.kind is RecipientKind.BCC,
+            is_private=message is not None and message.is_private,
         )
         event = NewEvent(
             project_id=project.id,
