@@ -23,7 +23,7 @@ from benchmarks.processes import Server, pss_mib
 from benchmarks.report import publish
 from benchmarks.stand import Stand, require_archiver
 from benchmarks.wire import Refused, Rpc
-from mcp_agent_mail.archive.writer import is_unfinished
+from mcp_agent_mail.archive.recovery import is_unfinished
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.events import ArchiveCommit

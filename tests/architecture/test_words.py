@@ -17,8 +17,8 @@ a abandoned acquired action activity addres addresse addressed addressee admissi
 ahead aliase ambiguou amount answer answered app archiving argument assessment at attachment audience auth
 authentication auto background backlog bad behind beside blocked body both bound boundary bounded bu budget busy by
 call cannot care change check checked checkout choice cli client closed closing column command committed completion
-config connection conversation conversion count counter counting cue cursor cutoff cycled database deadline declined
-denied differ direction directory disk done draft drained draining duration echo echoing either else ended endpoint
+config connection conversation conversion converted count counter counting cue cursor cutoff cycled database deadline
+declined denied differ direction directory disk done draft drained draining duration echo echoing either else ended endpoint
 enforcement entry env error exceeded exhausted exit expected expired fact fail failed failure figure filter finding
 fixture flag folder forced foreign format found full function gate gateway git given glob gone grant group guarded
 guarding guidance handshake hard head health hearing history hit holder http identifier identitie identity importance

@@ -62,6 +62,7 @@ def lease_changes(kind: EventKind, snapshot: Snapshot, version: int) -> dict[str
 
 
 def lease_path(kind: EventKind, lease_id: int, released_ts: Micros | None, version: int) -> str:
+    """Where the lease's file lies: among the live ones, or once it is released in a block of that month."""
     if released_ts is None:
         return f"{FOLDERS[kind]}/id-{lease_id}.json"
     month = f"{FOLDERS[kind]}/released/{to_datetime(released_ts):%Y/%m}"
