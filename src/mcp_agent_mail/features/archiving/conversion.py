@@ -100,6 +100,8 @@ class FormatConversion:
             self._report_commit(sealed)
         if writer.conversion.is_needed:
             return NEXT_PART_S
+        # As after mending: people who look find it clean, however busy it is.
+        self._archive.is_mending = True
         began, now = self._began, self._clock()
         self.abandon()
         seconds = 0.0 if began is None else max(0.0, (now - began) / SECOND)
