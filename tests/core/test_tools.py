@@ -63,54 +63,6 @@ def test_name_text_and_schema_come_from_the_function() -> None:
     }
 
 
-@pytest.mark.parametrize("absent", [{}, {"limit": None, "importance": None}, {"limit": " ", "importance": ""}])
-async def test_an_absent_null_or_blank_optional_is_its_default(absent: dict[str, Json]) -> None:
-    result = await table().run("count_mail", {"agent_name": "BlueLake", **absent}, OVER_MCP)
-
-    assert result == {"agent": "BlueLake", "importance": None, "limit": 20}
-
-
-@pytest.mark.parametrize("given", [{}, {"agent_name": None}, {"agent_name": " "}])
-async def test_a_missing_or_blank_required_argument_is_refused_by_name(given: dict[str, Json]) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        await table().run("count_mail", given, OVER_MCP)
-
-    assert refused.value.data["parameter"] == "agent_name"
-
-
-async def test_an_unknown_argument_is_refused_with_the_accepted_ones_and_the_nearest() -> None:
-    with pytest.raises(InvalidInput) as refused:
-        await table().run("count_mail", {"agent_name": "BlueLake", "limits": 5}, OVER_MCP)
-
-    assert refused.value.message == "count_mail has no argument 'limits'."
-    accepted = ["agent_name", "importance", "limit", "sender_token", "registration_token"]
-    assert refused.value.hint == f"Did you mean limit? Accepted: {', '.join(accepted)}."
-    assert refused.value.data == {
-        "parameter": "limits",
-        "accepted": accepted,  # all that its schema lists, and what is accepted unlisted
-        "nearest": ["limit"],
-    }
-
-
-@pytest.mark.parametrize(
-    "name", ["token", "agent_token", "auth", "authorization", "bearer", "api_key", "join_code", "X-Agent-Token"]
-)
-async def test_an_argument_by_a_name_that_means_the_token_is_told_where_tokens_go(name: str) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        await table().run("count_mail", {"agent_name": "BlueLake", name: "amt_x"}, OVER_MCP)
-
-    assert refused.value.hint.startswith("Did you mean registration_token? ")
-    assert refused.value.data["nearest"] == ["registration_token"]
-
-
-@pytest.mark.parametrize("name", ["author", "max_tokens"])
-async def test_an_argument_of_another_meaning_is_none(name: str) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        await table().run("count_mail", {"agent_name": "BlueLake", name: 1}, OVER_MCP)
-
-    assert "registration_token" not in refused.value.data["nearest"]
-
-
 async def test_an_unknown_tool_is_refused_with_the_nearest() -> None:
     with pytest.raises(UnknownTool, match="Unknown tool: count_mails") as refused:
         await table().run("count_mails", {}, OVER_MCP)
@@ -151,11 +103,3 @@ async def test_credentials_end_with_their_call() -> None:
 
     with pytest.raises(LookupError):
         current_credentials()
-
-
-def test_a_parameter_without_a_rule_is_a_bug_of_the_declaration() -> None:
-    async def careless(name: str) -> Json:
-        return name
-
-    with pytest.raises(AssertionError, match="parameter name declares no rule"):
-        tool(careless, cluster="messaging", title="Careless")

@@ -14,10 +14,11 @@ from typing import Any
 
 from mcp_agent_mail.bootstrap import build_services
 from mcp_agent_mail.bootstrap.services import Services
+from mcp_agent_mail.core.arguments import Param
 from mcp_agent_mail.core.params import Choice, Count, Duration, Flag, Id, ParamType, Text, Texts, Time
 from mcp_agent_mail.core.resources import ResourceSpec
 from mcp_agent_mail.core.settings.server import load_settings
-from mcp_agent_mail.core.tools import Param, ToolSpec
+from mcp_agent_mail.core.tools import ToolSpec
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.store.database import Store
 

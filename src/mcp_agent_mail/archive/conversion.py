@@ -13,7 +13,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from itertools import islice
+from itertools import groupby
 from pathlib import Path
 
 from mcp_agent_mail.archive.fast_import import NewCommit, PutBlob, PutFolder, Signature, import_folders
@@ -43,7 +43,9 @@ VERSION_NOTE = STATE / "version"
 """Says the version of an archive that needs no conversion, so that nobody has to open it to know."""
 
 FOLDERS_AT_ONCE = 64
-"""A part, which the archive's next commit may have to wait for, takes some tenths of a second."""
+"""As far as a single block has no more: a part, which the archive's next commit may have to wait for, takes some tenths
+of a second.
+"""
 _ROUNDS = 5
 _FILE_MODE = b"100644"
 
@@ -202,15 +204,21 @@ def _new(path: str) -> str:
 
 
 def _parts(folders: Folders) -> Iterator[dict[str, str]]:
-    """A few folders each, newest first; those with copies of the same mail are next to each other."""
+    """One block after the other, newest first, small ones together: copies of a mail are always in the same part."""
 
-    def age(path: str) -> tuple[str, str, int, str]:
-        year, month, block = path.split("/")[-3:]
-        return year, month, int(block), path
+    def block(path: str) -> tuple[str, str, int]:
+        year, month, number = path.split("/")[-3:]
+        return year, month, int(number)
 
-    left = iter(sorted(folders, key=age, reverse=True))
-    while part := list(islice(left, FOLDERS_AT_ONCE)):
-        yield {path: folders[path] for path in part}
+    part: dict[str, str] = {}
+    for _, copies in groupby(sorted(folders, key=lambda path: (block(path), path), reverse=True), key=block):
+        following = {path: folders[path] for path in copies}
+        if part and len(part) + len(following) > FOLDERS_AT_ONCE:
+            yield part
+            part = {}
+        part |= following
+    if part:
+        yield part
 
 
 def _converted(objects: Conversation, folders: Folders, put_blob: PutBlob, put_folder: PutFolder) -> dict[str, str]:

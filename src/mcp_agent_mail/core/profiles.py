@@ -37,6 +37,8 @@ CLUSTERS: Mapping[str, tuple[str, ...]] = {
         "reply_message",
         "fetch_inbox",
         "fetch_topic",
+        "read_mail",
+        "list_threads",
         "mark_message_read",
         "acknowledge_message",
         "purge_old_messages",
@@ -69,11 +71,23 @@ CLUSTERS: Mapping[str, tuple[str, ...]] = {
 
 TOOLS: tuple[str, ...] = tuple(name for names in CLUSTERS.values() for name in names)
 
+LISTED_FIRST = (
+    "macro_start_session",
+    "send_message",
+    "reply_message",
+    "fetch_inbox",
+    "acknowledge_message",
+    "file_reservation_paths",
+    "release_file_reservations",
+)
+"""How `tools/list` begins, in whatever profile: what agents call, in the order in which they do."""
+
 _SHARED = ("macro_start_session", "send_message", "fetch_inbox", "acknowledge_message")
 _MINIMAL = (*_SHARED, "file_reservation_paths", "release_file_reservations")
 _MESSAGING = (
     *_SHARED,
-    *("reply_message", "mark_message_read", "search_messages", "whois", "list_agents", "wait_for_messages"),
+    *("reply_message", "read_mail", "list_threads", "mark_message_read", "search_messages", "whois", "list_agents"),
+    "wait_for_messages",
 )
 _CORE = dict.fromkeys(
     (

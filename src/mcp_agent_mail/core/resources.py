@@ -16,9 +16,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from mcp_agent_mail.core.arguments import Param, bind, params_of
 from mcp_agent_mail.core.errors import NotFound, listed
 from mcp_agent_mail.core.likeness import most_like
-from mcp_agent_mail.core.tools import Credentials, Handler, Json, Param, bind, call_as, params_of
+from mcp_agent_mail.core.tools import Credentials, Handler, Json, call_as
 
 SCHEME = "resource://"
 MAX_URI = 8_192

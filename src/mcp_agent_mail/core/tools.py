@@ -8,17 +8,18 @@ values. FastMCP only lists what stands here (why: docs/adr).
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal
 
-from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied, listed
+from mcp_agent_mail.core.arguments import FORMAT_ARGUMENT, TOKEN_ARGUMENTS, Param, bind, params_of
+from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied, in_sentences, listed
 from mcp_agent_mail.core.ids import ProjectId
-from mcp_agent_mail.core.likeness import COMPARED, most_like
-from mcp_agent_mail.core.params import ParamType
+from mcp_agent_mail.core.likeness import COMPARED
+from mcp_agent_mail.core.params import IdentityPart
+from mcp_agent_mail.core.synonyms import nearest_tools
 
 Json = Any
 """A plain JSON value: what `json.dumps` takes. Typed `Any` because mypy's recursive form hides more than it says."""
@@ -26,18 +27,16 @@ Json = Any
 JsonObject = dict[str, Any]
 """A JSON object."""
 
+
+class ResultList(list[Json]):
+    """The array that a list tool answers with, and `beside`: what stands beside it in structured content."""
+
+    def __init__(self, items: Iterable[Json], beside: JsonObject) -> None:
+        super().__init__(items)
+        self.beside = beside
+
+
 Handler = Callable[..., Awaitable[Json]]
-
-TOKEN_ARGUMENTS = ("registration_token", "sender_token")
-"""Accepted by every tool, listed only where a tool says so (`token_argument`)."""
-
-TOKEN_ARGUMENT = TOKEN_ARGUMENTS[0]
-"""The one that texts name."""
-
-_TOKEN_WORDS = re.compile(
-    r"token(?!s)|auth(?!ors?$|or_)|bearer|secret|password|credential|api.?key|(join|invit\w*).?code", re.IGNORECASE
-)
-"""In the names by which callers send what proves them, join codes among it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +44,8 @@ class Credentials:
     """What a request brought to say who is calling, read by the server, judged by `features/identity`.
 
     `via` keeps the operator's rights off MCP: only `rpc` (and the CLI in process, `local`) can be the operator.
-    `window_id` proves nothing: it is which of its windows the client says the call comes from.
+    `window_id` proves nothing: it is which of its windows the client says the call comes from. Nor do `said_project`
+    and `said_agent`: who the connection says it is, for calls that leave it out.
     """
 
     via: Literal["mcp", "rpc", "local"]
@@ -55,6 +55,8 @@ class Credentials:
     agent_token: str | None = None
     token_argument: str | None = None
     window_id: str | None = None
+    said_project: str | None = None
+    said_agent: str | None = None
     origin: str | None = None
     """The connection that the call came by."""
 
@@ -93,6 +95,12 @@ def tell_doer(project_id: ProjectId, agent_name: str) -> None:
         doer.project_id, doer.agent_name = project_id, agent_name
 
 
+def recorded_doer() -> str | None:
+    """The agent whose call this was recorded to be; None while that is not known, or not recorded."""
+    doer = _doer.get()
+    return None if doer is None else doer.agent_name
+
+
 def current_credentials() -> Credentials:
     """The credentials of the call that is running; a call outside `ToolTable` is a bug."""
     return _credentials.get()
@@ -111,14 +119,6 @@ def turn_of(credentials: Credentials) -> str:
     """
     tokens = (credentials.token_argument, credentials.agent_token, credentials.bearer_token)
     return next((f"token {token}" for token in tokens if token), f"connection {credentials.origin}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Param:
-    name: str
-    rule: ParamType
-    required: bool
-    default: Json = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,19 +142,13 @@ class ToolSpec:
     operator_only: bool
     is_long: bool = False
 
-
-def params_of(handler: Handler) -> dict[str, Param]:
-    """The parameters that the signature of a tool or a resource declares, in its order."""
-    hints = get_type_hints(handler, include_extras=True)
-    params = {}
-    for name, declared in inspect.signature(handler).parameters.items():
-        rules = getattr(hints[name], "__metadata__", ())
-        assert rules, f"{handler.__name__}: parameter {name} declares no rule"
-        required = declared.default is inspect.Parameter.empty
-        params[name] = Param(
-            name=name, rule=rules[0], required=required, default=None if required else declared.default
-        )
-    return params
+    def schema_without(self, known: Collection[IdentityPart]) -> dict[str, Json]:
+        """The schema for a connection that has said or proven these parts of who calls: none of them is required."""
+        schema = dict(self.schema)
+        named = schema.pop("required", [])
+        if required := [name for name in named if self.params[name].stands_for not in known]:
+            schema["required"] = required
+        return schema
 
 
 def _schema_of(params: Mapping[str, Param], token_argument: str | None) -> dict[str, Json]:
@@ -207,6 +201,29 @@ class UnknownTool(NotFound):
     """No such tool, or one that this connection may not see."""
 
 
+_FEW = 12
+"""So many tools are named in a refusal; more are for tools/list to name."""
+
+
+def unknown_tool(
+    name: str, shown: Sequence[str], *, profile: str | None = None, instead: str | None = None
+) -> UnknownTool:
+    """The refusal of a tool that is not among those `shown` to the connection, with those that were probably meant.
+
+    `profile` is the connection's, where it is shown a part of them; `instead` does what the tool would have done.
+    """
+    nearest = nearest_tools(name, shown)
+    likely = f"Use {instead}." if instead else f"Did you mean {listed(nearest)}?" if nearest else ""
+    of_profile = "" if profile is None else f"This connection has the tool profile {profile}"
+    if len(shown) <= _FEW:
+        whole = f"{of_profile}: {', '.join(shown)}" if of_profile else f"There are: {', '.join(shown)}"
+    else:
+        whole = f"{of_profile}; tools/list names its tools" if of_profile else "tools/list names them all"
+    hint = in_sentences(likely, f"{whole}." if of_profile or not likely else "")
+    data = {"nearest": nearest, **({} if profile is None else {"profile": profile})}
+    return UnknownTool(f"Unknown tool: {name:.{COMPARED}}", hint=hint, data=data)
+
+
 class ToolTable:
     """Every tool of the server by name."""
 
@@ -215,6 +232,9 @@ class ToolTable:
 
     def __contains__(self, name: str) -> bool:
         return name in self._specs
+
+    def find(self, name: str) -> ToolSpec | None:
+        return self._specs.get(name)
 
     def specs(self) -> list[ToolSpec]:
         """All tools, operator-only ones too, in the order of declaration."""
@@ -227,17 +247,20 @@ class ToolTable:
         spec = self._specs.get(name)
         if spec is None or (spec.operator_only and credentials.via == "mcp"):
             shown = [s.name for s in self._specs.values() if not s.operator_only]
-            nearest = most_like(name, shown)
-            hint = f"Did you mean {listed(nearest)}?" if nearest else "tools/list names them all."
-            raise UnknownTool(f"Unknown tool: {name:.{COMPARED}}", hint=hint, data={"nearest": nearest})
+            raise unknown_tool(name, shown)
         return spec
+
+    async def known_of(self, credentials: Credentials) -> frozenset[IdentityPart]:  # noqa: ARG002  # of subclasses
+        """Which parts of who calls a call with these credentials may leave out: none, where nothing fills them in."""
+        return frozenset()
 
     async def run(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> Json:
         """Validate, call and return the tool's plain result. Raises AgentMailError."""
         spec = self.require(name, credentials)
         credentials, given = take_token(credentials, arguments)
         token_listed = spec.schema["properties"].keys() - spec.params.keys()
-        call = bind(spec.params, given, what=name, taken_out=[*token_listed, *TOKEN_ARGUMENTS])
+        also = () if credentials.via == "local" else (FORMAT_ARGUMENT,)
+        call = bind(spec.params, given, what=name, taken_out=[*token_listed, *TOKEN_ARGUMENTS, *also])
         return await call_as(replace(credentials, in_arguments=True), spec.handler, call)
 
 
@@ -259,51 +282,11 @@ def take_token(credentials: Credentials, arguments: Mapping[str, Json]) -> tuple
     for name in TOKEN_ARGUMENTS:
         token = given.pop(name, None)
         if token is not None and not isinstance(token, str):
-            raise InvalidInput(f"{name} must be text.", data={"parameter": name})
+            raise InvalidInput(
+                f"{name} must be text.", hint="Send the token as it was given.", data={"parameter": name}
+            )
         if token is not None and token.strip():
             tokens.add(token.strip())
     if len(tokens) > 1:
         raise PermissionDenied(f"{listed(TOKEN_ARGUMENTS)}: both are given, and differ.", hint="Send one of them.")
     return (replace(credentials, token_argument=tokens.pop()) if tokens else credentials), given
-
-
-def bind(
-    params: Mapping[str, Param], given: Mapping[str, Json], *, what: str, taken_out: Iterable[str] = ()
-) -> dict[str, Json]:
-    """The validated keyword arguments of a call. Raises InvalidInput naming the parameter at fault.
-
-    `taken_out` are accepted arguments that were taken out of `given` before.
-    """
-    unknown = next((name for name in given if name not in params), None)
-    if unknown is not None:
-        raise _unknown_argument(unknown, list(dict.fromkeys([*params, *taken_out])), what)
-    bound: dict[str, Json] = {}
-    for name, param in params.items():
-        value = given.get(name)
-        if value is None or (not param.required and isinstance(value, str) and not value.strip()):
-            if param.required:
-                raise _missing_argument(name, params, what)
-            bound[name] = param.default
-        else:
-            bound[name] = param.rule.convert(name, value)
-    return bound
-
-
-def _missing_argument(name: str, params: Mapping[str, Param], what: str) -> InvalidInput:
-    required = [param.name for param in params.values() if param.required]
-    return InvalidInput(
-        f"{what} needs {name}.",
-        hint=f"Required: {', '.join(required)}.",
-        data={"parameter": name, "required": required},
-    )
-
-
-def _unknown_argument(name: str, accepted: list[str], what: str) -> InvalidInput:
-    is_token = TOKEN_ARGUMENT in accepted and _TOKEN_WORDS.search(name[:COMPARED])
-    nearest = [TOKEN_ARGUMENT] if is_token else most_like(name, accepted)
-    did_you_mean = f"Did you mean {listed(nearest)}? " if nearest else ""
-    return InvalidInput(
-        f"{what} has no argument {name[:COMPARED]!r}.",
-        hint=f"{did_you_mean}Accepted: {', '.join(accepted) or 'none'}.",
-        data={"parameter": name[:COMPARED], "accepted": accepted, "nearest": nearest},
-    )

@@ -227,3 +227,31 @@ def test_held_mail_is_seen_from_both_sides_without_its_body(at_leases: Shell) ->
     assert at_leases.am("mail", "held", "GrayFox", "--sent", "--json").out == waiting.out
     assert at_leases.am("mail", "held", "GrayFox", "--json").json() == []
     assert "Secret" not in waiting.out
+
+
+def test_mail_alone_is_the_inbox_of_the_person(at_post: Shell) -> None:
+    assert am(at_post, "mail") == am(at_post, "mail", "inbox")
+    assert am_json(at_post, "mail") == am_json(at_post, "mail", "inbox")
+    assert at_post.am("mail", "--help").out.startswith("Usage: am mail [OPTIONS] COMMAND")
+    assert at_post.am("mail", "nonsense").code == 2
+
+
+def test_an_answer_goes_to_the_sender_wherever_one_stands(at_post: Shell, post: Post) -> None:
+    at_post.unset("AGENT_MAIL_PROJECT")
+
+    (first,) = am_json(at_post, "mail", "send", "--reply-to", str(post.first_id), "Yes.")["deliveries"]
+    (second,) = am_json(at_post, "mail", "send", "--reply-to", str(first["payload"]["id"]), "And no.")["deliveries"]
+    (third,) = am_json(at_post, "mail", "send", "--reply-to", str(post.first_id), "-s", "Parser", "x")["deliveries"]
+
+    assert first["project"] == post.project
+    assert (first["payload"]["to"], first["payload"]["subject"]) == (["BlueLake"], "Re: Who takes the parser?")
+    assert (second["payload"]["to"], second["payload"]["subject"]) == (["BlueLake"], "Re: Who takes the parser?")
+    assert third["payload"]["subject"] == "Parser"
+    assert {first["payload"]["thread_id"], second["payload"]["thread_id"]} == {"parser"}
+
+
+def test_mail_to_nobody_is_a_mistake_of_the_command_line(at_post: Shell) -> None:
+    done = at_post.am("mail", "send", "x")
+
+    assert done.code == 2
+    assert "--reply-to ID to answer a message" in done.err

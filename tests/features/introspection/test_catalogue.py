@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from mcp_agent_mail.core import profiles
-from mcp_agent_mail.core.tools import ToolSpec, bind
+from mcp_agent_mail.core.arguments import bind
+from mcp_agent_mail.core.tools import ToolSpec
 from mcp_agent_mail.features.introspection.catalogue import CLUSTERS
 from mcp_agent_mail.features.introspection.catalogue.workflows import PLAYBOOKS
 from mcp_agent_mail.features.introspection.schemas import show_directory

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from mcp_agent_mail.core.arguments import TOKEN_ARGUMENT
 from mcp_agent_mail.core.errors import AuthenticationRequired, PermissionDenied, listed
 from mcp_agent_mail.core.ids import AgentId, ProjectId
-from mcp_agent_mail.core.tools import TOKEN_ARGUMENT
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from mcp_agent_mail.core.params import (
     AGENT_ADDRESS,
+    CALLER_NAME,
     LIMIT,
     MODEL,
     PROGRAM,
@@ -20,7 +21,7 @@ from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.agents import ContactPolicy
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.contacts import schemas, shapes
-from mcp_agent_mail.features.contacts.parameters import REASON, TTL
+from mcp_agent_mail.features.contacts.parameters import REASON, REGISTER, TTL
 from mcp_agent_mail.features.contacts.results import Direction
 from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.contacts.targets import ContactTarget, Profile
@@ -37,12 +38,12 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Awaitab
     async def request_contact(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        from_agent: Annotated[str, AGENT_ADDRESS],
+        from_agent: Annotated[str, CALLER_NAME],
         to_agent: Annotated[str, AGENT_ADDRESS],
         to_project: Annotated[str | None, AGENT_ADDRESS] = None,
         reason: Annotated[str, REASON] = "",
         ttl_seconds: Annotated[int, TTL] = 604_800,
-        register_if_missing: Annotated[bool, Flag()] = True,
+        register_if_missing: Annotated[bool | None, REGISTER] = None,
         program: Annotated[str | None, PROGRAM] = None,
         model: Annotated[str | None, MODEL] = None,
         task_description: Annotated[str | None, TASK] = None,
@@ -54,7 +55,8 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Awaitab
             from_agent=from_agent,
             to_agent=to_agent,
             to_project=to_project,
-            register=profile if register_if_missing else None,
+            register=None if register_if_missing is False else profile,
+            unless_near=register_if_missing is None,
         )
         caller = await current_caller()
         asked = await service.request(caller, wanted, reason=reason, ttl_s=ttl_seconds)
@@ -63,7 +65,7 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Awaitab
     async def respond_contact(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        to_agent: Annotated[str, AGENT_ADDRESS],
+        to_agent: Annotated[str, CALLER_NAME],
         from_agent: Annotated[str, AGENT_ADDRESS],
         accept: Annotated[bool, Flag()],
         ttl_seconds: Annotated[int, TTL] = 2_592_000,
@@ -84,7 +86,7 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Awaitab
     async def set_contact_policy(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         policy: Annotated[str, POLICY],
     ) -> Json:
         """Who may write to you: open = anyone, auto = your project and contacts, contacts_only, block_all = nobody."""
@@ -103,7 +105,7 @@ def _looking_tools(service: ContactService, current_caller: Callable[[], Awaitab
     async def list_contacts(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         limit: Annotated[int, LIMIT] = 200,
     ) -> Json:
         """Your links: outbound (to whom you may write), then inbound (who may write to you, or asks to)."""
@@ -112,7 +114,7 @@ def _looking_tools(service: ContactService, current_caller: Callable[[], Awaitab
     async def held_mail(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         direction: Annotated[str, DIRECTION] = "inbound",
         limit: Annotated[int, LIMIT] = 200,
         after_id: Annotated[int | None, Id(low=0)] = None,
@@ -126,7 +128,7 @@ def _looking_tools(service: ContactService, current_caller: Callable[[], Awaitab
     async def contact_requests(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         limit: Annotated[int, LIMIT] = 200,
     ) -> Json:
         """The contact requests that wait for the agent's answer, oldest first."""

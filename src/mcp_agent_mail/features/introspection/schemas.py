@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from mcp_agent_mail.core.arguments import TOKEN_ARGUMENTS
 from mcp_agent_mail.core.clock import Micros, iso
-from mcp_agent_mail.core.tools import TOKEN_ARGUMENTS, Json, ToolSpec
+from mcp_agent_mail.core.tools import Json, ToolSpec
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.introspection.catalogue import CLUSTERS

@@ -6,11 +6,22 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.core.params import AGENT_NAME, MODEL, NOTE, PROGRAM, PROJECT_KEY, TASK, Count, Flag, Matching
+from mcp_agent_mail.core.params import (
+    AGENT_ADDRESS,
+    CALLER_NAME,
+    MODEL,
+    NOTE,
+    PROGRAM,
+    PROJECT_KEY,
+    TASK,
+    Count,
+    Flag,
+    Matching,
+)
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import parse_subject
-from mcp_agent_mail.features.contacts.parameters import REASON, TTL
+from mcp_agent_mail.features.contacts.parameters import REASON, REGISTER, TTL
 from mcp_agent_mail.features.contacts.targets import Profile
 from mcp_agent_mail.features.macros import schemas
 from mcp_agent_mail.features.macros.requests import (
@@ -41,14 +52,14 @@ def _entering_tools(service: MacroService, current_caller: Callable[[], Awaitabl
         program: Annotated[str, PROGRAM],
         model: Annotated[str, MODEL],
         task_description: Annotated[str, TASK] = "",
-        agent_name: Annotated[str | None, AGENT_NAME] = None,
+        agent_name: Annotated[str | None, CALLER_NAME] = None,
         file_reservation_paths: Annotated[list[str] | None, PATHS] = None,
         file_reservation_reason: Annotated[str, NOTE] = "macro-session",
         file_reservation_ttl_seconds: Annotated[int, SECONDS] = 3_600,
         inbox_limit: Annotated[int, INBOX] = 10,
     ) -> Json:
-        """Begin work in one call: project of your working directory (human_key), your identity, files reserved,
-        inbox, peers. Keep registration_token.
+        """Begin work or come back, in one call: project of your working directory (human_key), your identity, files
+        reserved and held, mail (unread first), peers. Keep registration_token.
         """
         caller = await current_caller()
         newcomer = Newcomer(name=agent_name, program=program, model=model, task_description=task_description)
@@ -68,7 +79,7 @@ def _entering_tools(service: MacroService, current_caller: Callable[[], Awaitabl
         thread_id: Annotated[str, THREAD],
         program: Annotated[str, PROGRAM],
         model: Annotated[str, MODEL],
-        agent_name: Annotated[str | None, AGENT_NAME] = None,
+        agent_name: Annotated[str | None, CALLER_NAME] = None,
         task_description: Annotated[str, TASK] = "",
         register_if_missing: Annotated[bool, Flag()] = True,
         include_examples: Annotated[bool, Flag()] = True,
@@ -105,7 +116,7 @@ def _working_tools(service: MacroService, current_caller: Callable[[], Awaitable
     async def macro_file_reservation_cycle(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_NAME],
+        agent_name: Annotated[str, CALLER_NAME],
         paths: Annotated[list[str], WANTED_PATHS],
         ttl_seconds: Annotated[int, SECONDS] = 3_600,
         exclusive: Annotated[bool, Flag()] = True,
@@ -128,17 +139,17 @@ def _working_tools(service: MacroService, current_caller: Callable[[], Awaitable
     async def macro_contact_handshake(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        requester: Annotated[str | None, AGENT_NAME] = None,
-        target: Annotated[str | None, AGENT_NAME] = None,
+        requester: Annotated[str | None, CALLER_NAME] = None,
+        target: Annotated[str | None, AGENT_ADDRESS] = None,
         reason: Annotated[str, REASON] = "",
         ttl_seconds: Annotated[int, TTL] = 604_800,
         auto_accept: Annotated[bool, Flag()] = False,
         welcome_subject: Annotated[str | None, Matching(parse_subject)] = None,
         welcome_body: Annotated[str | None, BODY] = None,
-        to_project: Annotated[str | None, AGENT_NAME] = None,
-        agent_name: Annotated[str | None, AGENT_NAME] = None,
-        to_agent: Annotated[str | None, AGENT_NAME] = None,
-        register_if_missing: Annotated[bool, Flag()] = True,
+        to_project: Annotated[str | None, AGENT_ADDRESS] = None,
+        agent_name: Annotated[str | None, CALLER_NAME] = None,
+        to_agent: Annotated[str | None, AGENT_ADDRESS] = None,
+        register_if_missing: Annotated[bool | None, REGISTER] = None,
         program: Annotated[str | None, PROGRAM] = None,
         model: Annotated[str | None, MODEL] = None,
         task_description: Annotated[str | None, TASK] = None,
@@ -154,7 +165,8 @@ def _working_tools(service: MacroService, current_caller: Callable[[], Awaitable
             requester=_said("requester", requester, "agent_name", agent_name),
             target=_said("target", target, "to_agent", to_agent),
             to_project=to_project,
-            register=profile if register_if_missing else None,
+            register=None if register_if_missing is False else profile,
+            unless_near=register_if_missing is None,
             reason=reason,
             ttl_s=ttl_seconds,
             auto_accept=auto_accept,
