@@ -188,7 +188,7 @@ def test_it_is_announced_once_and_not_begun_again(old: Old) -> None:
 
 
 def test_mail_that_comes_meanwhile_is_committed_between_two_parts(old: Old) -> None:
-    sent = []
+    sent: list[FailPoint] = []
 
     def send(reached: FailPoint) -> None:
         if reached in (FailPoint.CONVERSION, FailPoint.CONVERSION_SHOWN) and len(sent) < 3:
