@@ -8,7 +8,6 @@ import pytest
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
 from mcp_agent_mail.domain.project_identity import MARKER_FILE
-from mcp_agent_mail.features.macros import service
 from mcp_agent_mail.features.messaging.read import InboxListing
 from mcp_agent_mail.features.messaging.requests import InboxRequest
 from mcp_agent_mail.features.reservations.grant import GrantRequest
