@@ -85,3 +85,29 @@ def test_a_mistake_that_is_none_costs_nothing(player: Player) -> None:
     player.mistake("none", Call("fetch_inbox", own(player)), renamed("max", "limit"))
 
     assert (player.cost.turns, player.cost.mistakes) == (1, {"none": 0})
+
+
+def test_what_the_connection_says_is_not_said_again_and_what_differs_is(player: Player) -> None:
+    player.call("fetch_inbox", **own(player))
+    player.call("fetch_inbox", project_key=player.project, agent_name="RedStone")
+    player.call("fetch_inbox", project_key="shop", agent_name=player.name)
+
+    said = [text for text in player.cost.texts if text.startswith('{"name":')]
+    assert said == [
+        '{"name":"fetch_inbox","arguments":{}}',
+        '{"name":"fetch_inbox","arguments":{"agent_name":"RedStone"}}',
+        '{"name":"fetch_inbox","arguments":{"project_key":"shop"}}',
+    ]
+
+
+def test_what_markdown_escapes_is_read_as_what_it_means(server: Served) -> None:
+    player = Player(server, Cost(), project="/code/shop", profile="core", form="md", name="BlueLake")
+    start(player)
+    wrong = Call("acknowledge_message", {**own(player), "message_id": 99})
+
+    with pytest.raises(AssertionError, match="no correction is left"):
+        player.mistake("escaped", wrong, put("message_id", 98, told="no_such_message"), met=lambda _: False)
+
+    assert player.cost.turns == 3
+    assert "no\\_such\\_message" in player.cost.texts[-1]
+    player.close()
