@@ -4,7 +4,7 @@ from typing import Annotated
 
 import pytest
 
-from mcp_agent_mail.core.arguments import params_of
+from mcp_agent_mail.core.arguments import bind, params_of
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.params import Choice, Count, Text
 from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, tool
@@ -45,12 +45,14 @@ async def test_an_unknown_argument_is_refused_with_the_accepted_ones_and_the_nea
         await table().run("count_mail", {"agent_name": "BlueLake", "limits": 5}, OVER_MCP)
 
     assert refused.value.message == "count_mail has no argument 'limits'."
-    accepted = ["agent_name", "importance", "limit", "sender_token", "registration_token"]
+    accepted = ["agent_name", "importance", "limit", "sender_token", "registration_token", "format"]
     assert refused.value.hint == f"Did you mean limit? Accepted: {', '.join(accepted)}."
     assert refused.value.data == {
         "parameter": "limits",
         "accepted": accepted,  # all that its schema lists, and what is accepted unlisted
         "nearest": ["limit"],
+        "unknown": [{"name": "limits", "did_you_mean": "limit"}],
+        "missing": [],
     }
 
 
@@ -79,3 +81,95 @@ def test_a_parameter_without_a_rule_is_a_bug_of_the_declaration() -> None:
 
     with pytest.raises(AssertionError, match="parameter name declares no rule"):
         params_of(careless)
+
+
+async def mistakes(**arguments: Json) -> InvalidInput:
+    with pytest.raises(InvalidInput) as refused:
+        await table().run("count_mail", arguments, OVER_MCP)
+    return refused.value
+
+
+async def test_all_that_is_unknown_missing_and_wrong_is_told_at_once() -> None:
+    error = await mistakes(colour="red", count="many", importance="huge")
+
+    assert error.text == (
+        "count_mail has no arguments 'colour' or 'count' and needs agent_name. "
+        "importance must be low or high, not 'huge'. limit must be a whole number, not 'many'. "
+        "Did you mean limit for count? "
+        "Accepted: agent_name, importance, limit, sender_token, registration_token, format."
+    )
+    assert error.data["unknown"] == [{"name": "colour"}, {"name": "count", "did_you_mean": "limit"}]
+    assert (error.data["missing"], error.data["required"]) == (["agent_name"], ["agent_name"])
+    assert [one["parameter"] for one in error.data["wrong"]] == ["importance", "limit"]
+    assert (error.data["parameter"], error.data["nearest"]) == ("colour", [])
+
+
+async def test_what_is_missing_because_it_has_another_name_is_told_once() -> None:
+    error = await mistakes(agent="BlueLake")
+
+    assert error.message == "count_mail has no argument 'agent'."
+    assert error.hint.startswith("Did you mean agent_name? Accepted: ")
+    assert error.data["missing"] == ["agent_name"]
+
+
+async def test_names_that_are_all_known_by_another_word_need_no_list_of_the_accepted_ones() -> None:
+    error = await mistakes(agent="BlueLake", priority="high")
+
+    assert error.hint == "Did you mean agent_name for agent, importance for priority?"
+
+
+async def test_one_wrong_value_is_refused_in_the_words_of_its_rule() -> None:
+    error = await mistakes(agent_name="BlueLake", limit=0)
+
+    assert error.message == "limit is 0; the least accepted is 1."
+    assert error.data == {"parameter": "limit", "min": 1, "max": 1000}
+
+
+async def test_the_hints_of_several_values_say_which_they_are_about() -> None:
+    error = await mistakes(agent_name="a\0b", limit=0)
+
+    assert error.hint == "agent_name: Remove it. limit: Send a whole number from 1 to 1000."
+
+
+async def test_what_is_missing_is_told_together() -> None:
+    async def move(source: Annotated[str, Text()], target: Annotated[str, Text()]) -> Json:
+        return [source, target]
+
+    with pytest.raises(InvalidInput) as refused:
+        bind(params_of(move), {}, what="move")
+
+    assert refused.value.text == "move needs source and target. Required: source, target."
+    assert refused.value.data["missing"] == ["source", "target"]
+
+
+async def test_a_parameter_that_is_given_is_not_meant_once_more() -> None:
+    error = await mistakes(agent_name="BlueLake", agent="RedStone")
+
+    assert error.data["unknown"] == [{"name": "agent"}]
+    assert error.hint.startswith("Accepted: ")
+
+
+async def test_two_names_do_not_mean_one_parameter() -> None:
+    async def answer(
+        message_id: Annotated[int, Count(1, 9)], body_md: Annotated[str, Text()], limit: Annotated[int, Count(1, 9)] = 1
+    ) -> Json:
+        return [message_id, body_md, limit]
+
+    with pytest.raises(InvalidInput) as refused:
+        bind(params_of(answer), {"message": 7, "body": "b"}, what="answer")
+
+    assert refused.value.hint == "Did you mean message_id for message, body_md for body?"
+
+
+async def test_of_a_great_many_unknown_arguments_some_are_named() -> None:
+    error = await mistakes(agent_name="BlueLake", **{f"x{number}": 1 for number in range(1_000)})
+
+    assert "'x19' or 980 more." in error.message
+    assert len(error.data["unknown"]) == 20
+
+
+async def test_the_commands_of_this_machine_write_results_in_no_other_form() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        await table().run("count_mail", {"form": "md"}, Credentials(via="local"))
+
+    assert "format" not in refused.value.data["accepted"]

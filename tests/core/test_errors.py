@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.errors import Busy, listed
+from mcp_agent_mail.core.errors import Busy, Conflict, in_sentences, listed
 
 SOURCE = Path(__file__).parents[2] / "src" / "mcp_agent_mail"
 
@@ -31,3 +31,21 @@ def test_no_hint_leaves_open_when_to_call_again() -> None:
     vague = re.compile(r"(again|try) (shortly|in a (moment|minute|while))", re.IGNORECASE)
 
     assert [str(file) for file in SOURCE.rglob("*.py") if vague.search(file.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        (("It is taken.", "Take another."), "It is taken. Take another."),
+        (("It is taken", "Take another."), "It is taken. Take another."),
+        (("Is it taken?", "", " Take another "), "Is it taken? Take another"),
+        (("It is taken", ""), "It is taken"),
+        (("", ""), ""),
+    ],
+)
+def test_what_is_followed_ends_as_a_sentence(parts: tuple[str, ...], text: str) -> None:
+    assert in_sentences(*parts) == text
+
+
+def test_the_text_of_a_refusal_is_the_fact_and_the_hint() -> None:
+    assert Conflict("It is taken", hint="Take another.").text == "It is taken. Take another."

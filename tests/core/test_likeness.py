@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mcp_agent_mail.core.likeness import COMPARED, most_like
+from mcp_agent_mail.core.likeness import COMPARED, likeness, most_like
 
 LONG = "x" * COMPARED
 
@@ -27,3 +27,9 @@ def test_only_the_beginning_of_a_long_name_is_looked_at() -> None:
 
 def test_names_may_come_from_anything_that_is_gone_through_once() -> None:
     assert most_like("one", (name for name in ("one", "two"))) == ["one"]
+
+
+def test_likeness_is_a_number_and_nothing_for_what_is_not_near() -> None:
+    assert likeness("fetch_inbox", "fetch_inbox") == 1.0
+    assert 0.9 < likeness("fetch_inbx", "fetch_inbox") < 1.0
+    assert likeness("foo", "fetch_inbox") == 0.0

@@ -57,6 +57,7 @@ JSON = st.recursive(
         (Id(low=0), 0, 0),
         (Flag(), "TRUE ", True),
         (Flag(), False, False),
+        (Flag(left_out=True), "false", False),
         (Choice(("low", "high")), " High ", "high"),
         (Text(), 7, "7"),
         (Text(raw=True), "a\0b", "a\0b"),
@@ -152,3 +153,8 @@ def test_a_duration_under_its_floor_counts_as_the_floor(given: object, seconds: 
 def test_a_duration_beyond_its_range_is_refused_and_never_cut(given: int) -> None:
     with pytest.raises(InvalidInput, match=r"ttl_seconds is .*; accepted are 1 to 3600 seconds"):
         Duration(3_600).convert("ttl_seconds", given)
+
+
+def test_a_flag_can_list_what_leaving_it_out_comes_to_where_its_tool_has_to_know_that_it_was() -> None:
+    assert Flag(left_out=True).schema() == {"type": "boolean", "default": True}
+    assert Flag().schema() == {"type": "boolean"}

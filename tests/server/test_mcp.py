@@ -128,12 +128,14 @@ async def test_a_refusal_is_an_error_result_with_its_object(era: Any) -> None:
 
 
 @ERAS
-@pytest.mark.parametrize("name", ["ecko", "rule"])
+@pytest.mark.parametrize("name", ["frobnicate", "rule"])
 async def test_an_unknown_tool_and_one_of_the_operators_look_the_same(era: Any, name: str) -> None:
     async with hosted(toy_app()) as url:
         result = await call_tool(url, era, name, {})
 
-    assert result["content"] == [{"type": "text", "text": f"Unknown tool: {name}"}]
+    assert result["content"] == [
+        {"type": "text", "text": f"Unknown tool: {name}. There are: echo, count, clash, crash, who."}
+    ]
     assert result["structuredContent"]["error"]["type"] == "NOT_FOUND"
 
 
@@ -145,8 +147,10 @@ async def test_an_unknown_argument_is_told_the_accepted_ones(era: Any) -> None:
     assert "Did you mean times" in result["content"][0]["text"]
     assert result["structuredContent"]["error"]["data"] == {
         "parameter": "time",
-        "accepted": ["text", "times", "registration_token", "sender_token"],
+        "accepted": ["text", "times", "registration_token", "sender_token", "format"],
         "nearest": ["times"],
+        "unknown": [{"name": "time", "did_you_mean": "times"}],
+        "missing": [],
     }
 
 
@@ -198,7 +202,12 @@ async def test_tools_are_listed_with_strict_schemas_and_hints_and_without_output
             "properties": {"text": {"type": "string"}, "times": {"type": "integer", "default": 1}},
             "required": ["text"],
         },
-        "annotations": {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True},
+        "annotations": {
+            "readOnlyHint": True,
+            "destructiveHint": False,
+            "idempotentHint": True,
+            "openWorldHint": False,
+        },
     }
     assert answer["result"]["tools"][3]["annotations"]["destructiveHint"] is True
 

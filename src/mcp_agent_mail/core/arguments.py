@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
-from mcp_agent_mail.core.errors import InvalidInput, listed
+from mcp_agent_mail.core.errors import InvalidInput, in_sentences, listed
 from mcp_agent_mail.core.likeness import COMPARED, most_like
-from mcp_agent_mail.core.params import ParamType
+from mcp_agent_mail.core.params import IdentityPart, ParamType
+from mcp_agent_mail.core.synonyms import in_snake_case, meanings
 
 TOKEN_ARGUMENTS = ("registration_token", "sender_token")
 """Accepted by every tool, listed only where a tool says so (`token_argument`)."""
 
 TOKEN_ARGUMENT = TOKEN_ARGUMENTS[0]
 """The one that texts name."""
+
+FORMAT_ARGUMENT = "format"
+"""Accepted by every tool over MCP and `/rpc` and as a query key by every resource, listed by none: how the result is
+written, which is no matter of the tool."""
 
 _TOKEN_WORDS = re.compile(
     r"token(?!s)|auth(?!ors?$|or_)|bearer|secret|password|credential|api.?key|(join|invit\w*).?code", re.IGNORECASE
@@ -30,6 +35,12 @@ class Param:
     rule: ParamType
     required: bool
     default: Any = None
+
+    @property
+    def stands_for(self) -> IdentityPart | None:
+        """Which part of who is calling it is, if it is one."""
+        part: IdentityPart | None = getattr(self.rule, "stands_for", None)
+        return part
 
 
 def params_of(handler: Callable[..., Any]) -> dict[str, Param]:
@@ -49,40 +60,150 @@ def params_of(handler: Callable[..., Any]) -> dict[str, Param]:
 def bind(
     params: Mapping[str, Param], given: Mapping[str, Any], *, what: str, taken_out: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """The validated keyword arguments of a call. Raises InvalidInput naming the parameter at fault.
+    """The validated keyword arguments of a call. Raises one InvalidInput that tells every mistake: what `what` does not
+    know, what it lacks, and what has a wrong value.
 
     `taken_out` are accepted arguments that were taken out of `given` before.
     """
-    unknown = next((name for name in given if name not in params), None)
-    if unknown is not None:
-        raise _unknown_argument(unknown, list(dict.fromkeys([*params, *taken_out])), what)
-    bound: dict[str, Any] = {}
+    missing, wrong, bound = [], [], {}
     for name, param in params.items():
         value = given.get(name)
         if value is None or (not param.required and isinstance(value, str) and not value.strip()):
-            if param.required:
-                raise _missing_argument(name, params, what)
             bound[name] = param.default
-        else:
+            if param.required:
+                missing.append(name)
+            continue
+        try:
             bound[name] = param.rule.convert(name, value)
+        except InvalidInput as refused:
+            wrong.append((name, refused))
+    strangers = [name for name in given if name not in params]
+    if strangers or missing or wrong:
+        accepted = list(dict.fromkeys([*params, *taken_out]))
+        unknown = _understand(strangers, accepted, given, params)
+        wrong += _wrong_too(unknown, given, params)
+        required = [param.name for param in params.values() if param.required]
+        raise _Mistakes(what, unknown, missing, wrong, accepted, required).as_error()
     return bound
 
 
-def _missing_argument(name: str, params: Mapping[str, Param], what: str) -> InvalidInput:
-    required = [param.name for param in params.values() if param.required]
-    return InvalidInput(
-        f"{what} needs {name}.",
-        hint=f"Required: {', '.join(required)}.",
-        data={"parameter": name, "required": required},
-    )
+@dataclass(frozen=True, slots=True)
+class _Unknown:
+    """An argument that there is not, and what was probably meant. `is_sure`: by the word, not by likeness."""
+
+    name: str
+    nearest: list[str]
+    is_sure: bool = False
 
 
-def _unknown_argument(name: str, accepted: list[str], what: str) -> InvalidInput:
-    is_token = TOKEN_ARGUMENT in accepted and _TOKEN_WORDS.search(name[:COMPARED])
-    nearest = [TOKEN_ARGUMENT] if is_token else most_like(name, accepted)
-    did_you_mean = f"Did you mean {listed(nearest)}? " if nearest else ""
-    return InvalidInput(
-        f"{what} has no argument {name[:COMPARED]!r}.",
-        hint=f"{did_you_mean}Accepted: {', '.join(accepted) or 'none'}.",
-        data={"parameter": name[:COMPARED], "accepted": accepted, "nearest": nearest},
-    )
+_TOLD = 20
+"""So many unknown arguments are looked at and named."""
+
+
+def _understand(
+    names: Sequence[str], accepted: Sequence[str], given: Mapping[str, Any], params: Mapping[str, Param]
+) -> list[_Unknown]:
+    """No two of them mean the same parameter by their words, and none means one that is given beside it. Whoever has
+    the fewest meanings chooses first; what is missing is rather meant than what may be left out.
+    """
+    free = [name for name in accepted if given.get(name) is None]
+    found: dict[str, _Unknown] = {}
+    possible = {name: _meanings(name, accepted, params) for name in names[:_TOLD]}
+    for name in sorted(possible, key=lambda one: len(possible[one])):
+        meant = next((one for one in possible[name] if one in free), None)
+        if meant is not None and meant not in TOKEN_ARGUMENTS:
+            free.remove(meant)
+        likely = [meant] if meant is not None else [] if possible[name] else most_like(in_snake_case(name), accepted)
+        found[name] = _Unknown(name=name, nearest=likely, is_sure=meant is not None)
+    return [found.get(name, _Unknown(name=name, nearest=[])) for name in names]
+
+
+def _meanings(name: str, accepted: Sequence[str], params: Mapping[str, Param]) -> list[str]:
+    if TOKEN_ARGUMENT in accepted and _TOKEN_WORDS.search(name[:COMPARED]):
+        return [TOKEN_ARGUMENT]
+    found = meanings(name, accepted)
+    return sorted(found, key=lambda meant: meant not in params or not params[meant].required)
+
+
+def _wrong_too(
+    unknown: Iterable[_Unknown], given: Mapping[str, Any], params: Mapping[str, Param]
+) -> list[tuple[str, InvalidInput]]:
+    """What would be wrong with the values under the names that were meant: told now, it costs no second call."""
+    wrong = []
+    for one in unknown:
+        value = given.get(one.name)
+        if one.is_sure and value is not None and one.nearest[0] in params:
+            try:
+                params[one.nearest[0]].rule.convert(one.nearest[0], value)
+            except InvalidInput as refused:
+                wrong.append((one.nearest[0], refused))
+    return wrong
+
+
+@dataclass(frozen=True, slots=True)
+class _Mistakes:
+    """All that is wrong with the arguments of one call of `what`."""
+
+    what: str
+    unknown: list[_Unknown]
+    missing: list[str]
+    wrong: list[tuple[str, InvalidInput]]
+    accepted: list[str]
+    required: list[str]
+
+    def as_error(self) -> InvalidInput:
+        """The refusal of a single wrong value is its rule's own."""
+        if len(self.wrong) == 1 and not self.unknown and not self.missing:
+            return self.wrong[0][1]
+        facts = [self._fact(), *(refused.message for _, refused in self.wrong)]
+        hints = [self._hint(), *(_hint_about(name, refused) for name, refused in self.wrong)]
+        return InvalidInput(in_sentences(*facts), hint=in_sentences(*hints), data=self._data())
+
+    def _unexplained(self) -> list[str]:
+        """What is missing, and not there by another name."""
+        there = {one.nearest[0] for one in self.unknown if one.nearest}
+        return [name for name in self.missing if name not in there]
+
+    def _fact(self) -> str:
+        names = [repr(one.name[:COMPARED]) for one in self.unknown[:_TOLD]]
+        if more := len(self.unknown) - len(names):
+            names.append(f"{more} more")
+        has = f"has no argument{'s' if len(names) > 1 else ''} {listed(names)}" if names else ""
+        lacks = self._unexplained()
+        needs = f"needs {listed(lacks, 'and')}" if lacks else ""
+        told = " and ".join(part for part in (has, needs) if part)
+        return f"{self.what} {told}." if told else ""
+
+    def _hint(self) -> str:
+        if not self.unknown:
+            return f"Required: {', '.join(self.required)}." if self.missing else ""
+        accepted = f"Accepted: {', '.join(self.accepted) or 'none'}."
+        if len(self.unknown) == 1:
+            (one,) = self.unknown
+            return in_sentences(f"Did you mean {listed(one.nearest)}?" if one.nearest else "", accepted)
+        meant = [f"{one.nearest[0]} for {one.name[:COMPARED]}" for one in self.unknown if one.nearest]
+        return in_sentences(
+            f"Did you mean {', '.join(meant)}?" if meant else "",
+            "" if all(one.is_sure for one in self.unknown) else accepted,
+        )
+
+    def _data(self) -> dict[str, Any]:
+        names = [one.name[:COMPARED] for one in self.unknown]
+        wrong = [{**refused.data, "parameter": name, "message": refused.message} for name, refused in self.wrong]
+        return {
+            "parameter": next(iter([*names, *self.missing, *(name for name, _ in self.wrong)])),
+            "unknown": [
+                {"name": one.name[:COMPARED], **({"did_you_mean": one.nearest[0]} if one.nearest else {})}
+                for one in self.unknown[:_TOLD]
+            ],
+            "missing": self.missing,
+            "accepted": self.accepted,
+            **({"nearest": self.unknown[0].nearest} if self.unknown else {}),
+            **({"required": self.required} if self.missing else {}),
+            **({"wrong": wrong} if wrong else {}),
+        }
+
+
+def _hint_about(name: str, refused: InvalidInput) -> str:
+    """The hint of one of several refusals: it says what it is about."""
+    return refused.hint if not refused.hint or name in refused.hint else f"{name}: {refused.hint}"

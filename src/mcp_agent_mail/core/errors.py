@@ -28,6 +28,11 @@ class AgentMailError(Exception):
         self.hint = hint
         self.data: dict[str, Any] = dict(data or {})
 
+    @property
+    def text(self) -> str:
+        """The fact and the next step as one text: for whoever shows no more than that."""
+        return in_sentences(self.message, self.hint)
+
     def to_wire(self) -> dict[str, Any]:
         """The `error` object of the wire contract."""
         return {
@@ -127,3 +132,9 @@ def listed(names: Sequence[str], conjunction: str = "or") -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} {conjunction} {names[-1]}"
+
+
+def in_sentences(*parts: str) -> str:
+    """The parts that say something, one after the other: what is followed ends as a sentence, the last as it stands."""
+    told = [part.strip() for part in parts if part.strip()]
+    return " ".join([*(part if part[-1] in ".!?:" else f"{part}." for part in told[:-1]), *told[-1:]])

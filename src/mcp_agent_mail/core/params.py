@@ -18,6 +18,9 @@ from typing import Any, Literal, Protocol
 from mcp_agent_mail.core.clock import iso, parse_time
 from mcp_agent_mail.core.errors import InvalidInput, listed
 
+IdentityPart = Literal["project", "caller"]
+"""Of who is calling: where its project is, and which of the project's agents it is."""
+
 MAX_ID = 2**63 - 1
 _LONGEST_NUMBER = 400
 """Characters of a number or a time written as text."""
@@ -41,12 +44,14 @@ def _shown(value: object) -> str:
         return "a list"
     if isinstance(value, dict):
         return "an object"
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
     return repr(value[:100] if isinstance(value, str) else value)[:100]
 
 
 def _as_text(name: str, value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise _refuse(name, "must be text", hint="Send a JSON string.", expected="string")
+        raise _refuse(name, f"must be text, not {_shown(value)}", hint="Send a JSON string.", expected="string")
     text = value if isinstance(value, str) else json.dumps(value)
     try:
         text.encode()
@@ -83,7 +88,7 @@ class Text:
     max_length: int = 4_000
     may_be_blank: bool = False
     raw: bool = False
-    stands_for: Literal["project", "caller"] | None = None
+    stands_for: IdentityPart | None = None
 
     def schema(self) -> dict[str, Any]:
         return {"type": "string"}
@@ -119,9 +124,9 @@ class Choice:
         raise _refuse(name, f"must be {listed(self.values)}, not {_shown(value)}", accepted=list(self.values))
 
 
-def _as_integer(name: str, value: object) -> int:
+def _as_integer(name: str, value: object, what: str = "whole number") -> int:
     if isinstance(value, bool):
-        raise _refuse(name, "must be a whole number, not a boolean", expected="integer")
+        raise _refuse(name, f"must be a {what}, not a boolean", expected="integer")
     if isinstance(value, int):
         return value
     if isinstance(value, float) and value.is_integer():
@@ -132,7 +137,7 @@ def _as_integer(name: str, value: object) -> int:
         and re.fullmatch(r"\s*[+-]?[0-9]{1,40}(\.0{1,40})?\s*", value)
     ):
         return int(value.strip().split(".")[0])
-    raise _refuse(name, f"must be a whole number, not {_shown(value)}", expected="integer")
+    raise _refuse(name, f"must be a {what}, not {_shown(value)}", expected="integer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +176,7 @@ class Duration:
         """Seconds, at least `floor`; read as `Count` reads a number. Raises InvalidInput for less than 1 and for more
         than `high`.
         """
-        seconds = _as_integer(name, value)
+        seconds = _as_integer(name, value, "whole number of seconds")
         if not 1 <= seconds <= self.high:
             fact = f"is {seconds!s:.50}; accepted are 1 to {self.high} seconds"
             raise _refuse(name, fact, hint=f"Send 1 to {self.high}.", min=1, max=self.high)
@@ -221,10 +226,15 @@ class Id:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """True or false, also as the words "true" and "false"."""
+    """True or false, also as the words "true" and "false".
+
+    `left_out` is what leaving it out comes to, where a tool has to know that it was left out: its own default is None.
+    """
+
+    left_out: bool | None = None
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "boolean"}
+        return {"type": "boolean"} if self.left_out is None else {"type": "boolean", "default": self.left_out}
 
     def convert(self, name: str, value: object) -> bool:
         """The words in any letter case and with outer blanks; 0, 1, yes and no are refused. Raises InvalidInput."""
@@ -251,7 +261,7 @@ class Texts:
         """The items in their order, repeats included. Raises InvalidInput for too many or too few, or naming the first
         bad one by its index: NUL, blanks alone and more than `max_length` characters are refused.
         """
-        items = _as_list(value)
+        items = _as_list(name, value, '["one", "two"]')
         if len(items) > self.max_items:
             raise _refuse(name, f"has {len(items)} items; at most {self.max_items} are accepted", max=self.max_items)
         if len(items) < self.min_items:
@@ -274,7 +284,7 @@ class Ids:
         """The ids in their order, repeats included. Raises InvalidInput for too many or too few, or naming the first
         bad one by its index.
         """
-        items = _as_list(value)
+        items = _as_list(name, value, "[1, 2]")
         if len(items) > self.max_items:
             raise _refuse(name, f"has {len(items)} items; at most {self.max_items} are accepted", max=self.max_items)
         if len(items) < self.min_items:
@@ -283,7 +293,10 @@ class Ids:
         return [rule.convert(f"{name}[{index}]", item) for index, item in enumerate(items)]
 
 
-def _as_list(value: object) -> list[object]:
+def _as_list(name: str, value: object, example: str) -> list[object]:
+    if isinstance(value, dict):
+        hint = f"Send a JSON list, like {example}."
+        raise _refuse(name, "must be a list, not an object", hint=hint, expected="array")
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             parsed = json.loads(value)

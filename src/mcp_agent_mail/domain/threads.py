@@ -43,8 +43,8 @@ def parse_thread_id(text: str) -> str:
     cleaned = text.strip()
     if not _THREAD.fullmatch(cleaned):
         raise UnfitThread(
-            f"thread_id {cleaned!r:.100} is not a letter or digit followed by at most 127 of A-Z a-z 0-9 . _ -",
-            hint="Use an id like TKT-123, or leave it out.",
+            f"thread_id {cleaned!r:.100} is not a letter or digit followed by at most 127 of A-Z a-z 0-9 . _ -.",
+            hint="Use an id like TKT-123.",
             data={"parameter": "thread_id", "pattern": _THREAD.pattern},
         )
     return cleaned
@@ -55,7 +55,7 @@ def parse_topic(text: str) -> str:
     cleaned = text.strip()
     if not _TOPIC.fullmatch(cleaned):
         raise UnfitTopic(
-            f"topic {cleaned!r:.100} is not 1 to 64 of A-Z a-z 0-9 . _ - (the first no dot)",
+            f"topic {cleaned!r:.100} is not 1 to 64 of A-Z a-z 0-9 . _ - (the first no dot).",
             hint="Use a word like build or api-design.",
             data={"parameter": "topic", "pattern": _TOPIC.pattern},
         )

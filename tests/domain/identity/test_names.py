@@ -199,3 +199,16 @@ def test_when_all_candidates_are_taken_the_caller_is_asked_for_a_name() -> None:
 def test_the_nearest_names_come_best_first_as_they_are_written() -> None:
     assert nearest("bluelakee", ["RedStone", "BlueLark", "BlueLake"]) == ["BlueLake", "BlueLark"]
     assert nearest("x" * 10_000, ["BlueLake"]) == []
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["@BlueLake", "blue-lake", "Blue Lake", "/agents/BlueLake", "BlueLake@app", "app#bluelake", "BlueLake (claude)"],
+)
+def test_a_name_in_another_spelling_or_within_a_path_or_an_address_is_the_only_one_near(written: str) -> None:
+    assert nearest(written, ["BlueLark", "BlueLake", "Claude1"]) == ["BlueLake"]
+
+
+def test_of_a_path_the_last_part_and_of_an_address_the_name_comes_first() -> None:
+    assert nearest("/RedStone/BlueLake", ["RedStone", "BlueLake"]) == ["BlueLake", "RedStone"]
+    assert nearest("RedStone@BlueLake", ["BlueLake", "RedStone"]) == ["RedStone", "BlueLake"]

@@ -142,7 +142,7 @@ async def test_nothing_is_delivered_to_a_name_that_does_not_match(harness: Messa
     assert (await refused_send(harness, to=[to])).code == "RECIPIENT_NOT_FOUND"
 
 
-async def test_the_refusal_says_how_many_are_unknown_and_that_system_is_nobody_to_write_to(
+async def test_the_refusal_names_all_that_are_unknown_and_says_that_system_is_nobody_to_write_to(
     harness: MessagingHarness,
 ) -> None:
     one = await refused_send(harness, to=["RedStome"])
@@ -150,7 +150,7 @@ async def test_the_refusal_says_how_many_are_unknown_and_that_system_is_nobody_t
     system = await refused_send(harness, to=["system"])
 
     assert one.message == f"{APP} has no agent 'RedStome'."
-    assert two.message == f"{APP} has no agent 'RedStome' (2 recipients are unknown)."
+    assert two.message == f"{APP} has no agents 'RedStome' or 'Nobody'."
     assert system.message == "System receives no mail."
 
 

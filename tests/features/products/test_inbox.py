@@ -121,6 +121,27 @@ async def test_a_name_that_no_project_of_the_product_has_is_not_found(harness: P
     with pytest.raises(NotFound) as refused:
         await harness.inbox(agent="QuietFix")
     assert refused.value.data["nearest"] == ["QuietFox"]
+    assert refused.value.hint.startswith("Did you mean QuietFox? Its projects are /code/app, /code/lib; list_agents ")
+
+
+async def test_where_no_name_of_a_product_is_near_some_of_those_there_are_named(harness: ProductsHarness) -> None:
+    await harness.link(APP)
+
+    with pytest.raises(NotFound) as refused:
+        await harness.inbox(agent="Xyz")
+
+    assert sorted(refused.value.data["present"]) == ["BlueLake", "GreenField", "RedStone"]
+    assert "There are " in refused.value.hint
+
+
+async def test_a_product_without_a_project_says_how_to_add_one(harness: ProductsHarness) -> None:
+    await harness.link(APP)
+    await harness.seeded.store.write(lambda tx: tx.projects.set_archived(harness.seeded.app.id, tx.now))
+
+    with pytest.raises(NotFound) as refused:
+        await harness.inbox(agent="BlueLake")
+
+    assert refused.value.hint == "The product has no project yet: products_link adds one."
 
 
 async def test_a_search_finds_mail_of_every_project_of_the_product_and_of_no_other(harness: ProductsHarness) -> None:

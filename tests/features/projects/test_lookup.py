@@ -184,3 +184,29 @@ def test_what_is_no_path_is_not_resolved(path: str) -> None:
 
 async def test_a_project_that_is_not_archived_may_be_written_to(seeded: SeededStore) -> None:
     assert require_writable(seeded.app) is seeded.app
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("/Code/App", ["/code/app"]),
+        ("/code/app/src/lexer", ["/code/app"]),
+        ("/home/somebody/lib", ["/code/lib"]),
+        ("/home/somebody/App", ["/code/app"]),
+        ("lib", ["/code/lib"]),
+        ("code/lib", ["/code/lib"]),
+        ("/code/ap", ["/code/app"]),
+        ("/srv/other", []),
+    ],
+)
+async def test_a_project_is_meant_by_another_case_a_path_within_it_or_the_last_part(
+    written: str, meant: list[str], tmp_path: Path
+) -> None:
+    async with open_identity(tmp_path) as harness:
+        await harness.call("ensure_project", human_key="/code/app")
+        await harness.call("ensure_project", human_key="/code/lib")
+
+        with pytest.raises(NotFound) as refused:
+            await harness.call("list_agents", project_key=written)
+
+    assert refused.value.data["nearest"][: len(meant) or 1] == meant

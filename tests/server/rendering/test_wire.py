@@ -98,7 +98,7 @@ def test_a_result_that_stands_alone_says_what_it_is(form: OutputFormat, media_ty
     [
         (Conflict("It is taken.", hint="Take another."), "Error calling tool 'clash': It is taken. Take another."),
         (Conflict("It is taken."), "Error calling tool 'clash': It is taken."),
-        (UnknownTool("Unknown tool: clash", hint="See tools/list."), "Unknown tool: clash"),
+        (UnknownTool("Unknown tool: clash", hint="See tools/list."), "Unknown tool: clash. See tools/list."),
     ],
 )
 def test_a_refusal_names_its_tool_unless_there_is_none(error: AgentMailError, text: str) -> None:

@@ -38,7 +38,7 @@ app = typer.Typer(
 _COMMITS = (
     Column("commit", lambda row: str(row["hexsha"])[:_SHORT_HASH], is_whole=True),
     Column("when", at("authored_at")),
-    Column("agents", "agents"),
+    Column("agents", "agents", may_wrap=True),
     Column("summary", "summary", may_wrap=True),
 )
 
@@ -205,7 +205,7 @@ def _size(context: CliContext, slug: str) -> dict[str, Any] | None:
     try:
         size = measure(context.storage_root / PROJECTS_FOLDER / slug)
     except AgentMailError as refused:
-        return _unmeasured(slug, f"{refused.message} {refused.hint}".strip())
+        return _unmeasured(slug, refused.text)
     except (OSError, ValueError) as unreadable:
         return _unmeasured(slug, str(unreadable))
     if size is None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from mcp_agent_mail.bootstrap.wiring import archiver_settings
 from mcp_agent_mail.core.clock import system_clock
+from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.adoption import AdoptionPlan
 from mcp_agent_mail.features.archiving.artifact_files import Progress
@@ -53,7 +54,7 @@ def adopt_offline(settings: Settings, source: str, target: str, *, progress: Pro
         "applied": True,
         **({} if adopted.plan is None else _counts(adopted.plan)),
         "path": str(archive_path(settings.storage_root, adopted.target.slug)),
-        "problem": None if failed is None else f"{failed.message} {failed.hint}".strip(),
+        "problem": None if failed is None else in_sentences(failed.message, failed.hint),
     }
 
 

@@ -45,7 +45,7 @@ def _ask_owner(context: CliContext) -> ServerAnswer | None:
     except NoServer as silent:
         return ServerAnswer(pid=owner.pid, url=owner.url, problem=silent.message)
     except AgentMailError as refused:
-        return ServerAnswer(pid=owner.pid, url=owner.url, refusal=f"{refused.message} {refused.hint}".strip())
+        return ServerAnswer(pid=owner.pid, url=owner.url, refusal=refused.text)
     finally:
         gateway.close()
     return ServerAnswer(pid=owner.pid, url=owner.url, health=health)

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from mcp_agent_mail.bootstrap.wiring import archiver_settings
+from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.protocol import archive_path
@@ -37,5 +38,5 @@ async def _renew(settings: Settings, key: str, progress: Progress | None) -> dic
         "project": project.slug,
         "path": str(archive_path(settings.storage_root, project.slug)),
         "events": renewed.events,
-        "problem": None if failed is None else f"{failed.message} {failed.hint}".strip(),
+        "problem": None if failed is None else in_sentences(failed.message, failed.hint),
     }

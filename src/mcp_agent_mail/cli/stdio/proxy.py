@@ -205,7 +205,7 @@ class Proxy:
                 self._write(line)
         except NoServer as silent:
             if not call.cancelled.is_set():
-                self._write_error(call.message["id"], _FAILED, f"{silent.message} {silent.hint}".rstrip())
+                self._write_error(call.message["id"], _FAILED, silent.text)
 
     def _exchange(self, call: _Call) -> Iterator[bytes]:
         """Post a message and yield the lines that answer it; after a lost connection once more what only reads."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound, listed
@@ -15,6 +15,10 @@ SYSTEM = "System"
 
 CANDIDATES = 64
 """How many generated names one registration may try; with half of all names taken, all fail once in 10^19."""
+
+_COMPARED = 200
+"""So many characters of what a caller wrote are looked at for hints."""
+_MOST_PARTS = 20
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _HUMAN_ALIASES = frozenset({"human", "humanoverseer"})
@@ -187,11 +191,33 @@ def first_free(candidates: Iterable[str], is_taken: Callable[[str], bool]) -> st
     )
 
 
+def bare_name(text: str) -> str:
+    """What remains of a name in whatever spelling: `Blue-Lake`, `blue_lake` and `@Blue Lake` are one. For hints."""
+    return re.sub(r"[-_@\s]", "", text[:_COMPARED]).lower()
+
+
+def _forms(wanted: str) -> Iterator[str]:
+    """What may be the name in it, bare: all of it, or a part of a path or an address (`/agents/BlueLake`,
+    `BlueLake@app`, `app#BlueLake`, `BlueLake (claude)`), the last part first but for an address.
+    """
+    yield bare_name(wanted)
+    text = wanted.strip()[:_COMPARED].strip("@/#: ")
+    if "@" in text:
+        yield bare_name(text.partition("@")[0])
+    yield from (bare_name(part) for part in reversed(re.split(r"[/\\#:@(),\s]+", text)[:_MOST_PARTS]))
+
+
 def nearest(wanted: str, known: Iterable[str], limit: int = 3) -> list[str]:
-    """The known names most like `wanted`, best first: for hints only, nothing is ever matched by likeness."""
+    """At most `limit` of the known names, best first: those that stand in `wanted` in another spelling, where there are
+    none those that are spelt like it. For hints only: nothing is ever matched by likeness.
+    """
     shown = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(wanted.strip().lower()[:200], shown, n=limit, cutoff=0.6)
-    return [shown[name] for name in close]
+    by_form: dict[str, list[str]] = {}
+    for name in shown.values():
+        by_form.setdefault(bare_name(name), []).append(name)
+    written = [name for form in dict.fromkeys(_forms(wanted)) if form for name in by_form.get(form, ())]
+    like = difflib.get_close_matches(wanted.strip().lower()[:_COMPARED], shown, n=limit, cutoff=0.6)
+    return written[:limit] or [shown[name] for name in like]
 
 
 def did_you_mean(names: Sequence[str]) -> str:

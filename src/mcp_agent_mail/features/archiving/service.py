@@ -12,7 +12,7 @@ from pathlib import Path
 from mcp_agent_mail.core.child_process import plain_environment
 from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.core.concurrency.keeper import Keeper
-from mcp_agent_mail.core.errors import AgentMailError, Busy, Unavailable
+from mcp_agent_mail.core.errors import AgentMailError, Busy, Unavailable, in_sentences
 from mcp_agent_mail.domain.events import ArchiveCommit, Backlog
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.projects import UnknownProject
@@ -286,7 +286,7 @@ class ArchivingService:
         elif silence.is_long and not silence.is_told:
             silence.is_told = True
             told = silence.told()
-            self._health.fail(ARCHIVER, f"{told.message} {told.hint}")
+            self._health.fail(ARCHIVER, in_sentences(told.message, told.hint))
             self.keeper.failed(told)
             await self._note_pace()
         silence.note_question()
@@ -298,13 +298,13 @@ class ArchivingService:
             if report.oldest_ts is not None:
                 self._lags.add(report.oldest_ts, self._clock())
         elif isinstance(report, Failed):
-            self._health.fail(f"{report.project} {report.part}".strip(), f"{report.message} {report.hint}".strip())
+            self._health.fail(f"{report.project} {report.part}".strip(), in_sentences(report.message, report.hint))
             await self._note_pace()
             logger.error("an archive cannot be written", extra={"facts": asdict(report)})
         elif isinstance(report, Recovered):
             self._health.recover(f"{report.project} {report.part}".strip())
         elif isinstance(report, Blocked):
-            self._why_ended = f"{report.message} {report.hint}"
+            self._why_ended = in_sentences(report.message, report.hint)
             self._health.fail(ARCHIVER, self._why_ended)
             self.keeper.failed(ArchiverEnded(self._why_ended))
             await self._note_pace()

@@ -24,6 +24,12 @@ from mcp_agent_mail.features.contacts.results import (
     ListedContact,
     PolicySet,
 )
+from mcp_agent_mail.features.contacts.swapped_agents import (
+    answer_call,
+    request_call,
+    require_asked,
+    telling_of_swap,
+)
 from mcp_agent_mail.features.contacts.targets import ContactTarget, require_source_of, require_target
 from mcp_agent_mail.features.identity.actor import Actor, AgentRetired, require_actor, require_actor_in
 from mcp_agent_mail.features.identity.admission import NamingRules
@@ -60,11 +66,13 @@ class ContactService:
         self, tx: Tx, caller: Caller, wanted: ContactTarget, *, reason: str, ttl_s: int
     ) -> ContactRequested:
         """`request`, as a part of a larger unit of work."""
-        source = _require_answerer(tx, caller, wanted.project_key, wanted.from_agent)
+        call = request_call(wanted.project_key, wanted.from_agent, wanted.to_agent, wanted.to_project)
+        with telling_of_swap(tx, caller, call):
+            source = _require_answerer(tx, caller, wanted.project_key, wanted.from_agent)
         now = tx.now
-        target = require_target(tx, caller, source, wanted, self._new_names)
+        target, is_new = require_target(tx, caller, source, wanted, self._new_names)
         contact = ask(tx, source, target, LinkRequest(reason=reason, ttl=Micros(ttl_s * SECOND)))
-        return ContactRequested(source=source, target=target, contact=contact, now=now)
+        return ContactRequested(source=source, target=target, contact=contact, now=now, has_registered=is_new)
 
     def accept_within(self, tx: Tx, asked: ContactRequested, ttl_s: int) -> ContactAnswered | None:
         """Approve the request where the target's policy would take such mail anyway. None where the target has to
@@ -82,14 +90,18 @@ class ContactService:
         from_project: str | None,
         accept_for_s: int | None,
     ) -> ContactAnswered:
-        """Approve for so many seconds, or deny (None). `from_project` None: the target's own.
+        """Approve for so many seconds, or deny (None). `from_project` None: the target's own, or where the only one of
+        that name asks from.
 
         Only the target may, and it may without having been asked. Held mail of the pair is delivered or returned.
         """
+        call = answer_call(project_key, to_agent, from_agent, from_project, accept=accept_for_s is not None)
 
         def unit(tx: Tx) -> ContactAnswered:
-            target = _require_answerer(tx, caller, project_key, to_agent)
+            with telling_of_swap(tx, caller, call):
+                target = _require_answerer(tx, caller, project_key, to_agent)
             source = require_source_of(tx, target, from_agent, from_project)
+            require_asked(tx, source, target, call)
             now = tx.now
             expires_ts = None if accept_for_s is None else Micros(now + accept_for_s * SECOND)
             answered = answer(tx, source, target, expires_ts)

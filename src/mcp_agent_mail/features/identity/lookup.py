@@ -2,20 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from mcp_agent_mail.core.errors import listed
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.names import UnknownAgent, did_you_mean, nearest
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.store.transaction import View
 
+_PRESENT = 10
+
 
 def require_agent(view: View, project: Project, name: str) -> Agent:
-    """The agent of this name, ignoring letter case and outer blanks; `Human`, `System` and retired ones too."""
+    """The agent of this name, ignoring letter case and outer blanks; `Human`, `System` and retired ones too. Raises
+    UnknownAgent with the names that are near, else with some of those that are there.
+    """
     agent = view.agents.find_by_name(project.id, name)
     if agent is None:
         close = nearest(name, view.agents.names(project.id))
+        present = [] if close else present_names(view, project)
         raise UnknownAgent(
             f"No agent named {name.strip()!r:.100} in {project.human_key}.",
-            hint=f"{did_you_mean(close)}list_agents names those that exist, register_agent adds one.",
-            data={"parameter": "agent_name", "project": project.human_key, "nearest": close},
+            hint=f"{did_you_mean(close) or told_present(present)}{_otherwise(close, present)}",
+            data={
+                "parameter": "agent_name",
+                "project": project.human_key,
+                "nearest": close,
+                **({"present": present} if present else {}),
+            },
         )
     return agent
+
+
+def _otherwise(close: Sequence[str], present: Sequence[str]) -> str:
+    if close or has_more(present):
+        return "list_agents names those that exist, register_agent adds one."
+    return "register_agent adds one." if present else "It has no agents: register_agent adds one."
+
+
+def has_more(present: Sequence[str]) -> bool:
+    """Whether there may be others than those that `present_names` gave."""
+    return len(present) >= _PRESENT
+
+
+def present_names(view: View, project: Project) -> list[str]:
+    """At most ten agents of the project that are not retired, last active first: who may be meant where no name is
+    near. Whoever comes may know them.
+    """
+    return [agent.name for agent in view.agents.list_(project.id, limit=_PRESENT)]
+
+
+def told_present(names: Sequence[str]) -> str:
+    """A sentence of a hint, or nothing."""
+    which = f"The {_PRESENT} last active are" if len(names) == _PRESENT else "There" + (" are" if names[1:] else " is")
+    return f"{which} {listed(names, 'and')}. " if names else ""

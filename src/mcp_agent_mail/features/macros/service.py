@@ -215,6 +215,7 @@ class MacroService:
             to_agent=pair.target,
             to_project=request.to_project,
             register=request.register,
+            unless_near=request.unless_near,
         )
         asked = contacts.request_within(tx, caller, wanted, reason=request.reason, ttl_s=request.ttl_s)
         response = contacts.accept_within(tx, asked, request.ttl_s) if request.auto_accept else None

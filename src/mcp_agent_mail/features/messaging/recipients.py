@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from mcp_agent_mail.core.clock import SECOND
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, RecipientNotFound, RecipientRetired
 from mcp_agent_mail.core.ids import AgentId, ProjectId
-from mcp_agent_mail.domain.addresses import parse_address
+from mcp_agent_mail.domain.addresses import UnreadableAddress, parse_address
 from mcp_agent_mail.domain.agents import Agent, AgentKind
-from mcp_agent_mail.domain.identity.names import SYSTEM, did_you_mean, name_key, nearest, recipient_name
+from mcp_agent_mail.domain.identity.names import name_key, recipient_name
 from mcp_agent_mail.domain.messages import MAX_BROADCAST_RECIPIENTS, MAX_NAMED_RECIPIENTS, NewRecipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.messaging.requests import RecipientList
+from mcp_agent_mail.features.messaging.unknown_recipients import UnknownRecipient, unknown_recipients
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.transaction import View
 
 ACTIVE_WITHIN_DAYS = 30
 MAX_SKIPPED_LISTED = 1_000
-_MAX_EXPLAINED = 3
 _DAY = 24 * 3_600 * SECOND
 
 
@@ -60,24 +60,23 @@ def choose_named(view: View, sender: Actor, named: RecipientList) -> list[NewRec
 
     A bare name that no agent here has is the one elsewhere that the sender has an approved link to.
     """
-    written = _understand(view, sender.project, named)
+    written, unknown = _understand(view, sender.project, named)
     names: dict[ProjectId, set[str]] = {}
     for one in written:
         names.setdefault(one.project.id, set()).add(one.name)
     agents = {project_id: view.agents.find_by_names(project_id, wanted) for project_id, wanted in names.items()}
     chosen: dict[AgentId, NewRecipient] = {}
-    unknown: list[_Written] = []
     for one in written:
         meant = one
         agent = agents[one.project.id].get(name_key(one.name))
         if agent is None and one.is_bare and (linked := _by_link(view, sender, one)) is not None:
             agent, meant = linked
         if agent is None or agent.kind is AgentKind.SYSTEM:
-            unknown.append(one)
+            unknown.append(UnknownRecipient(kind=one.kind, text=one.text, name=one.name, project=one.project))
         else:
             chosen.setdefault(agent.id, NewRecipient(agent=agent, project=meant.project, kind=one.kind))
     if unknown:
-        raise _unknown_recipients(view, unknown)
+        raise unknown_recipients(view, sender.project, unknown)
     return list(chosen.values())
 
 
@@ -100,19 +99,24 @@ def _by_link(view: View, sender: Actor, one: _Written) -> tuple[Agent, _Written]
     return agents[0], replace(one, project=projects[0])
 
 
-def _understand(view: View, home: Project, named: RecipientList) -> list[_Written]:
+def _understand(view: View, home: Project, named: RecipientList) -> tuple[list[_Written], list[UnknownRecipient]]:
+    """What is written, and what is no address or names a project that there is not."""
     _require_few(len(named.to) + len(named.cc) + len(named.bcc))
     projects: dict[str | None, Project] = {None: home}
-    written = []
+    written, unknown = [], []
     for kind, texts in ((RecipientKind.TO, named.to), (RecipientKind.CC, named.cc), (RecipientKind.BCC, named.bcc)):
         for text in texts:
-            address = parse_address(text)
-            key = address.project_key
-            if key is not None and key not in projects:
-                projects[key] = _project(view, key)
+            try:
+                address = parse_address(text)
+                key = address.project_key
+                if key is not None and key not in projects:
+                    projects[key] = _project(view, key)
+            except (UnreadableAddress, RecipientNotFound) as refusal:
+                unknown.append(UnknownRecipient(kind=kind, text=text, name=text, project=home, refusal=refusal))
+                continue
             name = recipient_name(address.name)
             written.append(_Written(kind=kind, text=text, name=name, project=projects[key], is_bare=key is None))
-    return written
+    return written, unknown
 
 
 def _require_few(count: int) -> None:
@@ -130,24 +134,6 @@ def _project(view: View, key: str) -> Project:
     except NotFound as unknown:
         raise RecipientNotFound(unknown.message, hint=unknown.hint, data=unknown.data) from unknown
     return require_writable(project)
-
-
-def _unknown_recipients(view: View, unknown: list[_Written]) -> RecipientNotFound:
-    close = {one.text: nearest(one.name, view.agents.names(one.project.id)) for one in unknown[:_MAX_EXPLAINED]}
-    first = unknown[0]
-    others = f" ({len(unknown)} recipients are unknown)" if len(unknown) > 1 else ""
-    is_system = name_key(first.name) == name_key(SYSTEM)
-    fact = "System receives no mail" if is_system else f"{first.project.human_key} has no agent {first.name!r:.100}"
-    return RecipientNotFound(
-        f"{fact}{others}.",
-        hint=f"{did_you_mean(close[first.text])}list_agents shows who is there; nothing was sent.",
-        data={
-            "unknown": [one.text for one in unknown],
-            "nearest": close[first.text],
-            "nearest_by_recipient": close,
-            "project": first.project.human_key,
-        },
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from mcp_agent_mail.domain.identity.names import UnknownAgent, did_you_mean, nea
 from mcp_agent_mail.domain.messages import InboxEntry
 from mcp_agent_mail.domain.products import Product
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.identity.lookup import present_names, told_present
 from mcp_agent_mail.features.messaging.read import load_bodies
 from mcp_agent_mail.features.products.lookup import open_product
 from mcp_agent_mail.features.products.results import ProductInbox
@@ -22,6 +23,9 @@ from mcp_agent_mail.store.transaction import View
 
 _AT_ONCE = 20
 """Rows read at a time from one inbox: together no more are read than are shown, and one page of each inbox."""
+
+_NAMED = 10
+"""Agents or projects that a refusal names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,17 +65,27 @@ def _namesakes(view: View, product: Product, projects: Sequence[Project], name: 
         (agent, project) for project in projects if (agent := view.agents.find_by_name(project.id, name)) is not None
     ]
     if not found:
-        close = nearest(name, {known for project in projects for known in view.agents.names(project.id)})
+        close = nearest(name, [known for project in projects for known in view.agents.names(project.id)])
+        present = [] if close else [known for project in projects for known in present_names(view, project)][:_NAMED]
         raise UnknownAgent(
             f"No project of the product {product.name} has an agent {name.strip()!r:.100}.",
-            hint=f"{did_you_mean(close)}resource://product/{{key}} names the projects, list_agents their agents.",
+            hint=f"{did_you_mean(close) or told_present(present)}{_where_to_look(projects)}",
             data={
                 "parameter": "agent_name",
                 "nearest": close,
+                "present": present,
                 "projects": [project.human_key for project in projects],
             },
         )
     return found
+
+
+def _where_to_look(projects: Sequence[Project]) -> str:
+    if not projects:
+        return "The product has no project yet: products_link adds one."
+    keys = [project.human_key for project in projects[:_NAMED]]
+    more = f" and {len(projects) - len(keys)} more" if len(projects) > len(keys) else ""
+    return f"Its projects are {', '.join(keys)}{more}; list_agents names their agents."
 
 
 def _require_to_act_as_one(caller: Caller, agents: Sequence[Agent]) -> None:

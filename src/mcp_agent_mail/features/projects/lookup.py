@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
@@ -20,8 +20,10 @@ _tied: ContextVar[Mapping[str, ProjectId | None]] = ContextVar("tied", default=_
 _is_told_briefly: ContextVar[bool] = ContextVar("is_told_briefly", default=False)
 _may_look: ContextVar[bool] = ContextVar("may_look", default=False)
 
+_LOOKED_AT = 500
+"""How many of the newest projects are looked at for "did you mean"."""
 _CANDIDATES = 100
-"""How many of the newest projects are compared for "did you mean": paths are long, 100 take up to 10 ms."""
+"""How many of these are compared by likeness: paths are long, 100 take up to 10 ms."""
 
 
 def resolved_path(path: str) -> str:
@@ -137,6 +139,22 @@ def _find_by_derived_uid(view: View, uid: str) -> Project | None:
     return None if number is None else view.projects.find(ProjectId(number))
 
 
+def _nearest(key: str, known: Sequence[Project]) -> list[str]:
+    """The paths of at most three projects that were probably meant: the same but for letter case, else the one
+    around the path, else those whose directory has the same name and those spelt like it. `known` are the newest first.
+    """
+    wanted = key.strip("/").lower()
+    last = wanted.rpartition("/")[2]
+    paths = [project.human_key for project in known]
+    same = [path for path in paths if path.strip("/").lower() == wanted]
+    around = [path for path in paths if f"{wanted}/".startswith(f"{path.strip('/').lower()}/")] if is_path(key) else []
+    namesakes = [path for path in paths if last and path.rpartition("/")[2].lower() == last]
+    by_key = {project.human_key if is_path(key) else project.slug: project.human_key for project in known[:_CANDIDATES]}
+    alike = [by_key[like] for like in nearest(key, by_key)]
+    sure = same or sorted(around, key=len, reverse=True)[:1]
+    return sure or list(dict.fromkeys([*namesakes, *alike]))[:3]
+
+
 def _unknown(view: View, key: str) -> UnknownProject:
     """With the projects that share the plain slug, else those most like the key."""
     if is_path(key) and _is_told_briefly.get() and key not in _tied.get():
@@ -149,9 +167,7 @@ def _unknown(view: View, key: str) -> UnknownProject:
             hint=f"Use the path: {', '.join(keys)}.",
             data={"parameter": "project_key", "nearest": keys},
         )
-    known = view.projects.newest(_CANDIDATES)
-    by_key = {project.human_key if is_path(key) else project.slug: project.human_key for project in known}
-    close = [by_key[like] for like in nearest(key, by_key)]
+    close = _nearest(key, view.projects.newest(_LOOKED_AT))
     create = f"ensure_project(human_key={key!r:.300}) creates it." if is_path(key) else "resource://projects lists all."
     return UnknownProject(
         f"Unknown project: {key:.300}.",

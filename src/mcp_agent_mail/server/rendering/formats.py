@@ -12,13 +12,12 @@ from enum import StrEnum
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
+from mcp_agent_mail.core.arguments import FORMAT_ARGUMENT
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.resources import MAX_URI
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.server.rendering.toon import to_toon
 
-ARGUMENT = "format"
-"""Accepted by every tool and as a query key by every resource, listed by none."""
 _LONGEST_WORD = 100
 
 
@@ -52,17 +51,17 @@ def parse_format(text: object) -> OutputFormat:
         raise UnknownFormat(
             f"Results are not written as {shown!r}.",
             hint=f"Accepted: {', '.join(accepted)}.",
-            data={"parameter": ARGUMENT, "accepted": accepted},
+            data={"parameter": FORMAT_ARGUMENT, "accepted": accepted},
         )
     return OutputFormat(word)
 
 
 def take_argument(arguments: Mapping[str, Json], output: Output) -> tuple[Mapping[str, Json], Output]:
     """The arguments without `format`, and the form the call gets."""
-    if ARGUMENT not in arguments:
+    if FORMAT_ARGUMENT not in arguments:
         return arguments, output
-    rest = {name: value for name, value in arguments.items() if name != ARGUMENT}
-    asked = arguments[ARGUMENT]
+    rest = {name: value for name, value in arguments.items() if name != FORMAT_ARGUMENT}
+    asked = arguments[FORMAT_ARGUMENT]
     if asked is None or (isinstance(asked, str) and not asked.strip()):
         return rest, output
     return rest, Output(format=parse_format(asked), source="argument")
@@ -72,7 +71,7 @@ def of_uri(uri: str, output: Output) -> Output:
     """The form that a resource's query key `format` asks for, else `output`."""
     if len(uri) > MAX_URI:  # refused by whoever reads it
         return output
-    asked = dict(parse_qsl(uri.partition("?")[2])).get(ARGUMENT)
+    asked = dict(parse_qsl(uri.partition("?")[2])).get(FORMAT_ARGUMENT)
     return output if asked is None else Output(format=parse_format(asked), source="query")
 
 

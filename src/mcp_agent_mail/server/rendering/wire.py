@@ -86,10 +86,7 @@ def _shorter_envelope(result: Json, output: Output) -> dict[str, Any] | None:
 
 def tool_error(name: str, error: AgentMailError) -> dict[str, Any]:
     """A refusal as a `tools/call` result: models read the text, programs the structured content."""
-    if isinstance(error, UnknownTool):
-        text = error.message
-    else:
-        text = f"Error calling tool '{name}': {error.message} {error.hint}".rstrip()
+    text = error.text if isinstance(error, UnknownTool) else f"Error calling tool '{name}': {error.text}"
     return _call_result(text, error_object(error), is_error=True)
 
 

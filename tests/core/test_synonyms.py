@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.synonyms import in_snake_case, meanings, nearest_tools
+
+LISTED = json.loads((Path(__file__).parents[1] / "golden" / "tools_list.json").read_text())
+TOOLS = {tool["name"]: list(tool["inputSchema"]["properties"]) for tool in LISTED}
+
+
+@pytest.mark.parametrize("name", ["agentName", "agent-name", "Agent Name", "agent.name", "agent_name"])
+def test_a_name_in_another_way_of_writing_is_that_name(name: str) -> None:
+    assert in_snake_case(name) == "agent_name"
+
+
+@pytest.mark.parametrize(
+    ("tool", "word", "meant"),
+    [
+        ("send_message", "from", "sender_name"),
+        ("send_message", "agent_name", "sender_name"),
+        ("send_message", "name", "sender_name"),
+        ("send_message", "recipients", "to"),
+        ("send_message", "recipient", "to"),
+        ("send_message", "body", "body_md"),
+        ("send_message", "message", "body_md"),
+        ("send_message", "text", "body_md"),
+        ("send_message", "priority", "importance"),
+        ("send_message", "project", "project_key"),
+        ("send_message", "bodyMd", "body_md"),
+        ("fetch_inbox", "agent", "agent_name"),
+        ("fetch_inbox", "human_key", "project_key"),
+        ("fetch_inbox", "cwd", "project_key"),
+        ("reply_message", "id", "message_id"),
+        ("acknowledge_message", "message", "message_id"),
+        ("file_reservation_paths", "files", "paths"),
+        ("file_reservation_paths", "path_patterns", "paths"),
+        ("file_reservation_paths", "ttl", "ttl_seconds"),
+        ("renew_file_reservations", "ttl_seconds", "extend_seconds"),
+        ("release_file_reservations", "id", "file_reservation_ids"),
+        ("macro_start_session", "project_key", "human_key"),
+        ("macro_start_session", "cwd", "human_key"),
+        ("macro_start_session", "name", "agent_name"),
+        ("register_agent", "agent_name", "name"),
+        ("create_agent_identity", "name", "name_hint"),
+        ("search_messages", "q", "query"),
+        ("request_contact", "from", "from_agent"),
+        ("request_contact", "agent", "from_agent"),
+        ("respond_contact", "agent", "to_agent"),
+        ("respond_contact", "from", "from_agent"),
+        ("install_precommit_guard", "repo", "code_repo_path"),
+    ],
+)
+def test_a_word_means_the_parameter_that_the_tool_has(tool: str, word: str, meant: str) -> None:
+    assert meanings(word, TOOLS[tool])[:1] == [meant]
+
+
+@pytest.mark.parametrize(
+    ("tool", "word"), [("health_check", "project"), ("ensure_product", "agent"), ("fetch_inbox", "frobnicate")]
+)
+def test_a_word_without_a_parameter_for_it_means_nothing(tool: str, word: str) -> None:
+    assert meanings(word, TOOLS[tool]) == []
+
+
+def test_nothing_is_meant_but_what_the_tool_accepts() -> None:
+    for accepted in TOOLS.values():
+        for word in ("from", "message", "name", "id", "path", "key", "to", "text", "agent", "ttl", "files"):
+            assert set(meanings(word, accepted)) <= set(accepted) - {word}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "meant"),
+    [
+        ("read_inbox", ["fetch_inbox"]),
+        ("get_messages", ["fetch_inbox"]),
+        ("send_mail", ["send_message"]),
+        ("sendMessage", ["send_message"]),
+        ("mcp__agent-mail__send_message", ["send_message"]),
+        ("acknowlege_message", ["acknowledge_message"]),
+        ("start_session", ["macro_start_session"]),
+        ("get_agents", ["list_agents"]),
+        ("search_mail", ["search_messages"]),
+        ("foo", []),
+        ("", []),
+    ],
+)
+def test_a_tool_is_meant_by_its_words_or_its_spelling(wanted: str, meant: list[str]) -> None:
+    assert nearest_tools(wanted, TOOLS) == meant
+
+
+def test_the_tool_that_reserves_is_meant_first_by_whoever_wants_to_lock() -> None:
+    assert nearest_tools("lock_files", TOOLS)[0] == "file_reservation_paths"
+    assert nearest_tools("unlock_files", TOOLS)[0] == "release_file_reservations"
+
+
+def test_no_tool_is_meant_where_there_is_none() -> None:
+    assert nearest_tools("send_message", []) == []

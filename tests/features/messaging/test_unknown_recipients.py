@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.core.errors import AgentMailError
+from tests.features.messaging.harness import APP, LIB, MessagingHarness, refused_send
+from tests.seeded_store import add_agent
+
+
+async def refused(harness: MessagingHarness, *to: str, **more: Any) -> AgentMailError:
+    error = await refused_send(harness, to=list(to), **more)
+    assert harness.rows("SELECT count(*) FROM messages") == [(0,)]
+    return error
+
+
+async def test_all_that_are_unknown_are_told_at_once_with_whom_each_may_mean(harness: MessagingHarness) -> None:
+    error = await refused(harness, "RedStome", "Xyz", "BlueLake", cc=["Greenfeld"])
+
+    assert error.message == f"{APP} has no agents 'RedStome', 'Xyz' or 'Greenfeld'."
+    assert error.hint == (
+        "Did you mean RedStone for 'RedStome'; GreenField for 'Greenfeld'? "
+        "There are GreenField, RedStone and BlueLake. list_agents shows who is there; nothing was sent."
+    )
+    assert error.data["unknown"] == ["RedStome", "Xyz", "Greenfeld"]
+    assert error.data["nearest_by_recipient"] == {"RedStome": ["RedStone"], "Xyz": [], "Greenfeld": ["GreenField"]}
+
+
+async def test_where_nobody_is_near_those_present_are_told(harness: MessagingHarness) -> None:
+    error = await refused(harness, "Xyz")
+
+    assert error.hint == "There are GreenField, RedStone and BlueLake. Nothing was sent."
+    assert error.data["present"] == ["GreenField", "RedStone", "BlueLake"]
+
+
+@pytest.mark.parametrize("text", ["all", "*", "everyone", "@all"])
+async def test_whoever_wants_everyone_is_told_of_the_broadcast(harness: MessagingHarness, text: str) -> None:
+    error = await refused(harness, text)
+
+    assert error.hint == (
+        "To reach everyone active here: send_message with broadcast=true and without to. Nothing was sent."
+    )
+
+
+async def test_whoever_wants_the_user_is_told_the_overseers_name(harness: MessagingHarness) -> None:
+    error = await refused(harness, "user")
+
+    assert error.hint.startswith("Did you mean Human?")
+
+
+@pytest.mark.parametrize(
+    "text", ["RedStone, GreenField", "RedStone;greenfield", "RedStone GreenField", "RedStome, Green-Field"]
+)
+async def test_a_list_in_one_text_is_refused_with_the_list_that_was_meant(harness: MessagingHarness, text: str) -> None:
+    error = await refused(harness, text)
+
+    assert error.hint == 'to is a list: to=["RedStone", "GreenField"]. Nothing was sent.'
+    assert error.data["did_you_mean"] == ["RedStone", "GreenField"]
+
+
+async def test_the_list_is_told_for_the_argument_in_which_it_stands(harness: MessagingHarness) -> None:
+    error = await refused(harness, "RedStone", cc=["BlueLake, QuietFox@lib"])
+
+    assert 'cc=["BlueLake", "QuietFox@lib"]' in error.hint
+
+
+async def test_words_that_are_one_name_are_no_list(harness: MessagingHarness) -> None:
+    error = await refused(harness, "Red Stone")
+
+    assert error.hint.startswith("Did you mean RedStone?")
+    assert "did_you_mean" not in error.data
+
+
+async def test_a_name_of_another_project_alone_is_told_with_its_address(harness: MessagingHarness) -> None:
+    error = await refused(harness, "QuietFox")
+
+    slug = harness.seeded.lib.slug
+    assert error.data["nearest"] == [f"QuietFox@{slug}"]
+    assert error.hint.startswith(f"Did you mean QuietFox@{slug}?")
+
+
+async def test_a_project_that_is_nearly_right_is_told_as_the_address_that_was_meant(
+    harness: MessagingHarness,
+) -> None:
+    error = await refused(harness, "QuietFox@/code/Lib")
+
+    assert error.code == "RECIPIENT_NOT_FOUND"
+    assert error.hint.startswith(f"Did you mean QuietFox@{harness.seeded.lib.slug}?")
+
+
+async def test_near_names_of_another_project_are_told_as_they_are_written_here(harness: MessagingHarness) -> None:
+    error = await refused(harness, f"QuietFix@{LIB}")
+
+    assert error.message == f"{LIB} has no agent 'QuietFix'."
+    assert error.data["nearest"] == [f"QuietFox@{harness.seeded.lib.slug}"]
+
+
+async def test_an_at_sign_before_a_name_is_no_address_and_its_name_is_told(harness: MessagingHarness) -> None:
+    error = await refused(harness, "@RedStone")
+
+    assert (error.code, error.data["nearest"]) == ("INVALID_INPUT", ["RedStone"])
+    assert error.hint.startswith("Did you mean RedStone?")
+
+
+async def test_what_is_no_address_at_all_comes_with_the_forms_of_addresses(harness: MessagingHarness) -> None:
+    error = await refused(harness, "project:app")
+
+    assert error.code == "INVALID_INPUT"
+    assert "Accepted: Name, Name@slug" in error.hint
+
+
+async def test_five_hundred_unknown_names_are_told_in_few_words(harness: MessagingHarness) -> None:
+    await harness.seeded.store.write(lambda tx: [add_agent(tx, harness.seeded.app, f"Agent{n}") for n in range(300)])
+
+    error = await refused(harness, *(f"Nobody{number}" for number in range(500)))
+
+    assert len(error.text) < 1_000
+    assert "'Nobody9' or 490 more" in error.message
+    assert len(error.data["nearest_by_recipient"]) == 5
