@@ -74,12 +74,12 @@ async def test_one_copy_of_what_both_humans_got_stays_and_it_counts_as_unread_on
 
         def look(view: View) -> list[tuple[object, ...]]:
             sql = """
-                SELECT a.name, a.unread_count FROM recipients r JOIN agents a ON a.id = r.agent_id
+                SELECT a.name, a.unread_count, a.inbox_count FROM recipients r JOIN agents a ON a.id = r.agent_id
                 WHERE r.message_id = ? LIMIT 10
             """
             return sorted(view.adoption._connection.execute(sql, (message_id,)).fetchall())
 
-        assert await seeded.store.read(look) == [("Human", 1), ("RedStone", 1)]
+        assert await seeded.store.read(look) == [("Human", 1, 1), ("RedStone", 1, 1)]
         broken = await seeded.store.read(
             lambda view: view.adoption._connection.execute("PRAGMA foreign_key_check").fetchall()
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -114,3 +115,17 @@ async def test_the_counts_are_one_row_however_large_the_inbox(tmp_path: Path) ->
         ]
 
         assert plans == ["SEARCH agents USING INTEGER PRIMARY KEY (rowid=?)"]
+
+
+async def test_held_mail_counts_from_its_delivery_on(tmp_path: Path) -> None:
+    async with open_seeded_store(tmp_path) as seeded:
+        copy = replace(seeded.addressed([seeded.red])[0], held_code="CONTACT_REQUIRED")
+        letter = seeded.letter(seeded.blue, importance=Importance.URGENT, ack_required=True)
+        await seeded.post(letter, copy)
+        before = await counts(seeded)
+
+        await seeded.store.write(lambda tx: tx.held.deliver(seeded.blue.id, seeded.red.id, tx.now))
+
+        assert before == InboxCounts(total=0, unread=0, ack_pending=0, urgent_unread=0)
+        assert await counts(seeded) == InboxCounts(total=1, unread=1, ack_pending=1, urgent_unread=1)
+    assert find_faults(tmp_path / "mail.sqlite3") == []

@@ -9,7 +9,7 @@ import pytest
 
 from mcp_agent_mail.domain.identity.caller import WrongToken
 from mcp_agent_mail.domain.identity.names import is_generated_form
-from tests.features.identity.harness import PROJECT, IdentityHarness, Ticking, open_identity, with_token
+from tests.features.identity.harness import OPERATOR, PROJECT, IdentityHarness, Ticking, open_identity, with_token
 
 
 @pytest.fixture
@@ -68,3 +68,11 @@ async def test_where_every_name_that_comes_to_mind_is_taken_none_is_offered(tmp_
         with pytest.raises(WrongToken) as refused:
             await opened.register(only["name"], by=with_token(other["registration_token"]))
         assert "free_name" not in refused.value.data
+
+
+async def test_the_operator_who_writes_a_profile_again_is_offered_no_name(harness: IdentityHarness) -> None:
+    await harness.register("BlueLake")
+
+    again = await harness.register("BlueLake", by=OPERATOR)
+
+    assert (again["existing"], "hint" in again) == (True, False)
