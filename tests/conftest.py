@@ -9,13 +9,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from mcp_agent_mail.core.settings.names import KNOWN
+from mcp_agent_mail.domain.guard.agent_marks import AGENT_MARKS
 
 # No test depends on how fast the machine is; a failure found once is found again.
 settings.register_profile("agent-mail", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("agent-mail")
 
-# Neither the settings of the person who runs the tests nor the repository they stand in reach the product.
-for name in [name for name in os.environ if name in KNOWN or name.startswith("GIT_")]:
+# Who runs the tests, in what repository, with what settings: nothing of that reaches the product.
+_MARKS = {mark.variable for mark in AGENT_MARKS}
+for name in [name for name in os.environ if name in KNOWN | _MARKS or name.startswith("GIT_")]:
     del os.environ[name]
 
 # Nor do the signals that a job in the background, or `nohup`, is told to ignore: what a test starts inherits that.

@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from mcp_agent_mail.cli.output import Column, Row, at, print_fields, print_json, print_rows, print_text, short_time
+from mcp_agent_mail.cli.output import Column, Row, at, print_fields, print_json, print_rows, print_text, time_of
+from mcp_agent_mail.core.clock import parse_time
 
 OnATerminal = Callable[[Callable[[], object]], str]
 
@@ -67,10 +68,10 @@ def test_a_cell_is_its_value_in_words(value: object, text: str) -> None:
     assert cell == text or value == HOSTILE
 
 
-def test_a_terminal_gets_a_table_without_the_columns_that_say_nothing(on_a_terminal: OnATerminal) -> None:
+def test_a_terminal_gets_a_table_with_every_column(on_a_terminal: OnATerminal) -> None:
     shown = on_a_terminal(lambda: print_rows(ROWS, COLUMNS, nothing="Nobody."))
 
-    assert [line.rstrip() for line in shown.splitlines()] == ["ID  WHO", " 7  A", "42  B"]
+    assert shown.splitlines() == ["ID  WHO  NOTE", " 7  A", "42  B"]
 
 
 def test_what_may_wrap_goes_on_below_and_is_no_markup(on_a_terminal: OnATerminal) -> None:
@@ -84,15 +85,17 @@ def test_what_may_wrap_goes_on_below_and_is_no_markup(on_a_terminal: OnATerminal
     assert "".join(line[9:].strip() for line in lines) == "[bold]" + "x" * 100
 
 
-def test_what_may_wrap_keeps_some_width_and_nothing_is_cut_off(on_a_terminal: OnATerminal) -> None:
-    columns = (*COLUMNS, Column("path", "path", may_wrap=True))
-    rows = [{"id": "x" * 100, "who": "", "note": "y" * 40, "path": "z" * 20}]
+def test_a_word_on_a_terminal_may_say_more_than_a_pipe_is_told(
+    on_a_terminal: OnATerminal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = [Column("flags", "flags", on_terminal=lambda row: f"{row['flags']}, unread\x1b")]
+    rows = [{"flags": "high"}]
 
-    lines = on_a_terminal(lambda: print_rows(rows, columns, nothing="Nobody.")).splitlines()
+    print_rows(rows, columns, nothing="Nobody.")
+    shown = on_a_terminal(lambda: print_rows(rows, columns, nothing="Nobody."))
 
-    cells = [line.split() for line in lines[1:]]
-    assert cells[0][:2] == ["x" * 100, "y" * 16]
-    assert [sum(line.count(letter) for line in lines) for letter in "xyz"] == [100, 40, 20]
+    assert capsys.readouterr().out == "high\n"
+    assert shown == "FLAGS\nhigh, unread\\x1b\n"
 
 
 def test_a_terminal_is_told_that_there_is_nothing(on_a_terminal: OnATerminal) -> None:
@@ -123,12 +126,39 @@ def test_a_pipe_gets_the_full_time() -> None:
     assert at("ts")({"ts": "2026-11-21T20:38:11Z"}) == "2026-11-21T20:38:11Z"
 
 
-def test_a_terminal_gets_the_time_to_the_minute(on_a_terminal: OnATerminal) -> None:
-    times: list[str] = []
+NOW = parse_time("2026-11-21T20:40:30Z")
+TIMES: list[Row] = [{"ts": "2026-11-21T20:38:11.123456+00:00"}, {"ts": None}, {"ts": "2026-11-21T21:30:31Z"}]
 
-    on_a_terminal(lambda: times.extend(short_time({"ts": ts}, "ts") for ts in ("2026-11-21T20:38:11Z", None)))
 
-    assert times == ["2026-11-21 20:38Z", ""]
+def test_a_terminal_gets_ages(on_a_terminal: OnATerminal) -> None:
+    shown = on_a_terminal(lambda: print_rows(TIMES, [Column("sent", at("ts"))], nothing="", clock=lambda: NOW))
+
+    assert shown.splitlines() == ["SENT", "2 min", "", "in 50 min"]
+
+
+def test_a_terminal_gets_exact_times_when_asked_for(on_a_terminal: OnATerminal) -> None:
+    shown = on_a_terminal(
+        lambda: print_rows(TIMES, [Column("sent", at("ts"))], nothing="", exact=True, clock=lambda: NOW)
+    )
+
+    assert shown.splitlines() == ["SENT", "2026-11-21 20:38:11Z", "", "2026-11-21 21:30:31Z"]
+
+
+def test_a_pipe_gets_full_times_whatever_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    for exact in (False, True):
+        print_rows(TIMES[:1], [Column("sent", at("ts"))], nothing="", exact=exact, clock=lambda: NOW)
+
+    assert capsys.readouterr().out == "2026-11-21T20:38:11.123456+00:00\n" * 2
+
+
+def test_a_time_among_fields_is_exact_and_aged_on_a_terminal_alone(on_a_terminal: OnATerminal) -> None:
+    told: list[str | None] = []
+
+    piped = time_of(TIMES[0]["ts"], clock=lambda: NOW)
+    on_a_terminal(lambda: told.append(time_of(TIMES[0]["ts"], clock=lambda: NOW)))
+
+    assert piped == TIMES[0]["ts"]
+    assert told == ["2026-11-21 20:38:11Z (2 min ago)"]
 
 
 def test_json_is_exact_and_cannot_drive_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

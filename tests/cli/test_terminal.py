@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import pty
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.cli.command_line import environment
 from tests.cli.conftest import Post
+from tests.cli.shell import Shell
 
 
 def on_a_terminal(*arguments: str, home: Path, **settings: str) -> str:
@@ -24,7 +28,7 @@ def on_a_terminal(*arguments: str, home: Path, **settings: str) -> str:
         stdout=terminal,
         stderr=terminal,
         cwd=home,
-        env=environment(home, **settings, COLUMNS="120", TERM="xterm"),
+        env=environment(home, **{"COLUMNS": "120", "TERM": "xterm", **settings}),
     )
     os.close(terminal)
     seen = b""
@@ -63,6 +67,36 @@ def test_an_empty_list_says_so_on_a_terminal(tmp_path: Path, stopped_post: Post)
     shown = on_a_terminal("projects", "list", home=tmp_path, STORAGE_ROOT=str(stopped_post.server.root))
 
     assert shown == "No projects yet: an agent's ensure_project makes one.\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        (("doctor", "verify"), "comparing files"),
+        (("doctor", "check"), "checking archives"),
+        (("archive", "stats"), "measuring archives"),
+        (("archive", "renew", "PROJECT"), "bringing events into Git"),
+        (("projects", "adopt", "OTHER", "PROJECT", "--apply"), "bringing events into Git"),
+    ],
+    ids=lambda given: "-".join(given[:2]) if isinstance(given, tuple) else "",
+)
+def test_a_command_that_may_take_long_has_a_bar(
+    command: tuple[str, ...], what: str, at_stopped: Shell, stopped_post: Post
+) -> None:
+    words = {"PROJECT": stopped_post.project, "OTHER": "/code/taker"}
+    at_stopped.call("ensure_project", human_key="/code/taker")
+    if "renew" in command:
+        shutil.rmtree(stopped_post.archive())
+
+    shown = on_a_terminal(
+        *(words.get(word, word) for word in command),
+        home=at_stopped.home,
+        STORAGE_ROOT=str(stopped_post.server.root),
+        TERM="xterm-256color",
+    )
+
+    assert what in shown
+    assert "Error" not in shown
 
 
 def test_a_message_without_text_asks_for_it_instead_of_waiting(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from mcp_agent_mail.domain.staleness import (
     StalenessRules,
     WorkspaceActivity,
     judge,
+    stale_from,
 )
 
 NOW = Micros(1_800_000_000 * SECOND)
@@ -34,6 +35,31 @@ def evidence(
     *, agent_ts: Micros, mail_ts: Micros | None, workspace: WorkspaceActivity, watched_since: Micros = LONG_AGO
 ) -> Evidence:
     return Evidence(agent_ts=agent_ts, watched_since=watched_since, mail_ts=mail_ts, workspace=workspace)
+
+
+def test_a_lease_is_stale_from_the_second_after_the_last_of_all_times_has_run_out() -> None:
+    given = evidence(
+        agent_ts=ago(1_000),
+        mail_ts=ago(5),
+        workspace=WorkspaceActivity(filesystem=seen(300), git=NEVER, is_matched=True),
+    )
+    found = stale_from(given, RULES, NOW)
+
+    assert found == NOW + 896 * SECOND
+    assert not judge(given, RULES, Micros(found - SECOND)).is_stale
+    assert judge(given, RULES, found).is_stale
+
+
+def test_no_time_is_known_where_something_was_not_found_out() -> None:
+    workspace = WorkspaceActivity(filesystem=UNKNOWN, git=NEVER, is_matched=True)
+
+    assert stale_from(evidence(agent_ts=ago(9_000), mail_ts=None, workspace=workspace), RULES, NOW) is None
+
+
+def test_a_time_far_ahead_says_nothing_of_when_a_lease_is_stale() -> None:
+    given = evidence(agent_ts=ago(-100_000), mail_ts=ago(-90_000), workspace=NO_WORKSPACE)
+
+    assert stale_from(given, RULES, NOW) == NOW + SECOND
 
 
 IDLE = WorkspaceActivity(filesystem=seen(5_000), git=seen(9_000), is_matched=True)

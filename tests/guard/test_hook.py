@@ -62,8 +62,71 @@ def test_a_name_can_be_required(harness: GuardInProcess) -> None:
     code, said = harness.commit("README.md", AGENT_NAME="", AGENT_MAIL_GUARD_REQUIRE_NAME="1")
 
     assert code == 1
-    assert "it does not say which agent makes it" in said
+    assert "It does not say which agent makes it, and AGENT_MAIL_GUARD_REQUIRE_NAME is set." in said
     assert [event["action"] for event in harness.spooled()] == ["refused"]
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+@pytest.mark.parametrize("mark", ["CLAUDECODE", "GEMINI_CLI", "CODEX_THREAD_ID", "CURSOR_AGENT"])
+def test_an_agents_shell_without_a_name_is_asked_who_it_is(harness: GuardInProcess, mark: str, is_held: bool) -> None:
+    if is_held:
+        harness.hold("src/app.py")
+
+    code, said = harness.commit("src/app.py", AGENT_NAME="", **{mark: "1"})
+
+    assert code == 1
+    assert "commit refused: say who you are." in said
+    assert f"{mark} says that an agent makes it" in said
+    assert ("held by RedStone" in said) is is_held
+    assert "AGENT_NAME=YourName git commit" in said
+    assert [event["action"] for event in harness.spooled()] == ["refused"]
+
+
+def test_an_agents_shell_is_asked_before_it_pushes_too(harness: GuardInProcess) -> None:
+    harness.git("init", "-q", "--bare", str(harness.root / "remote"))
+    harness.git("remote", "add", "origin", str(harness.root / "remote"))
+
+    code, said = harness.push("origin", "main", AGENT_NAME="", CLAUDECODE="1")
+
+    assert code == 1
+    assert "push refused: say who you are." in said
+
+
+@pytest.mark.parametrize(
+    "who",
+    [
+        {"AGENT_NAME": "BlueLake"},
+        {"AGENT_NAME": "", "AGENT_MAIL_GUARD_REQUIRE_NAME": "false"},
+        {"AGENT_NAME": "", "CLAUDECODE": "0"},
+    ],
+)
+def test_an_agent_with_a_name_and_whoever_is_taken_for_a_person_are_not_asked(
+    harness: GuardInProcess, who: dict[str, str]
+) -> None:
+    code, said = harness.commit("src/app.py", **{"CLAUDECODE": "1", **who})
+
+    assert (code, "who you are" in said) == (0, False)
+
+
+def test_an_agents_shell_is_not_asked_in_a_project_that_nobody_knows_nor_outside_of_it(harness: GuardInProcess) -> None:
+    package = harness.code / "pkg"
+    harness.write_snapshot(project=package)
+
+    elsewhere = harness.commit("README.md", AGENT_NAME="", CLAUDECODE="1", AGENT_MAIL_PROJECT=str(harness.root / "new"))
+    outside = harness.commit("README.md", AGENT_NAME="", CLAUDECODE="1", AGENT_MAIL_PROJECT=str(package))
+
+    assert (elsewhere[0], outside[0]) == (0, 0)
+    assert "who you are" not in elsewhere[1] + outside[1]
+
+
+def test_a_guard_that_only_warns_tells_an_agents_shell_that_it_names_nobody(harness: GuardInProcess) -> None:
+    harness.hold("src/app.py")
+
+    code, said = harness.commit("src/app.py", AGENT_NAME="", CODEX_SANDBOX="seatbelt", AGENT_MAIL_GUARD_MODE="warn")
+
+    assert code == 0
+    assert "it is an agent's, as CODEX_SANDBOX says, and names none: set AGENT_NAME" in said
+    assert [event["action"] for event in harness.spooled()] == ["warned"]
 
 
 @pytest.mark.parametrize("mode", ["warn", "advisory", "adv"])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.clock import SECOND, Micros, parse_time
+from mcp_agent_mail.domain.guard.agent_marks import find_mark
 from mcp_agent_mail.domain.guard.decision import GuardedLease, HeldPath
 from mcp_agent_mail.guard import report
 from mcp_agent_mail.guard.lease_source import LeaseAnswer
@@ -117,10 +118,28 @@ def test_paths_that_the_answer_left_out_are_counted() -> None:
 
 
 def test_an_edit_is_passed_by_the_variable_and_a_deed_of_git_by_its_command() -> None:
-    edit, push = report.nameless(_facts(deed="edit")), report.nameless(_facts(deed="push"))
+    edit, push = report.refusal(_facts(_held("a"), deed="edit")), report.nameless(_facts(deed="push"), None)
 
-    assert edit[-1] == "  Or pass once, recorded: AGENT_MAIL_BYPASS=1"
+    assert edit[-2] == "  - pass all the same, recorded: AGENT_MAIL_BYPASS=1"
     assert push[-1] == "  Or pass once, recorded: AGENT_MAIL_BYPASS=1 git push \u2026"
+
+
+def test_an_agent_without_a_name_is_told_by_what_it_was_known_and_how_to_say_it() -> None:
+    mark = find_mark({"GEMINI_CLI": "1"})
+
+    first, *rest = report.nameless(_facts(_held("a")), mark)
+
+    assert first.startswith(
+        "commit refused: say who you are. It does not say which agent makes it, and GEMINI_CLI says"
+    )
+    assert rest == [
+        "  pkg/a",
+        "    held by RedStone until 08:10 (in 10 minutes) by a",
+        "  As the agent that you registered as: AGENT_NAME=YourName git commit \u2026",
+        "  For good: export AGENT_NAME=YourName, or git config agent-mail.name YourName",
+        "  Or pass once, recorded: AGENT_MAIL_BYPASS=1 git commit \u2026",
+        "  A person is here? AGENT_MAIL_GUARD_REQUIRE_NAME=false asks nobody.",
+    ]
 
 
 def test_a_failure_says_whether_it_stops_and_why_on_one_line() -> None:

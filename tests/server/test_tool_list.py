@@ -54,3 +54,31 @@ def test_whatever_summarizes_or_runs_git_takes_turns(specs: list[ToolSpec]) -> N
     running_git = {"install_precommit_guard", "uninstall_precommit_guard"}
 
     assert {spec.name for spec in specs if spec.is_long} == summarizing | running_git
+
+
+def test_the_parameters_that_say_who_calls_are_marked_as_such_and_no_others(specs: list[ToolSpec]) -> None:
+    callers = {(spec.name, name) for spec in specs for name in spec.params if _stands_for(spec, name) == "caller"}
+    projects = {(spec.name, name) for spec in specs for name in spec.params if _stands_for(spec, name) == "project"}
+    about_another = {
+        ("whois", "agent_name"),
+        ("search_messages", "agent_name"),
+        ("list_threads", "agent_name"),
+        ("reissue_token", "agent_name"),
+    }
+    of_other_names = {
+        ("send_message", "sender_name"),
+        ("reply_message", "sender_name"),
+        ("request_contact", "from_agent"),
+        ("respond_contact", "to_agent"),
+        ("macro_contact_handshake", "requester"),
+    }
+
+    named = {(spec.name, "agent_name") for spec in specs if "agent_name" in spec.params}
+    keyed = {(spec.name, "project_key") for spec in specs if "project_key" in spec.params}
+    assert callers == (named - about_another) | of_other_names
+    filters = {("list_guard_events", "project_key")}
+    assert projects == (keyed - filters) | {("macro_start_session", "human_key")}
+
+
+def _stands_for(spec: ToolSpec, name: str) -> str | None:
+    return getattr(spec.params[name].rule, "stands_for", None)

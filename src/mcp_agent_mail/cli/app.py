@@ -66,7 +66,8 @@ def am(
     Data comes from the running server, or straight from the store when none runs. Tables on a
     terminal, tab-separated lines when piped, JSON with --json.
 
-    Exit codes: 0 done, 1 refused or findings, 2 usage, 69 no server or store, 78 bad configuration.
+    Exit codes: 0 done, 1 refused or findings, 2 usage, 69 no server or store, 78 bad configuration;
+    of am serve also 71 it cannot listen there, 75 the store is another server's.
     """
 
 

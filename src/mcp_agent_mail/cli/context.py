@@ -14,10 +14,11 @@ from mcp_agent_mail.cli.exit_codes import BadSettings
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.settings.client import ClientSettings, load_client_settings
 from mcp_agent_mail.core.settings.server import LoadedSettings, Settings, load_settings
-from mcp_agent_mail.core.settings.sources import SettingsError
+from mcp_agent_mail.core.settings.sources import DEFAULT, SettingsError
 from mcp_agent_mail.core.store_owner import Owner, read_owner
 
 _MCP_PATHS = ("/mcp", "/api")
+_STORE_SETTINGS = ("STORAGE_ROOT", "DATABASE_URL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ class CliContext:
     settings: Settings
     has_passed_over: bool = False
     """A `./.env` names other settings, and was not read."""
+    names_store: bool = False
+    """STORAGE_ROOT or DATABASE_URL was given: it is this store that is meant, and no other."""
 
     @property
     def storage_root(self) -> Path:
@@ -83,7 +86,11 @@ def load_context(*, is_among_strangers: bool = False) -> CliContext:
     loaded = read_settings()
     if loaded.passed_over is not None and not is_among_strangers:
         sys.stderr.write(visible(f"Notice: {loaded.passed_over}\n"))
-    return CliContext(loaded.settings, has_passed_over=loaded.passed_over is not None)
+    return CliContext(
+        loaded.settings,
+        has_passed_over=loaded.passed_over is not None,
+        names_store=any(loaded.sources[name].place != DEFAULT for name in _STORE_SETTINGS),
+    )
 
 
 def read_settings(*, overrides: Mapping[str, str] | None = None, env_file: Path | None = None) -> LoadedSettings:

@@ -84,5 +84,8 @@ def tell_error(error: AgentMailError) -> int:
     sys.stdout.flush()
     sys.stderr.write(f"Error ({code}): {visible(error.message)}\n")
     if error.hint:
-        sys.stderr.write(f"Hint: {visible(error.hint)}\n")
+        # 2 ms, which only an error need pay.
+        from mcp_agent_mail.cli.hints import in_commands
+
+        sys.stderr.write(f"Hint: {visible(in_commands(error.hint))}\n")
     return _EXIT_CODES.get(code, ExitCode.REFUSED)

@@ -10,29 +10,64 @@ from typing import Annotated, Any
 
 import typer
 
+from mcp_agent_mail.cli.ages import age, exact_time, time_and_age
+from mcp_agent_mail.core.clock import Clock, Micros, system_clock
 from mcp_agent_mail.core.escaping import on_one_line, visible, visible_json
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, as the server gives it.")]
-
-_LEAST_WIDTH = 16
-_GAP = 2
+ExactFlag = Annotated[bool, typer.Option("--exact", help="Exact times instead of ages.")]
 
 Row = Mapping[str, Any]
 """One object of a JSON answer."""
 
 
 @dataclass(frozen=True, slots=True)
+class ShownTime:
+    """The value of a column that is a time: the row's ISO 8601 text under `key`."""
+
+    key: str
+
+    def __call__(self, row: Row) -> str:
+        """The full time, as the server gave it; empty where there is none."""
+        return str(row.get(self.key) or "")
+
+    def for_people(self, row: Row, *, now: Micros, is_exact: bool) -> str:
+        """The age, or the exact time to the second."""
+        full = self(row)
+        return exact_time(full) if is_exact else age(full, now)
+
+
+def at(key: str) -> ShownTime:
+    return ShownTime(key)
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its heading, and its text for a row (a key of the row, or a function of it)."""
+    """One column: its heading, and its text for a row (a key of the row, or a function of it).
+
+    On a terminal `on_terminal` says it at more length, in the colour of `style`; a pipe always gets `value`. Where
+    the width is too little, one that `may_wrap` goes on below, one that `is_whole`, a number or a time is never
+    narrowed, and any other ends in `…`.
+    """
 
     heading: str
     value: str | Callable[[Row], object]
     is_right: bool = False
     may_wrap: bool = False
+    is_whole: bool = False
+    on_terminal: Callable[[Row], str] | None = None
+    style: Callable[[Row], str] | None = None
 
     def text(self, row: Row) -> str:
+        """What a pipe gets: one line, times in full."""
         value = self.value(row) if callable(self.value) else row.get(self.value)
         return on_one_line(_shown(value))
+
+    def text_for_people(self, row: Row, *, now: Micros, is_exact: bool) -> str:
+        """What a terminal shows: one line, times as ages unless `is_exact`."""
+        if isinstance(self.value, ShownTime):
+            return on_one_line(self.value.for_people(row, now=now, is_exact=is_exact))
+        return on_one_line(self.on_terminal(row)) if self.on_terminal else self.text(row)
 
 
 def _shown(value: object) -> str:
@@ -45,18 +80,13 @@ def _shown(value: object) -> str:
     return str(value)
 
 
-def short_time(row: Row, key: str) -> str:
-    """`2026-11-21 20:38Z` on a terminal, the full time when piped."""
-    full = _shown(row.get(key))
-    return f"{full[:16].replace('T', ' ')}Z" if full and is_terminal() else full
-
-
-def at(key: str) -> Callable[[Row], str]:
-    return lambda row: short_time(row, key)
-
-
 def is_terminal() -> bool:
     return sys.stdout.isatty()
+
+
+def time_of(full: str | None, *, clock: Clock = system_clock) -> str | None:
+    """A time among the fields of one thing: exact and with its age on a terminal, as it is when piped."""
+    return time_and_age(full, clock=clock) if is_terminal() else full
 
 
 def print_json(value: object) -> None:
@@ -75,49 +105,46 @@ def _write(text: str) -> None:
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
 
-def print_rows(rows: Sequence[Row], columns: Sequence[Column], *, nothing: str) -> None:
-    """`nothing` is said on a terminal when there is no row; a pipe gets no line."""
+def print_rows(
+    rows: Sequence[Row],
+    columns: Sequence[Column],
+    *,
+    nothing: str,
+    exact: bool = False,
+    clock: Clock = system_clock,
+) -> None:
+    """A table on a terminal, a line of cells per row for a pipe.
+
+    `nothing` is said on a terminal when there is no row; a pipe gets no line. `exact`: times as they are, not as ages.
+    """
     if not is_terminal():
         for row in rows:
             _write("\t".join(column.text(row) for column in columns))
     elif rows:
-        _print_table(rows, columns)
+        _print_table(rows, columns, now=clock(), is_exact=exact)
     else:
         _write(nothing)
 
 
-def _print_table(rows: Sequence[Row], columns: Sequence[Column]) -> None:
-    """A column without any value is left out: the width is for the others.
+def _print_table(rows: Sequence[Row], columns: Sequence[Column], *, now: Micros, is_exact: bool) -> None:
+    from mcp_agent_mail.cli.tables import ShownText, TableColumn, render_table
 
-    Where that is too little all the same, the terminal breaks the lines: rich would cut words off.
-    """
-    # rich costs 0.06 s, so only a terminal pays for it.
-    from rich.cells import cell_len
-    from rich.console import Console, ConsoleDimensions
-    from rich.table import Table
-    from rich.text import Text
-
-    texts = [[column.text(row) for row in rows] for column in columns]
-    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
-    shown = []
-    least_width = 0
-    for column, cells in zip(columns, texts, strict=True):
-        if any(cells):
-            shown.append(cells)
-            widest = max(cell_len(text) for text in (column.heading, *cells))
-            least_width += _GAP + (min(widest, _LEAST_WIDTH) if column.may_wrap else widest)
-            table.add_column(
-                column.heading.upper(),
-                justify="right" if column.is_right else "left",
-                overflow="fold",
-                no_wrap=not column.may_wrap,
-            )
-    for row in zip(*shown, strict=True):
-        # Text, not str: rich reads [markup] in a plain string, and these are words of peers.
-        table.add_row(*(Text(cell) for cell in row))
-    console = Console(highlight=False)
-    console.size = ConsoleDimensions(max(console.width, least_width), console.height)
-    console.print(table)
+    laid_out = [
+        TableColumn(
+            heading=column.heading,
+            cells=[
+                ShownText(
+                    column.text_for_people(row, now=now, is_exact=is_exact), column.style(row) if column.style else ""
+                )
+                for row in rows
+            ],
+            is_right=column.is_right,
+            wraps=column.may_wrap,
+            is_whole=column.is_whole or column.is_right or isinstance(column.value, ShownTime),
+        )
+        for column in columns
+    ]
+    _write(render_table(laid_out))
 
 
 def print_fields(fields: Sequence[tuple[str, object]]) -> None:

@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from mcp_agent_mail.core.clock import iso, parse_time
 from mcp_agent_mail.core.errors import InvalidInput, listed
@@ -79,11 +79,13 @@ class Text:
     """Text of at most `max_length` characters. Blank is refused unless `may_be_blank`.
 
     NUL is refused unless `raw` (bodies are kept byte for byte): it cannot stand in names, paths or queries.
+    `stands_for` says which part of who is calling the parameter is, so that a connection may have said it already.
     """
 
     max_length: int = 4_000
     may_be_blank: bool = False
     raw: bool = False
+    stands_for: Literal["project", "caller"] | None = None
 
     def schema(self) -> dict[str, Any]:
         return {"type": "string"}
@@ -265,17 +267,20 @@ class Ids:
     """A list of ids; a single one is a list of one, and a string holding a JSON array is that array."""
 
     max_items: int = 1_000
+    min_items: int = 0
 
     def schema(self) -> dict[str, Any]:
         return {"type": "array", "items": {"type": "integer"}}
 
     def convert(self, name: str, value: object) -> list[int]:
-        """The ids in their order, repeats included. Raises InvalidInput for too many, or naming the first bad one by
-        its index.
+        """The ids in their order, repeats included. Raises InvalidInput for too many or too few, or naming the first
+        bad one by its index.
         """
         items = _as_list(name, value, "[1, 2]")
         if len(items) > self.max_items:
             raise _refuse(name, f"has {len(items)} items; at most {self.max_items} are accepted", max=self.max_items)
+        if len(items) < self.min_items:
+            raise _refuse(name, f"has {len(items)} items; at least {self.min_items} must be given", min=self.min_items)
         rule = Id()
         return [rule.convert(f"{name}[{index}]", item) for index, item in enumerate(items)]
 
@@ -342,12 +347,20 @@ class Matching:
 MAX_KEY_LENGTH = 1_100
 """A little more than a path may have: outer blanks, and the one message about length."""
 
-PROJECT_KEY = Text(max_length=MAX_KEY_LENGTH)
+PROJECT_KEY = Text(max_length=MAX_KEY_LENGTH, stands_for="project")
+"""The project that a call is about."""
+
+DIRECTORY = Text(max_length=MAX_KEY_LENGTH)
+"""A directory that is to be a project, whatever the caller's own is."""
+
 AGENT_NAME = Text(max_length=1_000)
 """The rule of names itself is `domain.identity.names`, which says what is wrong with one."""
 
 AGENT_ADDRESS = Text(max_length=1_100)
 """Where `Name@project` may stand: a path and a name fit."""
+
+CALLER_NAME = Text(max_length=1_100, stands_for="caller")
+"""The agent as which a call is made: never one that it is about, or that it looks for."""
 
 PROGRAM = Text(max_length=128)
 MODEL = Text(max_length=128)

@@ -37,6 +37,8 @@ CLUSTERS: Mapping[str, tuple[str, ...]] = {
         "reply_message",
         "fetch_inbox",
         "fetch_topic",
+        "read_mail",
+        "list_threads",
         "mark_message_read",
         "acknowledge_message",
         "purge_old_messages",
@@ -73,7 +75,8 @@ _SHARED = ("macro_start_session", "send_message", "fetch_inbox", "acknowledge_me
 _MINIMAL = (*_SHARED, "file_reservation_paths", "release_file_reservations")
 _MESSAGING = (
     *_SHARED,
-    *("reply_message", "mark_message_read", "search_messages", "whois", "list_agents", "wait_for_messages"),
+    *("reply_message", "read_mail", "list_threads", "mark_message_read", "search_messages", "whois", "list_agents"),
+    "wait_for_messages",
 )
 _CORE = dict.fromkeys(
     (

@@ -26,6 +26,15 @@ Json = Any
 JsonObject = dict[str, Any]
 """A JSON object."""
 
+
+class ResultList(list[Json]):
+    """The array that a list tool answers with, and `beside`: what stands beside it in structured content."""
+
+    def __init__(self, items: Iterable[Json], beside: JsonObject) -> None:
+        super().__init__(items)
+        self.beside = beside
+
+
 Handler = Callable[..., Awaitable[Json]]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from mcp_agent_mail.core.errors import QuotaExceeded
+from mcp_agent_mail.core.errors import InvalidInput, QuotaExceeded
 from mcp_agent_mail.core.ids import AgentId, LeaseId
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.patterns.budget import WorkBudget
@@ -38,6 +38,19 @@ class RequestedPath:
     @classmethod
     def of(cls, given: str, pattern: Pattern, *, exclusive: bool) -> RequestedPath:
         return cls(given=given, pattern=pattern, probe=probe_of(pattern), exclusive=exclusive)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathWarning:
+    """Why a path, as it was written, may not protect what its agent means; `did_you_mean` is what may be meant."""
+
+    path: str
+    reason: str
+    did_you_mean: tuple[str, ...] = ()
+
+
+class PathsRunTogether(InvalidInput):
+    """One text lists several paths, and no file of that name is there."""
 
 
 class Patterns:

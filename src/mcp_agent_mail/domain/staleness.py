@@ -123,6 +123,20 @@ def judge(evidence: Evidence, rules: StalenessRules, now: Micros) -> Judgement:
     return Judgement(reasons=tuple(reasons), missing=tuple(missing))
 
 
+def stale_from(evidence: Evidence, rules: StalenessRules, now: Micros) -> Micros | None:
+    """The first whole second at which the lease is stale if nothing happens until then; None where something could not
+    be found out, so that no time is known.
+    """
+    workspace = evidence.workspace
+    sightings = (workspace.filesystem, workspace.git)
+    if any(not one.is_known and not _is_recent(one.last_ts, rules, now) for one in sightings):
+        return None
+    silent_for = [(ts, rules.inactivity_s) for ts in (evidence.agent_ts, evidence.watched_since)]
+    silent_for += [(ts, rules.grace_s) for ts in (evidence.mail_ts, *(one.last_ts for one in sightings)) if ts]
+    ends = [ts + seconds * SECOND for ts, seconds in silent_for if not is_to_come(ts, now)]
+    return Micros((max([now, *ends]) // SECOND + 1) * SECOND)
+
+
 def _is_recent(last_ts: Micros | None, rules: StalenessRules, now: Micros) -> bool:
     return last_ts is not None and _is_within(last_ts, rules.grace_s, now)
 

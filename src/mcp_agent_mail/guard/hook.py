@@ -42,7 +42,7 @@ def _tell_outside(session: Session, count: int) -> None:
 
 def act_on(session: Session, answer: LeaseAnswer) -> bool:
     """Say and record what was decided; whether to go on."""
-    action = decide(answer.held, answer.agent, session.rules)
+    action = decide(answer.held, answer.agent, session.rules_for(answer))
     facts = session.facts(answer)
     if action is GuardOutcome.PASSED:
         return True
@@ -51,18 +51,20 @@ def act_on(session: Session, answer: LeaseAnswer) -> bool:
         if answer.held:
             say(report.warning(facts, "bypassed"))
     elif action is GuardOutcome.WARNED:
-        say(report.warning(facts, why_it_passes(answer)))
+        say(report.warning(facts, why_it_passes(session, answer)))
     else:
         is_nameless = answer.agent is None
-        say(report.nameless(facts) if is_nameless else report.refusal(facts))
+        say(report.nameless(facts, session.mark) if is_nameless else report.refusal(facts))
     session.record(action, answer)
     return action is not GuardOutcome.REFUSED
 
 
-def why_it_passes(answer: LeaseAnswer) -> str:
+def why_it_passes(session: Session, answer: LeaseAnswer) -> str:
     """Why a warning stops nobody, for the one line that says so: only for an answer that `decide` has made a warning
     of.
     """
+    if answer.agent is None and session.mark is not None:
+        return f"it is an agent's, as {session.mark.variable} says, and names none: set AGENT_NAME"
     if answer.agent is None:
         return "it is a person's: neither AGENT_NAME nor agent-mail.name is set"
     if all(path.is_own_too for path in answer.held):

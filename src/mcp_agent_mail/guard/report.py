@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.escaping import on_one_line
+from mcp_agent_mail.domain.guard.agent_marks import AgentMark
 from mcp_agent_mail.domain.guard.decision import GuardedLease, HeldPath
 from mcp_agent_mail.guard.lease_source import LeaseAnswer, in_words
 
@@ -54,12 +55,19 @@ def warning(facts: ReportContext, why_it_passes: str) -> list[str]:
     ]
 
 
-def nameless(facts: ReportContext) -> list[str]:
-    """The refusal of a commit or push that names no agent where the settings require one, and how to name it."""
+def nameless(facts: ReportContext, mark: AgentMark | None) -> list[str]:
+    """The refusal of a commit or push that names no agent where one is asked for, what of it is held, and how to name
+    the agent. `mark` is by what the shell is known as an agent's; without one the settings ask everybody.
+    """
+    why = "AGENT_MAIL_GUARD_REQUIRE_NAME is set" if mark is None else f"{mark.variable} says that an agent makes it"
+    held = facts.answer.held
     return [
-        f"{facts.deed} refused: it does not say which agent makes it, and AGENT_MAIL_GUARD_REQUIRE_NAME is set.",
-        "  Name the agent: export AGENT_NAME=YourName, or git config agent-mail.name YourName",
+        f"{facts.deed} refused: say who you are. It does not say which agent makes it, and {why}.",
+        *_listed(held, facts.answer.held_count, facts),
+        f"  As the agent that you registered as: AGENT_NAME=YourName git {facts.deed} …",
+        "  For good: export AGENT_NAME=YourName, or git config agent-mail.name YourName",
         f"  Or pass once, recorded: {_bypass(facts.deed)}",
+        *([] if mark is None else ["  A person is here? AGENT_MAIL_GUARD_REQUIRE_NAME=false asks nobody."]),
     ]
 
 

@@ -6,12 +6,14 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from urllib.parse import quote
 
 from mcp_agent_mail.core.clock import iso, system_clock
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.git.foreign_repository import UnfitRepository
 from mcp_agent_mail.core.settings.client import ClientSettings
+from mcp_agent_mail.domain.guard.agent_marks import find_mark
 from mcp_agent_mail.domain.guard.decision import GuardOutcome, GuardRules, HeldPath
 from mcp_agent_mail.guard import report
 from mcp_agent_mail.guard.git import Git, GitRefused, open_git
@@ -56,8 +58,9 @@ class Session:
         self.rules = GuardRules(
             is_blocking=settings.agent_mail_guard_mode == "block",
             is_bypassed=settings.agent_mail_bypass,
-            requires_name=settings.agent_mail_guard_require_name,
+            requires_name=settings.agent_mail_guard_require_name == "true",
         )
+        self.mark = find_mark(os.environ)
         self._patience: Deadline | None = None
         self._repository: CheckoutLayout | None = None
         self._cwd = os.getcwd()  # noqa: PTH109  # as Git means it
@@ -125,6 +128,15 @@ class Session:
         elif answer.source != "the server":
             say([f"no live answer; looked at {answer.source}."])
         return answer
+
+    def rules_for(self, answer: LeaseAnswer) -> GuardRules:
+        """The rules with what `auto` means here: an agent's shell must say who it is, in a project that has agents,
+        and unless the guard only warns.
+        """
+        is_asked = self.settings.agent_mail_guard_require_name == "auto" and self.mark is not None
+        if not (is_asked and answer.is_project_known and self.rules.is_blocking):
+            return self.rules
+        return replace(self.rules, requires_name=True)
 
     def facts(self, answer: LeaseAnswer) -> report.ReportContext:
         """What a report on `answer` says besides of this commit, push or edit. Raises what `repository` raises."""

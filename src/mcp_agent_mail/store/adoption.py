@@ -108,9 +108,18 @@ _KEEP_STEPS = """
 """
 # What was summed up before is no summary of both: kept, but no longer given out as the newest.
 _OUTDATE_DIGESTS = "UPDATE digests SET newest_id = 0 WHERE project_id IN (:source, :target)"
-_COUNT_UNREAD = """
-    UPDATE agents SET unread_count = (
-        SELECT count(*) FROM recipients WHERE agent_id = agents.id AND delivery_seq IS NOT NULL AND read_ts IS NULL)
+_COUNT_INBOX = """
+    UPDATE agents SET
+        inbox_count = (SELECT count(*) FROM recipients WHERE agent_id = agents.id AND delivery_seq IS NOT NULL),
+        unread_count = (
+            SELECT count(*) FROM recipients
+            WHERE agent_id = agents.id AND delivery_seq IS NOT NULL AND read_ts IS NULL),
+        urgent_unread_count = (
+            SELECT count(*) FROM recipients
+            WHERE agent_id = agents.id AND delivery_seq IS NOT NULL AND urgent = 1 AND read_ts IS NULL),
+        ack_pending_count = (
+            SELECT count(*) FROM recipients
+            WHERE agent_id = agents.id AND delivery_seq IS NOT NULL AND ack_required = 1 AND ack_ts IS NULL)
     WHERE id = :target
 """
 # Of all at once: what is mail of the project has changed for each of its agents.
@@ -184,7 +193,7 @@ class Adoption:
         self._connection.execute(_KEEP_STEPS, {"source": old, "target": new})
         for (table, column), rule in AGENT_COLUMNS.items():
             self._change(table, column, rule, old, new)
-        self._connection.execute(_COUNT_UNREAD, {"target": new})
+        self._connection.execute(_COUNT_INBOX, {"target": new})
         self._connection.execute("DELETE FROM agents WHERE id = ?", (old,))
 
     def _change(self, table: str, column: str, rule: AdoptionRule, old: int, new: int) -> None:

@@ -18,6 +18,7 @@ from mcp_agent_mail.store.mail.held_mail import Held
 from mcp_agent_mail.store.mail.inboxes import Inboxes, Unread
 from mcp_agent_mail.store.mail.messages import Messages
 from mcp_agent_mail.store.mail.overdue_acks import Overdue
+from mcp_agent_mail.store.mail.threads import Threads
 from mcp_agent_mail.store.meta import Meta
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.products import Products
@@ -43,6 +44,7 @@ class View:
         self.join_codes = JoinCodes(connection)
         self.windows = Windows(connection)
         self.messages = Messages(connection)
+        self.threads = Threads(connection)
         self.inboxes = Inboxes(connection)
         self.unread = Unread(connection)
         self.overdue = Overdue(connection)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mcp_agent_mail.core.clock import SECOND, Clock, system_clock
@@ -13,6 +13,8 @@ from mcp_agent_mail.domain.staleness import WorkspaceActivity
 from mcp_agent_mail.workspace import repository
 from mcp_agent_mail.workspace.activity import ActivityQuery, Bounds, find_activity
 from mcp_agent_mail.workspace.boundary import is_folder
+from mcp_agent_mail.workspace.ignored_paths import find_ignored
+from mcp_agent_mail.workspace.pattern_search import PatternSearch
 from mcp_agent_mail.workspace.ttl_cache import Memory
 
 KEEP_S = 10.0
@@ -36,6 +38,7 @@ class Workspaces:
         self.looks = looks or Looks()
         self._bounds = bounds or Bounds()
         self._clock = clock
+        self._elapsed = elapsed
         self._case: Memory[bool] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_AT_MOST)
         self._folders: Memory[bool] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_AT_MOST)
         self._branches: Memory[str | None] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_AT_MOST)
@@ -48,6 +51,14 @@ class Workspaces:
     def is_folder(self, root: str, path: str) -> bool:
         """Is there a folder at this relative path? Not beyond a symbolic link that leads out."""
         return self._folders.get((root, path), lambda: is_folder(Path(root), path))
+
+    def search(self, root: str) -> PatternSearch:
+        """A search of one call: its time runs from now."""
+        return PatternSearch(Path(root), elapsed=self._elapsed)
+
+    def ignored(self, root: str, paths: Sequence[str]) -> set[str]:
+        """Those of the paths that Git ignores in the repository around `root`, as they are now."""
+        return find_ignored(Path(root), paths, timeout_s=self._bounds.seconds)
 
     def branch(self, root: str) -> str | None:
         """The branch checked out in the repository around `root`; None when detached, or without one."""

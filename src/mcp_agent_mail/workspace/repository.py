@@ -12,10 +12,12 @@ from pathlib import Path
 
 from mcp_agent_mail.core.git.environment import GitPlace
 from mcp_agent_mail.core.git.foreign_repository import ForeignRepository, UnfitRepository, find_repository
-from mcp_agent_mail.core.git.process import run_git, stream_git
+from mcp_agent_mail.core.git.process import GitFailed, run_git, stream_git
 from mcp_agent_mail.core.git.shadow_repository import shadow_of
 
 _CHUNK = 65_536
+_NONE_IGNORED = 1
+"""How `git check-ignore` ends when it has nothing to say."""
 
 
 def find_work_tree(folder: Path) -> ForeignRepository | None:
@@ -67,6 +69,26 @@ class CodeWorkTree:
         arguments = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *pathspecs)
         with stream_git(*self._from_root(), *arguments, timeout_s=timeout_s, place=self.place) as stream:
             yield _parts(iter(lambda: os.read(stream.fileno(), _CHUNK), b""))
+
+    def ignored(self, paths: Sequence[str], *, timeout_s: float) -> list[str]:
+        """Those of `paths`, relative to `root`, that are ignored and not tracked; a final `/` means a folder. Raises
+        GitFailed, also where one of them lies in a submodule or beyond a symbolic link.
+        """
+        # With `./` before it no path is read as a pathspec with magic.
+        asked = b"".join(os.fsencode(f"./{path}") + b"\0" for path in paths)
+        try:
+            said = run_git(
+                *self._from_root(),
+                *("check-ignore", "-z", "--stdin"),
+                stdin=asked,
+                timeout_s=timeout_s,
+                place=self.place,
+            )
+        except GitFailed as failed:
+            if failed.data["code"] == _NONE_IGNORED:
+                return []
+            raise
+        return [os.fsdecode(path).removeprefix("./") for path in said.split(b"\0") if path]
 
     def _from_root(self) -> tuple[str, str]:
         return ("-C", str(self.root))

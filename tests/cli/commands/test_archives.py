@@ -120,3 +120,12 @@ def test_an_archive_on_another_machine_is_told_as_such(at_post: Shell, post: Pos
 
     assert done.code == 69
     assert f"The archive of {post.project} is not on this machine: {at_post.home}/store/projects/" in done.err
+
+
+def test_the_folder_of_an_archive_is_one_line_for_git(at_post: Shell, post: Post) -> None:
+    here = at_post.am("archive", "path")
+    named = at_post.am("archive", "path", post.project, "--json").json()
+
+    assert here.out == f"{post.archive()}\n"
+    assert named == {"project": post.archive().name, "path": str(post.archive())}
+    assert git(Path(here.out.strip()), "log", "--format=%s") != ""

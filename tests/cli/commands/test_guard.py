@@ -47,6 +47,23 @@ def test_without_a_server_it_installs_and_says_what_it_could_not_compare(code: P
     assert git(code, "config", "agent-mail.project").strip() == str(code)
 
 
+def test_it_says_what_it_will_and_will_not_catch_and_how_an_agent_names_itself(code: Path, at_stopped: Shell) -> None:
+    done = at_stopped.am("guard", "install", str(code))
+
+    told = dict(done.lines())
+    assert "an agent's shell that does not say who it is" in told["refuses"]
+    assert "git commit --no-verify" in told["does not see"]
+    assert "AGENT_NAME=BlueLake" in told["names"]
+
+
+def test_status_knows_an_agents_shell_without_a_name(code: Path, at_stopped: Shell) -> None:
+    at_stopped.set(GEMINI_CLI="1")
+
+    lines = at_stopped.am("guard", "status", str(code)).lines()
+
+    assert ["who commits", "an agent that does not say who it is (GEMINI_CLI is set): set AGENT_NAME"] in lines
+
+
 def test_with_a_store_that_nobody_serves_nobody_is_asked(code: Path, at_stopped: Shell) -> None:
     at_stopped.set(AGENT_MAIL_PROJECT="/code/app")
 
@@ -95,7 +112,7 @@ def test_status_names_the_next_step_of_everything_that_is_missing(code: Path, tm
     assert after.returncode == 0, after.stdout
     installed = _json(after)
     assert [hook["state"] for hook in installed["hooks"]] == ["installed", "installed"]
-    assert installed["name"] == {"name": "BlueLake", "source": "AGENT_NAME"}
+    assert installed["name"] == {"name": "BlueLake", "source": "AGENT_NAME", "mark": None}
     assert installed["server"]["reachable"] is False
     assert installed["guard"]["runnable"] is True
 

@@ -155,3 +155,63 @@ def test_a_server_that_is_up_and_not_well_is_an_exit_code_of_its_own(shell: Shel
     assert done.code == 1
     assert done.lines()[0] == ["server", "up, degraded: mail is safe, but its Git archive lags"]
     assert ["owner", "process 7"] in done.lines()
+
+
+def test_where_no_store_is_the_server_of_another_is_named_as_that(post: Post, shell: Shell) -> None:
+    shell.set(HTTP_PORT=str(post.server.port))
+
+    done = shell.am("status")
+
+    lines = dict(done.lines())
+    url = f"http://127.0.0.1:{post.server.port}"
+    assert done.code == 0
+    assert lines["server"] == "up, well, for another store than yours"
+    assert lines["other server"] == f"{url} serves another store (sqlite:///{post.server.root}/mail.sqlite3)"
+    assert "store" not in lines
+
+
+def test_beside_a_store_that_was_named_or_is_there_the_server_of_another_is_not_taken_for_its(
+    post: Post, at_stopped: Shell, tmp_path: Path
+) -> None:
+    at_stopped.set(HTTP_PORT=str(post.server.port))
+    there = at_stopped.am("status")
+    at_stopped.set(STORAGE_ROOT=str(tmp_path / "new"))
+    named = at_stopped.am("status")
+
+    assert (there.code, named.code) == (69, 69)
+    assert there.lines()[0] == ["server", "not running (start it with: am serve)"]
+    assert named.lines()[0] == ["server", "not running, and there is no store yet (start both with: am serve)"]
+    for done in (there, named):
+        other = dict(done.lines())["other server"]
+        assert f"serves another store (sqlite:///{post.server.root}/mail.sqlite3)" in other
+        assert f"to use it: AGENT_MAIL_URL=http://127.0.0.1:{post.server.port}" in other
+
+
+def test_a_named_server_says_whose_store_it_serves(post: Post, shell: Shell) -> None:
+    shell.set(AGENT_MAIL_URL=f"http://127.0.0.1:{post.server.port}")
+    elsewhere = dict(shell.am("status").lines())
+    shell.set(STORAGE_ROOT=str(post.server.root))
+    here = dict(shell.am("status").lines())
+
+    assert elsewhere["other store"] == f"sqlite:///{post.server.root}/mail.sqlite3"
+    assert "other store" not in here
+
+
+def test_a_server_that_refuses_is_up(shell: Shell) -> None:
+    with ScriptedServer(answer({"detail": "No token."}, status=401)) as server:
+        shell.set(AGENT_MAIL_URL=server.url)
+        done = shell.am("status")
+
+    lines = dict(done.lines())
+    assert done.code == 1
+    assert lines["server"] == "up, and refuses us"
+    assert lines["problem"] == "No token. Set AGENT_MAIL_TOKEN to the server's HTTP_BEARER_TOKEN."
+
+
+def test_what_is_no_server_of_ours_does_not_answer_as_one(shell: Shell) -> None:
+    with ScriptedServer(answer(["hello"], status=404)) as server:
+        shell.set(AGENT_MAIL_URL=server.url)
+        done = shell.am("status")
+
+    assert done.code == 69
+    assert "no agent-mail server" in dict(done.lines())["problem"]

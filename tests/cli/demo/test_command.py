@@ -64,3 +64,7 @@ def test_the_demo_takes_its_mail_away_when_told(tmp_path: Path) -> None:
 
     assert done.returncode == 0
     assert list(tmp_path.glob("am-demo-*")) == []
+    assert "RedStone's commits in Git" in done.stdout
+    assert [line for line in done.stdout.splitlines() if str(tmp_path) in line] == [
+        next(line for line in done.stdout.splitlines() if line.endswith(" is removed."))
+    ]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 from mcp_agent_mail.store.engine.lock import StoreLock
 from tests.cli.command_line import am, environment
 from tests.cli.conftest import Post
+from tests.cli.shell import Shell
 from tests.served import Served
 
 
@@ -140,3 +143,38 @@ def test_an_agents_own_token_does_not_make_the_person_that_agent(post: Post) -> 
     )
 
     assert json.loads(done.stdout)["deliveries"][0]["payload"]["from"] == "Human"
+
+
+def test_mail_of_another_store_is_said_to_be_and_is_not_shown_where_a_store_was_named(
+    post: Post, shell: Shell, tmp_path: Path
+) -> None:
+    shell.set(HTTP_PORT=str(post.server.port))
+    by_default = shell.am("projects", "list")
+    shell.set(STORAGE_ROOT=str(tmp_path / "new"))
+    named = shell.am("projects", "list")
+
+    another = f"The server at http://127.0.0.1:{post.server.port} serves another store"
+    assert (by_default.code, named.code, named.out) == (0, 69, "")
+    assert by_default.err.startswith(f"Notice: there is no store in {shell.home}/.mcp_agent_mail. {another}")
+    assert post.project in by_default.out
+    assert another in named.err
+    assert f"AGENT_MAIL_URL=http://127.0.0.1:{post.server.port} am" in named.err
+
+
+def test_an_older_store_is_not_brought_up_to_date_by_a_command(at_stopped: Shell, stopped_post: Post) -> None:
+    database = stopped_post.server.database
+    with closing(sqlite3.connect(database)) as connection:
+        newest = connection.execute("PRAGMA user_version").fetchone()[0]
+        connection.execute(f"PRAGMA user_version={newest - 1}")
+
+    inbox = at_stopped.am("mail", "inbox")
+    sent = at_stopped.am("mail", "send", "--to", "RedStone", "-s", "x", "y")
+    renewed = at_stopped.am("archive", "renew", stopped_post.project)
+
+    with closing(sqlite3.connect(database)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (newest - 1,)
+    assert list(database.parent.glob("*.before-*")) == []
+    for done in (inbox, sent, renewed):
+        assert done.code == 69
+        assert f"has schema {newest - 1}, of an older version; this one's is {newest}." in done.err
+        assert "Start `am serve` once" in done.err

@@ -53,6 +53,9 @@ def test_a_secret_is_a_value_like_any_other() -> None:
     [
         (kinds.BOOL, "Yes", True),
         (kinds.BOOL, "off", False),
+        (kinds.YES_NO_AUTO, "Auto", "auto"),
+        (kinds.YES_NO_AUTO, "1", "true"),
+        (kinds.YES_NO_AUTO, "Off", "false"),
         (whole(1, 10), "+7", 7),
         (whole(-5, 10), "-5", -5),
         (decimal(0, 2), "1.5", 1.5),

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive.lock_holders import holders
-from mcp_agent_mail.archive.locks import ArchiveLock
+from mcp_agent_mail.archive.locks import ArchiveLock, ArchivesBusy
 from mcp_agent_mail.archive.writer import is_unfinished
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint
@@ -154,6 +154,29 @@ def test_a_stop_does_not_wait_for_what_hangs(harness: ArchiveHarness) -> None:
             hanging.end()
 
     assert in_the_end == 1
+
+
+def test_a_thread_that_comes_back_after_the_end_gives_up_its_archive(harness: ArchiveHarness) -> None:
+    hung, blue, red = add(harness, "/code/hung")
+    harness.archive()
+    be_impatient(harness)
+    harness.send(blue, [red])
+    is_over = threading.Event()
+
+    def wait_there(point: FailPoint) -> None:
+        if point is FailPoint.BEFORE_IMPORT:
+            assert is_over.wait(WITHIN_S)
+
+    with harness.drain(wait_there) as drain:
+        work_until(harness, drain, lambda: Workload(hung=1) in harness.reports)
+    lock = harness.root / LOCKS_FOLDER / hung.slug
+    with pytest.raises(ArchivesBusy), ArchiveLock(lock, timeout_s=0):
+        pass
+
+    is_over.set()
+
+    with ArchiveLock(lock, timeout_s=WITHIN_S) as taken:
+        assert taken.fd > 0
 
 
 @pytest.mark.parametrize("end", ["orderly", "its server is gone"])

@@ -27,6 +27,19 @@ async def test_everything_pending_is_brought_into_git_and_marked(harness: Archiv
     assert harness.verify().is_clean
 
 
+async def test_who_waits_is_told_how_many_events_are_in_git(harness: ArchiveHarness) -> None:
+    project = fill(harness, Path("/code/app"))
+    pending = harness.tx.outbox.count_pending(project.id)
+    told: list[tuple[int, int]] = []
+
+    async with Store(harness.database) as store:
+        await drain_in_process(store, harness.settings, timeout_s=60, progress=lambda *counts: told.append(counts))
+
+    assert pending > 3
+    assert (told[0], told[-1]) == ((0, pending), (pending, pending))
+    assert told == sorted(told)
+
+
 async def test_what_could_not_be_written_is_told_and_the_rest_is_written(harness: ArchiveHarness) -> None:
     bad, fine = fill(harness, Path("/code/bad")), fill(harness, Path("/code/fine"))
     harness.path(bad).parent.mkdir()

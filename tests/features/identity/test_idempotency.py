@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mcp_agent_mail.core.ids import MessageId
@@ -32,6 +34,13 @@ _RESERVE = ReserveRequest(
     reason="",
     idempotency_key="k3",
 )
+
+
+def test_a_field_that_came_later_counts_only_where_it_says_something() -> None:
+    plain, said = arguments_hash(_REPLY), arguments_hash(replace(_REPLY, acknowledge=True))
+
+    assert plain == arguments_hash(replace(_REPLY, acknowledge=False))
+    assert plain != said
 
 
 @pytest.mark.parametrize(

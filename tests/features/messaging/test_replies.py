@@ -6,7 +6,7 @@ from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, NotFound, R
 from tests.features.messaging.harness import LIB, MessagingHarness
 
 
-async def test_a_reply_goes_to_the_sender_alone_and_inherits_thread_topic_importance_and_ack(
+async def test_a_reply_goes_to_the_sender_alone_and_inherits_thread_topic_and_importance_but_asks_for_nothing(
     harness: MessagingHarness,
 ) -> None:
     original = await harness.sent_id(
@@ -22,7 +22,7 @@ async def test_a_reply_goes_to_the_sender_alone_and_inherits_thread_topic_import
         "thread_id": "TKT-1",
         "topic": "Build",
         "importance": "high",
-        "ack_required": True,
+        "ack_required": False,
     }
     assert (answer["subject"], answer["from"], answer["reply_to"]) == ("Re: Plan", "RedStone", original)
     assert set(answer) == {
@@ -33,7 +33,7 @@ async def test_a_reply_goes_to_the_sender_alone_and_inherits_thread_topic_import
 
 
 async def test_what_a_reply_says_itself_beats_the_original(harness: MessagingHarness) -> None:
-    original = await harness.sent_id(importance="urgent", ack_required=True)
+    original = await harness.sent_id(importance="urgent")
 
     answer = await harness.call(
         "reply_message",
@@ -43,7 +43,7 @@ async def test_what_a_reply_says_itself_beats_the_original(harness: MessagingHar
         to=["GreenField"],
         cc="BlueLake",
         importance="low",
-        ack_required=False,
+        ack_required=True,
         subject_prefix="AW:",
     )
 
@@ -51,7 +51,7 @@ async def test_what_a_reply_says_itself_beats_the_original(harness: MessagingHar
         ["GreenField"],
         ["BlueLake"],
         "low",
-        False,
+        True,
         "AW: Plan",
     )
 

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import MessageId
-from mcp_agent_mail.domain.messages import Addressee, RecipientKind
+from mcp_agent_mail.domain.messages import Addressee, ReceiptStep, RecipientKind
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.idempotency import Replay
 from mcp_agent_mail.features.messaging import schemas
+from mcp_agent_mail.features.messaging.mail_pages import ThreadListing
 from mcp_agent_mail.features.messaging.read import InboxListing, MailListing, OutboxListing, SeenMessage, ThreadPage
-from mcp_agent_mail.features.messaging.receipts import MarkedReceipt
+from mcp_agent_mail.features.messaging.receipts import MarkedReceipt, MarkedReceipts, UnmarkedReason
 from mcp_agent_mail.features.messaging.send import Sent
 from mcp_agent_mail.store.mail.inboxes import ReadingState
+from mcp_agent_mail.store.mail.threads import ListedThread, ThreadParticipant
 from tests.features.samples import (
     APP,
     LIB,
@@ -27,6 +31,10 @@ from tests.features.samples import (
 BLUE = Actor(agent=an_agent(), project=APP)
 PROVEN = Actor(agent=an_agent(), project=APP, verified=True)
 ONE = MessageId(1)
+
+
+def a_marking(receipt: MarkedReceipt) -> MarkedReceipts:
+    return MarkedReceipts(agent=an_agent(), receipts=[receipt], is_verified=False)
 
 
 def outbox(mailbox: Actor) -> OutboxListing:
@@ -122,10 +130,15 @@ def test_a_reply_is_shown_as_its_message_and_as_what_was_sent_and_its_repeat_as_
 
 def test_a_receipt_says_what_is_so_since_when_and_whether_the_act_was_proven() -> None:
     state = ReadingState(read_ts=NOW, ack_ts=None, changed=True, kind=RecipientKind.TO)
-    marked = MarkedReceipt(message_id=ONE, agent=an_agent(), state=state, is_verified=False)
+    marked = a_marking(MarkedReceipt(message_id=ONE, state=state))
 
-    assert schemas.show_read(marked, OPEN) == {"message_id": 1, "read": True, "read_at": NOW_TEXT, "verified": False}
-    assert schemas.show_acknowledged(marked, STRICT) == {
+    assert schemas.show_receipts(marked, ReceiptStep.READ, OPEN, as_list=False) == {
+        "message_id": 1,
+        "read": True,
+        "read_at": NOW_TEXT,
+        "verified": False,
+    }
+    assert schemas.show_receipts(marked, ReceiptStep.ACKNOWLEDGED, STRICT, as_list=False) == {
         "message_id": 1,
         "acknowledged": False,
         "acknowledged_at": None,
@@ -133,13 +146,54 @@ def test_a_receipt_says_what_is_so_since_when_and_whether_the_act_was_proven() -
     }
 
 
-def test_who_is_no_recipient_has_neither_read_nor_acknowledged() -> None:
-    marked = MarkedReceipt(message_id=ONE, agent=an_agent(), state=None, is_verified=False)
+def test_who_is_no_recipient_has_neither_read_nor_acknowledged_and_is_told_why() -> None:
+    marked = a_marking(MarkedReceipt(message_id=ONE, state=None, reason=UnmarkedReason.NOT_A_RECIPIENT))
 
-    assert schemas.show_read(marked, STRICT) == {"message_id": 1, "read": False, "read_at": None}
-    assert schemas.show_acknowledged(marked, STRICT) == {
+    assert schemas.show_receipts(marked, ReceiptStep.READ, STRICT, as_list=False) == {
         "message_id": 1,
-        "acknowledged": False,
-        "acknowledged_at": None,
+        "read": False,
         "read_at": None,
+        "reason": "not_a_recipient",
     }
+    assert schemas.show_receipts(marked, ReceiptStep.ACKNOWLEDGED, OPEN, as_list=True) == {
+        "results": [
+            {
+                "message_id": 1,
+                "acknowledged": False,
+                "acknowledged_at": None,
+                "read_at": None,
+                "reason": "not_a_recipient",
+            }
+        ],
+        "verified": False,
+    }
+
+
+def test_a_thread_of_a_list_has_no_unread_mail_where_nobody_is_named() -> None:
+    head = a_head(1)
+    thread = ListedThread(
+        thread_id="TKT-1",
+        first=head,
+        last=head,
+        last_ts=NOW,
+        messages=1,
+        participants=[ThreadParticipant("RedStone", LIB.id, LIB.slug)],
+    )
+    listing = ThreadListing(project=APP, threads=[thread], total=7, unread=None, reader=None)
+
+    assert schemas.show_threads(listing) == {
+        "threads": [
+            {
+                "thread_id": "TKT-1",
+                "subject": head.subject,
+                "participants": [f"RedStone@{LIB.slug}"],
+                "messages": 1,
+                "unread": None,
+                "last_ts": NOW_TEXT,
+                "last_from": head.sender_name,
+            }
+        ],
+        "total": 7,
+    }
+    counted = schemas.show_threads(replace(listing, unread={"TKT-1": 3}))
+    assert counted["threads"][0]["unread"] == 3

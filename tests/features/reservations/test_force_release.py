@@ -115,6 +115,51 @@ async def test_without_evidence_it_is_refused_with_what_is_missing(tmp_path: Pat
         assert (await harness.inbox(harness.blue)) == []
 
 
+async def test_a_refusal_says_the_same_time_in_its_text_and_as_data_and_it_is_right(tmp_path: Path) -> None:
+    async with open_reservations(tmp_path) as harness:
+        lease = await harness.hold()
+        harness.clock.step(LONG)
+        write(harness.code, "src/app.py", at_s=harness.seconds() - 100)
+
+        with pytest.raises(NotAbandoned) as refused:
+            await force(harness, lease.id)
+
+        after_s = refused.value.data["retry_after_s"]
+        assert after_s == 900 - 100 + 1
+        assert f"try again in {after_s} s: if nothing happens there until then" in refused.value.hint
+        harness.clock.step(after_s - 1)
+        with pytest.raises(NotAbandoned):
+            await force(harness, lease.id)
+        harness.clock.step(1)
+        assert (await force(harness, lease.id))["released"] == 1
+
+
+async def test_a_reservation_that_ends_before_it_may_be_forced_says_when_it_ends(tmp_path: Path) -> None:
+    async with open_reservations(tmp_path) as harness:
+        lease = await harness.hold(ttl_s=600)
+
+        with pytest.raises(NotAbandoned) as refused:
+            await force(harness, lease.id)
+
+        assert refused.value.data["retry_after_s"] == 600
+        assert "try again in 600 s: it ends then, unless renewed" in refused.value.hint
+
+
+async def test_the_suggested_calls_are_complete(tmp_path: Path) -> None:
+    async with open_reservations(tmp_path) as harness:
+        lease = await harness.hold()
+
+        for by in ("RedStone", "BlueLake"):
+            with pytest.raises(NotAbandoned) as refused:
+                await force(harness, lease.id, by=by)
+            (call,) = refused.value.data["suggested_tool_calls"]
+            needed = {
+                "send_message": {"project_key", "sender_name", "to", "subject", "body_md"},
+                "release_file_reservations": {"project_key", "agent_name", "file_reservation_ids"},
+            }
+            assert call["arguments"].keys() == needed[call["tool"]]
+
+
 async def test_ones_own_reservation_is_given_back_not_forced(tmp_path: Path) -> None:
     async with open_reservations(tmp_path) as harness:
         lease = await harness.hold()
@@ -124,6 +169,7 @@ async def test_ones_own_reservation_is_given_back_not_forced(tmp_path: Path) -> 
             await force(harness, lease.id, by="BlueLake")
 
         assert refused.value.data["suggested_tool_calls"][0]["tool"] == "release_file_reservations"
+        assert "retry_after_s" not in refused.value.data
 
 
 async def test_a_call_of_the_holder_during_the_look_saves_it(tmp_path: Path) -> None:
@@ -219,3 +265,4 @@ async def test_the_overseers_reservation_cannot_be_forced(tmp_path: Path) -> Non
             await force(harness, lease.id)
 
         assert refused.value.data["missing"] == ["agent_inactive"]
+        assert refused.value.data["retry_after_s"] == 86_400 - LONG

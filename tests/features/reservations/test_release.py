@@ -41,14 +41,38 @@ async def test_nothing_named_releases_everything_of_the_agent_and_nobody_elses(c
     assert [lease["path_pattern"] for lease in await claims.listed()] == ["c"]
 
 
+@pytest.mark.parametrize(
+    "named", [{"paths": []}, {"file_reservation_ids": []}, {"paths": [], "file_reservation_ids": []}]
+)
+async def test_an_empty_list_names_nothing_so_all_are_meant_and_the_answer_says_so(
+    claims: Claims, named: dict[str, list[str]]
+) -> None:
+    await claims.hold("BlueLake", "a", "b")
+
+    renewed = await claims.renew("BlueLake", **named)
+    released = await claims.release("BlueLake", **named)
+
+    assert (renewed["renewed"], released["released"]) == (2, 2)
+    assert renewed["hint"] == released["hint"] == "An empty list names none, so all of yours were meant."
+
+
+async def test_an_empty_list_beside_ids_takes_nothing_more(claims: Claims) -> None:
+    await claims.hold("BlueLake", "a", "b")
+
+    answer = await claims.release("BlueLake", paths=[], file_reservation_ids=[2])
+
+    assert [one["id"] for one in answer["file_reservations"]] == [2]
+    assert "hint" not in answer
+
+
 async def test_paths_are_meant_as_they_were_reserved(claims: Claims) -> None:
     await claims.hold("BlueLake", "src/**", "src/app.py")
 
-    answer = await claims.release("BlueLake", paths=["./src//app.py", "src/*.py"])
+    answer = await claims.release("BlueLake", paths=["./src//app.py", "lib/*.py"])
 
     assert [one["path_pattern"] for one in answer["file_reservations"]] == ["src/app.py"]
     assert answer["not_released"] == [
-        {"path": "src/*.py", "reason": "you hold no live reservation of exactly this pattern"}
+        {"path": "lib/*.py", "reason": "you hold no live reservation of exactly this pattern"}
     ]
 
 

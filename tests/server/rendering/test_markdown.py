@@ -27,8 +27,19 @@ def test_plain_values_are_a_list() -> None:
     )
 
 
-def test_a_message_has_a_heading_of_its_own_and_its_body_in_a_fence() -> None:
-    text = to_markdown("Inbox", [MAIL])
+def test_a_message_has_a_line_of_its_own_and_its_body_in_a_fence() -> None:
+    text = to_markdown("Inbox", [MAIL, {**MAIL, "body_md": ""}])
+
+    assert text == (
+        "# Inbox\n\n"
+        "- 7 **Plan \\*now\\***: from BlueLake, ack asked for, to RedStone and GrayFox\n"
+        "````text\n# Heading of a peer\n```sh\nrm -rf\n```\n\n````\n"
+        "- 7 **Plan \\*now\\***: from BlueLake, ack asked for, to RedStone and GrayFox\n"
+    )
+
+
+def test_an_item_of_another_kind_has_a_heading_and_its_texts_in_fences() -> None:
+    text = to_markdown("Inbox", [{**MAIL, "more": {"count": 1}}])
 
     assert text == (
         "# Inbox\n\n"
@@ -36,7 +47,8 @@ def test_a_message_has_a_heading_of_its_own_and_its_body_in_a_fence() -> None:
         "- **id**: 7\n- **subject**: Plan \\*now\\*\n- **from**: BlueLake\n"
         "- **ack\\_required**: yes\n- **topic**: none\n"
         "- **to**: RedStone, GrayFox\n\n"
-        "**body\\_md**:\n````text\n# Heading of a peer\n```sh\nrm -rf\n```\n\n````\n"
+        "**body\\_md**:\n````text\n# Heading of a peer\n```sh\nrm -rf\n```\n\n````\n\n"
+        "### more\n\n- **count**: 1\n"
     )
 
 

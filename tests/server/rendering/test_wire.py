@@ -9,7 +9,7 @@ import pytest
 from toon_format import decode
 
 from mcp_agent_mail.core.errors import AgentMailError, Conflict, Internal, InvalidInput, NotFound, Unavailable
-from mcp_agent_mail.core.tools import ToolSpec, UnknownTool
+from mcp_agent_mail.core.tools import ResultList, ToolSpec, UnknownTool
 from mcp_agent_mail.server.rendering.formats import Output, OutputFormat
 from mcp_agent_mail.server.rendering.wire import (
     http_status,
@@ -23,6 +23,7 @@ from tests.server.hosted import toy_tools
 
 TOOLS: dict[str, ToolSpec] = {spec.name: spec for spec in toy_tools()}
 LIST = [{"number": 1}, {"number": 2}]
+LONG_LIST = [{"number": number} for number in range(20)]
 
 
 def output(form: OutputFormat) -> Output:
@@ -43,12 +44,27 @@ def test_json_is_one_value_as_text_and_as_structured_content_where_a_list_stands
     assert (json.loads(text_of(single)), single["structuredContent"]) == ({"text": "a"}, {"text": "a"})
 
 
+def test_what_belongs_to_a_list_stands_beside_it_in_structured_content_alone() -> None:
+    counted = tool_result(TOOLS["count"], ResultList(LIST, {"total": 2}))
+    counts_alone = tool_result(TOOLS["count"], {"total": 2})
+
+    assert (json.loads(text_of(counted)), counted["structuredContent"]) == (LIST, {"result": LIST, "total": 2})
+    assert json.loads(text_of(counts_alone)) == {"total": 2}
+    assert counts_alone["structuredContent"] == {"result": [], "total": 2}
+
+
 def test_toon_is_the_envelope_in_both_places() -> None:
-    result = tool_result(TOOLS["count"], LIST, output(OutputFormat.TOON))
+    result = tool_result(TOOLS["count"], LONG_LIST, output(OutputFormat.TOON))
 
     envelope = result["structuredContent"]
     assert json.loads(text_of(result)) == envelope
-    assert (envelope["format"], envelope["meta"]["source"], decode(envelope["data"])) == ("toon", "header", LIST)
+    assert (envelope["format"], envelope["meta"]["source"], decode(envelope["data"])) == ("toon", "header", LONG_LIST)
+
+
+def test_toon_that_would_be_longer_is_plain_json_in_both_places() -> None:
+    result = tool_result(TOOLS["count"], LIST, output(OutputFormat.TOON))
+
+    assert (json.loads(text_of(result)), result["structuredContent"]) == (LIST, {"result": LIST})
 
 
 def test_markdown_is_the_text_alone() -> None:
@@ -61,7 +77,7 @@ def test_markdown_is_the_text_alone() -> None:
 @pytest.mark.parametrize(
     ("form", "media_type", "begin"),
     [
-        (OutputFormat.JSON, "application/json", '[{"number":1},'),
+        (OutputFormat.JSON, "application/json", '[{"number":0},'),
         (OutputFormat.TOON, "application/json", '{"format":"toon",'),
         (OutputFormat.MD, "text/markdown", "# resource://toys\n"),
     ],
@@ -69,8 +85,8 @@ def test_markdown_is_the_text_alone() -> None:
 def test_a_result_that_stands_alone_says_what_it_is(form: OutputFormat, media_type: str, begin: str) -> None:
     uri = f"resource://toys?format={form}"
 
-    told, text = written("resource://toys", LIST, output(form))
-    resource = resource_result(uri, LIST, output(form))
+    told, text = written("resource://toys", LONG_LIST, output(form))
+    resource = resource_result(uri, LONG_LIST, output(form))
 
     assert (told, text[: len(begin)]) == (media_type, begin)
     assert resource["contents"] == [{"uri": uri, "mimeType": media_type, "text": text}]

@@ -9,7 +9,8 @@ import typer
 from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.output import Column, JsonFlag, at, print_fields, print_json, print_rows
+from mcp_agent_mail.cli.marks import UNREAD
+from mcp_agent_mail.cli.output import Column, ExactFlag, JsonFlag, at, print_fields, print_json, print_rows, time_of
 from mcp_agent_mail.cli.project_option import ProjectOption, project_key, resource_uri
 
 app = typer.Typer(
@@ -26,14 +27,14 @@ _AGENTS = (
     Column("name", "name"),
     Column("program", "program"),
     Column("model", "model"),
-    Column("unread", "unread_count", is_right=True),
+    Column("unread", "unread_count", is_right=True, style=lambda row: UNREAD if row.get("unread_count") else ""),
     Column("last active", at("last_active_ts")),
     Column("retired", lambda row: "retired" if row.get("retired_at") else ""),
     Column("task", "task_description", may_wrap=True),
 )
 
 _COMMITS = (
-    Column("commit", "hexsha"),
+    Column("commit", "hexsha", is_whole=True),
     Column("authored", at("authored_ts")),
     Column("summary", "summary", may_wrap=True),
 )
@@ -43,6 +44,7 @@ _COMMITS = (
 def list_agents(
     project: ProjectOption = None,
     retired: Annotated[bool, typer.Option("--retired", help="Retired agents too.")] = False,
+    exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:
     """List a project's agents, last active first."""
@@ -52,11 +54,13 @@ def list_agents(
     if json:
         print_json(answer)
     else:
-        print_rows(answer["agents"], _AGENTS, nothing=f"No agents yet in {answer['project']['human_key']}.")
+        print_rows(
+            answer["agents"], _AGENTS, nothing=f"No agents yet in {answer['project']['human_key']}.", exact=exact
+        )
 
 
 @app.command("show", cls=LeanCommand)
-def show(name: NameArgument, project: ProjectOption = None, json: JsonFlag = False) -> None:
+def show(name: NameArgument, project: ProjectOption = None, exact: ExactFlag = False, json: JsonFlag = False) -> None:
     """Show an agent and its latest commits in the archive."""
     context = load_context()
     with open_gateway(context) as gateway:
@@ -66,8 +70,8 @@ def show(name: NameArgument, project: ProjectOption = None, json: JsonFlag = Fal
         return
     shown = ("id", "name", "program", "model", "task_description", "status", "status_note")
     times = ("inception_ts", "last_active_ts", "retired_at")
-    print_fields([(key, agent.get(key)) for key in (*shown, *times)])
-    print_rows(agent["recent_commits"], _COMMITS, nothing="No commits yet.")
+    print_fields([*((key, agent.get(key)) for key in shown), *((key, time_of(agent.get(key))) for key in times)])
+    print_rows(agent["recent_commits"], _COMMITS, nothing="No commits yet.", exact=exact)
 
 
 @app.command("retire", cls=LeanCommand)

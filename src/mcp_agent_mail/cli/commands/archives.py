@@ -12,7 +12,8 @@ from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.output import Column, JsonFlag, at, print_fields, print_json, print_rows
+from mcp_agent_mail.cli.output import Column, ExactFlag, JsonFlag, at, print_fields, print_json, print_rows, print_text
+from mcp_agent_mail.cli.progress import progress_bars
 from mcp_agent_mail.cli.project_option import ProjectOption, list_uri, project_key, resource_uri
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import AgentMailError
@@ -35,7 +36,7 @@ app = typer.Typer(
 )
 
 _COMMITS = (
-    Column("commit", lambda row: str(row["hexsha"])[:_SHORT_HASH]),
+    Column("commit", lambda row: str(row["hexsha"])[:_SHORT_HASH], is_whole=True),
     Column("when", at("authored_at")),
     Column("agents", "agents"),
     Column("summary", "summary", may_wrap=True),
@@ -43,7 +44,7 @@ _COMMITS = (
 
 
 _SIZES = (
-    Column("project", "project"),
+    Column("project", "project", may_wrap=True),
     Column("messages", "messages", is_right=True),
     Column("bytes each", "bytes_per_message", is_right=True),
     Column("git bytes", "git_bytes", is_right=True),
@@ -65,6 +66,7 @@ def log(
     project: ProjectOption = None,
     agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Only commits it acted in.")] = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="At most this many (1 to 1000).")] = 20,
+    exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:
     """List the commits of a project's archive, newest first.
@@ -80,7 +82,27 @@ def log(
     if json:
         print_json(rows)
     else:
-        print_rows(rows, _COMMITS, nothing="No commit of that agent.")
+        print_rows(rows, _COMMITS, nothing="No commit of that agent.", exact=exact)
+
+
+@app.command("path", cls=LeanCommand)
+def path_of(
+    project: Annotated[
+        str | None,
+        typer.Argument(metavar="PROJECT", help="Its slug or path. Else AGENT_MAIL_PROJECT, or where you stand."),
+    ] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Print the folder of a project's archive.
+
+    An ordinary Git repository: git -C "$(am archive path)" log --stat
+    """
+    context = load_context()
+    path = _archive_path(context, project_key(project, context))
+    if json:
+        print_json({"project": path.name, "path": str(path)})
+    else:
+        print_text(str(path))
 
 
 @app.command("stats", cls=LeanCommand)
@@ -91,7 +113,13 @@ def stats(project: ProjectOption = None, json: JsonFlag = False) -> int:
     Exit codes: 0 all were measured, 1 one has a problem, told in its row.
     """
     context = load_context()
-    rows = [row for slug in _slugs(context, project) if (row := _size(context, slug)) is not None]
+    rows, slugs = [], _slugs(context, project)
+    with progress_bars() as bars:
+        told = bars.bar("measuring archives")
+        for done, slug in enumerate(slugs):
+            told(done, len(slugs))
+            if (row := _size(context, slug)) is not None:
+                rows.append(row)
     is_troubled = any(row["problem"] for row in rows)
     if json:
         print_json(rows)
@@ -113,8 +141,9 @@ def checkout(
     It stays until twelve others have been brought back.
     """
     context = load_context()
-    with open_gateway(context) as gateway:
+    with open_gateway(context) as gateway, progress_bars() as bars:
         found = gateway.read(resource_uri("project", project_key(project, context)))
+        bars.bar("bringing a month back")
         answer = gateway.call("checkout_archive_month", {"project_slug": found["slug"], "month": month})
     if json:
         print_json(answer)
@@ -137,7 +166,8 @@ def renew(
     context = load_context()
     if not context.store_exists():
         raise NoServer(f"There is no store in {context.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
-    renewed = renew_offline(context.settings, project)
+    with progress_bars() as bars:
+        renewed = renew_offline(context.settings, project, progress=bars.bar("bringing events into Git"))
     if json:
         print_json(renewed)
     else:

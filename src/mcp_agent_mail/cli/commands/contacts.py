@@ -9,7 +9,7 @@ import typer
 from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.output import Column, JsonFlag, Row, at, print_json, print_rows
+from mcp_agent_mail.cli.output import Column, ExactFlag, JsonFlag, Row, at, print_json, print_rows
 from mcp_agent_mail.cli.project_option import ProjectOption, agents_of, project_key
 
 app = typer.Typer(
@@ -35,25 +35,29 @@ _COLUMNS = (
 
 
 @app.command("list", cls=LeanCommand)
-def list_contacts(agent: AgentArgument = None, project: ProjectOption = None, json: JsonFlag = False) -> None:
+def list_contacts(
+    agent: AgentArgument = None, project: ProjectOption = None, exact: ExactFlag = False, json: JsonFlag = False
+) -> None:
     """List contact links in both directions."""
-    _show("list_contacts", agent, project, as_json=json, nothing="No contact links.")
+    _show("list_contacts", agent, project, as_json=json, exact=exact, nothing="No contact links.")
 
 
 @app.command("requests", cls=LeanCommand)
-def requests(agent: AgentArgument = None, project: ProjectOption = None, json: JsonFlag = False) -> None:
+def requests(
+    agent: AgentArgument = None, project: ProjectOption = None, exact: ExactFlag = False, json: JsonFlag = False
+) -> None:
     """List contact requests that wait for an answer, oldest first."""
-    _show("contact_requests", agent, project, as_json=json, nothing="No request waits for an answer.")
+    _show("contact_requests", agent, project, as_json=json, exact=exact, nothing="No request waits for an answer.")
 
 
-def _show(tool: str, agent: str | None, project: str | None, *, as_json: bool, nothing: str) -> None:
+def _show(tool: str, agent: str | None, project: str | None, *, as_json: bool, exact: bool, nothing: str) -> None:
     context = load_context()
     with open_gateway(context) as gateway:
         rows = _links(gateway, tool, project_key(project, context), agent)
     if as_json:
         print_json(rows)
     else:
-        print_rows(rows, _COLUMNS, nothing=nothing)
+        print_rows(rows, _COLUMNS, nothing=nothing, exact=exact)
 
 
 def _links(gateway: Gateway, tool: str, project: str, agent: str | None) -> list[Row]:

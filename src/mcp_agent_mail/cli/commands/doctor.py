@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +11,9 @@ from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.output import JsonFlag, is_terminal, print_fields, print_json, print_text
+from mcp_agent_mail.cli.progress import progress_bars
 
 if TYPE_CHECKING:
-    from mcp_agent_mail.features.archiving.artifact_files import Progress as Told
     from mcp_agent_mail.features.doctor.verify import VerifyReport
 
 app = typer.Typer(
@@ -44,11 +41,13 @@ def check(json: JsonFlag = False) -> int:
     """
     from mcp_agent_mail.cli.offline.check import check_around
 
-    checks = []
-    for checked in check_around(load_context()):
-        checks.append(asdict(checked))
-        if not json:
-            _print_checked(checks[-1])
+    context, checks = load_context(), []
+    with progress_bars() as bars:
+        for checked in check_around(context, bars.bar("checking archives")):
+            checks.append(asdict(checked))
+            if not json:
+                with bars.hidden():
+                    _print_checked(checks[-1])
     findings = [finding for one in checks for finding in one["findings"]]
     if json:
         print_json({"well": not findings, "findings": findings, "checks": checks})
@@ -93,29 +92,15 @@ def _verify(context: CliContext) -> VerifyReport:
     from mcp_agent_mail.features.doctor.verify_store import verify_store
 
     database_path = context.settings.database_path
-    of_store = verify_store(database_path)
-    with _progress() as (rendering, comparing):
-        report = verify_archives(context.storage_root, database_path, progress=rendering, comparing=comparing)
+    with progress_bars() as bars:
+        of_store = verify_store(database_path)
+        report = verify_archives(
+            context.storage_root,
+            database_path,
+            progress=bars.bar("rendering messages"),
+            comparing=bars.bar("comparing files"),
+        )
     return replace(report, findings=(*of_store, *report.findings), finding_count=len(of_store) + report.finding_count)
-
-
-@contextmanager
-def _progress() -> Iterator[tuple[Told, Told]]:
-    """Bars on stderr for messages and for files, when somebody watches there; they are gone at the end."""
-    if not sys.stderr.isatty():
-        yield (lambda _done, _total: None), (lambda _done, _total: None)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-
-        def bar(what: str) -> Told:
-            task = bars.add_task(what, total=None)
-            return lambda done, total: bars.update(task, completed=done, total=total)
-
-        yield bar("rendering messages"), bar("comparing files")
 
 
 def _print_report(report: VerifyReport) -> None:

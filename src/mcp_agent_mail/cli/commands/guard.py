@@ -17,10 +17,11 @@ from mcp_agent_mail.cli.context import read_client_settings
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, WireError, code_of
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json
+from mcp_agent_mail.cli.output import ExactFlag, JsonFlag, print_fields, print_json
 from mcp_agent_mail.cli.project_option import ProjectOption, absolute_key, resource_uri
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.settings.client import ClientSettings
+from mcp_agent_mail.domain.guard.agent_marks import find_mark
 from mcp_agent_mail.domain.projects import canonical_path, is_path
 from mcp_agent_mail.guard.entry import main as guard_main
 from mcp_agent_mail.guard.hooks.code_repository import find_code_repository
@@ -43,6 +44,19 @@ PathArgument = Annotated[str, typer.Argument(metavar="PATH", help="A Git work tr
 _ANSWER_TIMEOUT_S = 5.0
 _NO_PROJECT = "/"
 """Asked for where there is none to ask for: whether a server answers at all."""
+
+_REFUSES = (
+    "commits and pushes of what another agent holds exclusively, and those of an agent's shell that does not say who "
+    "it is; a person's pass, with a warning"
+)
+_DOES_NOT_SEE = (
+    "git commit --no-verify, merges and rebases (the push looks at what they brought), push --no-verify, edits (am "
+    "guard check asks before one), and files that nobody reserved"
+)
+_NAMES = (
+    "each agent says who it is: AGENT_NAME=BlueLake in its environment, or git config --worktree agent-mail.name "
+    "BlueLake"
+)
 
 # Plain JSON, as `--json` prints it.
 Report = dict[str, Any]
@@ -80,9 +94,17 @@ def install(
     place = _absolute(path)
     human_key, note = _project(project, place, settings)
     installed = install_guard(place, human_key, replace=replace)
-    answer = {"hook": str(installed.hook), "status": installed.status.value, "project": human_key, "note": note}
+    answer = {
+        "hook": str(installed.hook),
+        "status": installed.status.value,
+        "project": human_key,
+        "note": note,
+        "refuses": _REFUSES,
+        "does not see": _DOES_NOT_SEE,
+        "names": _NAMES,
+    }
     if json:
-        print_json(answer)
+        print_json({name.replace(" ", "_"): value for name, value in answer.items()})
     else:
         print_fields(list(answer.items()))
 
@@ -138,6 +160,7 @@ def log(
     project: ProjectOption = None,
     of_all: Annotated[bool, typer.Option("--all", help="Of all projects, and of unknown ones.")] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", help="At most so many.")] = 50,
+    exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:
     """List what the guard did, newest first.
@@ -145,7 +168,7 @@ def log(
     That is what it refused, warned about, let pass and could not check, while no server ran too.
     The newest 10,000 of a project are kept.
     """
-    show_log(project, of_all=of_all, limit=limit, as_json=json)
+    show_log(project, of_all=of_all, limit=limit, as_json=json, exact=exact)
 
 
 def _absolute(path: str) -> Path:
@@ -205,6 +228,7 @@ def _report(standing: GuardStatus, settings: ClientSettings) -> Report:
     server = find_server(settings)
     found, why_not = _look_up(standing.project or _NO_PROJECT, settings)
     name, source = _name(standing, settings)
+    mark = find_mark(os.environ)
     return {
         "repository": str(standing.top),
         "hooks_dir": str(standing.folder),
@@ -221,7 +245,7 @@ def _report(standing: GuardStatus, settings: ClientSettings) -> Report:
             for hook in standing.hooks
         ],
         "project": {"human_key": standing.project, "known": bool(found) if why_not is None else None},
-        "name": {"name": name, "source": source},
+        "name": {"name": name, "source": source, "mark": mark.variable if mark else None},
         "server": {"url": server.url if server else None, "reachable": why_not is None},
         "guard": {"python": standing.python, "runnable": standing.is_runnable},
         "mode": settings.agent_mail_guard_mode,
@@ -238,6 +262,14 @@ def _name(standing: GuardStatus, settings: ClientSettings) -> tuple[str | None, 
         return standing.name, "git config agent-mail.name"
     author = os.environ.get("GIT_AUTHOR_NAME")
     return (author, "GIT_AUTHOR_NAME, if that is an agent") if author else (None, None)
+
+
+def _in_words(name: Report) -> str:
+    if name["name"]:
+        return f"{name['name']} ({name['source']})"
+    if name["mark"]:
+        return f"an agent that does not say who it is ({name['mark']} is set): set AGENT_NAME"
+    return "a person: no agent's name is set"
 
 
 def _problems(standing: GuardStatus, *, is_known: bool) -> list[dict[str, str]]:
@@ -272,7 +304,7 @@ def _lines(report: Report) -> list[tuple[str, object]]:
             for hook in report["hooks"]
         ),
         ("project", project["human_key"]),
-        ("who commits", f"{name['name']} ({name['source']})" if name["name"] else "a person: no agent's name is set"),
+        ("who commits", _in_words(name)),
         ("server", f"{server['url'] or 'none'}{'' if server['reachable'] else ', not reached: the last known leases'}"),
         ("guard", report["guard"]["python"]),
         ("mode", f"{report['mode']}; if it cannot run: {report['on_error']}"),

@@ -19,7 +19,7 @@ from mcp_agent_mail.guard.hooks.install import recorded_project
 from mcp_agent_mail.guard.spool import read_spooled
 
 
-def show_log(project: str | None, *, of_all: bool, limit: int, as_json: bool) -> None:
+def show_log(project: str | None, *, of_all: bool, limit: int, as_json: bool, exact: bool = False) -> None:
     """Print the guard's last `limit` events, newest first, those still in the spool among them. They are of one
     project, by default the current directory's, unless `of_all`. Raises NoServer only where the spool is empty too.
     """
@@ -32,7 +32,7 @@ def show_log(project: str | None, *, of_all: bool, limit: int, as_json: bool) ->
     if as_json:
         print_json({"events": events})
     else:
-        print_rows(events, _COLUMNS, nothing="The guard has refused, warned about and let pass nothing.")
+        print_rows(events, _COLUMNS, nothing="The guard has refused, warned about and let pass nothing.", exact=exact)
 
 
 def _project_key(project: str | None, context: CliContext) -> str:

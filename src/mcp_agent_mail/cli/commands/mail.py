@@ -7,11 +7,14 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from mcp_agent_mail.cli.context import load_context
+from mcp_agent_mail.cli.commands.inboxes import HUMAN, read_inbox
+from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
+from mcp_agent_mail.cli.marks import importance_style, inbox_style, inbox_words, mail_flags, unread_style
 from mcp_agent_mail.cli.output import (
     Column,
+    ExactFlag,
     JsonFlag,
     Row,
     at,
@@ -20,45 +23,53 @@ from mcp_agent_mail.cli.output import (
     print_json,
     print_rows,
     print_text,
+    time_of,
 )
 from mcp_agent_mail.cli.project_option import ProjectOption, agents_of, project_key, resource_uri
 
-HUMAN = "Human"
+_MAX_SUBJECT = 512
+
+
+class MailGroup(LeanGroup):
+    """The group of `am mail`: without a command it is that of the inbox, with its options."""
+
+    # Typer keeps the command classes private.
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The words for the command that they name."""
+        names_command = bool(args) and (args[0] == "--help" or not args[0].startswith("-"))
+        rest: list[str] = super().parse_args(ctx, args if names_command else ["inbox", *args])
+        return rest
+
 
 app = typer.Typer(
-    cls=LeanGroup,
-    no_args_is_help=True,
+    cls=MailGroup,
     rich_markup_mode=None,
     add_completion=False,
-    help="Read and send mail as a person; reading consumes nothing.",
+    help="Read and send mail as a person; reading consumes nothing.\n\n"
+    "Without a command: your inbox (am mail inbox), outside a project that of all projects.",
 )
 
 LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="At most this many (1 to 1000).")]
 
 
-def _flags(row: Row) -> str:
-    """Importance and the wish for an acknowledgement, in words."""
-    importance = row.get("importance")
-    words = [] if importance in (None, "normal") else [str(importance)]
-    return ", ".join([*words, "ack"] if row.get("ack_required") else words)
+def _inbox_columns(ack_ttl_s: int) -> tuple[Column, ...]:
+    return (
+        Column("id", "id", is_right=True),
+        Column("received", at("created_ts")),
+        Column("from", "from"),
+        Column("kind", "kind"),
+        Column("flags", mail_flags, on_terminal=inbox_words(ack_ttl_s), style=inbox_style(ack_ttl_s)),
+        Column("thread", "thread_id"),
+        Column("subject", "subject", may_wrap=True, style=unread_style),
+    )
 
-
-_INBOX = (
-    Column("id", "id", is_right=True),
-    Column("received", at("created_ts")),
-    Column("from", "from"),
-    Column("kind", "kind"),
-    Column("flags", _flags),
-    Column("thread", "thread_id"),
-    Column("subject", "subject", may_wrap=True),
-)
 
 _FOUND = (
     Column("id", "id", is_right=True),
     Column("sent", at("created_ts")),
     Column("from", "from"),
     Column("thread", "thread_id"),
-    Column("subject", "subject", may_wrap=True),
+    Column("subject", "subject", may_wrap=True, style=importance_style),
     Column("snippet", "snippet", may_wrap=True),
 )
 
@@ -72,27 +83,24 @@ def inbox(
         str | None, typer.Option("--since", metavar="TIME", help="Delivered after this time (ISO 8601).")
     ] = None,
     urgent: Annotated[bool, typer.Option("--urgent", help="Only high and urgent mail.")] = False,
+    exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:
     """List an inbox, newest first: yours, or an agent's.
 
-    Looking marks nothing as read.
+    Looking marks nothing as read. Outside a project your inbox is that of all projects.
     """
     context = load_context()
     with open_gateway(context) as gateway:
-        uri = resource_uri(
-            "inbox",
-            agent,
-            project=project_key(project, context),
-            limit=limit,
-            since_ts=since,
-            urgent_only=urgent or None,
-        )
-        answer = gateway.read(uri)
+        answer = read_inbox(gateway, agent, project, context, limit=limit, since_ts=since, urgent_only=urgent or None)
     if json:
         print_json(answer)
     else:
-        print_rows(answer["messages"], _INBOX, nothing=f"No mail for {answer['agent']} in {answer['project']}.")
+        columns = _inbox_columns(context.settings.ack_ttl_seconds)
+        place = answer["project"]
+        if place is None:
+            columns, place = (*columns[:2], Column("project", "project"), *columns[2:]), "any project"
+        print_rows(answer["messages"], columns, nothing=f"No mail for {answer['agent']} in {place}.", exact=exact)
 
 
 _HELD = (
@@ -110,6 +118,7 @@ def held(
     agent: Annotated[str | None, typer.Argument(metavar="AGENT", help="Whose; without one, every agent's.")] = None,
     sent: Annotated[bool, typer.Option("--sent", help="What the agent sent, not what waits for it.")] = False,
     project: ProjectOption = None,
+    exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:
     """List mail that waits for its recipient's consent, oldest first.
@@ -130,7 +139,7 @@ def held(
     if json:
         print_json(waiting)
     else:
-        print_rows(waiting, _HELD, nothing="No mail waits for consent.")
+        print_rows(waiting, _HELD, nothing="No mail waits for consent.", exact=exact)
 
 
 @app.command("read", cls=LeanCommand)
@@ -181,6 +190,7 @@ def search(
     order: Annotated[Literal["relevance", "newest", "oldest"], typer.Option("--order", help="What comes first.")] = (
         "relevance"
     ),
+    exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:
     """Search a project's mail."""
@@ -191,14 +201,15 @@ def search(
     if json:
         print_json(answer)
     else:
-        print_rows(answer["result"], _FOUND, nothing="Nothing found.")
+        print_rows(answer["result"], _FOUND, nothing="Nothing found.", exact=exact)
 
 
 @app.command("send", cls=LeanCommand)
 def send(
     to: Annotated[
-        list[str], typer.Option("--to", metavar="NAME", help="Recipient: Name, or Name@project. Repeat for more.")
-    ],
+        list[str] | None,
+        typer.Option("--to", metavar="NAME", help="Recipient: Name, or Name@project; repeat for more."),
+    ] = None,
     body: Annotated[
         str | None, typer.Argument(metavar="BODY", help="The text (Markdown); - reads it from standard input.")
     ] = None,
@@ -210,7 +221,10 @@ def send(
     ] = None,
     thread: Annotated[str | None, typer.Option("--thread", metavar="ID", help="Thread to put it in.")] = None,
     reply_to: Annotated[
-        int | None, typer.Option("--reply-to", metavar="ID", help="Id of the message it answers.")
+        int | None,
+        typer.Option(
+            "--reply-to", metavar="ID", help="Id of the message it answers; to its sender unless --to is given."
+        ),
     ] = None,
     importance: Annotated[
         Literal["low", "normal", "high", "urgent"], typer.Option("--importance", help="How important it is.")
@@ -221,17 +235,19 @@ def send(
 ) -> None:
     """Send a message, as Human unless told otherwise.
 
-    Without --subject the first line of the text is the subject.
+    Without --subject the first line of the text is the subject; of an answer without --to
+    it is "Re:" and that of the message.
     """
+    if not to and reply_to is None:
+        raise typer.BadParameter("Say to whom: --to NAME, or --reply-to ID to answer a message.", param_hint="--to")
     context = load_context()
     text = _body_text(body)
     arguments = {
-        "project_key": project_key(project, context),
         "sender_name": sender,
         "to": to,
         "cc": cc,
         "bcc": bcc,
-        "subject": subject or _subject_from(text),
+        "subject": subject,
         "body_md": text,
         "thread_id": thread,
         "reply_to": reply_to,
@@ -239,11 +255,32 @@ def send(
         "ack_required": ack,
     }
     with open_gateway(context) as gateway:
-        answer = _send(gateway, arguments)
+        if to:
+            key = project_key(project, context)
+            answer = _send(gateway, {**arguments, "project_key": key, "subject": subject or _subject_from(text)})
+        else:
+            answer = _send(gateway, _as_answer(gateway, arguments, project, context))
     if json:
         print_json(answer)
     else:
         _print_sent(answer["deliveries"])
+
+
+def _as_answer(gateway: Gateway, arguments: Row, project: str | None, context: CliContext) -> dict[str, Any]:
+    """To the sender of the message (of one's own: to whom that went), in its project, wherever one stands."""
+    is_named = bool(project or context.settings.agent_mail_project)
+    key = project_key(project, context) if is_named else None
+    message = gateway.read(resource_uri("message", arguments["reply_to"], project=key))
+    is_own = message["from"] == arguments["sender_name"]
+    subject, answered = arguments["subject"], str(message["subject"])
+    if not subject:
+        subject = answered if answered.lower().startswith("re:") else f"Re: {answered}"[:_MAX_SUBJECT]
+    return {
+        **arguments,
+        "project_key": key or message["project"],
+        "to": message["to"] if is_own else [message["from"]],
+        "subject": subject,
+    }
 
 
 # The answer is plain JSON.
@@ -284,10 +321,10 @@ def _print_message(message: Row) -> None:
             ("from", message["from"]),
             ("to", message.get("to")),
             ("cc", message.get("cc")),
-            ("sent", message["created_ts"]),
+            ("sent", time_of(message["created_ts"])),
             ("thread", message["thread_id"]),
             ("topic", message["topic"]),
-            ("flags", _flags(message)),
+            ("flags", mail_flags(message)),
             ("subject", message["subject"]),
         ]
     )

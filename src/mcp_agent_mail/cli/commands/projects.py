@@ -10,7 +10,18 @@ from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.output import Column, JsonFlag, at, print_fields, print_json, print_rows, print_text
+from mcp_agent_mail.cli.output import (
+    Column,
+    ExactFlag,
+    JsonFlag,
+    at,
+    print_fields,
+    print_json,
+    print_rows,
+    print_text,
+    time_of,
+)
+from mcp_agent_mail.cli.progress import progress_bars
 from mcp_agent_mail.cli.project_option import absolute_key, list_uri, resource_uri
 
 app = typer.Typer(
@@ -32,7 +43,7 @@ PathArgument = Annotated[
 
 _PROJECTS = (
     Column("id", "id", is_right=True),
-    Column("slug", "slug"),
+    Column("slug", "slug", may_wrap=True),
     Column("created", at("created_at")),
     Column("archived", lambda row: "archived" if row.get("archived_at") else ""),
     Column("path", "human_key", may_wrap=True),
@@ -59,6 +70,7 @@ _AGENTS = (
 def list_projects(
     archived: Annotated[bool, typer.Option("--archived", help="Archived projects too.")] = False,
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="At most this many (1 to 1000).")] = 200,
+    exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:
     """List the projects, oldest first.
@@ -71,11 +83,11 @@ def list_projects(
     if json:
         print_json(projects)
     else:
-        print_rows(projects, _PROJECTS, nothing="No projects yet: an agent's ensure_project makes one.")
+        print_rows(projects, _PROJECTS, nothing="No projects yet: an agent's ensure_project makes one.", exact=exact)
 
 
 @app.command("show", cls=LeanCommand)
-def show(project: KeyArgument, json: JsonFlag = False) -> None:
+def show(project: KeyArgument, exact: ExactFlag = False, json: JsonFlag = False) -> None:
     """Show a project and its agents."""
     context = load_context()
     with open_gateway(context) as gateway:
@@ -83,8 +95,9 @@ def show(project: KeyArgument, json: JsonFlag = False) -> None:
     if json:
         print_json(found)
         return
-    print_fields([(name, found[name]) for name in ("id", "slug", "human_key", "created_at")])
-    print_rows(found["agents"], _AGENTS, nothing="No agents yet.")
+    told = [(name, found[name]) for name in ("id", "slug", "human_key")]
+    print_fields([*told, ("created_at", time_of(found["created_at"]))])
+    print_rows(found["agents"], _AGENTS, nothing="No agents yet.", exact=exact)
 
 
 @app.command("archive", cls=LeanCommand)
@@ -126,7 +139,7 @@ def invite(
 
 
 @app.command("codes", cls=LeanCommand)
-def codes(project: KeyArgument, json: JsonFlag = False) -> None:
+def codes(project: KeyArgument, exact: ExactFlag = False, json: JsonFlag = False) -> None:
     """List the join codes of a project, newest first."""
     context = load_context()
     with open_gateway(context) as gateway:
@@ -134,7 +147,7 @@ def codes(project: KeyArgument, json: JsonFlag = False) -> None:
     if json:
         print_json(found)
     else:
-        print_rows(found, _CODES, nothing="No join codes: am projects invite makes one.")
+        print_rows(found, _CODES, nothing="No join codes: am projects invite makes one.", exact=exact)
 
 
 @app.command("revoke-code", cls=LeanCommand)
@@ -201,8 +214,12 @@ def adopt(
     context = load_context()
     if not context.store_exists():
         raise NoServer(f"There is no store in {context.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
-    work = adopt_offline if apply else plan_offline
-    answer = work(context.settings, absolute_key(source), absolute_key(target))
+    keys = (absolute_key(source), absolute_key(target))
+    with progress_bars() as bars:
+        if apply:
+            answer = adopt_offline(context.settings, *keys, progress=bars.bar("bringing events into Git"))
+        else:
+            answer = plan_offline(context.settings, *keys)
     if json:
         print_json(answer)
     else:

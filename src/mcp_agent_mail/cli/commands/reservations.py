@@ -10,7 +10,8 @@ import typer
 from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.output import Column, JsonFlag, Row, at, print_fields, print_json, print_rows
+from mcp_agent_mail.cli.marks import lease_state, lease_style
+from mcp_agent_mail.cli.output import Column, ExactFlag, JsonFlag, Row, at, print_fields, print_json, print_rows
 from mcp_agent_mail.cli.project_option import ProjectOption, project_key, resource_uri
 from mcp_agent_mail.core.errors import NotFound
 
@@ -31,9 +32,9 @@ _COLUMNS = (
     Column("agent", "agent"),
     Column("pattern", "path_pattern", may_wrap=True),
     Column("kind", lambda row: "exclusive" if row["exclusive"] else "shared"),
-    Column("expires", at("expires_ts")),
+    Column("expires", at("expires_ts"), style=lease_style),
     Column("ended", at("released_ts")),
-    Column("holder", lambda row: "idle" if row["stale"] else ""),
+    Column("holder", lambda row: "idle" if row["stale"] else "", on_terminal=lease_state, style=lease_style),
     Column("reason", "reason", may_wrap=True),
 )
 
@@ -43,28 +44,31 @@ class NoSuchReservation(NotFound):
 
 
 @app.command("list", cls=LeanCommand)
-def list_reservations(project: ProjectOption = None, json: JsonFlag = False) -> None:
+def list_reservations(project: ProjectOption = None, exact: ExactFlag = False, json: JsonFlag = False) -> None:
     """List a project's reservations, ended ones too, oldest first."""
-    _show(project, as_json=json, active_only=False)
+    _show(project, as_json=json, exact=exact, active_only=False)
 
 
 @app.command("active", cls=LeanCommand)
-def active(project: ProjectOption = None, json: JsonFlag = False) -> None:
+def active(project: ProjectOption = None, exact: ExactFlag = False, json: JsonFlag = False) -> None:
     """List the reservations that hold now."""
-    _show(project, as_json=json)
+    _show(project, as_json=json, exact=exact)
 
 
 @app.command("soon", cls=LeanCommand)
 def soon(
     minutes: Annotated[int, typer.Option("--minutes", metavar="N", help="Within so many minutes.")] = 10,
     project: ProjectOption = None,
+    exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:
     """List the reservations that are about to expire."""
-    _show(project, as_json=json, until=datetime.now(UTC) + timedelta(minutes=minutes))
+    _show(project, as_json=json, exact=exact, until=datetime.now(UTC) + timedelta(minutes=minutes))
 
 
-def _show(project: str | None, *, as_json: bool, active_only: bool = True, until: datetime | None = None) -> None:
+def _show(
+    project: str | None, *, as_json: bool, exact: bool, active_only: bool = True, until: datetime | None = None
+) -> None:
     context = load_context()
     with open_gateway(context) as gateway:
         rows = _leases(gateway, project_key(project, context), active_only=active_only)
@@ -73,7 +77,7 @@ def _show(project: str | None, *, as_json: bool, active_only: bool = True, until
     if as_json:
         print_json(rows)
     else:
-        print_rows(rows, _COLUMNS, nothing="No reservations.")
+        print_rows(rows, _COLUMNS, nothing="No reservations.", exact=exact)
 
 
 def _leases(gateway: Gateway, project: str, *, active_only: bool) -> list[Row]:

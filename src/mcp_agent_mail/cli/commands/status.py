@@ -12,7 +12,7 @@ from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, WireError
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server
 from mcp_agent_mail.cli.gateway.port import server_at
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
-from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json
+from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json, time_of
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -26,7 +26,8 @@ Report = dict[str, Any]
 def status(json: JsonFlag = False) -> int:
     """Say whether the server is up, who owns the store and what is pending.
 
-    Works when nothing runs. Exit codes: 0 up and well, 1 up and degraded, 69 not up.
+    Works when nothing runs. Exit codes: 0 up and well, 1 up and degraded or it refuses you, 69 not up.
+    A server of another store at the same address is named, and is not taken for this one's.
     """
     context = load_context()
     report = _report(context)
@@ -40,13 +41,15 @@ def status(json: JsonFlag = False) -> int:
 
 
 def _report(context: CliContext) -> Report:
-    """`status` is the server's own (ok, degraded, error), or stopped, starting, unreachable, absent."""
+    """`status` is the server's own (ok, degraded, error), or refusing, stopped, starting, unreachable, absent."""
     owner = context.owner()
     url = context.named_url() or (owner.url if owner else None)
     report: Report = {
         "running": False,
         "status": "stopped",
         "url": url,
+        "serves": None,
+        "other_server": None,
         "listens_on": owner.listens_on if owner else None,
         "version": None,
         "owner": {"pid": owner.pid, "url": owner.url, "started": owner.started} if owner else None,
@@ -54,9 +57,13 @@ def _report(context: CliContext) -> Report:
         "store": {"exists": context.store_exists(), "schema_version": None},
         "archive": {"pending_events": None, "oldest_pending_s": None, "last_commit_at": None, "last_error": None},
     }
-    if url is None and owner is None and not report["store"]["exists"]:
-        return _ask_elsewhere(report, context)
+    if url is None and owner is None:
+        _ask_elsewhere(report, context)
+        if not report["store"]["exists"]:
+            return report
     if url is not None and _ask(report, server_at(url, context)):
+        if report["serves"] == context.settings.database_url:
+            report["serves"] = None
         return report
     if url is not None or owner is not None:
         report["status"] = "unreachable" if url else "starting"
@@ -70,27 +77,41 @@ def _ask(report: Report, server: Server) -> bool:
     gateway = HttpGateway(server, answer_timeout_s=_ANSWER_TIMEOUT_S)
     try:
         health = gateway.call("health_check", {})
-    except (NoServer, WireError) as silent:
+    except WireError as refused:
+        report["problem"] = f"{refused.message} {refused.hint}".rstrip()
+        if refused.wire_code == NoServer.code:
+            return False
+        # Whoever refuses is there.
+        report |= {"running": True, "status": "refusing"}
+        return True
+    except NoServer as silent:
         report["problem"] = silent.message
         return False
     finally:
         gateway.close()
     report |= {"running": True, "status": health["status"], "version": health["version"], "archive": health["archive"]}
+    report["serves"] = health.get("database_url")
     report["workers"] = health.get("workers", {})
     report["store"]["schema_version"] = health["store"]["schema_version"]
     report["owner"] = report["owner"] or {"pid": health["store"]["owner_pid"], "url": None, "started": None}
     return True
 
 
-def _ask_elsewhere(report: Report, context: CliContext) -> Report:
-    """No store here: a server may still run at the address of the settings, as another user."""
+def _ask_elsewhere(report: Report, context: CliContext) -> None:
+    """Nobody owns this store, so what answers at the address of the settings serves another. Without a store here, and
+    with none named, it is what the commands use: a server that runs as another user.
+    """
     url = context.settings_url()
-    if _ask(report, server_at(url, context)):
-        report["url"] = url
-    else:
+    is_ours_to_use = not (report["store"]["exists"] or context.names_store)
+    about = report if is_ours_to_use else {"owner": None, "store": {}}
+    if not report["store"]["exists"]:
         report["status"] = "absent"
+    if _ask(about, server_at(url, context)):
+        report["other_server"] = {"url": url, "serves": about.get("serves"), "problem": about.get("problem")}
+        if is_ours_to_use:
+            report |= {"url": url, "serves": None}
+    elif is_ours_to_use:
         del report["problem"]
-    return report
 
 
 def _look_into_store(report: Report, context: CliContext) -> None:
@@ -126,6 +147,7 @@ _IN_WORDS = {
     "error": "up, but its store cannot be read or written",
     "stopped": "not running (start it with: am serve)",
     "starting": "not up yet: a server that starts, or a command at work",
+    "refusing": "up, and refuses us",
     "unreachable": "does not answer",
     "absent": "not running, and there is no store yet (start both with: am serve)",
 }
@@ -135,7 +157,18 @@ def _server(report: Report, context: CliContext) -> str:
     """In words. What a `./.env` that was not read names may run all the same: then the step is to look there."""
     if context.has_passed_over and report["status"] in ("stopped", "absent"):
         return "not running for this store (for that of .env: AGENT_MAIL_ENV_FILE=.env am status)"
-    return str(_IN_WORDS[report["status"]])
+    words = _IN_WORDS[report["status"]]
+    return f"{words}, for another store than yours" if report["running"] and report["other_server"] else words
+
+
+def _other_server(report: Report) -> str | None:
+    """What runs where ours would."""
+    other = report["other_server"]
+    if other is None:
+        return None
+    which = f" ({other['serves']})" if other["serves"] else ""
+    use = "" if report["running"] else f"; to use it: AGENT_MAIL_URL={other['url']}"
+    return f"{other['url']} serves another store{which}{use}"
 
 
 def _if_elsewhere(report: Report) -> str | None:
@@ -159,18 +192,20 @@ def _lines(report: Report) -> list[tuple[str, object]]:
     owned_by = (
         None
         if owner is None
-        else f"process {owner['pid']}" + (f" since {owner['started']}" if owner["started"] else "")
+        else f"process {owner['pid']}" + (f" since {time_of(owner['started'])}" if owner["started"] else "")
     )
     return [
         ("problem", report.get("problem")),
         ("url", report["url"]),
         ("listens on", _if_elsewhere(report)),
         ("version", report["version"]),
-        ("store", report["storage_root"]),
+        ("store", report["storage_root"] if report["other_server"] is None or not report["running"] else None),
+        ("other store", report["serves"]),
+        ("other server", _other_server(report)),
         ("owner", owned_by or "nobody"),
         ("schema", report["store"]["schema_version"]),
         ("pending", None if pending is None else f"{pending} events for Git{oldest}"),
-        ("last commit", archive["last_commit_at"]),
+        ("last commit", time_of(archive["last_commit_at"])),
         ("largest archive", _size(archive)),
         ("care", archive.get("care_error")),
         ("mending", _mending(archive)),

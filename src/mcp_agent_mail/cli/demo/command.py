@@ -39,7 +39,7 @@ def demo(
     try:
         print_text("Starting a scratch server ...")
         with scratch_server(folder) as url:
-            (_watch_team if macros else _watch_two)(folder, url, pause_s)
+            (_watch_team if macros else _watch_two)(folder, url, pause_s, is_kept=keep)
     finally:
         if keep:
             print_text(f"\nThe server has stopped. All it wrote is in {folder}; when done: rm -r {_quoted(folder)}")
@@ -48,14 +48,19 @@ def demo(
             print_text(f"\nThe server has stopped. {folder} is removed.")
 
 
-def _watch_two(folder: Path, url: str, pause_s: float) -> None:
+def _watch_two(folder: Path, url: str, pause_s: float, *, is_kept: bool) -> None:
     workspace = folder / "shop"
     workspace.mkdir()
     print_text(f"It serves at {url}/mcp. Two agents connect.\n")
-    _say_where_to_read(folder, _play(url, str(workspace), pause_s=pause_s))
+    whois = _play(url, str(workspace), pause_s=pause_s)
+    print_text(f"{whois['name']}'s commits in Git, newest first:\n")
+    for commit in whois["recent_commits"]:
+        print_text(f"  {commit['hexsha']}  {commit['summary']}")
+    if is_kept:
+        _say_where_to_read(folder, whois["name"])
 
 
-def _watch_team(folder: Path, url: str, pause_s: float) -> None:
+def _watch_team(folder: Path, url: str, pause_s: float, *, is_kept: bool) -> None:
     import asyncio
 
     from mcp_agent_mail.cli.demo.team import TEAM, play_team
@@ -69,7 +74,10 @@ def _watch_team(folder: Path, url: str, pause_s: float) -> None:
             return await play_team(url, folder, _say, pause_s=pause_s)
 
     calls = asyncio.run(bounded())
-    print_text(f"\n{len(calls)} calls of {len(TEAM)} agents, of {len(set(calls))} macros. Read it in Git:\n")
+    print_text(f"\n{len(calls)} calls of {len(TEAM)} agents, of {len(set(calls))} macros.")
+    if not is_kept:
+        return
+    print_text("\nRead it in Git:\n")
     for archive in sorted(path for path in (folder / "store" / "projects").iterdir() if path.is_dir()):
         print_text(f"  git -C {_quoted(archive)} log --stat")
 
@@ -103,12 +111,9 @@ def _tell(payload: Mapping[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def _say_where_to_read(folder: Path, whois: Mapping[str, Any]) -> None:
+def _say_where_to_read(folder: Path, maker: str) -> None:
     archive = next(path for path in (folder / "store" / "projects").iterdir() if path.is_dir())
-    print_text(f"{whois['name']}'s commits in Git, newest first:\n")
-    for commit in whois["recent_commits"]:
-        print_text(f"  {commit['hexsha']}  {commit['summary']}")
-    letters = sorted((archive / "agents" / whois["name"] / "inbox").rglob("*.md"))
+    letters = sorted((archive / "agents" / maker / "inbox").rglob("*.md"))
     print_text("\nRead it in Git:\n")
     print_text(f"  git -C {_quoted(archive)} log --stat")
     print_text(f"  cat {_quoted(letters[0])}")

@@ -22,6 +22,7 @@ from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.health.results import ServerPlace
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.lock import StoreLock
+from mcp_agent_mail.store.engine.migrate import require_current
 
 _DRAIN_TIMEOUT_S = 30.0
 
@@ -37,7 +38,7 @@ class InProcessGateway:
 
     def open(self) -> None:
         """Open the store and the services over it; what was opened is closed again when that fails. Raises StoreInUse
-        while another process owns the store. Once per gateway.
+        while another process owns the store, OlderStore where a server has to migrate it first. Once per gateway.
         """
         try:
             self._runner.run(self._open())
@@ -49,6 +50,8 @@ class InProcessGateway:
         settings = self._settings
         async with AsyncExitStack() as opened:
             opened.enter_context(StoreLock(settings.storage_root, settings.database_path))
+            if settings.database_path.is_file():
+                require_current(settings.database_path)
             self._store = await opened.enter_async_context(Store(settings.database_path, echo=settings.database_echo))
             # A token of this moment: the services ask for proof, and nobody else can have seen it.
             operator_token = new_token(OPERATOR_TOKEN_PREFIX)

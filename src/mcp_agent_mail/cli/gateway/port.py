@@ -4,11 +4,13 @@ Which one, in this order:
 1. AGENT_MAIL_URL is set: that server, with AGENT_MAIL_TOKEN.
 2. A server owns the store in STORAGE_ROOT: that server, with the operator's token that lies beside its lock.
 3. The store is there and nobody owns it: in process, under the store's lock.
-4. There is no store here: the server that HTTP_HOST and HTTP_PORT name (it may run as another user).
+4. There is no store here: the server that HTTP_HOST and HTTP_PORT name (it may run as another user). It serves another
+   store, which is said; where STORAGE_ROOT or DATABASE_URL was given, that store was meant, and this one is refused.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +19,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Unreachable
+from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX
 
 if TYPE_CHECKING:
@@ -24,6 +28,10 @@ if TYPE_CHECKING:
 
 _PATIENCE_S = 5.0
 """How long to wait while a server starts or another command has the store."""
+
+
+class OtherStore(NoServer):
+    """What answers serves another store than the one that was named."""
 
 
 class Gateway(Protocol):
@@ -126,9 +134,30 @@ def _at_settings_address(context: CliContext) -> Iterator[Gateway]:
     url = context.settings_url()
     try:
         with _over_http(server_at(url, context)) as gateway:
+            _tell_of_another_store(gateway, url, context)
             yield gateway
     except Unreachable as nobody:
         raise NoServer(
             f"There is no store in {context.storage_root} yet, and no server answers at {url}.",
             hint="Start one with: am serve",
         ) from nobody
+
+
+def _tell_of_another_store(gateway: Gateway, url: str, context: CliContext) -> None:
+    """Nobody owns the store of these surroundings, so whoever answers serves another. Raises OtherStore."""
+    which = served_store(gateway)
+    another = f"The server at {url} serves another store{f' ({which})' if which else ''}"
+    if context.names_store:
+        raise OtherStore(
+            f"There is no store in {context.storage_root} yet. {another}.",
+            hint=f"Start this one's: am serve --port 0. To use the other one: AGENT_MAIL_URL={url} am ...",
+        )
+    sys.stderr.write(visible(f"Notice: there is no store in {context.storage_root}. {another}, and this is from it.\n"))
+
+
+def served_store(gateway: Gateway) -> str | None:
+    """The store that a server says it serves; None where it does not tell us."""
+    try:
+        return str(gateway.call("health_check", {})["database_url"])
+    except (AgentMailError, KeyError, TypeError):
+        return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 from mcp_agent_mail.bootstrap.wiring import archiver_settings
@@ -11,12 +12,15 @@ from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.domain.adoption import AdoptionPlan
+from mcp_agent_mail.features.archiving.artifact_files import Progress
+from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import archive_path
 from mcp_agent_mail.features.projects.adopt import Adopted, adopt, plan_adoption
 from mcp_agent_mail.features.projects.lookup import looking_at_disk
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.connection import open_reading
 from mcp_agent_mail.store.engine.lock import StoreLock
+from mcp_agent_mail.store.engine.migrate import require_current
 from mcp_agent_mail.store.transaction import View
 
 
@@ -36,12 +40,13 @@ def plan_offline(settings: Settings, source: str, target: str) -> dict[str, Any]
 
 
 # Likewise.
-def adopt_offline(settings: Settings, source: str, target: str) -> dict[str, Any]:
+def adopt_offline(settings: Settings, source: str, target: str, *, progress: Progress | None = None) -> dict[str, Any]:
     """Make `source` part of `target` and bring that into Git; what was moved, and `problem` if Git has not all of it
-    yet. Raises StoreInUse while a server runs, NotFound, AdoptionRefused.
+    yet; `progress` counts events. Raises StoreInUse while a server runs, NotFound, AdoptionRefused.
     """
     with StoreLock(settings.storage_root, settings.database_path):
-        adopted = asyncio.run(_adopt(settings, source, target))
+        require_current(settings.database_path)
+        adopted = asyncio.run(_adopt(settings, source, target, progress))
     failed = adopted.failed[0] if adopted.failed else None
     return {
         "source": source,
@@ -53,10 +58,11 @@ def adopt_offline(settings: Settings, source: str, target: str) -> dict[str, Any
     }
 
 
-async def _adopt(settings: Settings, source: str, target: str) -> Adopted:
+async def _adopt(settings: Settings, source: str, target: str, progress: Progress | None) -> Adopted:
     async with Store(settings.database_path, echo=settings.database_echo) as store:
         with looking_at_disk():
-            return await adopt(store, archiver_settings(settings), source, target)
+            drain = partial(drain_in_process, progress=progress)
+            return await adopt(store, archiver_settings(settings), source, target, drain=drain)
 
 
 def _counts(plan: AdoptionPlan) -> dict[str, int]:

@@ -10,14 +10,15 @@ from mcp_agent_mail.cli.gateway.http import HttpGateway
 from mcp_agent_mail.cli.gateway.port import server_at
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.doctor.check import CheckResult, CheckTarget, ServerAnswer, check_everything
 
 _ANSWER_TIMEOUT_S = 6.0  # longer than the server itself waits for its writer
 
 
-def check_around(context: CliContext) -> Iterator[CheckResult]:
-    """The results of every check on the store of these settings, one by one. Raises NoServer where there is no store,
-    StoreRefused for another program's file.
+def check_around(context: CliContext, progress: Progress = lambda _done, _total: None) -> Iterator[CheckResult]:
+    """The results of every check on the store of these settings, one by one; `progress` counts archives. Raises
+    NoServer where there is no store, StoreRefused for another program's file.
     """
     if not context.store_exists():
         raise NoServer(f"There is no store in {context.storage_root}.", hint="Look at STORAGE_ROOT: am config show")
@@ -27,7 +28,8 @@ def check_around(context: CliContext) -> Iterator[CheckResult]:
             database_path=context.settings.database_path,
             owner=_ask_owner(context),
             clock=system_clock,
-        )
+        ),
+        progress,
     )
 
 

@@ -45,6 +45,7 @@ class Upstream:
         self._search = threading.Lock()
         self._url: SplitResult | None = None
         self._was_found = False
+        self._has_told = False
         self._idle: list[http.client.HTTPConnection] = []
         self._started: BackgroundServer | None = None
 
@@ -60,12 +61,24 @@ class Upstream:
                 connection.connect()
             except OSError as refused:
                 self._forget(url)
+                self._tell_of_silence(url, refused)
                 if time.monotonic() >= give_up_at:
                     raise NoServer(f"No server answers at {url.geturl()}: {refused}.") from refused
                 time.sleep(_LOOK_EVERY_S)
                 continue
             connection.sock.settimeout(ANSWER_WITHIN_S)
             return connection
+
+    def _tell_of_silence(self, url: SplitResult, refused: OSError) -> None:
+        """Once: of a server that was named nobody else says that it is not there, and the client only waits."""
+        with self._lock:
+            if self._settings.agent_mail_url is None or self._has_told:
+                return
+            self._has_told = True
+        self._tell(
+            f"No server answers at {url.geturl()} ({refused.strerror or refused}), which AGENT_MAIL_URL names; each "
+            f"request waits {START_WITHIN_S:.0f} s for it. Without AGENT_MAIL_URL the server of the store is used."
+        )
 
     def keep(self, connection: http.client.HTTPConnection) -> None:
         """Give back a connection whose answer was read to its end."""

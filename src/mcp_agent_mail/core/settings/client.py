@@ -32,7 +32,7 @@ class ClientSettings:
     agent_mail_project: str | None
     agent_name: str | None
     agent_mail_guard_mode: str
-    agent_mail_guard_require_name: bool
+    agent_mail_guard_require_name: str
     agent_mail_guard_on_error: str
     agent_mail_bypass: bool
     mcp_agent_mail_window_id: str | None

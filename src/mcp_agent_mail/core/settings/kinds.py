@@ -178,6 +178,10 @@ def one_of(*words: str, upper: bool = False, synonyms: Mapping[str, str] | None 
     return SettingKind(label="/".join(words), expected=f"one of {', '.join(words)}", parse=parse)
 
 
+YES_NO_AUTO = one_of("auto", "true", "false", synonyms=dict.fromkeys(_TRUE, "true") | dict.fromkeys(_FALSE, "false"))
+"""What was once true or false: every word for either is still read."""
+
+
 def several_of(what: str, known: Collection[str]) -> SettingKind:
     """A list of names out of `known`, ignoring case."""
 

@@ -328,9 +328,10 @@ _CLIENT = (
     ),
     Row(
         name="AGENT_MAIL_GUARD_REQUIRE_NAME",
-        kind=kinds.BOOL,
-        default="false",
-        does="Let the guard refuse commits and pushes of which it cannot tell which agent makes them.",
+        kind=kinds.YES_NO_AUTO,
+        default="auto",
+        does="Whose commits and pushes the guard refuses when they do not say which agent makes them: everybody's "
+        "(`true`), nobody's (`false`), or, with `auto`, those from an agent's shell.",
         group="Client side",
         client=True,
     ),

@@ -198,7 +198,7 @@ class Drain:
         self._wait_for(lambda: not self._threads.is_busy())
         for project_id, kept in self._kept.items():
             self._wait_for(self._threads.has_room)
-            if self._threads.has_room() and not self._threads.is_at_work(project_id):
+            if not self._threads.at_last(project_id, kept.committer.close) and self._threads.has_room():
                 self._begin(project_id, kept.committer.close)
         self._wait_for(lambda: not self._threads.is_busy())
         try:

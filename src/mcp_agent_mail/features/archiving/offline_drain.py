@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from mcp_agent_mail.core.clock import SECOND, Micros, system_clock
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.domain.events import ArchiveCommit
+from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.open_drain import open_drain
 from mcp_agent_mail.features.archiving.pending_requests import require_done
@@ -21,13 +22,19 @@ _PATIENT_S = 3_600.0
 
 
 async def drain_in_process(
-    store: Store, settings: ArchiverSettings, *, timeout_s: float, fault_hook: FaultHook = no_fault
+    store: Store,
+    settings: ArchiverSettings,
+    *,
+    timeout_s: float,
+    fault_hook: FaultHook = no_fault,
+    progress: Progress | None = None,
 ) -> list[Failed]:
-    """Bring everything pending into Git, in a worker thread; what could not be, and why.
+    """Bring everything pending into Git, in a worker thread; what could not be, and why. `progress` counts events.
 
     The caller holds the store lock; the lock of the archiver is taken here, after it.
     """
-    reports = await _run(store, settings, lambda drain: _flush(drain, timeout_s), fault_hook)
+    told = None if progress is None else await _counted(store, progress)
+    reports = await _run(store, settings, lambda drain: _flush(drain, timeout_s), fault_hook, told)
     return [report for report in reports if isinstance(report, Failed)]
 
 
@@ -43,15 +50,23 @@ async def check_out_in_process(store: Store, settings: ArchiverSettings, request
 
 
 async def _run(
-    store: Store, settings: ArchiverSettings, work: Callable[[Drain], None], fault_hook: FaultHook = no_fault
+    store: Store,
+    settings: ArchiverSettings,
+    work: Callable[[Drain], None],
+    fault_hook: FaultHook = no_fault,
+    marked: Callable[[int], None] | None = None,
 ) -> list[Report]:
-    """All that the drain reports while it does `work`; commits are marked at once."""
+    """All that the drain reports while it does `work`; commits are marked at once, and `marked` is told of how many
+    events.
+    """
     loop = asyncio.get_running_loop()
     reports: list[Report] = []
 
     def mark(commit: ArchiveCommit) -> None:
         marking: Future[int] = asyncio.run_coroutine_threadsafe(store.write(lambda tx: tx.outbox.mark(commit)), loop)
-        marking.result()
+        count = marking.result()
+        if marked is not None:
+            marked(count)
 
     def report(report: Report) -> None:
         if isinstance(report, Committed):
@@ -66,6 +81,20 @@ async def _run(
 
     await asyncio.to_thread(run)
     return reports
+
+
+async def _counted(store: Store, progress: Progress) -> Callable[[int], None]:
+    """Passes on how many of the events that were pending are marked so far. Called from one thread."""
+    total = (await store.read(lambda view: view.outbox.backlog(view.now))).pending_events
+    done = 0
+
+    def marked(count: int) -> None:
+        nonlocal done
+        done += count
+        progress(done, max(total, done))
+
+    progress(0, total)
+    return marked
 
 
 def _flush(drain: Drain, timeout_s: float) -> None:

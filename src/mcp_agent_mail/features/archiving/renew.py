@@ -32,6 +32,7 @@ from mcp_agent_mail.domain.leases import LeaseKind
 from mcp_agent_mail.domain.messages import Receipt, ReceiptStep
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.adopt import adoption_snapshot
+from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import ArchiverSettings, Failed, archive_path
 from mcp_agent_mail.store.database import Store
@@ -53,8 +54,12 @@ class RenewedArchive:
     failed: list[Failed]
 
 
-async def renew_archive(store: Store, settings: ArchiverSettings, project: Project) -> RenewedArchive:
-    """The caller holds the store lock. Raises NothingToRenew, and ArchiveRefused for a repository that is not ours."""
+async def renew_archive(
+    store: Store, settings: ArchiverSettings, project: Project, *, progress: Progress | None = None
+) -> RenewedArchive:
+    """The caller holds the store lock; `progress` counts events. Raises NothingToRenew, and ArchiveRefused for a
+    repository that is not ours.
+    """
     repository = ArchiveRepository(archive_path(Path(settings.storage_root), project.slug), only_git=True)
     store_id, claim = await store.read(lambda view: (view.meta.store_id(), claim_of(view.outbox, project.id)))
     is_behind = False
@@ -69,7 +74,8 @@ async def renew_archive(store: Store, settings: ArchiverSettings, project: Proje
             hint="`am doctor verify` compares the two byte for byte.",
         )
     events = await store.write(lambda tx: _queue_anew(tx, project, newest))
-    return RenewedArchive(events=events, failed=await drain_in_process(store, settings, timeout_s=TIMEOUT_S))
+    failed = await drain_in_process(store, settings, timeout_s=TIMEOUT_S, progress=progress)
+    return RenewedArchive(events=events, failed=failed)
 
 
 def _newest_above_a_gap(

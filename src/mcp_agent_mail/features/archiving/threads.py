@@ -34,7 +34,8 @@ class NoThread(Busy):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class ArchiveJob(Generic[T]):
-    """Work on one archive. `failure` is what it ended of, if it was not meant to.
+    """Work on one archive. `failure` is what it ended of, if it was not meant to; `at_last` is done by its thread once
+    the work has ended.
 
     After `patience_s` it is set aside, after `hangs_after_s` it counts as hanging.
     """
@@ -45,6 +46,7 @@ class ArchiveJob(Generic[T]):
     began: float = field(default_factory=time.monotonic)
     result: T | None = None
     failure: BaseException | None = None
+    at_last: Callable[[], object] | None = None
 
     @property
     def seconds(self) -> float:
@@ -119,7 +121,20 @@ class ArchiveThreads(Generic[T]):
             job.failure = failure
         with self._lock:
             self._ended.append(job)
+        if job.at_last is not None:
+            job.at_last()
         self.wake()
+
+    def at_last(self, project_id: ProjectId, act: Callable[[], object]) -> bool:
+        """Let the thread that is at work there do this too when it has ended, however late that is; False where
+        none is.
+        """
+        with self._lock:
+            job = self._at_work.get(project_id)
+            if job is None or job in self._ended:
+                return False
+            job.at_last = act
+            return True
 
     def note_progress(self, project_id: ProjectId) -> None:
         """What is at work there has done a part of it: its time begins anew."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.params import AGENT_NAME, PROJECT_KEY, Duration, Flag, Matching
+from mcp_agent_mail.core.params import CALLER_NAME, PROJECT_KEY, Duration, Flag, Matching
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.build_slots import slot_name
 from mcp_agent_mail.domain.identity.caller import Caller
@@ -24,7 +24,7 @@ def build_slot_tools(service: BuildSlotService, current_caller: Callable[[], Awa
 
     async def acquire_build_slot(
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_NAME],
+        agent_name: Annotated[str, CALLER_NAME],
         slot: Annotated[str, SLOT],
         ttl_seconds: Annotated[int, TTL] = 3600,
         exclusive: Annotated[bool, Flag()] = True,
@@ -38,7 +38,7 @@ def build_slot_tools(service: BuildSlotService, current_caller: Callable[[], Awa
 
     async def renew_build_slot(
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_NAME],
+        agent_name: Annotated[str, CALLER_NAME],
         slot: Annotated[str, SLOT],
         extend_seconds: Annotated[int, TTL] = 1800,
     ) -> Json:
@@ -48,7 +48,7 @@ def build_slot_tools(service: BuildSlotService, current_caller: Callable[[], Awa
 
     async def release_build_slot(
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_NAME],
+        agent_name: Annotated[str, CALLER_NAME],
         slot: Annotated[str, SLOT],
     ) -> Json:
         """Give your slot back when you are done. released is false when you do not hold it."""

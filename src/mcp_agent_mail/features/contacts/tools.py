@@ -7,6 +7,7 @@ from typing import Annotated
 
 from mcp_agent_mail.core.params import (
     AGENT_ADDRESS,
+    CALLER_NAME,
     LIMIT,
     MODEL,
     PROGRAM,
@@ -37,7 +38,7 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Awaitab
     async def request_contact(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        from_agent: Annotated[str, AGENT_ADDRESS],
+        from_agent: Annotated[str, CALLER_NAME],
         to_agent: Annotated[str, AGENT_ADDRESS],
         to_project: Annotated[str | None, AGENT_ADDRESS] = None,
         reason: Annotated[str, REASON] = "",
@@ -63,7 +64,7 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Awaitab
     async def respond_contact(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        to_agent: Annotated[str, AGENT_ADDRESS],
+        to_agent: Annotated[str, CALLER_NAME],
         from_agent: Annotated[str, AGENT_ADDRESS],
         accept: Annotated[bool, Flag()],
         ttl_seconds: Annotated[int, TTL] = 2_592_000,
@@ -84,7 +85,7 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Awaitab
     async def set_contact_policy(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         policy: Annotated[str, POLICY],
     ) -> Json:
         """Who may write to you: open = anyone, auto = your project and contacts, contacts_only, block_all = nobody."""
@@ -103,7 +104,7 @@ def _looking_tools(service: ContactService, current_caller: Callable[[], Awaitab
     async def list_contacts(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         limit: Annotated[int, LIMIT] = 200,
     ) -> Json:
         """Your links: outbound (to whom you may write), then inbound (who may write to you, or asks to)."""
@@ -112,7 +113,7 @@ def _looking_tools(service: ContactService, current_caller: Callable[[], Awaitab
     async def held_mail(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         direction: Annotated[str, DIRECTION] = "inbound",
         limit: Annotated[int, LIMIT] = 200,
         after_id: Annotated[int | None, Id(low=0)] = None,
@@ -126,7 +127,7 @@ def _looking_tools(service: ContactService, current_caller: Callable[[], Awaitab
     async def contact_requests(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         limit: Annotated[int, LIMIT] = 200,
     ) -> Json:
         """The contact requests that wait for the agent's answer, oldest first."""

@@ -20,6 +20,7 @@ from mcp_agent_mail.core.clock import Clock
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.store_owner import is_held
 from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, LOCKS_FOLDER, PROJECTS_FOLDER, archive_path
 from mcp_agent_mail.features.archiving.renew import claim_of
 from mcp_agent_mail.features.doctor.verify import Finding, find_strange_archives
@@ -67,8 +68,10 @@ class CheckTarget:
     low_space_bytes: int = LOW_SPACE_BYTES
 
 
-def check_everything(place: CheckTarget) -> Iterator[CheckResult]:
-    """One after the other, as they come: the last ones take seconds on large stores. Raises StoreRefused."""
+def check_everything(place: CheckTarget, progress: Progress = lambda _done, _total: None) -> Iterator[CheckResult]:
+    """One after the other, as they come: the last ones take seconds on large stores. `progress` counts archives. Raises
+    StoreRefused.
+    """
     yield _owner(place)
     yield _permissions(place)
     yield _space(place)
@@ -81,7 +84,9 @@ def check_everything(place: CheckTarget) -> Iterator[CheckResult]:
         return  # What a damaged database says of its archives proves nothing.
     with open_artifacts(place.database_path) as artifacts:
         yield _outbox(place, artifacts)
-        for project in artifacts.projects():
+        projects = list(artifacts.projects())
+        for done, project in enumerate(projects):
+            progress(done, len(projects))
             yield _archive(place, artifacts, project)
         yield _strangers(place, artifacts)
 

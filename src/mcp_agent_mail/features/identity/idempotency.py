@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from mcp_agent_mail.core.errors import IdempotencyKeyConflict
@@ -88,9 +89,17 @@ def forget_answer(tx: Tx, actor: Actor, request: KeyedRequest) -> None:
         tx.idempotency_keys.remove(actor.agent.id, request.idempotency_key)
 
 
+ADDED_LATER = MappingProxyType({"added_later": True})
+"""Of a field that a request got after keys of such requests were kept: left at its default it is not hashed."""
+
+
 def arguments_hash(request: KeyedRequest) -> bytes:
     """A hash of which call it is and every argument as it was given: equal for equal calls. Keys outlive an upgrade by
     a day, so what is hashed must stay as it is.
     """
-    text = json.dumps([type(request).__name__, asdict(request)], sort_keys=True, ensure_ascii=False)
+    given = asdict(request)
+    for one in fields(request):
+        if one.metadata == ADDED_LATER and given[one.name] == one.default:
+            del given[one.name]
+    text = json.dumps([type(request).__name__, given], sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).digest()

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from mcp_agent_mail.core.params import (
     AGENT_NAME,
+    CALLER_NAME,
     LIMIT,
     MODEL,
     NOTE,
@@ -130,20 +131,20 @@ def _looking_tools(service: IdentityService, current_caller: Callable[[], Awaita
 
 def _changing_tools(service: IdentityService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def deregister_agent(
-        project_key: Annotated[str, PROJECT_KEY], agent_name: Annotated[str, AGENT_NAME]
+        project_key: Annotated[str, PROJECT_KEY], agent_name: Annotated[str, CALLER_NAME]
     ) -> Json:
         """Retire an agent: no new mail in or out; its history and its name stay. unretire_agent undoes it."""
         caller = await current_caller()
         return schemas.show_retired(await service.retire(caller, project_key, agent_name), caller)
 
-    async def unretire_agent(project_key: Annotated[str, PROJECT_KEY], agent_name: Annotated[str, AGENT_NAME]) -> Json:
+    async def unretire_agent(project_key: Annotated[str, PROJECT_KEY], agent_name: Annotated[str, CALLER_NAME]) -> Json:
         """Bring a retired agent back with its history."""
         caller = await current_caller()
         return schemas.show_unretired(await service.unretire(caller, project_key, agent_name), caller)
 
     async def set_status(
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_NAME],
+        agent_name: Annotated[str, CALLER_NAME],
         status: Annotated[str, STATUS],
         note: Annotated[str | None, NOTE] = None,
     ) -> Json:

@@ -6,7 +6,18 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.core.params import AGENT_NAME, MODEL, NOTE, PROGRAM, PROJECT_KEY, TASK, Count, Flag, Matching
+from mcp_agent_mail.core.params import (
+    AGENT_NAME,
+    CALLER_NAME,
+    MODEL,
+    NOTE,
+    PROGRAM,
+    PROJECT_KEY,
+    TASK,
+    Count,
+    Flag,
+    Matching,
+)
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import parse_subject
@@ -41,7 +52,7 @@ def _entering_tools(service: MacroService, current_caller: Callable[[], Awaitabl
         program: Annotated[str, PROGRAM],
         model: Annotated[str, MODEL],
         task_description: Annotated[str, TASK] = "",
-        agent_name: Annotated[str | None, AGENT_NAME] = None,
+        agent_name: Annotated[str | None, CALLER_NAME] = None,
         file_reservation_paths: Annotated[list[str] | None, PATHS] = None,
         file_reservation_reason: Annotated[str, NOTE] = "macro-session",
         file_reservation_ttl_seconds: Annotated[int, SECONDS] = 3_600,
@@ -68,7 +79,7 @@ def _entering_tools(service: MacroService, current_caller: Callable[[], Awaitabl
         thread_id: Annotated[str, THREAD],
         program: Annotated[str, PROGRAM],
         model: Annotated[str, MODEL],
-        agent_name: Annotated[str | None, AGENT_NAME] = None,
+        agent_name: Annotated[str | None, CALLER_NAME] = None,
         task_description: Annotated[str, TASK] = "",
         register_if_missing: Annotated[bool, Flag()] = True,
         include_examples: Annotated[bool, Flag()] = True,
@@ -105,7 +116,7 @@ def _working_tools(service: MacroService, current_caller: Callable[[], Awaitable
     async def macro_file_reservation_cycle(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_NAME],
+        agent_name: Annotated[str, CALLER_NAME],
         paths: Annotated[list[str], WANTED_PATHS],
         ttl_seconds: Annotated[int, SECONDS] = 3_600,
         exclusive: Annotated[bool, Flag()] = True,
@@ -128,7 +139,7 @@ def _working_tools(service: MacroService, current_caller: Callable[[], Awaitable
     async def macro_contact_handshake(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        requester: Annotated[str | None, AGENT_NAME] = None,
+        requester: Annotated[str | None, CALLER_NAME] = None,
         target: Annotated[str | None, AGENT_NAME] = None,
         reason: Annotated[str, REASON] = "",
         ttl_seconds: Annotated[int, TTL] = 604_800,
@@ -136,7 +147,7 @@ def _working_tools(service: MacroService, current_caller: Callable[[], Awaitable
         welcome_subject: Annotated[str | None, Matching(parse_subject)] = None,
         welcome_body: Annotated[str | None, BODY] = None,
         to_project: Annotated[str | None, AGENT_NAME] = None,
-        agent_name: Annotated[str | None, AGENT_NAME] = None,
+        agent_name: Annotated[str | None, CALLER_NAME] = None,
         to_agent: Annotated[str | None, AGENT_NAME] = None,
         register_if_missing: Annotated[bool, Flag()] = True,
         program: Annotated[str | None, PROGRAM] = None,

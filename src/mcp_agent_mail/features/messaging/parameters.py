@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mcp_agent_mail.core.params import Choice, Matching, Text
+from mcp_agent_mail.core.errors import InvalidInput, listed
+from mcp_agent_mail.core.params import Choice, Count, Ids, Matching, Text
 from mcp_agent_mail.domain.messages import Importance
 from mcp_agent_mail.domain.threads import parse_thread_id, parse_topic
 
@@ -10,3 +11,22 @@ BODY = Text(max_length=64 * 1024 * 1024, may_be_blank=True, raw=True)  # MESSAGE
 IMPORTANCE = Choice(tuple(one.value for one in Importance))
 THREAD = Matching(parse_thread_id)
 TOPIC = Matching(parse_topic)
+INBOX_LIMIT = Count(0, 1_000)
+"""0 asks for the counts of an inbox alone."""
+MESSAGE_IDS = Ids(min_items=1, max_items=200)
+
+
+class OneIdNeeded(InvalidInput):
+    """Of two parameters that say which mail is meant, both were given or none."""
+
+
+def require_one(tool: str, **given: object) -> None:
+    """Raise OneIdNeeded unless exactly one of the parameters is given."""
+    names = list(given)
+    count = sum(value is not None for value in given.values())
+    if count != 1:
+        raise OneIdNeeded(
+            f"{tool} takes one of {listed(names, 'and')}; {'both' if count else 'none'} came.",
+            hint=f"Give {listed(names)}.",
+            data={"parameter": names[0], "one_of": names},
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import NotFound
@@ -33,7 +33,7 @@ from mcp_agent_mail.features.messaging.visibility import (
     unknown_message,
 )
 from mcp_agent_mail.features.projects.lookup import require_project
-from mcp_agent_mail.store.mail.inboxes import InboxPage, MailFilter
+from mcp_agent_mail.store.mail.inboxes import InboxCounts, InboxPage, MailFilter
 from mcp_agent_mail.store.mail.messages import BEGINNING, DeliveryPosition
 from mcp_agent_mail.store.transaction import View
 
@@ -51,11 +51,14 @@ class AmbiguousThread(AmbiguousAgent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxListing:
-    """`bodies` is None when none were asked for."""
+    """`bodies` is None when none were asked for. `counts` are of the whole inbox, whatever part of it is listed; None
+    where nobody looks at them.
+    """
 
     mailbox: Actor
     entries: list[InboxEntry]
     bodies: Bodies | None = None
+    counts: InboxCounts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +101,9 @@ def read_inbox(view: View, caller: Caller, request: InboxRequest) -> InboxListin
     is unread.
     """
     mailbox = open_inbox(view, caller, request.agent_name, request.project_key)
+    counts = view.inboxes.counts(mailbox.agent.id)
+    if request.limit == 0:
+        return InboxListing(mailbox=mailbox, entries=[], counts=counts)
     after_seq = 0
     if request.after_id is not None:
         after_seq = _cursor(view, mailbox.agent, request.after_id)
@@ -112,9 +118,24 @@ def read_inbox(view: View, caller: Caller, request: InboxRequest) -> InboxListin
         oldest_first=request.after_id is not None,
         walk_kept=request.unread_only and mailbox.agent.unread_count <= _FEW_UNREAD,
     )
-    entries = view.inboxes.page(mailbox.agent.id, page)
+    if request.unread_first:
+        entries = _unread_first(view, mailbox.agent, page)
+    else:
+        entries = view.inboxes.page(mailbox.agent.id, page)
     bodies = load_bodies(view, (entry.head for entry in entries)) if request.include_bodies else None
-    return InboxListing(mailbox=mailbox, entries=entries, bodies=bodies)
+    return InboxListing(mailbox=mailbox, entries=entries, bodies=bodies, counts=counts)
+
+
+def _unread_first(view: View, agent: Agent, page: InboxPage) -> list[InboxEntry]:
+    """As many as the page holds. Where read mail is listed there is less unread mail than that, so that one page of
+    everything has enough of it.
+    """
+    unread = view.inboxes.page(agent.id, replace(page, keep=MailFilter.UNREAD))
+    room = page.limit - len(unread)
+    if not room:
+        return unread
+    everything = view.inboxes.page(agent.id, page)
+    return [*unread, *[entry for entry in everything if entry.read_ts is not None][:room]]
 
 
 _FEW_UNREAD = 2_000

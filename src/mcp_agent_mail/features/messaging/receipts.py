@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
@@ -10,48 +12,113 @@ from mcp_agent_mail.domain.archive_format.layout import receipt_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import Receipt, ReceiptStep, RecipientKind
-from mcp_agent_mail.features.identity.actor import require_actor
-from mcp_agent_mail.features.messaging.requests import ReceiptRequest
+from mcp_agent_mail.features.identity.actor import Actor, require_actor
+from mcp_agent_mail.features.messaging.read import InboxListing, read_inbox
+from mcp_agent_mail.features.messaging.requests import InboxRequest, ReceiptRequest
+from mcp_agent_mail.features.messaging.visibility import is_visible_to
 from mcp_agent_mail.features.projects.lookup import require_writable
 from mcp_agent_mail.store.mail.inboxes import ReadingState
 from mcp_agent_mail.store.transaction import Tx
 
 
+class UnmarkedReason(StrEnum):
+    """Why a message could not be marked. One that the agent may not know of is no such message, like any other id."""
+
+    NOT_A_RECIPIENT = "not_a_recipient"
+    NO_SUCH_MESSAGE = "no_such_message"
+    HELD = "held"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkedReceipt:
-    """What marking left. `state` is None for an agent that is no recipient: nothing changed."""
+    """What marking left. Without a `state` nothing changed, and `reason` says why."""
 
     message_id: MessageId
-    agent: Agent
     state: ReadingState | None
+    reason: UnmarkedReason | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedReceipts:
+    """One for each message that was asked for, in that order."""
+
+    agent: Agent
+    receipts: list[MarkedReceipt]
     is_verified: bool
 
 
-def mark(tx: Tx, caller: Caller, request: ReceiptRequest) -> MarkedReceipt:
-    """Note that the recipient read or acknowledged the message, and tell the archive of its project, once.
+def mark(tx: Tx, caller: Caller, request: ReceiptRequest) -> MarkedReceipts:
+    """Note that the recipient read or acknowledged the messages. Those of which it is no recipient stop none of the
+    others.
+    """
+    actor = require_actor(tx, caller, request.project_key, request.agent_name)
+    require_writable(actor.project)
+    ids = list(dict.fromkeys(request.message_ids))
+    states = mark_own(tx, actor, ids, request.step)
+    receipts = [
+        MarkedReceipt(
+            message_id=message_id,
+            state=states.get(message_id),
+            reason=None if message_id in states else _why_not(tx, actor.agent, message_id),
+        )
+        for message_id in ids
+    ]
+    return MarkedReceipts(agent=actor.agent, receipts=receipts, is_verified=actor.verified)
+
+
+def mark_own(
+    tx: Tx, actor: Actor, message_ids: Collection[MessageId], step: ReceiptStep
+) -> dict[MessageId, ReadingState]:
+    """Make the step true for those of the messages that were delivered to the agent, and tell the archive of its
+    project, once for each.
 
     One event says `acknowledged`, also when that made the message read: the step implies it.
     """
-    actor = require_actor(tx, caller, request.project_key, request.agent_name)
-    project, agent = require_writable(actor.project), actor.agent
-    now = tx.now
-    make_true = tx.inboxes.mark_read if request.step is ReceiptStep.READ else tx.inboxes.acknowledge
-    state = make_true(agent.id, request.message_id, now)
-    if state is not None and state.changed:
-        receipt = Receipt(
-            message_id=request.message_id,
-            agent_id=agent.id,
-            agent=agent.name,
-            step=request.step,
-            at=now,
-            is_blind=state.kind is RecipientKind.BCC,
-        )
-        event = NewEvent(
-            project_id=project.id,
-            kind=EventKind.RECEIPT,
-            agent_id=agent.id,
-            message_id=request.message_id,
-            snapshot=receipt_snapshot(receipt),
-        )
-        tx.outbox.add(event, now)
-    return MarkedReceipt(message_id=request.message_id, agent=agent, state=state, is_verified=actor.verified)
+    make_true = tx.inboxes.mark_all_read if step is ReceiptStep.READ else tx.inboxes.acknowledge_all
+    states = make_true(actor.agent.id, message_ids, tx.now)
+    for message_id in message_ids:
+        state = states.get(message_id)
+        if state is not None and state.changed:
+            _tell(tx, actor, message_id, step, is_blind=state.kind is RecipientKind.BCC)
+    return states
+
+
+def _tell(tx: Tx, actor: Actor, message_id: MessageId, step: ReceiptStep, *, is_blind: bool) -> None:
+    receipt = Receipt(
+        message_id=message_id,
+        agent_id=actor.agent.id,
+        agent=actor.agent.name,
+        step=step,
+        at=tx.now,
+        is_blind=is_blind,
+    )
+    event = NewEvent(
+        project_id=actor.project.id,
+        kind=EventKind.RECEIPT,
+        agent_id=actor.agent.id,
+        message_id=message_id,
+        snapshot=receipt_snapshot(receipt),
+    )
+    tx.outbox.add(event, tx.now)
+
+
+def _why_not(tx: Tx, agent: Agent, message_id: MessageId) -> UnmarkedReason:
+    if tx.inboxes.is_held(agent.id, message_id):
+        return UnmarkedReason.HELD
+    message = tx.messages.find(message_id)
+    if message is None or not is_visible_to(tx, message, agent):
+        return UnmarkedReason.NO_SUCH_MESSAGE
+    return UnmarkedReason.NOT_A_RECIPIENT
+
+
+def mark_listed(tx: Tx, caller: Caller, request: InboxRequest) -> InboxListing:
+    """A page of the inbox, of which all is read by that."""
+    listing = read_inbox(tx, caller, request)
+    require_writable(listing.mailbox.project)
+    unread = [entry.head.id for entry in listing.entries if entry.read_ts is None]
+    states = mark_own(tx, listing.mailbox, unread, ReceiptStep.READ)
+    entries = [
+        entry if entry.read_ts is not None else entry._replace(read_ts=states[entry.head.id].read_ts)
+        for entry in listing.entries
+    ]
+    return replace(listing, entries=entries, counts=tx.inboxes.counts(listing.mailbox.agent.id))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.messages import Importance, ReceiptStep
+from mcp_agent_mail.features.identity.idempotency import ADDED_LATER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,7 @@ class SendRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyRequest:
-    """`importance` and `ack_required` are the original's when left out."""
+    """`importance` is the original's when left out. `acknowledge`: the original is acknowledged, and not only read."""
 
     project_key: str
     sender_name: str
@@ -48,21 +49,26 @@ class ReplyRequest:
     importance: Importance | None = None
     ack_required: bool | None = None
     idempotency_key: str | None = None
+    acknowledge: bool = field(default=False, metadata=ADDED_LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiptRequest:
-    """What `agent_name` says it did with a message."""
+    """What `agent_name` says it did with these messages."""
 
     project_key: str
     agent_name: str
-    message_id: MessageId
+    message_ids: tuple[MessageId, ...]
     step: ReceiptStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxRequest:
-    """`after_id` turns the page round: what was delivered after that message, oldest first; 0 is the beginning."""
+    """`after_id` turns the page round: what was delivered after that message, oldest first; 0 is the beginning.
+
+    `limit` 0 asks for the counts alone. `unread_first`: unread mail, then read mail, each newest first. `mark_read`
+    marks what is returned, in the unit of work that reads it.
+    """
 
     project_key: str | None
     agent_name: str
@@ -74,6 +80,8 @@ class InboxRequest:
     topic: str | None = None
     thread_id: str | None = None
     after_id: int | None = None
+    unread_first: bool = False
+    mark_read: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,3 +109,27 @@ class ThreadRequest:
     limit: int
     include_bodies: bool = False
     after_id: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailRequest:
+    """One message, or a thread from its beginning or after a message of it. With `agent_name` as that agent sees it."""
+
+    project_key: str
+    agent_name: str | None
+    message_id: MessageId | None
+    thread_id: str | None
+    limit: int
+    include_bodies: bool = True
+    after_id: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadListRequest:
+    """With `agent_name` the threads that this agent takes part in; `since` is about their newest mail."""
+
+    project_key: str
+    agent_name: str | None
+    limit: int
+    topic: str | None = None
+    since: Micros | None = None

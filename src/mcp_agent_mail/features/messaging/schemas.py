@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mcp_agent_mail.core.clock import SECOND, Micros, iso_or_none
+from mcp_agent_mail.core.clock import SECOND, Micros, iso, iso_or_none
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.messages import RecipientKind
+from mcp_agent_mail.domain.messages import ReceiptStep, RecipientKind
 from mcp_agent_mail.features.identity.idempotency import Replay
 from mcp_agent_mail.features.identity.shapes import with_proof
+from mcp_agent_mail.features.messaging.mail_pages import MailPage, ThreadListing
 from mcp_agent_mail.features.messaging.read import (
     InboxListing,
     MailListing,
@@ -19,7 +20,7 @@ from mcp_agent_mail.features.messaging.read import (
     SeenMessage,
     ThreadPage,
 )
-from mcp_agent_mail.features.messaging.receipts import MarkedReceipt
+from mcp_agent_mail.features.messaging.receipts import MarkedReceipt, MarkedReceipts
 from mcp_agent_mail.features.messaging.send import Sent
 from mcp_agent_mail.features.messaging.shapes import add_body, list_names, show_inbox_items, show_message, show_sent
 
@@ -129,28 +130,70 @@ def show_reply(sent: Sent) -> JsonObject:
     wire = show_sent(sent)
     first: JsonObject = dict(wire["deliveries"][0]["payload"])
     del first["recipients"]
-    return {**first, "reply_to": sent.message.reply_to, **wire}
+    shown: JsonObject = {**first, "reply_to": sent.message.reply_to, **wire}
+    if sent.acknowledged is not None:
+        shown["acknowledged"] = sent.acknowledged
+    return shown
 
 
 def show_reply_outcome(outcome: Sent | Replay) -> JsonObject:
     return outcome.answer if isinstance(outcome, Replay) else show_reply(outcome)
 
 
-def show_read(marked: MarkedReceipt, caller: Caller) -> JsonObject:
+def show_receipts(marked: MarkedReceipts, step: ReceiptStep, caller: Caller, *, as_list: bool) -> JsonObject:
+    """The answer of `mark_message_read` and `acknowledge_message`: of one message itself, of a list its `results`."""
+    show = _show_read if step is ReceiptStep.READ else _show_acknowledged
+    shown = [show(one) for one in marked.receipts]
+    return with_proof({"results": shown} if as_list else shown[0], caller, is_verified=marked.is_verified)
+
+
+def _show_read(marked: MarkedReceipt) -> JsonObject:
     read_ts = None if marked.state is None else marked.state.read_ts
-    wire: JsonObject = {"message_id": marked.message_id, "read": read_ts is not None, "read_at": iso_or_none(read_ts)}
-    return with_proof(wire, caller, is_verified=marked.is_verified)
+    wire = {"message_id": marked.message_id, "read": read_ts is not None, "read_at": iso_or_none(read_ts)}
+    return _with_reason(wire, marked)
 
 
-def show_acknowledged(marked: MarkedReceipt, caller: Caller) -> JsonObject:
-    """The answer of `acknowledge_message`. The times are of the first call: a repeat changes neither. `read_at` may be
-    earlier.
-    """
+def _show_acknowledged(marked: MarkedReceipt) -> JsonObject:
+    """The times are of the first call: a repeat changes neither. `read_at` may be earlier."""
     ack_ts = None if marked.state is None else marked.state.ack_ts
-    wire: JsonObject = {
+    wire = {
         "message_id": marked.message_id,
         "acknowledged": ack_ts is not None,
         "acknowledged_at": iso_or_none(ack_ts),
         "read_at": iso_or_none(None if marked.state is None else marked.state.read_ts),
     }
-    return with_proof(wire, caller, is_verified=marked.is_verified)
+    return _with_reason(wire, marked)
+
+
+def _with_reason(wire: JsonObject, marked: MarkedReceipt) -> JsonObject:
+    return wire if marked.reason is None else {**wire, "reason": marked.reason.value}
+
+
+def show_mail_page(page: MailPage) -> JsonObject:
+    """The answer of `read_mail`: blind recipients are never shown. `next_after_id` is null on the last page."""
+    seen_from = page.mail.project.id
+    messages = show_mail(page.mail)
+    for item, head in zip(messages, page.mail.heads, strict=True):
+        named = (page.mail.addressees or {}).get(head.id, [])
+        for kind in ("to", "cc"):
+            item[kind] = [shown_name(a.name, a.project_id, a.project_slug, seen_from) for a in named if a.kind == kind]
+        item["reply_to"] = head.reply_to
+    return {"messages": messages, "total": page.total, "next_after_id": page.next_after_id}
+
+
+def show_threads(listing: ThreadListing) -> JsonObject:
+    """The answer of `list_threads`, newest activity first; `unread` is null where no agent is named."""
+    seen_from = listing.project.id
+    threads = [
+        {
+            "thread_id": one.thread_id,
+            "subject": one.first.subject,
+            "participants": [shown_name(*who, seen_from) for who in one.participants],
+            "messages": one.messages,
+            "unread": None if listing.unread is None else listing.unread.get(one.thread_id, 0),
+            "last_ts": iso(one.last_ts),
+            "last_from": shown_name(one.last.sender_name, one.last.project_id, one.last.project_slug, seen_from),
+        }
+        for one in listing.threads
+    ]
+    return {"threads": threads, "total": listing.total}

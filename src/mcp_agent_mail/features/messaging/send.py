@@ -55,7 +55,10 @@ class BroadcastNamesRecipients(InvalidInput):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """What became of a message. `message` is None when a broadcast found nobody; `eligible` is a broadcast's."""
+    """What became of a message. `message` is None when a broadcast found nobody; `eligible` is a broadcast's.
+
+    `acknowledged`: of a reply that was to acknowledge its original, whether the original is acknowledged.
+    """
 
     actor: Actor
     message: Message | None
@@ -64,6 +67,7 @@ class Sent:
     skipped: list[Skipped]
     held: list[Skipped]
     eligible: int | None = None
+    acknowledged: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,8 +180,8 @@ def _thread_of(tx: Tx, sender: Actor, request: SendRequest) -> str | None:
 
 
 def compose_reply(tx: Tx, delivery: DeliveryPolicy, sender: Actor, request: ReplyRequest) -> Draft:
-    """A reply ready to be stored: in the original's thread and topic, to its sender when no `to` is named; what the
-    request leaves out is as in the original.
+    """A reply ready to be stored: in the original's thread and topic, to its sender when no `to` is named. It
+    asks for an acknowledgement only when it says so; importance that is left out is the original's.
     """
     original = require_message(tx, request.message_id, sender.agent)
     named = request.recipients
@@ -192,7 +196,7 @@ def compose_reply(tx: Tx, delivery: DeliveryPolicy, sender: Actor, request: Repl
         subject=reply_subject(original.subject, request.subject_prefix),
         body_md=request.body_md,
         importance=original.importance if request.importance is None else request.importance,
-        ack_required=original.ack_required if request.ack_required is None else request.ack_required,
+        ack_required=bool(request.ack_required),
         reply_to=original.id,
     )
     return _with_consent(tx, delivery, sender, new, chosen)

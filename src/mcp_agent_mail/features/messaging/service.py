@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TypeVar
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.messages import require_body_fits
+from mcp_agent_mail.domain.messages import ReceiptStep, require_body_fits
 from mcp_agent_mail.features.contacts.consent import DEFAULT_DELIVERY, DeliveryPolicy
-from mcp_agent_mail.features.identity.actor import require_able, require_actor
+from mcp_agent_mail.features.identity.actor import Actor, require_able, require_actor
 from mcp_agent_mail.features.identity.idempotency import Replay, once
 from mcp_agent_mail.features.messaging import read, receipts
+from mcp_agent_mail.features.messaging.mail_pages import (
+    MailPage,
+    ThreadListing,
+    list_threads,
+    read_mail,
+)
 from mcp_agent_mail.features.messaging.requests import (
     InboxRequest,
+    MailRequest,
     OutboxRequest,
     ReceiptRequest,
     ReplyRequest,
     SendRequest,
+    ThreadListRequest,
     ThreadRequest,
     TopicRequest,
 )
@@ -33,6 +43,8 @@ from mcp_agent_mail.features.messaging.shapes import show_sent
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.inboxes import InboxPage, MailFilter
 from mcp_agent_mail.store.transaction import Tx
+
+T = TypeVar("T", MailPage, ThreadListing)
 
 
 class MessagingService:
@@ -87,7 +99,9 @@ class MessagingService:
         return once(tx, sender, request, send, show_sent, made="message")
 
     async def reply(self, caller: Caller, request: ReplyRequest) -> Sent | Replay:
-        """Answer a message that the sender may see; safe to repeat as `send` is."""
+        """Answer a message that the sender may see, which is read by that and, if asked, acknowledged; safe to repeat
+        as `send` is.
+        """
         require_body_fits(request.body_md, self._body_max_bytes)
 
         def unit(tx: Tx) -> Sent | Replay:
@@ -95,7 +109,8 @@ class MessagingService:
 
             def send() -> Sent:
                 require_able(sender, "it sends no mail")
-                return post(tx, compose_reply(tx, self._delivery, sender, request))
+                sent = post(tx, compose_reply(tx, self._delivery, sender, request))
+                return _settle_original(tx, sender, request, sent)
 
             return once(tx, sender, request, send, show_reply, made="message")
 
@@ -104,18 +119,22 @@ class MessagingService:
         self._note_activity(outcome.actor.agent)
         return outcome
 
-    async def mark(self, caller: Caller, request: ReceiptRequest) -> receipts.MarkedReceipt:
-        """Note that the agent read or acknowledged a message: the first time stands for good, and acknowledging implies
+    async def mark(self, caller: Caller, request: ReceiptRequest) -> receipts.MarkedReceipts:
+        """Note that the agent read or acknowledged messages: the first time stands for good, and acknowledging implies
         reading.
 
-        Any message may be acknowledged, asked for or not; nothing changes when the agent is no recipient.
+        Any message may be acknowledged, asked for or not; nothing changes where the agent is no recipient.
         """
         marked = await self._store.write(lambda tx: receipts.mark(tx, caller, request))
         self._note_activity(marked.agent)
         return marked
 
     async def inbox(self, caller: Caller, request: InboxRequest) -> read.InboxListing:
-        """A page of an inbox: newest first, or oldest first after `after_id`. Changes nothing of what is unread."""
+        """A page of an inbox: newest first, or oldest first after `after_id`. Changes nothing of what is unread, unless
+        the request says so.
+        """
+        if request.mark_read and request.limit:
+            return self._opened(caller, await self._store.write(lambda tx: receipts.mark_listed(tx, caller, request)))
         return self._opened(caller, await self._store.read(lambda view: read.read_inbox(view, caller, request)))
 
     async def mailbox(
@@ -179,6 +198,27 @@ class MessagingService:
         """The project's mail in a thread, oldest first."""
         return await self._store.read(lambda view: read.read_thread(view, caller, request))
 
+    async def mail(self, caller: Caller, request: MailRequest) -> MailPage:
+        """One message or a page of a thread, with to and cc of each; what the caller may not see does not exist."""
+        return self._looked(caller, await self._store.read(lambda view: read_mail(view, caller, request)))
+
+    async def threads(self, caller: Caller, request: ThreadListRequest) -> ThreadListing:
+        """The project's threads, or those that one agent takes part in, by their newest mail."""
+        return self._looked(caller, await self._store.read(lambda view: list_threads(view, caller, request)))
+
+    def _looked(self, caller: Caller, looked: T) -> T:
+        """Who reads in its own name is active, as one that opens its inbox."""
+        if looked.reader is not None and not caller.is_operator:
+            self._note_activity(looked.reader.agent)
+        return looked
+
     async def message(self, caller: Caller, message_id: MessageId, project_key: str | None) -> read.SeenMessage:
         """One message with its body; it does not exist for those who may not see it."""
         return await self._store.read(lambda view: read.read_message(view, caller, message_id, project_key))
+
+
+def _settle_original(tx: Tx, sender: Actor, request: ReplyRequest, sent: Sent) -> Sent:
+    """Whoever answers has read what it answers."""
+    step = ReceiptStep.ACKNOWLEDGED if request.acknowledge else ReceiptStep.READ
+    states = receipts.mark_own(tx, sender, [request.message_id], step)
+    return replace(sent, acknowledged=bool(states)) if request.acknowledge else sent

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.ids import MessageId, ProjectId
-from mcp_agent_mail.core.tools import JsonObject
+from mcp_agent_mail.core.tools import Json, JsonObject, ResultList
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.messages import InboxEntry, Message, MessageHead, Recipient, RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.idempotency import Replay
 from mcp_agent_mail.features.messaging.read import InboxListing
 from mcp_agent_mail.features.messaging.send import Sent
+from mcp_agent_mail.store.mail.inboxes import InboxCounts
 
 
 def show_message(shown: MessageHead | Message, seen_from: ProjectId) -> JsonObject:
@@ -48,15 +49,37 @@ def add_body(wire: JsonObject, message_id: MessageId, bodies: Mapping[MessageId,
 
 
 def show_inbox_item(entry: InboxEntry, seen_from: ProjectId, bodies: Mapping[MessageId, str] | None) -> JsonObject:
-    """One message of an inbox, with its body where `bodies` were asked for; `kind` is how the agent was addressed."""
+    """One message of an inbox, with its body where `bodies` were asked for; `kind` is how the agent was addressed.
+    `read_at` and `acknowledged_at` are there once they happened.
+    """
     wire = show_message(entry.head, seen_from)
     wire["kind"] = entry.kind
+    if entry.read_ts is not None:
+        wire["read_at"] = iso(entry.read_ts)
+    if entry.ack_ts is not None:
+        wire["acknowledged_at"] = iso(entry.ack_ts)
     return add_body(wire, entry.head.id, bodies)
 
 
 def show_inbox_items(listing: InboxListing) -> list[JsonObject]:
     seen_from = listing.mailbox.project.id
     return [show_inbox_item(entry, seen_from, listing.bodies) for entry in listing.entries]
+
+
+def show_inbox_page(listing: InboxListing) -> Json:
+    """The answer of `fetch_inbox`: the items, with the counts of the whole inbox beside them."""
+    assert listing.counts is not None
+    return ResultList(show_inbox_items(listing), show_counts(listing.counts))
+
+
+def show_counts(counts: InboxCounts) -> JsonObject:
+    """What an inbox holds: `total` is all that was delivered, `urgent_unread` of high importance too."""
+    return {
+        "total": counts.total,
+        "unread_count": counts.unread,
+        "ack_pending": counts.ack_pending,
+        "urgent_unread": counts.urgent_unread,
+    }
 
 
 def list_names(recipients: Iterable[Recipient], kind: RecipientKind, seen_from: ProjectId) -> list[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.core.params import (
     AGENT_ADDRESS,
+    CALLER_NAME,
     IDEMPOTENCY_KEY,
     LIMIT,
     PROJECT_KEY,
@@ -23,13 +24,23 @@ from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import Importance, ReceiptStep, parse_subject
 from mcp_agent_mail.features.messaging import schemas, shapes
-from mcp_agent_mail.features.messaging.parameters import BODY, IMPORTANCE, THREAD, TOPIC
+from mcp_agent_mail.features.messaging.parameters import (
+    BODY,
+    IMPORTANCE,
+    INBOX_LIMIT,
+    MESSAGE_IDS,
+    THREAD,
+    TOPIC,
+    require_one,
+)
 from mcp_agent_mail.features.messaging.requests import (
     InboxRequest,
+    MailRequest,
     ReceiptRequest,
     RecipientList,
     ReplyRequest,
     SendRequest,
+    ThreadListRequest,
     TopicRequest,
 )
 from mcp_agent_mail.features.messaging.service import MessagingService
@@ -40,14 +51,19 @@ def _named(to: list[str] | None, cc: list[str] | None, bcc: list[str] | None) ->
 
 
 def messaging_tools(service: MessagingService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
-    return [*_writing_tools(service, current_caller), *_reading_tools(service, current_caller)]
+    return [
+        *_writing_tools(service, current_caller),
+        *_marking_tools(service, current_caller),
+        *_reading_tools(service, current_caller),
+        *_thread_tools(service, current_caller),
+    ]
 
 
 def _writing_tools(service: MessagingService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def send_message(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        sender_name: Annotated[str, AGENT_ADDRESS],
+        sender_name: Annotated[str, CALLER_NAME],
         to: Annotated[list[str] | None, Texts()] = None,
         subject: Annotated[str, Matching(parse_subject)],
         body_md: Annotated[str, BODY],
@@ -88,7 +104,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
         *,
         project_key: Annotated[str, PROJECT_KEY],
         message_id: Annotated[int, Id()],
-        sender_name: Annotated[str, AGENT_ADDRESS],
+        sender_name: Annotated[str, CALLER_NAME],
         body_md: Annotated[str, BODY],
         to: Annotated[list[str] | None, Texts()] = None,
         cc: Annotated[list[str] | None, Texts()] = None,
@@ -96,10 +112,11 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
         subject_prefix: Annotated[str, Text(max_length=128)] = "Re:",
         importance: Annotated[str | None, IMPORTANCE] = None,
         ack_required: Annotated[bool | None, Flag()] = None,
+        acknowledge: Annotated[bool, Flag()] = False,
         idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None,
     ) -> Json:
-        """Answer a message in its thread; goes to its sender alone unless to is given. Thread, topic, importance
-        and ack_required are the original's unless given.
+        """Answer a message in its thread, to its sender alone unless to is given; importance is the original's. It
+        marks the original read, with acknowledge=true acknowledged.
         """
         request = ReplyRequest(
             project_key=project_key,
@@ -111,55 +128,66 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
             importance=None if importance is None else Importance(importance),
             ack_required=ack_required,
             idempotency_key=idempotency_key,
+            acknowledge=acknowledge,
         )
         return schemas.show_reply_outcome(await service.reply(await current_caller(), request))
-
-    async def mark_message_read(
-        *,
-        project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
-        message_id: Annotated[int, Id()],
-    ) -> Json:
-        """Mark a message of your inbox as read; the first time stands. Use acknowledge_message when ack_required."""
-        caller = await current_caller()
-        request = ReceiptRequest(
-            project_key=project_key,
-            agent_name=agent_name,
-            message_id=MessageId(message_id),
-            step=ReceiptStep.READ,
-        )
-        return schemas.show_read(await service.mark(caller, request), caller)
-
-    async def acknowledge_message(
-        *,
-        project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
-        message_id: Annotated[int, Id()],
-    ) -> Json:
-        """Tell the sender that you have seen and accept a message; marks it read too. The first time stands."""
-        caller = await current_caller()
-        request = ReceiptRequest(
-            project_key=project_key,
-            agent_name=agent_name,
-            message_id=MessageId(message_id),
-            step=ReceiptStep.ACKNOWLEDGED,
-        )
-        return schemas.show_acknowledged(await service.mark(caller, request), caller)
 
     return [
         tool(send_message, cluster="messaging", title="Send a message", token_argument="sender_token"),
         tool(reply_message, cluster="messaging", title="Reply to a message", token_argument="sender_token"),
+    ]
+
+
+def _marking_tools(service: MessagingService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+    async def mark_message_read(
+        *,
+        project_key: Annotated[str, PROJECT_KEY],
+        agent_name: Annotated[str, CALLER_NAME],
+        message_id: Annotated[int | None, Id()] = None,
+        message_ids: Annotated[list[int] | None, MESSAGE_IDS] = None,
+    ) -> Json:
+        """Mark mail of your inbox as read, one or many; the first time stands. Use acknowledge_message when
+        ack_required.
+        """
+        require_one("mark_message_read", message_id=message_id, message_ids=message_ids)
+        caller = await current_caller()
+        request = _receipts(project_key, agent_name, message_ids or [message_id], ReceiptStep.READ)
+        marked = await service.mark(caller, request)
+        return schemas.show_receipts(marked, request.step, caller, as_list=message_ids is not None)
+
+    async def acknowledge_message(
+        *,
+        project_key: Annotated[str, PROJECT_KEY],
+        agent_name: Annotated[str, CALLER_NAME],
+        message_id: Annotated[int | None, Id()] = None,
+        message_ids: Annotated[list[int] | None, MESSAGE_IDS] = None,
+    ) -> Json:
+        """Tell the sender that you have seen and accept a message (or many); marks it read too. The first time
+        stands.
+        """
+        require_one("acknowledge_message", message_id=message_id, message_ids=message_ids)
+        caller = await current_caller()
+        request = _receipts(project_key, agent_name, message_ids or [message_id], ReceiptStep.ACKNOWLEDGED)
+        marked = await service.mark(caller, request)
+        return schemas.show_receipts(marked, request.step, caller, as_list=message_ids is not None)
+
+    return [
         tool(mark_message_read, cluster="messaging", title="Mark a message read", idempotent=True),
         tool(acknowledge_message, cluster="messaging", title="Acknowledge a message", idempotent=True),
     ]
+
+
+def _receipts(project_key: str, agent_name: str, ids: Sequence[int | None], step: ReceiptStep) -> ReceiptRequest:
+    message_ids = tuple(MessageId(one) for one in ids if one is not None)
+    return ReceiptRequest(project_key=project_key, agent_name=agent_name, message_ids=message_ids, step=step)
 
 
 def _reading_tools(service: MessagingService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
     async def fetch_inbox(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
-        limit: Annotated[int, LIMIT] = 20,
+        agent_name: Annotated[str, CALLER_NAME],
+        limit: Annotated[int, INBOX_LIMIT] = 20,
         urgent_only: Annotated[bool, Flag()] = False,
         include_bodies: Annotated[bool, Flag()] = False,
         since_ts: Annotated[int | None, Time()] = None,
@@ -167,9 +195,10 @@ def _reading_tools(service: MessagingService, current_caller: Callable[[], Await
         unread_only: Annotated[bool, Flag()] = False,
         after_id: Annotated[int | None, Id(low=0)] = None,
         thread_id: Annotated[str | None, THREAD] = None,
+        mark_read: Annotated[bool, Flag()] = False,
     ) -> Json:
-        """Your mail, newest first; reading marks nothing. after_id (a message id of this inbox, 0 = from the start)
-        pages oldest first without losing any. urgent_only: high or urgent.
+        """Your mail, newest first; marks nothing unless mark_read. limit=0: counts alone. after_id (a message id of
+        this inbox, 0 = from the start) pages oldest first without losing any. urgent_only: high or urgent.
         """
         request = InboxRequest(
             project_key=project_key,
@@ -182,8 +211,12 @@ def _reading_tools(service: MessagingService, current_caller: Callable[[], Await
             topic=topic,
             thread_id=thread_id,
             after_id=after_id,
+            mark_read=mark_read,
         )
-        return shapes.show_inbox_items(await service.inbox(await current_caller(), request))
+        listing = await service.inbox(await current_caller(), request)
+        if limit == 0 and listing.counts is not None:
+            return shapes.show_counts(listing.counts)
+        return shapes.show_inbox_page(listing)
 
     async def fetch_topic(
         *,
@@ -220,4 +253,52 @@ def _reading_tools(service: MessagingService, current_caller: Callable[[], Await
             idempotent=True,
             result_list=True,
         ),
+    ]
+
+
+def _thread_tools(service: MessagingService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+    async def read_mail(
+        *,
+        project_key: Annotated[str, PROJECT_KEY],
+        agent_name: Annotated[str | None, CALLER_NAME] = None,
+        message_id: Annotated[int | None, Id()] = None,
+        thread_id: Annotated[str | None, THREAD] = None,
+        limit: Annotated[int, LIMIT] = 20,
+        include_bodies: Annotated[bool, Flag()] = True,
+        after_id: Annotated[int | None, Id(low=0)] = None,
+    ) -> Json:
+        """One message, or a thread oldest first (next_after_id continues it), whoever got it; marks nothing."""
+        require_one("read_mail", message_id=message_id, thread_id=thread_id)
+        request = MailRequest(
+            project_key=project_key,
+            agent_name=agent_name,
+            message_id=None if message_id is None else MessageId(message_id),
+            thread_id=thread_id,
+            limit=limit,
+            include_bodies=include_bodies,
+            after_id=after_id or 0,
+        )
+        return schemas.show_mail_page(await service.mail(await current_caller(), request))
+
+    async def list_threads(
+        *,
+        project_key: Annotated[str, PROJECT_KEY],
+        agent_name: Annotated[str | None, AGENT_ADDRESS] = None,
+        limit: Annotated[int, LIMIT] = 20,
+        topic: Annotated[str | None, TOPIC] = None,
+        since_ts: Annotated[int | None, Time()] = None,
+    ) -> Json:
+        """The project's threads, newest activity first; with agent_name your own, and what is unread in each."""
+        request = ThreadListRequest(
+            project_key=project_key,
+            agent_name=agent_name,
+            limit=limit,
+            topic=topic,
+            since=None if since_ts is None else Micros(since_ts),
+        )
+        return schemas.show_threads(await service.threads(await current_caller(), request))
+
+    return [
+        tool(read_mail, cluster="messaging", title="Read mail", read_only=True, idempotent=True),
+        tool(list_threads, cluster="messaging", title="List threads", read_only=True, idempotent=True),
     ]

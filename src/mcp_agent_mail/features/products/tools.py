@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.params import AGENT_NAME, LIMIT, MODEL, PROJECT_KEY, Flag, Matching, Text, Time
+from mcp_agent_mail.core.params import CALLER_NAME, LIMIT, MODEL, PROJECT_KEY, Flag, Matching, Text, Time
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.threads import parse_thread_id
@@ -59,7 +59,7 @@ def _reading_tools(service: ProductService, current_caller: Callable[[], Awaitab
 
     async def fetch_inbox_product(
         product_key: Annotated[str, PRODUCT_KEY],
-        agent_name: Annotated[str, AGENT_NAME],
+        agent_name: Annotated[str, CALLER_NAME],
         limit: Annotated[int, LIMIT] = 20,
         urgent_only: Annotated[bool, Flag()] = False,
         include_bodies: Annotated[bool, Flag()] = False,

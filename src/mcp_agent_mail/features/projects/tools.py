@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
-from mcp_agent_mail.core.params import PROJECT_KEY, Choice
+from mcp_agent_mail.core.params import DIRECTORY, PROJECT_KEY, Choice
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.project_identity import IdentityMode
@@ -19,7 +19,7 @@ def project_tools(service: ProjectService, current_caller: Callable[[], Awaitabl
     """To ensure a project, to archive it and to bring it back; each is safe to repeat."""
 
     async def ensure_project(
-        human_key: Annotated[str, PROJECT_KEY], identity_mode: Annotated[str | None, _MODE] = None
+        human_key: Annotated[str, DIRECTORY], identity_mode: Annotated[str | None, _MODE] = None
     ) -> Json:
         """Create the project of a directory, or return it. human_key: the absolute path of your working directory.
         Every other tool takes that path, or the slug returned, as project_key.

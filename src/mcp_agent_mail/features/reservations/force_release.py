@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros, iso
 from mcp_agent_mail.core.errors import NotFound, PermissionDenied, suggest_call
+from mcp_agent_mail.core.escaping import as_code
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.staleness import Missing, StalenessRules, WorkspaceActivity
+from mcp_agent_mail.domain.staleness import Missing, WorkspaceActivity, stale_from
 from mcp_agent_mail.features.identity.actor import require_actor
 from mcp_agent_mail.features.identity.system_mail import post_system_mail
 from mcp_agent_mail.features.projects.lookup import require_writable
@@ -92,7 +93,10 @@ class ForceService:
         holder = tx.agents.find(case.lease.agent_id)
         assert holder is not None, case
         if not found.is_stale or not self._staleness.is_idle(holder, now):
-            raise _not_abandoned(found, case, self._staleness.rules, now)
+            # A person is never idle.
+            may_be = holder.kind is AgentKind.AGENT
+            stale_ts = stale_from(found.evidence, self._staleness.rules, now) if may_be else None
+            raise _not_abandoned(found, case, stale_ts, now)
         about = {**show_evidence(found), "forced_by": case.agent.name, "note": request.note}
         ended = end_leases(tx, [case.lease], EndedBy.FORCE, acting=case.agent, evidence={case.lease.id: about})
         assert len(ended) == 1, case
@@ -142,43 +146,43 @@ _WORDS = {
 }
 
 
-def _not_abandoned(found: Assessment, case: _Case, rules: StalenessRules, now: Micros) -> NotAbandoned:
+def _not_abandoned(found: Assessment, case: _Case, stale_ts: Micros | None, now: Micros) -> NotAbandoned:
     lease = case.lease
     missing = found.judgement.missing or (Missing.AGENT_ACTIVE,)
+    data: dict[str, Json] = {
+        "file_reservation_id": lease.id,
+        "missing": [one.value for one in missing],
+        "expires_ts": iso(lease.expires_ts),
+        "holder": lease.agent,
+        **show_evidence(found),
+    }
     if lease.agent_id == case.agent.id:
-        hint = "It is your own: release_file_reservations gives it back."
-        calls = [_call("release_file_reservations", case, file_reservation_ids=[lease.id])]
+        hint = "It is your own: give it back by its id."
+        call = suggest_call("release_file_reservations", _by(case, "agent_name", file_reservation_ids=[lease.id]))
     else:
-        hint = (
-            f"Write to {lease.agent}, work elsewhere, or wait: it ends at {iso(lease.expires_ts)} unless renewed, "
-            f"and may be forced once its holder made no call for {rules.inactivity_s} s and nothing happened for "
-            f"{rules.grace_s} s."
-        )
-        calls = [
-            suggest_call(
-                "send_message",
-                {
-                    "project_key": case.project.human_key,
-                    "sender_name": case.agent.name,
-                    "to": [lease.agent],
-                    "subject": f"Do you still need {lease.path_pattern}?"[:500],
-                },
-            )
-        ]
+        hint, data["retry_after_s"] = _when_again(lease, stale_ts, now)
+        call = suggest_call("send_message", _by(case, "sender_name", to=[lease.agent], **_question(lease)))
     return NotAbandoned(
         f"{lease.agent} has not left reservation {lease.id}: {'; '.join(_WORDS[one] for one in missing)}.",
         hint=hint,
-        data={
-            "file_reservation_id": lease.id,
-            "missing": [one.value for one in missing],
-            "expires_ts": iso(lease.expires_ts),
-            "retry_after_s": max(1, (lease.expires_ts - now) // SECOND),
-            "holder": lease.agent,
-            **show_evidence(found),
-            "suggested_tool_calls": calls,
-        },
+        data={**data, "suggested_tool_calls": [call]},
     )
 
 
-def _call(tool: str, case: _Case, **arguments: Json) -> Json:
-    return suggest_call(tool, {"project_key": case.project.human_key, "agent_name": case.agent.name, **arguments})
+def _when_again(lease: Lease, stale_ts: Micros | None, now: Micros) -> tuple[str, int]:
+    """The hint, and the seconds that it names."""
+    at = lease.expires_ts if stale_ts is None else min(stale_ts, lease.expires_ts)
+    after_s = max(1, -((now - at) // SECOND))
+    then = "it ends then, unless renewed" if at == lease.expires_ts else "if nothing happens there until then"
+    return f"Write to {lease.agent}, work elsewhere, or try again in {after_s} s: {then}.", after_s
+
+
+def _question(lease: Lease) -> dict[str, Json]:
+    return {
+        "subject": f"Do you still need {lease.path_pattern}?"[:500],
+        "body_md": f"You hold {as_code(lease.path_pattern)} (reservation {lease.id}). Please release it when you can.",
+    }
+
+
+def _by(case: _Case, name: str, **arguments: Json) -> Json:
+    return {"project_key": case.project.human_key, name: case.agent.name, **arguments}

@@ -13,6 +13,7 @@ from mcp_agent_mail.domain.patterns.keys import keys_of
 from mcp_agent_mail.domain.reservations import (
     MAX_LIVE_LEASES,
     PathConflict,
+    PathWarning,
     Patterns,
     RequestedPath,
     TooManyLeases,
@@ -39,6 +40,9 @@ class GrantResult:
     conflicts: tuple[PathConflict, ...]
     now: Micros
     before: Mapping[LeaseId, Lease] = field(default_factory=dict)
+    warnings: tuple[PathWarning, ...] = ()
+    has_waited: bool = False
+    """It was for all of it or nothing."""
 
 
 def require_able_to_hold(holder: Actor) -> None:
@@ -58,6 +62,7 @@ class GrantRequest:
     all_or_nothing: bool = False
     waited_for: Mapping[int, tuple[WaitingCall, ...]] = field(default_factory=dict)
     precheck: Precheck | None = None
+    warnings: tuple[PathWarning, ...] = ()
 
 
 def decide(tx: Tx, holder: Actor, asked: GrantRequest, patterns: Patterns) -> GrantResult:
@@ -85,7 +90,15 @@ def decide(tx: Tx, holder: Actor, asked: GrantRequest, patterns: Patterns) -> Gr
         free = []
     granted = _grant(tx, holder, asked.request, free, own)
     before = {lease.id: lease for lease in own.values()}
-    return GrantResult(holder=holder, granted=granted, conflicts=tuple(conflicts), now=now, before=before)
+    return GrantResult(
+        holder=holder,
+        granted=granted,
+        conflicts=tuple(conflicts),
+        now=now,
+        before=before,
+        warnings=asked.warnings,
+        has_waited=asked.all_or_nothing,
+    )
 
 
 def _grant(

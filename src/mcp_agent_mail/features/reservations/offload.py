@@ -12,6 +12,7 @@ from itertools import islice
 
 from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
+from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.core.tools import current_turn
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
@@ -19,8 +20,9 @@ from mcp_agent_mail.domain.patterns.budget import WorkBudget
 from mcp_agent_mail.domain.patterns.index import LeaseIndex
 from mcp_agent_mail.domain.patterns.pattern import Pattern, overlap, parse_pattern
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.domain.reservations import Patterns, RequestedPath, conflicts_with
+from mcp_agent_mail.domain.reservations import PathWarning, Patterns, RequestedPath, conflicts_with
 from mcp_agent_mail.features.reservations.conflicts import Precheck, shown_per_path
+from mcp_agent_mail.features.reservations.path_advice import find_warnings, require_single_paths
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.leases import ConflictFilter
 from mcp_agent_mail.workspace.facts import Workspaces
@@ -144,14 +146,28 @@ class PatternReader:
         self._workspaces = workspaces
 
     async def read(self, project: Project, paths: Sequence[str], *, exclusive: bool) -> list[RequestedPath]:
-        """One per pattern, in the order given. Raises InvalidInput for a path that cannot be read, DirectorySilent."""
+        """One per pattern, in the order given. Raises InvalidInput for a path that cannot be read, PathsRunTogether for
+        several in one text, DirectorySilent.
+        """
         return await self.read_at(project.human_key, paths, exclusive=exclusive)
+
+    async def find_warnings(self, root: str, wanted: Sequence[RequestedPath]) -> tuple[PathWarning, ...]:
+        """What of the paths may protect nothing. Advice alone: where a folder below `root` does not answer there is
+        none, and `root` itself is not taken for silent.
+        """
+        try:
+            return await self._workspaces.looks.look(
+                f"{root}/**", partial(find_warnings, self._workspaces, root, wanted)
+            )
+        except Unavailable:
+            return ()
 
     async def read_at(self, root: str, paths: Sequence[str], *, exclusive: bool) -> list[RequestedPath]:
         """As `read`, for the directory `root` of a project that may not exist yet."""
         return await self._workspaces.looks.look(root, partial(self._read, root, paths, exclusive=exclusive))
 
     def _read(self, root: str, paths: Sequence[str], *, exclusive: bool) -> list[RequestedPath]:
+        require_single_paths(paths, root, self._workspaces.search(root))
         ignore_case = self._workspaces.ignore_case(root)
         wanted: dict[str, RequestedPath] = {}
         chars = 0

@@ -17,6 +17,7 @@ from mcp_agent_mail.features.projects.lookup import require_writable
 from mcp_agent_mail.features.reservations.conflicts import NeedsPrecheck, find_holders, others_leases
 from mcp_agent_mail.features.reservations.grant import require_able_to_hold, require_room
 from mcp_agent_mail.features.reservations.requests import LeaseSelector
+from mcp_agent_mail.features.reservations.wider_leases import WiderLeases
 from mcp_agent_mail.store.lease_events import end_leases, record_event
 from mcp_agent_mail.store.transaction import Tx
 
@@ -29,12 +30,16 @@ MAX_AHEAD_S = 366 * 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedLeases:
-    """What a release ended and what it passed over. `at` is when; None when nothing was released."""
+    """What a release ended and what it passed over. `at` is when; None when nothing was released.
+
+    `by_empty_list`: all were meant, as a list was given that names nothing.
+    """
 
     holder: Actor
     leases: list[Lease]
     refused: list[LeaseRefusal]
     at: Micros | None
+    by_empty_list: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +49,7 @@ class RenewedLeases:
     holder: Actor
     leases: list[tuple[Lease, Micros]]
     refused: list[LeaseRefusal]
+    by_empty_list: bool = False
 
 
 def release(tx: Tx, caller: Caller, named: LeaseSelector) -> ReleasedLeases:
@@ -52,14 +58,17 @@ def release(tx: Tx, caller: Caller, named: LeaseSelector) -> ReleasedLeases:
     require_writable(holder.project)
     now = tx.now
     own = tx.leases.of_agent(holder.agent.id, limit=2 * MAX_LIVE_LEASES)
-    meant = _choose(tx, holder, named, [lease for lease in own if lease.kind is LeaseKind.FILE])
+    held = [lease for lease in own if lease.kind is LeaseKind.FILE]
+    meant = _choose(tx, holder, named, held, instead="release that one by its id, and reserve the narrower path")
     ended = end_leases(tx, meant.leases, EndedBy.RELEASE, acting=holder.agent)
     released = [lease for lease in ended if lease.ended_by is EndedBy.RELEASE]
     for lease in ended:
         if lease.ended_by is not EndedBy.RELEASE:
             meant.refuse(f"it expired at {iso(lease.expires_ts)}", lease)
     at = now if released else None
-    return ReleasedLeases(holder=holder, leases=released, refused=meant.refused, at=at)
+    return ReleasedLeases(
+        holder=holder, leases=released, refused=meant.refused, at=at, by_empty_list=named.is_empty_list
+    )
 
 
 def renew(tx: Tx, caller: Caller, named: LeaseSelector, extend_s: int, patterns: Patterns) -> RenewedLeases:
@@ -71,7 +80,7 @@ def renew(tx: Tx, caller: Caller, named: LeaseSelector, extend_s: int, patterns:
     live = [lease for lease in own if lease.kind is LeaseKind.FILE and lease.is_live(now)]
     held = {lease.path_pattern for lease in live}
     lapsed = [lease for lease in _lapsed(tx, holder, own) if lease.path_pattern not in held]
-    meant = _choose(tx, holder, named, [*live, *lapsed])
+    meant = _choose(tx, holder, named, [*live, *lapsed], instead="renew that one by its id")
     renewed: list[tuple[Lease, Micros]] = []
     for lease in meant.leases:
         until = max(lease.expires_ts, min(max(now, lease.expires_ts) + extend_s * SECOND, now + MAX_AHEAD_S * SECOND))
@@ -83,7 +92,7 @@ def renew(tx: Tx, caller: Caller, named: LeaseSelector, extend_s: int, patterns:
             meant.refuse(reason, lease)
         else:
             renewed.append((_revive(tx, holder, lease, Micros(until)), lease.expires_ts))
-    return RenewedLeases(holder=holder, leases=renewed, refused=meant.refused)
+    return RenewedLeases(holder=holder, leases=renewed, refused=meant.refused, by_empty_list=named.is_empty_list)
 
 
 def _lapsed(tx: Tx, holder: Actor, own: Sequence[Lease]) -> list[Lease]:
@@ -132,8 +141,10 @@ class _Meant:
         self.refused.append(LeaseRefusal(reason=reason, lease_id=lease.id, path=lease.path_pattern))
 
 
-def _choose(tx: Tx, holder: Actor, named: LeaseSelector, own: Sequence[Lease]) -> _Meant:
-    """Of the agent's `own` those that are named; both given, both must fit."""
+def _choose(tx: Tx, holder: Actor, named: LeaseSelector, own: Sequence[Lease], *, instead: str) -> _Meant:
+    """Of the agent's `own` those that are named; both given, both must fit. `instead` is what to do about a path that
+    only a wider lease covers.
+    """
     meant = _Meant()
     texts = None if not named.paths else _normal(holder, named.paths)
     if named.ids:
@@ -151,7 +162,7 @@ def _choose(tx: Tx, holder: Actor, named: LeaseSelector, own: Sequence[Lease]) -
     else:
         meant.leases += own
     if texts is not None:
-        meant.refused += _unheld(texts, own)
+        meant.refused += _unheld(texts, own, tx.now, instead)
     return meant
 
 
@@ -161,10 +172,10 @@ def _normal(holder: Actor, paths: Iterable[str]) -> dict[str, str]:
     return {parse_pattern(path, project_root=root).text: path.strip() for path in paths}
 
 
-def _unheld(texts: dict[str, str], own: Sequence[Lease]) -> list[LeaseRefusal]:
+def _unheld(texts: dict[str, str], own: Sequence[Lease], now: Micros, instead: str) -> list[LeaseRefusal]:
     held = {lease.path_pattern for lease in own}
-    reason = "you hold no live reservation of exactly this pattern"
-    return [LeaseRefusal(reason=reason, path=path) for text, path in texts.items() if text not in held]
+    wider = WiderLeases([lease for lease in own if lease.is_live(now)], instead=instead)
+    return [LeaseRefusal(reason=wider.why_unheld(text), path=path) for text, path in texts.items() if text not in held]
 
 
 def _why_not(tx: Tx, holder: Actor, lease_id: LeaseId) -> str:

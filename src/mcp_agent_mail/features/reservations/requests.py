@@ -27,3 +27,8 @@ class LeaseSelector:
     agent_name: str
     paths: tuple[str, ...] | None = None
     ids: tuple[LeaseId, ...] | None = None
+
+    @property
+    def is_empty_list(self) -> bool:
+        """A list is given, and names nothing: all are meant, which its caller may not expect."""
+        return not self.paths and not self.ids and (self.paths, self.ids) != (None, None)

@@ -83,16 +83,19 @@ class Reserver:
     async def wait(self, caller: Caller, holder: Actor, asked: GrantRequest) -> Outcome:
         """Wait in the queue until all of the call can be granted; after `wait_seconds` nothing is."""
         whole = replace(asked, all_or_nothing=True)
-        outcome = await self._repeated(caller, holder, asked) or await self._in_turn(caller, holder, whole)
-        return self._unless_heard(asked.request, outcome)
+        return self._unless_heard(asked.request, await self._in_turn(caller, holder, whole))
 
-    async def _repeated(self, caller: Caller, holder: Actor, asked: GrantRequest) -> Replayed | None:
-        """Asked again in a unit of work: what is told must not be taken back meanwhile."""
-        if await self._store.read(lambda view: find_answer(view, holder, asked.request)) is None:
+    async def repeat(self, caller: Caller, holder: Actor, request: ReserveRequest) -> Replayed | None:
+        """The first answer to the same call, without a look at the workspace; None when there is none yet. Raises
+        IdempotencyKeyConflict.
+        """
+        if await self._store.read(lambda view: find_answer(view, holder, request)) is None:
             return None
-        return await self._store.write(
-            partial(_repeat, caller, asked.request), unheard=partial(_take_back, asked.request)
-        )
+        # Asked again in a unit of work: what is told must not be taken back meanwhile.
+        known = await self._store.write(partial(_repeat, caller, request), unheard=partial(_take_back, request))
+        if known is not None:
+            self._unless_heard(request, known)
+        return known
 
     async def _in_turn(self, caller: Caller, holder: Actor, asked: GrantRequest) -> Outcome:
         deadline = _monotonic() + asked.request.wait_seconds

@@ -35,6 +35,7 @@ def show_released(released: ReleasedLeases, caller: Caller) -> JsonObject:
         "released_at": iso_or_none(released.at),
         "file_reservations": [{"id": lease.id, "path_pattern": lease.path_pattern} for lease in released.leases],
         "not_released": [_show_refusal(refusal) for refusal in released.refused],
+        **_of_empty_list(released),
     }
     return with_proof(wire, caller, is_verified=released.holder.verified)
 
@@ -56,8 +57,13 @@ def show_renewed(renewed: RenewedLeases, caller: Caller) -> JsonObject:
             for lease, old in renewed.leases
         ],
         "not_renewed": [{"id": refusal.lease_id, **_show_refusal(refusal)} for refusal in renewed.refused],
+        **_of_empty_list(renewed),
     }
     return with_proof(wire, caller, is_verified=renewed.holder.verified)
+
+
+def _of_empty_list(done: ReleasedLeases | RenewedLeases) -> JsonObject:
+    return {"hint": "An empty list names none, so all of yours were meant."} if done.by_empty_list else {}
 
 
 def _show_refusal(refusal: LeaseRefusal) -> JsonObject:

@@ -62,17 +62,18 @@ class ReservationService:
         holder = await self._store.read(
             lambda view: require_actor(view, caller, request.project_key, request.agent_name)
         )
-        wanted = await self._reader.read(holder.project, request.paths, exclusive=request.exclusive)
-        asked = GrantRequest(request=request, wanted=wanted)
+        if request.idempotency_key is not None and (known := await self._reserver.repeat(caller, holder, request)):
+            self._note_activity(holder.agent)
+            return known
+        asked = await self.prepare(holder.project.human_key, request)
         self._note_activity(holder.agent)
         how = self._reserver.wait if request.wait_seconds else self._reserver.take
         return await how(caller, holder, asked)
 
     async def prepare(self, root: str, request: ReserveRequest) -> GrantRequest:
         """What `within` needs to know of a request; `root` is the directory of the project, which may be a new one."""
-        return GrantRequest(
-            request=request, wanted=await self._reader.read_at(root, request.paths, exclusive=request.exclusive)
-        )
+        wanted = await self._reader.read_at(root, request.paths, exclusive=request.exclusive)
+        return GrantRequest(request=request, wanted=wanted, warnings=await self._reader.find_warnings(root, wanted))
 
     async def within(self, asked: GrantRequest, who: Who, unit: Callable[[Tx, Reserve], T]) -> T:
         """Run `unit` as one unit of work; it reserves what is asked by calling the function it is given.

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from mcp_agent_mail.core.clock import Micros, iso
+from mcp_agent_mail.core.errors import listed
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.leases import Lease
-from mcp_agent_mail.domain.reservations import PathConflict, WaitingCall
+from mcp_agent_mail.domain.reservations import PathConflict, PathWarning, WaitingCall
 from mcp_agent_mail.features.reservations.grant import GrantResult
+
+_NAMED = 3
+"""Holders that a hint names."""
 
 
 def show_grant(lease: Lease) -> JsonObject:
@@ -62,7 +66,29 @@ def show_decided(decided: GrantResult, stale: Collection[LeaseId]) -> JsonObject
     """What a call was granted and what stands against the rest. It is what an idempotency key keeps for a repeat;
     `stale` are those of the holders' leases that look abandoned.
     """
-    return {
+    wire: JsonObject = {
         "granted": [show_grant(lease) for lease in decided.granted],
         "conflicts": [show_conflict(conflict, stale) for conflict in decided.conflicts],
     }
+    if decided.conflicts:
+        wire["hint"] = _what_next(decided)
+    if decided.warnings:
+        wire["warnings"] = [_show_warning(warning) for warning in decided.warnings]
+    return wire
+
+
+def _what_next(decided: GrantResult) -> str:
+    """Of all conflicts together, and no tool's name: a connection may lack it."""
+    names = dict.fromkeys(one.agent for conflict in decided.conflicts for one in (*conflict.holders, *conflict.waiting))
+    more = ["the others"] if len(names) > _NAMED else []
+    whom = listed([*list(names)[:_NAMED], *more], "and")
+    if decided.has_waited:
+        return f"Waiting takes all or nothing. Write to {whom}, wait again, or leave out what is in conflict."
+    return f"Write to {whom}, or reserve with wait_seconds=50 to wait in line."
+
+
+def _show_warning(warning: PathWarning) -> JsonObject:
+    wire: JsonObject = {"path": warning.path, "reason": warning.reason}
+    if warning.did_you_mean:
+        wire["did_you_mean"] = list(warning.did_you_mean)
+    return wire

@@ -9,8 +9,7 @@ from typing import Annotated
 
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.core.params import (
-    AGENT_ADDRESS,
-    AGENT_NAME,
+    CALLER_NAME,
     IDEMPOTENCY_KEY,
     NOTE,
     PROJECT_KEY,
@@ -40,7 +39,7 @@ def _claiming_tools(service: ReservationService, current_caller: Callable[[], Aw
     async def file_reservation_paths(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         paths: Annotated[list[str], WANTED_PATHS],
         ttl_seconds: Annotated[int, SECONDS] = 3_600,
         exclusive: Annotated[bool, Flag()] = True,
@@ -70,7 +69,7 @@ def _claiming_tools(service: ReservationService, current_caller: Callable[[], Aw
     async def check_file_reservation_conflicts(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         paths: Annotated[list[str], WANTED_PATHS],
     ) -> Json:
         """Look whether paths could be reserved exclusively, without reserving them."""
@@ -93,12 +92,12 @@ def _keeping_tools(service: ReservationService, current_caller: Callable[[], Awa
     async def release_file_reservations(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         paths: Annotated[list[str] | None, PATHS] = None,
         file_reservation_ids: Annotated[list[int] | None, IDS] = None,
     ) -> Json:
-        """Give back your reservations once the work is committed: those named, or all. Whatever was not released
-        is listed with the reason.
+        """Give back your reservations once the work is committed: those named, or all where none is. Whatever was not
+        released is listed with the reason.
         """
         caller = await current_caller()
         named = _named(project_key, agent_name, paths, file_reservation_ids)
@@ -107,7 +106,7 @@ def _keeping_tools(service: ReservationService, current_caller: Callable[[], Awa
     async def renew_file_reservations(
         *,
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_ADDRESS],
+        agent_name: Annotated[str, CALLER_NAME],
         extend_seconds: Annotated[int, SECONDS] = 1_800,
         paths: Annotated[list[str] | None, PATHS] = None,
         file_reservation_ids: Annotated[list[int] | None, IDS] = None,
@@ -137,7 +136,7 @@ def force_tools(service: ForceService, current_caller: Callable[[], Awaitable[Ca
 
     async def force_release_file_reservation(
         project_key: Annotated[str, PROJECT_KEY],
-        agent_name: Annotated[str, AGENT_NAME],
+        agent_name: Annotated[str, CALLER_NAME],
         file_reservation_id: Annotated[int, Id()],
         notify_previous: Annotated[bool, Flag()] = True,
         note: Annotated[str, NOTE] = "",

@@ -16,6 +16,7 @@ from mcp_agent_mail.core.arguments import FORMAT_ARGUMENT
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.resources import MAX_URI
 from mcp_agent_mail.core.tools import Json
+from mcp_agent_mail.server.rendering.toon import to_toon
 
 _LONGEST_WORD = 100
 
@@ -78,9 +79,7 @@ def toon_envelope(value: Json, output: Output) -> dict[str, Any]:
     """`{format, data, meta}` with `data` the TOON text; the plain value, and why, when it cannot be encoded."""
     meta = {"requested": OutputFormat.TOON.value, "source": output.source}
     try:
-        from toon_format import encode  # noqa: PLC0415  # 60 ms of import that only its users pay
-
-        return {"format": OutputFormat.TOON.value, "data": encode(value), "meta": meta}
+        return {"format": OutputFormat.TOON.value, "data": to_toon(value), "meta": meta}
     except Exception as error:  # noqa: BLE001  # whatever the encoder stumbles over, the caller gets the result
         failed = {**meta, "toon_error": f"{type(error).__name__}: {error}"[:200]}
         return {"format": OutputFormat.JSON.value, "data": value, "meta": failed}

@@ -1,8 +1,8 @@
 """Results as Markdown, for people and models that read better than they parse.
 
-One way for every result: plain values are a list of `**key**: value`, lists of small objects are
-tables, larger objects have headings, and text of several lines is fenced. What agents wrote is
-data: it never starts a heading, a link or a fence of its own.
+One way for every result: plain values are a list of `**key**: value`, mail, agents and leases are a
+line each, lists of other small objects are tables, larger objects have headings, and text of several
+lines is fenced. What agents wrote is data: it never starts a heading, a link or a fence of its own.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from mcp_agent_mail.core.tools import Json
+from mcp_agent_mail.server.rendering.item_lines import are_lines, item_lines
+from mcp_agent_mail.server.rendering.item_lines import plain as _plain
 
 _DEEPEST = 6
 _WIDEST_TABLE = 8
 _LONGEST_CELL = 80
-_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~])")
 _BREAKS = re.compile(r"[\r\n\t\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _FENCES = re.compile(r"`{3,}")
 
@@ -55,6 +56,11 @@ def _object(value: Mapping[str, Json], depth: int) -> Iterator[str]:
 def _list(values: Sequence[Json], depth: int) -> Iterator[str]:
     if not values:
         yield "(none)"
+    elif are_lines(values):
+        for line, body in item_lines(values):
+            yield line
+            if body is not None:
+                yield from _fenced(body)
     elif _is_table(values):
         yield from _table(values)
     else:
@@ -118,11 +124,6 @@ def _inline(value: Json) -> str:
     if isinstance(value, Mapping):
         return "nothing"
     return _plain(str(value))
-
-
-def _plain(text: str) -> str:
-    """On one line, and nothing in it is markup."""
-    return _SPECIAL.sub(r"\\\1", _BREAKS.sub(" ", text))
 
 
 def _fenced(text: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.core.tools import Json, ToolSpec, UnknownTool
+from mcp_agent_mail.core.tools import Json, ResultList, ToolSpec, UnknownTool
 from mcp_agent_mail.server.rendering.formats import PLAIN, Output, OutputFormat, toon_envelope
 from mcp_agent_mail.server.rendering.markdown import to_markdown
 
@@ -58,15 +58,30 @@ def error_object(error: AgentMailError) -> dict[str, Any]:
 def tool_result(spec: ToolSpec, result: Json, output: Output = PLAIN) -> dict[str, Any]:
     """A `tools/call` result: the same value as one text block and as structured content.
 
-    Structured content must be an object, so a list tool's array stands in it under `result`.
-    As TOON both hold the envelope; Markdown is the text block's alone.
+    Structured content must be an object, so a list tool's array stands in it under `result`, and beside it what
+    belongs to the list. A list tool that answers with an object alone has an empty `result`.
+    As TOON both hold the envelope, unless plain JSON is shorter; Markdown is the text block's alone.
     """
-    if output.format is OutputFormat.TOON:
-        envelope = toon_envelope(result, output)
+    if (envelope := _shorter_envelope(result, output)) is not None:
         return _call_result(compact(envelope), envelope, is_error=False)
-    structured = {"result": result} if spec.result_list else result
+    structured = _structured_list(result) if spec.result_list else result
     text = to_markdown(spec.title, result) if output.format is OutputFormat.MD else compact(result)
     return _call_result(text, structured, is_error=False)
+
+
+def _structured_list(result: Json) -> dict[str, Any]:
+    if isinstance(result, dict):
+        return {"result": [], **result}
+    return {"result": result, **(result.beside if isinstance(result, ResultList) else {})}
+
+
+def _shorter_envelope(result: Json, output: Output) -> dict[str, Any] | None:
+    """The TOON envelope where TOON is asked for and costs no more characters than plain JSON, or could not be made."""
+    if output.format is not OutputFormat.TOON:
+        return None
+    envelope = toon_envelope(result, output)
+    could_be_made = envelope["format"] == OutputFormat.TOON.value
+    return None if could_be_made and len(compact(envelope)) > len(compact(result)) else envelope
 
 
 def tool_error(name: str, error: AgentMailError) -> dict[str, Any]:
@@ -94,7 +109,8 @@ def written(title: str, result: Json, output: Output) -> tuple[str, str]:
     """Media type and text of a result that stands alone."""
     if output.format is OutputFormat.MD:
         return "text/markdown", to_markdown(title, result)
-    return _JSON, compact(toon_envelope(result, output) if output.format is OutputFormat.TOON else result)
+    envelope = _shorter_envelope(result, output)
+    return _JSON, compact(result if envelope is None else envelope)
 
 
 def resource_error_code(error: AgentMailError, *, is_modern: bool) -> int:

@@ -45,6 +45,26 @@ _OPEN_UNREAD = """
         GROUP BY a.id
     ) AS counted WHERE open_unread_count <> unread ORDER BY id LIMIT ?
 """
+_OF_INBOX = """
+    SELECT id, name, {column}, found FROM (
+        SELECT a.id, a.name, a.{column}, count(r.message_id) AS found
+        FROM agents a LEFT JOIN recipients r ON r.agent_id = a.id AND r.delivery_seq IS NOT NULL {condition}
+        GROUP BY a.id
+    ) AS counted WHERE {column} <> found ORDER BY id LIMIT ?
+"""
+_AGENT_COUNTERS = (
+    ("unread", _UNREAD),
+    ("open unread", _OPEN_UNREAD),
+    ("delivered", _OF_INBOX.format(column="inbox_count", condition="")),
+    (
+        "urgent unread",
+        _OF_INBOX.format(column="urgent_unread_count", condition="AND r.urgent = 1 AND r.read_ts IS NULL"),
+    ),
+    (
+        "unacknowledged",
+        _OF_INBOX.format(column="ack_pending_count", condition="AND r.ack_required = 1 AND r.ack_ts IS NULL"),
+    ),
+)
 _DELIVERIES = """
     SELECT value, (SELECT coalesce(max(delivery_seq), 0) FROM recipients) FROM counters
     WHERE name = 'delivery'
@@ -127,7 +147,7 @@ def _references(connection: sqlite3.Connection) -> Iterator[IntegrityFault]:
 
 
 def _counters(connection: sqlite3.Connection) -> Iterator[IntegrityFault]:
-    for what, look in (("unread", _UNREAD), ("open unread", _OPEN_UNREAD)):
+    for what, look in _AGENT_COUNTERS:
         for agent_id, name, counted, unread in connection.execute(look, (FAULTS_SHOWN,)):
             yield IntegrityFault(
                 part=DatabasePart.COUNTERS,

@@ -18,7 +18,7 @@ from pathlib import Path
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.ids import new_store_id
-from mcp_agent_mail.store.engine.connection import add_functions
+from mcp_agent_mail.store.engine.connection import add_functions, open_reading
 
 APPLICATION_ID = int.from_bytes(b"amai", "big")
 PAGE_BYTES = 2_048
@@ -50,6 +50,10 @@ class ForeignStore(StoreRefused):
 
 class NewerStore(StoreRefused):
     """The store was written by a newer version of this program."""
+
+
+class OlderStore(StoreRefused):
+    """The store was written by an older version, and whoever opens it is not the one to bring it up to date."""
 
 
 class MigrationFailed(StoreRefused):
@@ -93,6 +97,23 @@ def migrate(path: Path, *, fault_hook: FaultHook, migrations: Sequence[Migration
             keep_copy(connection, path, before=missing[0].version)
         for migration in missing:
             apply_migration(connection, migration, fault_hook)
+
+
+def require_current(path: Path) -> None:
+    """Raise OlderStore if a migration is missing: for a command, which must not change for good what a server of the
+    older version still serves. The store is only read. Raises ForeignStore too; a newer store is left to `migrate`.
+    """
+    require_ours(path)
+    with closing(open_reading(path)) as connection:
+        found = _version(connection)
+    newest = shipped_migrations()[-1].version
+    if found < newest:
+        raise OlderStore(
+            f"{path} has schema {found}, of an older version; this one's is {newest}. A command does not change that.",
+            hint=f"Start `am serve` once: it brings the store up to date, and keeps a copy ({path.name}.before-"
+            f"{found + 1:04}) for the way back.",
+            data={"schema_version": found, "newest_known": newest},
+        )
 
 
 def require_ours(path: Path) -> None:

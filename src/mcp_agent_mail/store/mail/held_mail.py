@@ -17,7 +17,7 @@ from mcp_agent_mail.store.mail.delivery import draw_deliveries
 _WAITING = "r.agent_id = :target AND r.delivery_seq IS NULL AND r.refused_ts IS NULL"
 _FROM = "FROM recipients r INDEXED BY recipients_held CROSS JOIN messages m ON m.id = r.message_id"
 _OF_PAIR = f"""
-SELECT r.message_id, m.project_id, r.kind, m.thread_id, r.topic_key, a.project_id {_FROM}
+SELECT r.message_id, m.project_id, r.kind, m.thread_id, r.topic_key, a.project_id, r.urgent, r.ack_required {_FROM}
 CROSS JOIN agents a ON a.id = r.agent_id
 WHERE {_WAITING} AND m.sender_id = :source ORDER BY r.message_id
 """
@@ -36,7 +36,10 @@ INSERT INTO message_projects (project_id, message_id, delivered_ts, thread_id, t
 VALUES (?, ?, ?, ?, ?, ?, 1) ON CONFLICT DO NOTHING
 """
 _COUNT_UNREAD = """
-UPDATE agents SET unread_count = unread_count + ?, open_unread_count = open_unread_count + ? WHERE id = ?
+UPDATE agents SET unread_count = unread_count + :all, open_unread_count = open_unread_count + :open,
+    inbox_count = inbox_count + :all, urgent_unread_count = urgent_unread_count + :urgent,
+    ack_pending_count = ack_pending_count + :ack
+WHERE id = :target
 """
 _REFUSE = """
 UPDATE recipients SET refused_ts = :now
@@ -105,9 +108,14 @@ class Held:
         self._connection.executemany(
             _DELIVER, [(first_seq + place, delivered_ts, row[0], target_id) for place, row in enumerate(rows)]
         )
-        shown = sum(kind != "bcc" for _, _, kind, *_ in rows)
-        self._connection.execute(_COUNT_UNREAD, (len(rows), shown, target_id))
-        for place, (message_id, home, kind, thread_id, key, project_id) in enumerate(rows):
+        counts = {
+            "all": len(rows),
+            "open": sum(row[2] != "bcc" for row in rows),
+            "urgent": sum(row[6] for row in rows),
+            "ack": sum(row[7] for row in rows),
+        }
+        self._connection.execute(_COUNT_UNREAD, {**counts, "target": target_id})
+        for place, (message_id, home, kind, thread_id, key, project_id, *_) in enumerate(rows):
             opened = dict.fromkeys((home,) if kind == "bcc" else (home, project_id))
             self._connection.executemany(
                 _OPEN, [(project, message_id, delivered_ts, thread_id, key, first_seq + place) for project in opened]

@@ -8,11 +8,12 @@ a time is turned into a delivery number first, by halving.
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
@@ -30,23 +31,30 @@ SELECT delivery_seq, delivered_ts FROM recipients WHERE agent_id = ? AND deliver
 ORDER BY delivery_seq LIMIT 1
 """
 _CURSOR = "SELECT delivery_seq FROM recipients WHERE message_id = ? AND agent_id = ?"
-_STATE = (
-    "SELECT read_ts, ack_ts, kind FROM recipients WHERE message_id = ? AND agent_id = ? AND delivery_seq IS NOT NULL"
-)
-_READ = """
-UPDATE recipients SET read_ts = :now
-WHERE message_id = :message AND agent_id = :agent AND delivery_seq IS NOT NULL AND read_ts IS NULL
+_STATE = """
+SELECT message_id, read_ts, ack_ts, kind FROM recipients
+WHERE message_id = ? AND agent_id = ? AND delivery_seq IS NOT NULL
 """
-_ACKNOWLEDGE = """
-UPDATE recipients SET ack_ts = :now
-WHERE message_id = :message AND agent_id = :agent AND delivery_seq IS NOT NULL AND ack_ts IS NULL
+_OF_THESE = """message_id IN (SELECT value FROM json_each(:messages)) AND agent_id = :agent
+  AND delivery_seq IS NOT NULL"""
+_STATES = f"SELECT message_id, read_ts, ack_ts, kind FROM recipients WHERE {_OF_THESE}"
+_READ = f"""
+UPDATE recipients SET read_ts = :now WHERE {_OF_THESE} AND read_ts IS NULL RETURNING message_id, kind, urgent
+"""
+_ACKNOWLEDGE = f"""
+UPDATE recipients SET ack_ts = :now WHERE {_OF_THESE} AND ack_ts IS NULL RETURNING message_id, ack_required
 """
 _COUNT_READ = """
-UPDATE agents SET unread_count = unread_count - 1, open_unread_count = open_unread_count - (
-    SELECT r.kind <> 'bcc' AND EXISTS (
-        SELECT 1 FROM message_projects mp WHERE mp.project_id = agents.project_id AND mp.message_id = r.message_id)
-    FROM recipients r WHERE r.message_id = :message AND r.agent_id = :agent)
+UPDATE agents SET unread_count = unread_count - :read, urgent_unread_count = urgent_unread_count - :urgent,
+    open_unread_count = open_unread_count - (
+        SELECT count(*) FROM json_each(:open) shown
+        JOIN message_projects mp ON mp.project_id = agents.project_id AND mp.message_id = shown.value)
 WHERE id = :agent
+"""
+_COUNT_ACKNOWLEDGED = "UPDATE agents SET ack_pending_count = ack_pending_count - ? WHERE id = ?"
+_COUNTS = "SELECT inbox_count, unread_count, ack_pending_count, urgent_unread_count FROM agents WHERE id = ?"
+_IS_HELD = """
+SELECT 1 FROM recipients WHERE message_id = ? AND agent_id = ? AND delivery_seq IS NULL AND refused_ts IS NULL
 """
 
 
@@ -89,6 +97,17 @@ class ReadingState:
     kind: RecipientKind
 
 
+class InboxCounts(NamedTuple):
+    """What an inbox holds, whatever its size: all that was delivered, and of that the unread, what waits for an
+    acknowledgement, and the unread of high or urgent importance.
+    """
+
+    total: int
+    unread: int
+    ack_pending: int
+    urgent_unread: int
+
+
 class Inboxes:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -118,33 +137,66 @@ class Inboxes:
     def state(self, agent_id: AgentId, message_id: MessageId) -> ReadingState | None:
         """What the agent did with the message; None for an agent that is no recipient."""
         row = self._connection.execute(_STATE, (message_id, agent_id)).fetchone()
-        return (
-            None
-            if row is None
-            else ReadingState(read_ts=row[0], ack_ts=row[1], changed=False, kind=RecipientKind(row[2]))
-        )
+        return None if row is None else _state(row, changed=False)
+
+    def counts(self, agent_id: AgentId) -> InboxCounts:
+        """Kept with the agent, not counted: as cheap for a million messages as for one."""
+        return InboxCounts._make(self._connection.execute(_COUNTS, (agent_id,)).fetchone())
+
+    def is_held(self, agent_id: AgentId, message_id: MessageId) -> bool:
+        """Whether a copy for the agent waits for its approval of the sender."""
+        return self._connection.execute(_IS_HELD, (message_id, agent_id)).fetchone() is not None
 
     def mark_read(self, agent_id: AgentId, message_id: MessageId, now: Micros) -> ReadingState | None:
         """The first time stands for good. None, and nothing changes, for an agent that is no recipient."""
-        key = {"message": message_id, "agent": agent_id, "now": now}
-        changed = self._connection.execute(_READ, key).rowcount == 1
-        if changed:
-            self._connection.execute(_COUNT_READ, key)
-        return self._after(agent_id, message_id, changed=changed)
+        return self.mark_all_read(agent_id, [message_id], now).get(message_id)
+
+    def mark_all_read(
+        self, agent_id: AgentId, message_ids: Collection[MessageId], now: Micros
+    ) -> dict[MessageId, ReadingState]:
+        """`mark_read` for each; those that the agent is no recipient of are absent."""
+        changed = self._read(agent_id, message_ids, now)
+        return self._states(agent_id, message_ids, changed=changed)
 
     def acknowledge(self, agent_id: AgentId, message_id: MessageId, now: Micros) -> ReadingState | None:
         """Implies read. The first times stand for good; None for an agent that is no recipient."""
-        key = {"message": message_id, "agent": agent_id, "now": now}
-        changed = self._connection.execute(_ACKNOWLEDGE, key).rowcount == 1
-        if changed:
-            self.mark_read(agent_id, message_id, now)
-        return self._after(agent_id, message_id, changed=changed)
+        return self.acknowledge_all(agent_id, [message_id], now).get(message_id)
 
-    def _after(self, agent_id: AgentId, message_id: MessageId, *, changed: bool) -> ReadingState | None:
-        state = self.state(agent_id, message_id)
-        if state is None or not changed:
-            return state
-        return replace(state, changed=True)
+    def acknowledge_all(
+        self, agent_id: AgentId, message_ids: Collection[MessageId], now: Micros
+    ) -> dict[MessageId, ReadingState]:
+        """`acknowledge` for each; those that the agent is no recipient of are absent."""
+        key = {"messages": json.dumps(list(message_ids)), "agent": agent_id, "now": now}
+        changed = self._connection.execute(_ACKNOWLEDGE, key).fetchall()
+        if asked := sum(ack_required for _, ack_required in changed):
+            self._connection.execute(_COUNT_ACKNOWLEDGED, (asked, agent_id))
+        ids = {MessageId(row[0]) for row in changed}
+        self._read(agent_id, ids, now)
+        return self._states(agent_id, message_ids, changed=ids)
+
+    def _read(self, agent_id: AgentId, message_ids: Collection[MessageId], now: Micros) -> set[MessageId]:
+        if not message_ids:
+            return set()
+        key = {"messages": json.dumps(list(message_ids)), "agent": agent_id, "now": now}
+        changed = self._connection.execute(_READ, key).fetchall()
+        if changed:
+            counts = {
+                "read": len(changed),
+                "urgent": sum(urgent for _, _, urgent in changed),
+                "open": json.dumps([message_id for message_id, kind, _ in changed if kind != RecipientKind.BCC]),
+            }
+            self._connection.execute(_COUNT_READ, {**counts, "agent": agent_id})
+        return {MessageId(row[0]) for row in changed}
+
+    def _states(
+        self, agent_id: AgentId, message_ids: Collection[MessageId], *, changed: Collection[MessageId]
+    ) -> dict[MessageId, ReadingState]:
+        rows = self._connection.execute(_STATES, {"messages": json.dumps(list(message_ids)), "agent": agent_id})
+        return {MessageId(row[0]): _state(row, changed=row[0] in changed) for row in rows}
+
+
+def _state(row: Sequence[Any], *, changed: bool) -> ReadingState:  # Any: SQLite's rows are untyped
+    return ReadingState(read_ts=row[1], ack_ts=row[2], changed=changed, kind=RecipientKind(row[3]))
 
 
 def _page_query(agent_id: AgentId, page: InboxPage) -> tuple[str, list[object]]:

@@ -19,6 +19,9 @@ class AgentRow(SQLModel, table=True):
         CheckConstraint("kind IN ('agent', 'human', 'system')"),
         CheckConstraint("unread_count >= 0"),
         CheckConstraint("open_unread_count >= 0"),
+        CheckConstraint("inbox_count >= 0"),
+        CheckConstraint("urgent_unread_count >= 0"),
+        CheckConstraint("ack_pending_count >= 0"),
         Index("agents_name_key", "name_key", "project_id"),
         Index("agents_last_active", "project_id", text("last_active_ts DESC"), text("id DESC")),
     )
@@ -43,6 +46,9 @@ class AgentRow(SQLModel, table=True):
     token_hash: bytes | None = Field(unique=True, sa_type=LargeBinary)
     unread_count: int = Field(sa_column_kwargs={"server_default": text("0")})
     open_unread_count: int = Field(sa_column_kwargs={"server_default": text("0")})
+    inbox_count: int = Field(sa_column_kwargs={"server_default": text("0")})
+    urgent_unread_count: int = Field(sa_column_kwargs={"server_default": text("0")})
+    ack_pending_count: int = Field(sa_column_kwargs={"server_default": text("0")})
 
 
 class ContactRow(SQLModel, table=True):

@@ -1,0 +1,91 @@
+"""What a row of mail or of reservations wants noticed: in words, and on a terminal in colours besides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mcp_agent_mail.core.clock import SECOND, Micros, parse_time, system_clock
+
+Row = Mapping[str, Any]
+
+UNREAD, OVERDUE, URGENT, HIGH = "bold", "bold red", "bold red", "yellow"
+SOON_S = 10 * 60
+
+
+def importance_words(row: Row) -> list[str]:
+    """Importance and the wish for an acknowledgement, in words; the everyday is not said."""
+    importance = row.get("importance")
+    words = [] if importance in (None, "normal") else [str(importance)]
+    return [*words, "ack"] if row.get("ack_required") else words
+
+
+def mail_flags(row: Row) -> str:
+    return ", ".join(importance_words(row))
+
+
+def is_overdue(row: Row, *, now: Micros, ack_ttl_s: int) -> bool:
+    """An acknowledgement was asked for more than `ack_ttl_s` seconds ago, and is not there."""
+    if not row.get("ack_required") or row.get("acknowledged_at"):
+        return False
+    try:
+        return now - parse_time(str(row["created_ts"])) > ack_ttl_s * SECOND
+    except ValueError:
+        return False
+
+
+def inbox_words(ack_ttl_s: int) -> Callable[[Row], str]:
+    """The flags of an item of an inbox as a terminal shows them: whether it is unread, acknowledged or overdue too."""
+
+    def words(row: Row) -> str:
+        said = importance_words(row)
+        if "ack" in said and row.get("acknowledged_at"):
+            said[said.index("ack")] = "acked"
+        elif is_overdue(row, now=system_clock(), ack_ttl_s=ack_ttl_s):
+            said[said.index("ack")] = "ack overdue"
+        return ", ".join([*([] if row.get("read_at") else ["unread"]), *said])
+
+    return words
+
+
+def inbox_style(ack_ttl_s: int) -> Callable[[Row], str]:
+    """The colour of those flags: the gravest wins."""
+
+    def style(row: Row) -> str:
+        if is_overdue(row, now=system_clock(), ack_ttl_s=ack_ttl_s):
+            return OVERDUE
+        return importance_style(row) or unread_style(row)
+
+    return style
+
+
+def importance_style(row: Row) -> str:
+    return {"urgent": URGENT, "high": HIGH}.get(str(row.get("importance")), "")
+
+
+def unread_style(row: Row) -> str:
+    return "" if row.get("read_at") else UNREAD
+
+
+def lease_state(row: Row) -> str:
+    """`idle` and `expired`, where a reservation that was not released is one of these."""
+    words = ["idle"] if row.get("stale") else []
+    return ", ".join([*words, *(["expired"] if _left_s(row) == 0 else [])])
+
+
+def lease_style(row: Row) -> str:
+    """Red from the end on, yellow for ten minutes before it and for a holder that is idle."""
+    left = _left_s(row)
+    if left is None:
+        return ""
+    return OVERDUE if left == 0 else HIGH if left <= SOON_S or row.get("stale") else ""
+
+
+def _left_s(row: Row) -> float | None:
+    """Until it expires, not below 0; None for one that was released."""
+    if row.get("released_ts"):
+        return None
+    try:
+        return max(0.0, (parse_time(str(row["expires_ts"])) - system_clock()) / SECOND)
+    except ValueError:
+        return None

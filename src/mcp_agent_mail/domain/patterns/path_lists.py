@@ -1,0 +1,87 @@
+"""Several paths in one text, as callers write them by mistake: joined by commas or blanks, or as a shell's braces.
+
+A reservation of such a text would be of one file of that very name, and protect nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import islice
+
+MAX_EXPANDED = 20
+"""Paths that braces are shown to stand for."""
+
+_ENDING = re.compile(r"(?:^|[^/])\.\w{1,10}$")
+_WILDCARD = re.compile(r"[*?\[]")
+_BRACES = re.compile(r"(?<!\\)\{([^{}]*,[^{}]*)\}")
+_JOINED = re.compile(r"[,\s]")
+
+
+def listed_paths(text: str, is_there: Callable[[str], bool]) -> list[str]:
+    """The paths that a text seems to list, in its order; none when it is one path.
+
+    Commas and blanks divide, but within braces and brackets and behind a backslash. Each part has to look like a path:
+    with a slash, an ending or a wildcard, or because something `is_there`. As file names hold blanks more often than
+    commas, what stands before a blank has to look like a whole path.
+    """
+    text = text.strip()
+    if not _JOINED.search(text):
+        return []
+    by_comma = _divided(text, ",")
+    if len(by_comma) == 1:
+        return _listed_by_blanks(text, is_there)
+    parts = [path for part in by_comma for path in _listed_by_blanks(part, is_there) or [part]]
+    return parts if all(_is_path(part) or is_there(part) for part in parts) else []
+
+
+def expanded_braces(text: str) -> list[str]:
+    """What a shell would make of the braces in a text, MAX_EXPANDED at most; none where no braces hold a comma."""
+    texts, is_expanded = [text], False
+    while any(found := [_BRACES.search(one) for one in texts]):
+        is_expanded = True
+        chosen = (
+            one if match is None else f"{one[: match.start()]}{choice.strip()}{one[match.end() :]}"
+            for one, match in zip(texts, found, strict=True)
+            for choice in ([""] if match is None else match[1].split(","))
+        )
+        texts = list(islice(dict.fromkeys(chosen), MAX_EXPANDED))
+    return texts if is_expanded else []
+
+
+def _listed_by_blanks(text: str, is_there: Callable[[str], bool]) -> list[str]:
+    *parts, last = _divided(text, " ")
+    if not parts or not (_is_path(last) or is_there(last)):
+        return []
+    if all(_is_whole(part) or is_there(part) for part in parts):
+        return [*parts, last]
+    folders = {part.partition("/")[0] for part in (*parts, last)}
+    is_of_one_folder = len(folders) == 1 and all("/" in part for part in (*parts, last))
+    return [*parts, last] if is_of_one_folder else []
+
+
+def _is_path(part: str) -> bool:
+    return "/" in part or _is_whole(part)
+
+
+def _is_whole(part: str) -> bool:
+    """It ends as a file or a folder does, or is a pattern."""
+    return part.endswith("/") or "://" in part or bool(_ENDING.search(part) or _WILDCARD.search(part))
+
+
+def _divided(text: str, by: str) -> list[str]:
+    """Without the blanks around each part; a blank stands for every white space."""
+    parts, depth, at = [""], 0, 0
+    while at < len(text):
+        char = text[at]
+        if char == "\\":
+            parts[-1] += text[at : at + 2]
+            at += 2
+            continue
+        depth = max(0, depth + (char in "{[") - (char in "}]"))
+        if not depth and (char == by or (by == " " and char.isspace())):
+            parts.append("")
+        else:
+            parts[-1] += char
+        at += 1
+    return [part.strip() for part in parts if part.strip()] or [text]

@@ -1,0 +1,97 @@
+"""What the workspace says of the paths of a call before it is decided: several paths in one text are refused, and one
+that may protect nothing is granted with a warning.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+
+from mcp_agent_mail.domain.patterns.path_lists import expanded_braces, listed_paths
+from mcp_agent_mail.domain.patterns.pattern import Pattern, parse_pattern
+from mcp_agent_mail.domain.patterns.syntax import UnreadablePattern
+from mcp_agent_mail.domain.reservations import PathsRunTogether, PathWarning, RequestedPath
+from mcp_agent_mail.workspace.facts import Workspaces
+from mcp_agent_mail.workspace.pathspecs import literal_paths
+from mcp_agent_mail.workspace.pattern_search import PatternSearch
+
+MAX_MEANT = 500
+"""Paths of a call, and so of the list that is shown."""
+_SHOWN = 10
+
+_BRACES = "braces are literal: it stands for the one file of that name"
+_NO_FILE = "no file fits it"
+_IGNORED = "Git ignores it: the commit guard never sees it"
+
+
+def require_single_paths(paths: Sequence[str], root: str, search: PatternSearch) -> None:
+    """Raise PathsRunTogether, with all that was meant, where a text lists several paths and nothing lies there of that
+    very name.
+    """
+    is_there = cache(lambda text: _is_there(text, root, search))
+    meant = [listed_paths(path, is_there) for path in paths]
+    together = [path.strip() for path, parts in zip(paths, meant, strict=True) if parts and not is_there(path)]
+    if not together:
+        return
+    wrong = set(together)
+    every = (parts if path.strip() in wrong else [path.strip()] for path, parts in zip(paths, meant, strict=True))
+    did_you_mean = list(dict.fromkeys(one for parts in every for one in parts))[:MAX_MEANT]
+    shown = json.dumps(did_you_mean[:_SHOWN], ensure_ascii=False)
+    more = f" and {len(did_you_mean) - _SHOWN} more" if len(did_you_mean) > _SHOWN else ""
+    raise PathsRunTogether(
+        f"{together[0]!r:.300} is several paths in one text; give a list.",
+        hint=f"Did you mean {shown:.2000}{more}? A new file of that very name: \\ before each comma or blank.",
+        data={"paths": together, "did_you_mean": did_you_mean},
+    )
+
+
+def find_warnings(workspaces: Workspaces, root: str, wanted: Sequence[RequestedPath]) -> tuple[PathWarning, ...]:
+    """What of the wanted paths may protect nothing, in their order. Looks at the workspace: call it in a thread.
+
+    What could not be found out in time, or where there is no workspace, is not warned of.
+    """
+    search = workspaces.search(root)
+    if not search.has_workspace():
+        return ()
+    ignored = workspaces.ignored(root, [path for one in wanted for path in _for_git(one.pattern)])
+    found = (_warning(one, search, ignored) for one in wanted if not one.pattern.is_virtual)
+    return tuple(warning for warning in found if warning is not None)
+
+
+def _warning(one: RequestedPath, search: PatternSearch, ignored: set[str]) -> PathWarning | None:
+    pattern = one.pattern
+    meant = expanded_braces(pattern.text)
+    if meant and not _is_literally_there(pattern, search):
+        return PathWarning(path=one.given, reason=_BRACES, did_you_mean=tuple(meant))
+    if not ignored.isdisjoint(_for_git(pattern)):
+        return PathWarning(path=one.given, reason=_IGNORED)
+    if _has_wildcard(pattern) and search.covers_some(pattern) is False:
+        near = search.nearest(pattern)
+        return PathWarning(path=one.given, reason=_NO_FILE, did_you_mean=() if near is None else (near,))
+    return None
+
+
+def _has_wildcard(pattern: Pattern) -> bool:
+    return not pattern.is_literal and not pattern.text.endswith("/")
+
+
+def _for_git(pattern: Pattern) -> list[str]:
+    """The paths that a pattern without wildcards, or of a folder and all below, means; of others Git is not asked."""
+    if pattern.is_virtual:
+        return []
+    is_tree = pattern.is_folder or not pattern.is_literal
+    return [f"{path}/" if is_tree else path for path in literal_paths(pattern)]
+
+
+def _is_literally_there(pattern: Pattern, search: PatternSearch) -> bool:
+    return any(search.is_there(path) for path in literal_paths(pattern))
+
+
+def _is_there(text: str, root: str, search: PatternSearch) -> bool:
+    """As a path of that very name, whatever it would mean as a pattern."""
+    try:
+        pattern = parse_pattern(text, project_root=root)
+    except UnreadablePattern:
+        return False
+    return not pattern.is_virtual and search.is_there(pattern.text)

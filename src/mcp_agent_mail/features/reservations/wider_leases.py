@@ -1,0 +1,54 @@
+"""Why a path that is named holds nothing, though its agent holds something: a wider lease of its covers it, or the text
+is several paths. Found inside a unit of work, so within a bound.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from mcp_agent_mail.domain.leases import Lease
+from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
+from mcp_agent_mail.domain.patterns.path_lists import listed_paths
+from mcp_agent_mail.domain.patterns.pattern import anchor, covers, stored_pattern
+
+MAX_STEPS = 10_000
+"""Of one call: 3 ms."""
+_STEPS_TO_READ = 50
+_PLAIN = re.compile(r"[^*?\[\\]*")
+
+
+class WiderLeases:
+    """Of one call, over the agent's `live` leases. `instead` is what to do about a path that a wider one covers."""
+
+    def __init__(self, live: Sequence[Lease], *, instead: str) -> None:
+        self._live = live
+        self._instead = instead
+        self._work = WorkBudget(MAX_STEPS)
+
+    def why_unheld(self, text: str) -> str:
+        """For a pattern in normal form that is nobody's own. Beyond the bound no wider lease is named."""
+        try:
+            self._work.spend(len(text))
+            if parts := listed_paths(text, lambda _: False):
+                return f"it is {len(parts)} paths in one text: give a list"
+            wider = self._covering(text)
+        except PatternsTooHard:
+            wider = None
+        if wider is None:
+            return "you hold no live reservation of exactly this pattern"
+        return f"your reservation {wider.id} ({wider.path_pattern}) covers it: {self._instead}"
+
+    def _covering(self, text: str) -> Lease | None:
+        return next((lease for lease in self._live if self._covers(lease, text)), None)
+
+    def _covers(self, lease: Lease, text: str) -> bool:
+        """All of it: of a pattern with wildcards, the folder that it lies in."""
+        self._work.spend(1)
+        begin = _PLAIN.match(lease.path_pattern)
+        if begin is not None and not lease.ignore_case and not f"{text}/".startswith(begin[0].lstrip("/")):
+            return False
+        self._work.spend(_STEPS_TO_READ)
+        wider = stored_pattern(lease.path_pattern, is_folder=lease.is_folder, ignore_case=lease.ignore_case)
+        path = anchor(stored_pattern(text, ignore_case=lease.ignore_case))
+        return bool(path) and covers(wider, path, self._work)

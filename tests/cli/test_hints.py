@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from mcp_agent_mail.cli.app import ENTRIES
+from mcp_agent_mail.cli.hints import COMMANDS, RESOURCES, in_commands
+from tests.cli.shell import Shell
+
+
+@pytest.mark.parametrize(
+    ("hint", "told"),
+    [
+        ("list_agents shows who is there; nothing was sent.", "am agents list shows who is there; nothing was sent."),
+        (
+            "unarchive_project(project_key='/code/my app') brings it back.",
+            "am projects unarchive '/code/my app' brings it back.",
+        ),
+        (
+            "Bring it back with unretire_agent, or act as another agent.",
+            "Bring it back with am agents unretire, or act as another agent.",
+        ),
+        ("unretire_agent(agent_name='BlueLake') brings it back.", "am agents unretire BlueLake brings it back."),
+        (
+            "Ids come from fetch_inbox, search_messages and send_message.",
+            "Ids come from am mail inbox, am mail search and am mail send.",
+        ),
+        (
+            'ask for it: send_message(project_key="/code/app", to=["RedStone"], body_md="(x)")',
+            "ask for it: am mail send",
+        ),
+        ("resource://projects lists all.", "am projects list lists all."),
+        ("resource://file_reservations/app-1 lists them.", "am reservations list lists them."),
+        ("add ?project=<path or slug> for an archived one.", "add --project <path or slug> for an archived one."),
+        ("register_agent adds one.", "an agent's register_agent adds one."),
+        (
+            "ensure_project(name='x') makes it.",
+            "am projects list shows them and --project names one; an agent's ensure_project(name='x') makes it.",
+        ),
+        ("A whois of somebody, or my_send_message_2.", "A whois of somebody, or my_send_message_2."),
+        ("Start one with: am serve", "Start one with: am serve"),
+    ],
+)
+def test_a_hint_names_the_commands_of_am(hint: str, told: str) -> None:
+    assert in_commands(hint) == told
+
+
+@pytest.mark.parametrize("command", sorted({*COMMANDS.values(), *RESOURCES.values()}))
+def test_every_command_that_a_hint_may_name_is_there(command: str, shell: Shell) -> None:
+    _, name, *rest = command.split()
+    words = [name, *rest[:1]] if name != "status" else [name]
+
+    assert name in ENTRIES
+    assert shell.am(*words, "--help").code == 0
+
+
+def test_an_error_of_am_names_its_commands(at_post: Shell) -> None:
+    done = at_post.am("mail", "inbox", "Nobody")
+
+    assert done.code == 1
+    assert "am agents list" in done.err
+    assert "list_agents" not in done.err

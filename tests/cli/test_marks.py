@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.cli.marks import (
+    HIGH,
+    OVERDUE,
+    UNREAD,
+    inbox_style,
+    inbox_words,
+    lease_state,
+    lease_style,
+    mail_flags,
+)
+
+TTL_S = 1_800
+
+
+def item(age_s: float = 0, **keys: Any) -> dict[str, Any]:
+    sent = datetime.now(UTC) - timedelta(seconds=age_s)
+    return {"importance": "normal", "ack_required": False, "created_ts": sent.isoformat(), **keys}
+
+
+def lease(left_s: float, **keys: Any) -> dict[str, Any]:
+    return {"stale": False, "expires_ts": (datetime.now(UTC) + timedelta(seconds=left_s)).isoformat(), **keys}
+
+
+@pytest.mark.parametrize(
+    ("row", "words", "style"),
+    [
+        (item(), "unread", UNREAD),
+        (item(read_at="2026-11-21T20:38:11Z"), "", ""),
+        (item(read_at="2026-11-21T20:38:11Z", importance="high"), "high", HIGH),
+        (item(importance="urgent"), "unread, urgent", "bold red"),
+        (item(ack_required=True), "unread, ack", UNREAD),
+        (item(TTL_S + 60, ack_required=True), "unread, ack overdue", OVERDUE),
+        (item(TTL_S + 60, ack_required=True, importance="high"), "unread, high, ack overdue", OVERDUE),
+        (item(TTL_S + 60, ack_required=True, read_at="x", acknowledged_at="x"), "acked", ""),
+    ],
+)
+def test_an_inbox_says_in_words_what_its_colours_say(row: dict[str, Any], words: str, style: str) -> None:
+    assert (inbox_words(TTL_S)(row), inbox_style(TTL_S)(row)) == (words, style)
+
+
+def test_flags_for_a_pipe_are_importance_and_the_wish_for_an_acknowledgement() -> None:
+    assert [mail_flags(row) for row in (item(), item(importance="low"), item(9_999, ack_required=True))] == [
+        "",
+        "low",
+        "ack",
+    ]
+
+
+def test_a_time_that_cannot_be_read_is_never_overdue() -> None:
+    row = item(ack_required=True, created_ts="soon")
+
+    assert inbox_words(TTL_S)(row) == "unread, ack"
+
+
+@pytest.mark.parametrize(
+    ("row", "words", "style"),
+    [
+        (lease(3_600), "", ""),
+        (lease(300), "", HIGH),
+        (lease(3_600, stale=True), "idle", HIGH),
+        (lease(-5), "expired", OVERDUE),
+        (lease(-5, stale=True), "idle, expired", OVERDUE),
+        (lease(-5, released_ts="2026-11-21T20:38:11Z"), "", ""),
+        (lease(0, expires_ts="soon"), "", ""),
+    ],
+)
+def test_a_reservation_says_in_words_that_it_is_idle_or_over(row: dict[str, Any], words: str, style: str) -> None:
+    assert (lease_state(row), lease_style(row)) == (words, style)

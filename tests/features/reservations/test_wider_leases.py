@@ -1,0 +1,92 @@
+"""A path that nothing is held of by itself: whether a wider reservation covers it, and what to do then."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.features.reservations.claims import Claims, open_claims
+
+NOTHING = "you hold no live reservation of exactly this pattern"
+
+
+@pytest.fixture
+async def claims(tmp_path: Path) -> AsyncIterator[Claims]:
+    async with open_claims(tmp_path) as opened:
+        yield opened
+
+
+async def reason(claims: Claims, path: str) -> str:
+    answer = await claims.release("BlueLake", paths=[path])
+    assert answer["released"] == 0
+    (refused,) = answer["not_released"]
+    assert refused["path"] == path
+    return str(refused["reason"])
+
+
+@pytest.mark.parametrize(
+    ("held", "path"),
+    [
+        ("src/**", "src/a.py"),
+        ("src/**", "src/api/*.py"),
+        ("src/", "src"),
+        ("src/**", "src/"),
+        ("*.py", "src/a.py"),
+        ("**", "README.md"),
+        ("src/*/x.py", "src/api/x.py"),
+    ],
+)
+async def test_a_path_that_a_wider_reservation_covers_names_it_and_how_to_narrow_it(
+    claims: Claims, held: str, path: str
+) -> None:
+    await claims.hold("BlueLake", "docs/")
+    await claims.hold("BlueLake", held)
+
+    assert await reason(claims, path) == (
+        f"your reservation 2 ({held}) covers it: release that one by its id, and reserve the narrower path"
+    )
+
+
+@pytest.mark.parametrize(
+    ("held", "path"), [("src/*.py", "src/**"), ("src/a.py", "src"), ("tests/", "src/a.py"), ("*.py", "src/*.py")]
+)
+async def test_what_is_not_covered_as_a_whole_has_no_wider_one(claims: Claims, held: str, path: str) -> None:
+    await claims.hold("BlueLake", held)
+
+    assert await reason(claims, path) == NOTHING
+
+
+async def test_neither_anothers_nor_an_expired_reservation_is_a_wider_one(claims: Claims) -> None:
+    await claims.hold("RedStone", "src/**")
+    await claims.hold("BlueLake", "docs/**", ttl_seconds=60)
+    claims.seeded.clock.step(61)
+
+    assert await reason(claims, "src/a.py") == NOTHING
+    assert await reason(claims, "docs/a.md") == NOTHING
+
+
+async def test_a_renewal_names_the_wider_one_too(claims: Claims) -> None:
+    await claims.hold("BlueLake", "src/**")
+
+    answer = await claims.renew("BlueLake", paths=["src/a.py"])
+
+    assert answer["not_renewed"][0]["reason"] == "your reservation 1 (src/**) covers it: renew that one by its id"
+
+
+async def test_several_paths_in_one_text_are_told_as_that(claims: Claims) -> None:
+    await claims.hold("BlueLake", "src/a.py", "src/b.py")
+
+    assert await reason(claims, "src/a.py,src/b.py") == "it is 2 paths in one text: give a list"
+
+
+async def test_beyond_the_bound_on_work_no_wider_one_is_named(claims: Claims) -> None:
+    await claims.add_agents(1)
+    blue = claims.seeded.blue
+    await claims.fill(blue, [f"s*{number}/x/*.py" for number in range(900)])
+    await claims.hold("BlueLake", "src/**")
+
+    answer = await claims.release("BlueLake", paths=["src/a.md"])
+
+    assert answer["not_released"][0]["reason"] == NOTHING

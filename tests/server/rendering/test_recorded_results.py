@@ -1,0 +1,61 @@
+"""What the formats save on typical results: the promises of the reference page, and that it tells the counts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from toon_format import decode
+
+from mcp_agent_mail.server.rendering.formats import OutputFormat
+from mcp_agent_mail.server.rendering.toon import as_tables
+from tests.server.rendering.formats_page import MAKE, PAGE, counts, page, written_as
+from tests.server.rendering.recorded_results import LINES, LISTS, recorded
+
+COUNTED = counts()
+RESULTS = recorded()
+
+
+def _items(name: str) -> int:
+    result = RESULTS[name]
+    lists = [result] if isinstance(result, list) else [one for one in result.values() if isinstance(one, list)]
+    return sum(len(one) for one in lists)
+
+
+def test_there_are_twelve_typical_results() -> None:
+    assert len(RESULTS) == 12
+    assert "amt_" not in json.dumps(RESULTS)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_toon_never_costs_more_than_json(name: str) -> None:
+    assert COUNTED[name].toon <= COUNTED[name].json
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_toon_of_a_list_of_five_without_bodies_costs_at_most_seven_tenths(name: str) -> None:
+    assert _items(name) >= 5
+    assert COUNTED[name].toon <= 0.7 * COUNTED[name].json
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_markdown_of_a_list_is_one_line_an_item_and_costs_at_most_half(name: str) -> None:
+    text = written_as(name, RESULTS[name], OutputFormat.MD)
+
+    assert sum(line.startswith("- ") and not line.startswith("- **total") for line in text.splitlines()) >= _items(name)
+    assert "\n###" not in text
+    assert COUNTED[name].md <= 0.5 * COUNTED[name].json
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_toon_of_each_result_is_read_back(name: str) -> None:
+    value = json.loads(written_as(name, RESULTS[name], OutputFormat.TOON))
+
+    if isinstance(value, dict) and value.get("format") == "toon":
+        assert decode(value["data"]) == as_tables(RESULTS[name])
+    else:
+        assert value == RESULTS[name]
+
+
+def test_the_page_tells_these_counts() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(COUNTED), f"run {MAKE}"

@@ -1,0 +1,85 @@
+"""Which paths Git ignores: as Git says it, and Git is only asked where a line may mean such a path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.workspace.ignored_paths import find_ignored, fits
+from tests.workspace.code_repository import begin, commit, git, write
+
+IGNORED = "# no.md\n*.log\n/build/\nnode_modules\n*.py[cod]\n!keep.log\ndocs/*.tmp\n**/cache/\n"
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    repository = begin(tmp_path / "code")
+    write(repository, ".gitignore", content=IGNORED)
+    write(repository, "src/.gitignore", content="local.*\n")
+    write(repository, ".git/info/exclude", content="mine\n")
+    write(repository, "tracked.log")
+    git(repository, "add", "-f", "tracked.log")
+    commit(repository)
+    return repository
+
+
+def ignored(root: Path, *paths: str) -> set[str]:
+    return find_ignored(root, paths, timeout_s=30.0)
+
+
+def test_what_a_line_of_any_list_ignores_is_told_as_it_was_written(code: Path) -> None:
+    yes = ["a.log", "src/x.log", "build/", "build/x.js", "src/node_modules/", "x.pyc", "mine", "src/local.py"]
+    yes += ["docs/x.tmp", "a/b/cache/"]
+    no = ["a.py", "no.md", "keep.log", "src/build/", "local.py", "docs/deep/x.tmp", ":(glob)**"]
+
+    assert ignored(code, *yes, *no) == set(yes)
+
+
+def test_a_tracked_file_is_not_ignored_whatever_a_line_says(code: Path) -> None:
+    assert ignored(code, "tracked.log") == set()
+
+
+def test_a_project_below_the_top_goes_by_the_lists_above_it(code: Path) -> None:
+    assert ignored(code / "src", "x.log", "local.py", "x.py") == {"x.log", "local.py"}
+
+
+def test_git_is_not_asked_of_paths_that_no_line_may_mean(code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    assert ignored(code, "src/app.py", "README.md", "lib/") == set()
+    assert ignored(code, "a.log") == set(), "without Git nothing is said"
+
+
+def test_outside_of_a_repository_and_in_one_that_cannot_be_read_nothing_is_ignored(tmp_path: Path, code: Path) -> None:
+    (code / ".git" / "config").write_text("[core")
+
+    assert ignored(tmp_path, "a.log") == set()
+    assert ignored(code, "a.log") == set()
+
+
+def test_a_list_that_is_no_ordinary_file_or_too_long_leaves_it_to_git(code: Path) -> None:
+    write(code, "big/.gitignore", content="x\n" * 40_000 + "secret.txt\n")
+
+    assert ignored(code, "big/secret.txt", "big/open.txt") == {"big/secret.txt"}
+
+
+@pytest.mark.parametrize(
+    ("glob", "name", "is_fit"),
+    [
+        ("*.log", "a.log", True),
+        ("a*b*c", "axxbyyc", True),
+        ("a*b*c", "axxbyy", False),
+        ("?.py", "a.py", True),
+        ("?.py", "ab.py", False),
+        ("*", "", True),
+        ("a", "", False),
+        ("*a", "ba", True),
+    ],
+)
+def test_stars_and_question_marks_fit_names(glob: str, name: str, is_fit: bool) -> None:
+    assert fits(glob, name) is is_fit
+
+
+def test_a_hard_glob_takes_no_longer_than_its_length_times_the_names() -> None:
+    assert not fits("*a" * 100 + "b", "a" * 250)
