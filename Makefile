@@ -11,6 +11,8 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 # Set PYTHON=/path/to/python to choose the interpreter of .venv.
 PYTHON ?=
+# Where `make link` puts the command; a folder that stands in PATH.
+LINK_DIR ?= $(HOME)/.local/bin
 # Arguments of `am serve`, e.g. make serve ARGS='--port 9000'.
 ARGS ?=
 # Processes that pytest uses: a third of the time of the tests is waiting, so one more than a small machine has cores.
@@ -35,11 +37,29 @@ help: ## This list
 serve: $(MAIN) ## Install what is locked, then serve on 127.0.0.1:8765, with this folder's .env if it has one
 	@exec $(BIN)/am serve $(if $(wildcard .env),--env-file .env) $(ARGS)
 
+LINK = $(LINK_DIR)/am
+TARGET = $(CURDIR)/$(BIN)/am
+
+.PHONY: link
+link: $(MAIN) ## Put `am` on your PATH: a link in ~/.local/bin (LINK_DIR). What is there and not ours is left alone
+	@if [ "$$(readlink "$(LINK)" || true)" = "$(TARGET)" ]; then echo "$(LINK) is there already."; \
+	elif [ -e "$(LINK)" ] || [ -L "$(LINK)" ]; then \
+		echo "$(LINK) is not ours and stays: $$(ls -ld "$(LINK)")" >&2; \
+		echo "Take it away yourself, or choose a folder: make link LINK_DIR=..." >&2; exit 1; \
+	else mkdir -p "$(LINK_DIR)"; ln -s "$(TARGET)" "$(LINK)"; echo "$(LINK) -> $(TARGET)"; fi
+	@case ":$$PATH:" in *:"$(LINK_DIR)":*) ;; *) echo "$(LINK_DIR) is not in your PATH yet: add it in your shell's profile." >&2 ;; esac
+
+.PHONY: unlink
+unlink: ## Take away what `make link` put there, and nothing else
+	@if [ "$$(readlink "$(LINK)" || true)" = "$(TARGET)" ]; then rm "$(LINK)"; echo "$(LINK) is gone."; \
+	elif [ -e "$(LINK)" ] || [ -L "$(LINK)" ]; then echo "$(LINK) is not ours and stays." >&2; exit 1; \
+	else echo "There is no $(LINK)."; fi
+
 .PHONY: test
 test: lint types pytest ## Every check that belongs to a change
 
 .PHONY: check-all
-check-all: test cover testers llm hooks extras attack faults patterns contest crash ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, the slow faults, and the crash rounds
+check-all: test cover testers llm hooks extras attack faults patterns contest pages crash ## `make test`, what it covers, the protocol testers, the guard beside real hook programs, the extras, the attacks, the slow faults, every shell line of the pages, and the crash rounds
 
 .PHONY: lint
 lint: $(DEV)
@@ -96,6 +116,10 @@ patterns: $(DEV) ## 180,300 pairs of reservation patterns against an enumeration
 .PHONY: contest
 contest: $(DEV) ## Fifty agents fight for overlapping paths for half a minute
 	@$(BIN)/pytest -n 0 -m "slow or not slow" tests/e2e/test_contest.py $(ARGS)
+
+.PHONY: pages
+pages: $(DEV) ## Every shell line of README and tutorials as it stands, the long ones too
+	@$(BIN)/pytest -n 0 -m "slow or not slow" tests/pages $(ARGS)
 
 .PHONY: crash
 crash: $(DEV) ## Concurrent clients and kill -9, round after round; simulated losses of power

@@ -31,6 +31,10 @@ ALLOWED = {
     ("server/observability/tracing.py", "to_thread"): "waits for that thread, with a time limit",
     ("server/observability/metrics.py", "to_thread"): "an import",
     (
+        "server/observability/call_lines.py",
+        "Thread",
+    ): "shows lines: nobody waits for them, a terminal that has gone is its end",
+    (
         "server/transport/hearing.py",
         "ensure_future",
     ): "part of a call: listens for its client while it waits, and ends with it",

@@ -49,6 +49,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("contacts", "requests"),
     ("archive",),
     ("archive", "log"),
+    ("archive", "path"),
     ("archive", "stats"),
     ("archive", "checkout"),
     ("archive", "renew"),

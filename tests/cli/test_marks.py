@@ -36,8 +36,8 @@ def lease(left_s: float, **keys: Any) -> dict[str, Any]:
         (item(read_at="2026-11-21T20:38:11Z", importance="high"), "high", HIGH),
         (item(importance="urgent"), "unread, urgent", "bold red"),
         (item(ack_required=True), "unread, ack", UNREAD),
-        (item(TTL_S + 60, ack_required=True), "unread, ack overdue", OVERDUE),
-        (item(TTL_S + 60, ack_required=True, importance="high"), "unread, high, ack overdue", OVERDUE),
+        (item(TTL_S + 60, ack_required=True), "unread, overdue", OVERDUE),
+        (item(TTL_S + 60, ack_required=True, importance="high"), "unread, high, overdue", OVERDUE),
         (item(TTL_S + 60, ack_required=True, read_at="x", acknowledged_at="x"), "acked", ""),
     ],
 )

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from mcp_agent_mail.cli.tables import GAP, ShownText, TableColumn, color_system, fit_widths, render_table
+from mcp_agent_mail.cli.tables import GAP, ShownText, TableColumn, fit_widths, render_table
 
 
 class Screen(io.StringIO):
@@ -105,17 +105,6 @@ def test_colours_are_written_only_where_nobody_asked_for_none(screen: pytest.Mon
 
     assert plain == "FLAGS\nurgent"
     assert "\x1b[1;31murgent\x1b[0m" in coloured
-
-
-@pytest.mark.parametrize(("value", "system"), [(None, "auto"), ("", "auto"), ("1", None), ("0", None)])
-def test_no_color_counts_unless_it_is_empty(
-    monkeypatch: pytest.MonkeyPatch, value: str | None, system: str | None
-) -> None:
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    if value is not None:
-        monkeypatch.setenv("NO_COLOR", value)
-
-    assert color_system() == system
 
 
 COLUMNS = st.lists(

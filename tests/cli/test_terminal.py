@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ import pytest
 from tests.cli.command_line import environment
 from tests.cli.conftest import Post
 from tests.cli.shell import Shell
+from tests.served import Connection, Served
 
 
 def on_a_terminal(*arguments: str, home: Path, **settings: str) -> str:
@@ -142,3 +146,117 @@ def test_ctrl_c_stops_the_server_in_order(tmp_path: Path) -> None:
     assert announced.startswith("mcp-agent-mail ")
     assert process.returncode == 0, stderr
     assert "Traceback" not in stderr
+
+
+class ServerOnATerminal:
+    """`am serve` as someone watches it; what it shows is read to its end."""
+
+    def __init__(self, home: Path, *options: str, **settings: str) -> None:
+        self._controller, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 160, 0, 0))
+        home.mkdir(exist_ok=True)
+        around = environment(home, **{"TERM": "xterm-256color", **settings})
+        around.pop("COLUMNS")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "mcp_agent_mail", "serve", "--port", "0", *options],
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            cwd=home,
+            env=around,
+        )
+        os.close(terminal)
+        self.seen = ""
+        while (address := re.search(r" serves http://127\.0\.0\.1:(\d+)/\S* from .*\n", self.seen)) is None:
+            assert self._read(), self.seen
+        self.port = int(address[1])
+
+    def _read(self) -> bool:
+        try:
+            chunk = os.read(self._controller, 65_536)
+        except OSError:  # Linux says so when the last holder of the terminal has gone.
+            return False
+        self.seen += chunk.decode().replace("\r\n", "\n")
+        return bool(chunk)
+
+    def end(self) -> list[str]:
+        """The lines that it showed, from its address on."""
+        self._process.send_signal(signal.SIGINT)
+        while self._read():
+            pass
+        os.close(self._controller)
+        assert self._process.wait() == 0, self.seen
+        return self.seen.splitlines()[1:]
+
+
+def use(port: int) -> None:
+    """Two agents, a message with a blind recipient, a look, and a mistake."""
+    with Connection(port) as connection:
+        connection.call("ensure_project", human_key="/code/shop")
+        for name in ("BlueLake", "RedStone", "QuietFox"):
+            connection.call("register_agent", project_key="/code/shop", name=name, program="tester", model="m1")
+        connection.call(
+            "send_message",
+            project_key="/code/shop",
+            sender_name="BlueLake",
+            to=["RedStone"],
+            bcc=["QuietFox"],
+            subject="[bold]Plan",
+            body_md="the body",
+        )
+        connection.call("fetch_inbox", project_key="/code/shop", agent_name="RedStone")
+        assert connection.rpc("whois", {"project_key": "/code/shop", "agent_name": "RedSton"}).error_type == "NOT_FOUND"
+
+
+def test_whoever_watches_a_server_sees_who_did_what_to_whom(tmp_path: Path) -> None:
+    server = ServerOnATerminal(tmp_path)
+    use(server.port)
+
+    lines = [re.sub(r"^\d\d:\d\d:\d\d | {2}\d+ ms$", "", line) for line in server.end()]
+
+    assert lines[:5] == [
+        "shop someone opened /code/shop",
+        "shop BlueLake is here (tester, m1)",
+        "shop RedStone is here (tester, m1)",
+        "shop QuietFox is here (tester, m1)",
+        'shop BlueLake wrote to RedStone: "[bold]Plan" (#1)',
+    ]
+    assert lines[5].startswith("shop RedSton whois refused: NOT_FOUND ")
+    assert lines[6].startswith("         hint: ")
+    assert "RedStone" in lines[6]
+    assert [line for line in lines[7:] if "INFO" not in line] == []
+
+
+def test_colours_of_the_lines_of_a_server_are_left_out_with_no_color(tmp_path: Path) -> None:
+    coloured, plain = ServerOnATerminal(tmp_path / "a", NO_COLOR=""), ServerOnATerminal(tmp_path / "b")
+    for server in (coloured, plain):
+        use(server.port)
+
+    assert "\x1b[1mBlueLake\x1b[0m" in "\n".join(coloured.end())
+    assert "\x1b" not in "\n".join(plain.end())
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        (["--quiet"], {}),
+        ([], {"TOOLS_LOG_ENABLED": "true"}),
+        ([], {"LOG_JSON_ENABLED": "true"}),
+        ([], {"LOG_LEVEL": "WARNING"}),
+    ],
+    ids=["--quiet", "TOOLS_LOG_ENABLED", "LOG_JSON_ENABLED", "LOG_LEVEL"],
+)
+def test_a_server_that_is_to_be_quiet_or_logs_otherwise_shows_no_lines(
+    options: list[str], settings: dict[str, str], tmp_path: Path
+) -> None:
+    server = ServerOnATerminal(tmp_path, *options, **settings)
+    use(server.port)
+
+    assert not [line for line in server.end() if "BlueLake" in line]
+
+
+def test_a_server_whose_output_is_no_terminal_writes_its_address_alone(tmp_path: Path) -> None:
+    with Served(tmp_path / "store") as server:
+        use(server.port)
+
+    assert [line for line in server.log.read_text().splitlines() if "BlueLake" in line] == []

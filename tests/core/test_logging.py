@@ -11,9 +11,11 @@ import pytest
 
 from mcp_agent_mail.core.logging import (
     MAX_MESSAGE_LENGTH,
+    color_system,
     configure_logs,
     current_request_id,
     request_scope,
+    without_tokens,
 )
 
 
@@ -162,3 +164,18 @@ def test_what_a_terminal_would_obey_reaches_no_log_raw(json_enabled: bool) -> No
         if character in evil and not character.isalnum() and character != "["
     ]
     assert "u202e" in stream.getvalue()
+
+
+@pytest.mark.parametrize(("value", "system"), [(None, "auto"), ("", "auto"), ("1", None), ("0", None)])
+def test_no_color_counts_unless_it_is_empty(
+    monkeypatch: pytest.MonkeyPatch, value: str | None, system: str | None
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if value is not None:
+        monkeypatch.setenv("NO_COLOR", value)
+
+    assert color_system() == system
+
+
+def test_a_text_without_tokens_says_where_they_stood() -> None:
+    assert without_tokens("name amt_abc-1, Authorization: Bearer xyz") == "name ***, Authorization: Bearer ***"

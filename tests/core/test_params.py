@@ -8,7 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_agent_mail.core.errors import InvalidInput
-from mcp_agent_mail.core.params import MAX_ID, Choice, Count, Duration, Flag, Id, Matching, ParamType, Text, Texts, Time
+from mcp_agent_mail.core.params import (
+    MAX_ID,
+    Choice,
+    Count,
+    Duration,
+    Flag,
+    Id,
+    Ids,
+    Matching,
+    ParamType,
+    Text,
+    Texts,
+    Time,
+)
 
 DEEP: Any = "end"
 for _ in range(900):
@@ -22,6 +35,7 @@ RULES: list[ParamType] = [
     Id(),
     Flag(),
     Texts(),
+    Ids(),
     Time(),
     Matching(str.strip),
 ]
@@ -43,6 +57,7 @@ JSON = st.recursive(
         (Id(low=0), 0, 0),
         (Flag(), "TRUE ", True),
         (Flag(), False, False),
+        (Flag(left_out=True), "false", False),
         (Choice(("low", "high")), " High ", "high"),
         (Text(), 7, "7"),
         (Text(raw=True), "a\0b", "a\0b"),
@@ -91,6 +106,9 @@ def test_what_callers_really_send_becomes_the_declared_type(rule: ParamType, giv
         (Texts(), [None]),
         (Texts(), {"a": 1}),
         (Texts(max_items=1), ["a", "b"]),
+        (Ids(min_items=1), []),
+        (Ids(max_items=1), [1, 2]),
+        (Ids(), [1, "x"]),
         (Texts(max_length=3), ["four"]),
         (Texts(), "[" * 100_000 + "x" * 2_000),
         (Time(), "yesterday"),
@@ -135,3 +153,8 @@ def test_a_duration_under_its_floor_counts_as_the_floor(given: object, seconds: 
 def test_a_duration_beyond_its_range_is_refused_and_never_cut(given: int) -> None:
     with pytest.raises(InvalidInput, match=r"ttl_seconds is .*; accepted are 1 to 3600 seconds"):
         Duration(3_600).convert("ttl_seconds", given)
+
+
+def test_a_flag_can_list_what_leaving_it_out_comes_to_where_its_tool_has_to_know_that_it_was() -> None:
+    assert Flag(left_out=True).schema() == {"type": "boolean", "default": True}
+    assert Flag().schema() == {"type": "boolean"}

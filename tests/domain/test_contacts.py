@@ -16,6 +16,8 @@ from mcp_agent_mail.domain.contacts import (
     SharedThread,
     Verdict,
     decide,
+    intro_subject,
+    is_intro,
     reason_of,
     relation,
 )
@@ -145,3 +147,11 @@ def test_a_link_ends_at_the_very_instant_of_its_expiry(status: LinkStatus) -> No
 )
 def test_a_refusal_says_why(facts: ContactFacts, reason: str) -> None:
     assert reason_of(decide(facts), facts, "RedStone") == reason
+
+
+def test_an_introduction_is_told_by_its_subject_and_the_call_that_answers_it() -> None:
+    body = "Answer: `respond_contact(accept=true)`"
+
+    assert is_intro(intro_subject("BlueLake@code-lib"), body)
+    assert not is_intro(f"Re: {intro_subject('BlueLake')}", body)
+    assert not is_intro(intro_subject("BlueLake"), "May I write to you?")

@@ -72,7 +72,7 @@ def test_an_agents_shell_without_a_name_is_asked_who_it_is(harness: GuardInProce
     if is_held:
         harness.hold("src/app.py")
 
-    code, said = harness.commit("src/app.py", AGENT_NAME="", **{mark: "1"})
+    code, said = harness.commit("src/app.py", cwd=None, AGENT_NAME="", **{mark: "1"})
 
     assert code == 1
     assert "commit refused: say who you are." in said
@@ -103,7 +103,7 @@ def test_an_agents_shell_is_asked_before_it_pushes_too(harness: GuardInProcess) 
 def test_an_agent_with_a_name_and_whoever_is_taken_for_a_person_are_not_asked(
     harness: GuardInProcess, who: dict[str, str]
 ) -> None:
-    code, said = harness.commit("src/app.py", **{"CLAUDECODE": "1", **who})
+    code, said = harness.commit("src/app.py", cwd=None, **{"CLAUDECODE": "1", **who})
 
     assert (code, "who you are" in said) == (0, False)
 

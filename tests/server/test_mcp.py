@@ -202,7 +202,12 @@ async def test_tools_are_listed_with_strict_schemas_and_hints_and_without_output
             "properties": {"text": {"type": "string"}, "times": {"type": "integer", "default": 1}},
             "required": ["text"],
         },
-        "annotations": {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True},
+        "annotations": {
+            "readOnlyHint": True,
+            "destructiveHint": False,
+            "idempotentHint": True,
+            "openWorldHint": False,
+        },
     }
     assert answer["result"]["tools"][3]["annotations"]["destructiveHint"] is True
 

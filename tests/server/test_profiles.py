@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import httpx
 import pytest
 
-from mcp_agent_mail.core.profiles import CLUSTERS, NAMED, Profiles, ToolProfile, UnknownProfile, custom_profile
+from mcp_agent_mail.core.errors import NotFound
+from mcp_agent_mail.core.profiles import CLUSTERS, FULL, NAMED, Profiles, ToolProfile, UnknownProfile, custom_profile
+from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.server.preferences import Connections
+from mcp_agent_mail.server.rendering.profile_texts import instructions
 from mcp_agent_mail.server.transport.http import HttpApp
 from tests.server.hosted import hosted, toy_app
-from tests.server.test_mcp import ERAS, JSON_HEADERS, post
+from tests.server.test_mcp import ERAS, JSON_HEADERS, modern_call, post
 
 SMALL = ToolProfile(name="custom", tools=frozenset({"echo", "count"}))
 
@@ -52,6 +56,81 @@ async def test_a_tool_that_is_not_shown_is_unknown(era: Any) -> None:
     )
     assert result["structuredContent"]["error"]["type"] == "NOT_FOUND"
     assert "custom" in result["structuredContent"]["error"]["hint"]
+
+
+@ERAS
+async def test_what_does_as_well_as_a_tool_that_is_not_shown_is_told(era: Any) -> None:
+    async with hosted(toy_app()) as url:
+        answer = await post(f"{url}/mcp?profile=minimal", era, "tools/call", {"name": "reply_message"})
+        misspelt = await post(f"{url}/mcp?profile=minimal", era, "tools/call", {"name": "fetch_inbx"})
+
+    refused, near = (each.json()["result"]["structuredContent"]["error"] for each in (answer, misspelt))
+    assert refused["hint"].startswith("Use send_message with reply_to. This connection has the tool profile minimal")
+    assert near["hint"].startswith("Did you mean fetch_inbox? ")
+    assert near["data"]["nearest"] == ["fetch_inbox"]
+
+
+def _shake(url: str, era: Any, query: str) -> Any:
+    """How a client of this era meets the server."""
+    meeting = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
+    modern = era is modern_call
+    return post(f"{url}/mcp{query}", era, "server/discover" if modern else "initialize", {} if modern else meeting)
+
+
+@ERAS
+async def test_the_instructions_are_those_of_the_profile(era: Any) -> None:
+    async with hosted(toy_app()) as url:
+        told = [(await _shake(url, era, query)).json()["result"]["instructions"] for query in ("", "?profile=minimal")]
+
+    assert told == [instructions(FULL), instructions(Profiles().require("minimal"))]
+    assert "Answer with reply_message." in told[0]
+    assert "Answer with send_message with reply_to." in told[1]
+
+
+@ERAS
+async def test_a_hint_names_the_profiles_own_tools(era: Any) -> None:
+    async with hosted(toy_app(more_tools=(hinting(),))) as url:
+        answer = await post(f"{url}/mcp?profile=minimal", era, "tools/call", {"name": "fetch_inbox", "arguments": {}})
+        full = await post(f"{url}/mcp", era, "tools/call", {"name": "fetch_inbox", "arguments": {}})
+
+    hints = [each.json()["result"]["structuredContent"]["error"]["hint"] for each in (answer, full)]
+    assert hints == ["macro_start_session shows who is there.", "list_agents shows who is there."]
+    assert "macro_start_session shows who is there." in answer.json()["result"]["content"][0]["text"]
+
+
+@ERAS
+async def test_a_prompt_is_in_the_tools_of_the_profile_and_listed_where_it_can_be_followed(era: Any) -> None:
+    filled = {"project_key": "/code/app", "agent_name": "reply_message", "to": "RedStone", "path": "a.py"}
+    lacking: dict[str, list[str]] = {}
+    async with hosted(toy_app()) as url:
+        listing = {
+            profile: (await post(f"{url}/mcp?profile={profile}", era, "prompts/list", {})).json()["result"]["prompts"]
+            for profile in NAMED
+        }
+        for profile, prompts in listing.items():
+            for prompt in prompts:
+                given = {one["name"]: filled[one["name"]] for one in prompt["arguments"] if one["name"] in filled}
+                params = {"name": prompt["name"], "arguments": given}
+                answer = await post(f"{url}/mcp?profile={profile}", era, "prompts/get", params)
+                text = answer.json()["result"]["messages"][0]["content"]["text"].replace('"reply_message"', "")
+                named = {word for word in re.findall(r"\w+", text) if word in NAMED["full"]}
+                lacking[f"{profile} {prompt['name']}"] = sorted(named - NAMED[profile])
+
+    assert {profile: len(prompts) for profile, prompts in listing.items()} == {
+        "full": 4,
+        "core": 4,
+        "minimal": 4,
+        "messaging": 3,
+    }
+    assert {name: tools for name, tools in lacking.items() if tools} == {}
+
+
+def hinting() -> ToolSpec:
+    async def fetch_inbox() -> Json:
+        """Refuse."""
+        raise NotFound("Nobody.", hint="list_agents shows who is there.")
+
+    return tool(fetch_inbox, cluster="messaging", title="Fetch")
 
 
 @ERAS

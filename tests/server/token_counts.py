@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.server.reference_pages import REFERENCE, declared
-from tests.server.tool_list import fingerprint, listing, profiles
+from tests.server.tool_list import IDENTITY, fingerprint, listing, profiles
 
 COUNTS = REFERENCE / "tokens.json"
 ENCODING = "cl100k_base"
@@ -36,19 +36,25 @@ def _vocabulary() -> Path:
     return Path(found.origin).parent / "litellm_core_utils" / "tokenizers"
 
 
-def count() -> dict[str, Any]:
+def encoding() -> Any:  # Any: tiktoken, of the group tokens, is not installed where types are checked
+    """The encoding that all counts of tokens are in; the group `tokens` must be installed."""
     os.environ["TIKTOKEN_CACHE_DIR"] = str(_vocabulary())
-    tiktoken: Any = import_module("tiktoken")  # of the group tokens, and it reads its folder at import
+    tiktoken: Any = import_module("tiktoken")  # it reads its folder at import
+    return tiktoken.get_encoding(ENCODING)
 
-    encoding = tiktoken.get_encoding(ENCODING)
+
+def count() -> dict[str, Any]:
+    encode = encoding().encode
     specs, _ = declared()
     texts = {name: listing(specs, profile) for name, profile in profiles().items()}
+    identified = {name: listing(specs, profile, IDENTITY) for name, profile in profiles().items()}
     return {
         "encoding": ENCODING,
         "profiles": {
             name: {
                 "tools": len(json.loads(text)["tools"]),
-                "tokens": len(encoding.encode(text)),
+                "tokens": len(encode(text)),
+                "with_identity": len(encode(identified[name])),
                 "budget": BUDGETS.get(name),
                 "sha256": fingerprint(text),
             }
@@ -64,7 +70,10 @@ def main() -> int:
     for name, row in counts["profiles"].items():
         budget = row["budget"]
         over += budget is not None and row["tokens"] > budget
-        sys.stdout.write(f"{name:10} {row['tools']:3} tools {row['tokens']:6} tokens (budget {budget or 'none'})\n")
+        sys.stdout.write(
+            f"{name:10} {row['tools']:3} tools {row['tokens']:6} tokens (budget {budget or 'none'}), "
+            f"{row['with_identity']:6} for a connection that says who calls\n"
+        )
     return 1 if over else 0
 
 

@@ -7,9 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from mcp_agent_mail.core.params import IdentityPart
 from mcp_agent_mail.core.profiles import FULL, NAMED, ToolProfile
 from mcp_agent_mail.core.tools import ToolSpec
-from mcp_agent_mail.server.mcp import listed_tool
+from mcp_agent_mail.server.mcp import listed_first, shown_tool
 from tests.server.reference_pages import declared
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tools_list.json"
@@ -17,15 +18,23 @@ RESOURCES_GOLDEN = Path(__file__).parents[1] / "golden" / "resource_templates.js
 MAKE = "python -m tests.server.tool_list"
 
 
-def tools_of(specs: list[ToolSpec], profile: ToolProfile) -> list[dict[str, Any]]:
+IDENTITY: frozenset[IdentityPart] = frozenset({"project", "caller"})
+"""What a connection knows that has said or proven who calls."""
+
+
+def tools_of(
+    specs: list[ToolSpec], profile: ToolProfile, known: frozenset[IdentityPart] = frozenset()
+) -> list[dict[str, Any]]:
     """As MCP clients of the profile get them."""
-    shown = [spec for spec in specs if not spec.operator_only and profile.shows(spec.name)]
-    return [listed_tool(spec).to_mcp_tool().model_dump(by_alias=True, mode="json", exclude_none=True) for spec in shown]
+    shown = [spec for spec in listed_first(specs) if not spec.operator_only and profile.shows(spec.name)]
+    return [
+        shown_tool(spec, profile, known).model_dump(by_alias=True, mode="json", exclude_none=True) for spec in shown
+    ]
 
 
-def listing(specs: list[ToolSpec], profile: ToolProfile) -> str:
+def listing(specs: list[ToolSpec], profile: ToolProfile, known: frozenset[IdentityPart] = frozenset()) -> str:
     """The result of `tools/list` as compact JSON."""
-    return json.dumps({"tools": tools_of(specs, profile)}, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps({"tools": tools_of(specs, profile, known)}, separators=(",", ":"), ensure_ascii=False)
 
 
 def fingerprint(text: str) -> str:

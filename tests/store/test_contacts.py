@@ -8,6 +8,7 @@ import pytest
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.contacts import LinkStatus, Relation
 from mcp_agent_mail.store import contacts
+from mcp_agent_mail.store.transaction import Tx
 from tests.seeded_store import SeededStore, open_seeded_store
 
 
@@ -77,3 +78,23 @@ async def test_links_are_found_by_an_index(seeded: SeededStore, sql: str, values
 
     assert index in str(plan)
     assert "SCAN c" not in str(plan)
+
+
+async def test_links_are_found_by_the_name_of_who_asks_in_every_project_that_is_open(seeded: SeededStore) -> None:
+    def links(tx: Tx) -> None:
+        for source in (seeded.blue, seeded.red, seeded.lib_blue):
+            tx.contacts.put(source.id, seeded.fox.id, status=LinkStatus.PENDING, reason="", expires_ts=None, now=tx.now)
+        tx.contacts.put(
+            seeded.lib_blue.id, seeded.red.id, status=LinkStatus.PENDING, reason="", expires_ts=None, now=tx.now
+        )
+
+    async def named(name: str) -> list[int]:
+        found = await seeded.store.read(lambda view: view.contacts.inbound_named(seeded.fox.id, name))
+        return [contact.source.agent_id for contact in found]
+
+    await seeded.store.write(links)
+
+    assert await named(" bluelake ") == [seeded.blue.id, seeded.lib_blue.id]
+    assert await named("Nobody") == []
+    await seeded.store.write(lambda tx: tx.projects.set_archived(seeded.app.id, tx.now))
+    assert await named("BlueLake") == [seeded.lib_blue.id]

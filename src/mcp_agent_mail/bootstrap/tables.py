@@ -12,6 +12,7 @@ from mcp_agent_mail.features.guarding.log_tools import guard_log_tools
 from mcp_agent_mail.features.guarding.tools import guard_tools
 from mcp_agent_mail.features.health.resources import health_resources
 from mcp_agent_mail.features.health.tools import health_tools
+from mcp_agent_mail.features.identity.connection import ConnectionIdentity, ConnectionTools
 from mcp_agent_mail.features.identity.join_code_tools import join_code_tools
 from mcp_agent_mail.features.identity.resources import identity_resources
 from mcp_agent_mail.features.identity.tools import identity_tools
@@ -34,7 +35,8 @@ from mcp_agent_mail.features.summaries.tools import summary_tools
 
 
 def tool_table(services: Services, tables: ResolvingTables) -> ToolTable:
-    return tables.tools(_tools(services))
+    connection = ConnectionIdentity(services.identity, tables.resolver.run)
+    return ConnectionTools(tables.tools(_tools(services)), connection)
 
 
 def resource_table(services: Services, tables: ResolvingTables, introspection: IntrospectionService) -> ResourceTable:

@@ -42,7 +42,7 @@ def inbox_words(ack_ttl_s: int) -> Callable[[Row], str]:
         if "ack" in said and row.get("acknowledged_at"):
             said[said.index("ack")] = "acked"
         elif is_overdue(row, now=system_clock(), ack_ttl_s=ack_ttl_s):
-            said[said.index("ack")] = "ack overdue"
+            said[said.index("ack")] = "overdue"
         return ", ".join([*([] if row.get("read_at") else ["unread"]), *said])
 
     return words

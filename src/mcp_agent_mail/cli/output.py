@@ -89,6 +89,12 @@ def time_of(full: str | None, *, clock: Clock = system_clock) -> str | None:
     return time_and_age(full, clock=clock) if is_terminal() else full
 
 
+def print_gap() -> None:
+    """A blank line between two things on a terminal; nothing when piped."""
+    if is_terminal():
+        _write("")
+
+
 def print_json(value: object) -> None:
     document = json.dumps(value, ensure_ascii=False, indent=2)
     _write(visible_json(document))

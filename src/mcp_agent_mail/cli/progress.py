@@ -50,7 +50,7 @@ def progress_bars() -> Iterator[_Bars]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from mcp_agent_mail.cli.tables import color_system
+    from mcp_agent_mail.core.logging import color_system
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True, color_system=color_system())

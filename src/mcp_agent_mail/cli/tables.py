@@ -4,12 +4,13 @@ left out without a word.
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from mcp_agent_mail.core.logging import color_system
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -92,11 +93,6 @@ def render_table(columns: Sequence[TableColumn]) -> str:
         if left_out:
             console.print(f"(in no row: {left_out})", style="dim")
     return captured.get().rstrip("\n")
-
-
-def color_system() -> str | None:
-    """What rich is to write for colours: nothing at all where NO_COLOR is set (https://no-color.org)."""
-    return None if os.environ.get("NO_COLOR") else "auto"
 
 
 def _lines(console: Console, columns: Sequence[TableColumn], widths: Sequence[int]) -> list[Text]:

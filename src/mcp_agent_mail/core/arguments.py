@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 
 from mcp_agent_mail.core.errors import InvalidInput, in_sentences, listed
 from mcp_agent_mail.core.likeness import COMPARED, most_like
-from mcp_agent_mail.core.params import ParamType
+from mcp_agent_mail.core.params import IdentityPart, ParamType
 from mcp_agent_mail.core.synonyms import in_snake_case, meanings
 
 TOKEN_ARGUMENTS = ("registration_token", "sender_token")
@@ -35,6 +35,12 @@ class Param:
     rule: ParamType
     required: bool
     default: Any = None
+
+    @property
+    def stands_for(self) -> IdentityPart | None:
+        """Which part of who is calling it is, if it is one."""
+        part: IdentityPart | None = getattr(self.rule, "stands_for", None)
+        return part
 
 
 def params_of(handler: Callable[..., Any]) -> dict[str, Param]:

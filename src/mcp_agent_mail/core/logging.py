@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import secrets
 import sys
@@ -17,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import TextIO
+from typing import Literal, TextIO
 
 from mcp_agent_mail.core.escaping import visible_json, written_on_one_line
 from mcp_agent_mail.core.ids import TOKEN_PREFIXES
@@ -72,12 +73,18 @@ def configure_logs(*, level: str, rich_enabled: bool, json_enabled: bool, stream
     logging.captureWarnings(capture=True)
 
 
+def color_system() -> Literal["auto"] | None:
+    """What rich is to write for colours: nothing at all where NO_COLOR is set (https://no-color.org)."""
+    return None if os.environ.get("NO_COLOR") else "auto"
+
+
 def _columns(target: TextIO) -> logging.Handler:
     from rich.console import Console  # noqa: PLC0415  # only terminals pay for rich
     from rich.highlighter import NullHighlighter  # noqa: PLC0415
     from rich.logging import RichHandler  # noqa: PLC0415
 
-    handler = RichHandler(console=Console(file=target), show_path=False, markup=False, highlighter=NullHighlighter())
+    console = Console(file=target, color_system=color_system())
+    handler = RichHandler(console=console, show_path=False, markup=False, highlighter=NullHighlighter())
     handler.setFormatter(_Columns())
     return handler
 
@@ -101,8 +108,13 @@ def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[:length]}… ({len(text)} characters)"
 
 
+def without_tokens(text: str) -> str:
+    """`text` with everything that looks like a token of ours, or stands behind `Bearer`, masked."""
+    return _TOKENS.sub(MASK, text)
+
+
 def _clean(text: str, length: int) -> str:
-    return _cut(_TOKENS.sub(MASK, text), length)
+    return _cut(without_tokens(text), length)
 
 
 def _facts(record: logging.LogRecord) -> dict[str, object]:

@@ -18,6 +18,9 @@ from typing import Any, Literal, Protocol
 from mcp_agent_mail.core.clock import iso, parse_time
 from mcp_agent_mail.core.errors import InvalidInput, listed
 
+IdentityPart = Literal["project", "caller"]
+"""Of who is calling: where its project is, and which of the project's agents it is."""
+
 MAX_ID = 2**63 - 1
 _LONGEST_NUMBER = 400
 """Characters of a number or a time written as text."""
@@ -85,7 +88,7 @@ class Text:
     max_length: int = 4_000
     may_be_blank: bool = False
     raw: bool = False
-    stands_for: Literal["project", "caller"] | None = None
+    stands_for: IdentityPart | None = None
 
     def schema(self) -> dict[str, Any]:
         return {"type": "string"}
@@ -223,10 +226,15 @@ class Id:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """True or false, also as the words "true" and "false"."""
+    """True or false, also as the words "true" and "false".
+
+    `left_out` is what leaving it out comes to, where a tool has to know that it was left out: its own default is None.
+    """
+
+    left_out: bool | None = None
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "boolean"}
+        return {"type": "boolean"} if self.left_out is None else {"type": "boolean", "default": self.left_out}
 
     def convert(self, name: str, value: object) -> bool:
         """The words in any letter case and with outer blanks; 0, 1, yes and no are refused. Raises InvalidInput."""

@@ -71,6 +71,17 @@ CLUSTERS: Mapping[str, tuple[str, ...]] = {
 
 TOOLS: tuple[str, ...] = tuple(name for names in CLUSTERS.values() for name in names)
 
+LISTED_FIRST = (
+    "macro_start_session",
+    "send_message",
+    "reply_message",
+    "fetch_inbox",
+    "acknowledge_message",
+    "file_reservation_paths",
+    "release_file_reservations",
+)
+"""How `tools/list` begins, in whatever profile: what agents call, in the order in which they do."""
+
 _SHARED = ("macro_start_session", "send_message", "fetch_inbox", "acknowledge_message")
 _MINIMAL = (*_SHARED, "file_reservation_paths", "release_file_reservations")
 _MESSAGING = (

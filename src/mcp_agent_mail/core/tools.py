@@ -8,7 +8,7 @@ values. FastMCP only lists what stands here (why: docs/adr).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -18,6 +18,7 @@ from mcp_agent_mail.core.arguments import FORMAT_ARGUMENT, TOKEN_ARGUMENTS, Para
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied, in_sentences, listed
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.likeness import COMPARED
+from mcp_agent_mail.core.params import IdentityPart
 from mcp_agent_mail.core.synonyms import nearest_tools
 
 Json = Any
@@ -43,7 +44,8 @@ class Credentials:
     """What a request brought to say who is calling, read by the server, judged by `features/identity`.
 
     `via` keeps the operator's rights off MCP: only `rpc` (and the CLI in process, `local`) can be the operator.
-    `window_id` proves nothing: it is which of its windows the client says the call comes from.
+    `window_id` proves nothing: it is which of its windows the client says the call comes from. Nor do `said_project`
+    and `said_agent`: who the connection says it is, for calls that leave it out.
     """
 
     via: Literal["mcp", "rpc", "local"]
@@ -53,6 +55,8 @@ class Credentials:
     agent_token: str | None = None
     token_argument: str | None = None
     window_id: str | None = None
+    said_project: str | None = None
+    said_agent: str | None = None
     origin: str | None = None
     """The connection that the call came by."""
 
@@ -89,6 +93,12 @@ def tell_doer(project_id: ProjectId, agent_name: str) -> None:
     doer = _doer.get()
     if doer is not None:
         doer.project_id, doer.agent_name = project_id, agent_name
+
+
+def recorded_doer() -> str | None:
+    """The agent whose call this was recorded to be; None while that is not known, or not recorded."""
+    doer = _doer.get()
+    return None if doer is None else doer.agent_name
 
 
 def current_credentials() -> Credentials:
@@ -131,6 +141,14 @@ class ToolSpec:
     result_list: bool
     operator_only: bool
     is_long: bool = False
+
+    def schema_without(self, known: Collection[IdentityPart]) -> dict[str, Json]:
+        """The schema for a connection that has said or proven these parts of who calls: none of them is required."""
+        schema = dict(self.schema)
+        named = schema.pop("required", [])
+        if required := [name for name in named if self.params[name].stands_for not in known]:
+            schema["required"] = required
+        return schema
 
 
 def _schema_of(params: Mapping[str, Param], token_argument: str | None) -> dict[str, Json]:
@@ -187,13 +205,15 @@ _FEW = 12
 """So many tools are named in a refusal; more are for tools/list to name."""
 
 
-def unknown_tool(name: str, shown: Sequence[str], *, profile: str | None = None) -> UnknownTool:
+def unknown_tool(
+    name: str, shown: Sequence[str], *, profile: str | None = None, instead: str | None = None
+) -> UnknownTool:
     """The refusal of a tool that is not among those `shown` to the connection, with those that were probably meant.
 
-    `profile` is the connection's, where it is shown a part of them.
+    `profile` is the connection's, where it is shown a part of them; `instead` does what the tool would have done.
     """
     nearest = nearest_tools(name, shown)
-    likely = f"Did you mean {listed(nearest)}?" if nearest else ""
+    likely = f"Use {instead}." if instead else f"Did you mean {listed(nearest)}?" if nearest else ""
     of_profile = "" if profile is None else f"This connection has the tool profile {profile}"
     if len(shown) <= _FEW:
         whole = f"{of_profile}: {', '.join(shown)}" if of_profile else f"There are: {', '.join(shown)}"
@@ -213,6 +233,9 @@ class ToolTable:
     def __contains__(self, name: str) -> bool:
         return name in self._specs
 
+    def find(self, name: str) -> ToolSpec | None:
+        return self._specs.get(name)
+
     def specs(self) -> list[ToolSpec]:
         """All tools, operator-only ones too, in the order of declaration."""
         return list(self._specs.values())
@@ -226,6 +249,10 @@ class ToolTable:
             shown = [s.name for s in self._specs.values() if not s.operator_only]
             raise unknown_tool(name, shown)
         return spec
+
+    async def known_of(self, credentials: Credentials) -> frozenset[IdentityPart]:  # noqa: ARG002  # of subclasses
+        """Which parts of who calls a call with these credentials may leave out: none, where nothing fills them in."""
+        return frozenset()
 
     async def run(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> Json:
         """Validate, call and return the tool's plain result. Raises AgentMailError."""

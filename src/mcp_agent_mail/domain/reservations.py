@@ -49,7 +49,7 @@ class PathWarning:
     did_you_mean: tuple[str, ...] = ()
 
 
-class PathsRunTogether(InvalidInput):
+class JoinedPaths(InvalidInput):
     """One text lists several paths, and no file of that name is there."""
 
 

@@ -17,6 +17,7 @@ from mcp_agent_mail.server.dispatch import Calls
 from mcp_agent_mail.server.guard import CHECK, EVENTS, GuardEndpoint
 from mcp_agent_mail.server.mcp import create_mcp
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
+from mcp_agent_mail.server.observability.call_lines import CallLines
 from mcp_agent_mail.server.observability.metrics import PATH as METRICS
 from mcp_agent_mail.server.observability.metrics import BesideFigures, MetricsPage
 from mcp_agent_mail.server.preferences import Connections
@@ -39,10 +40,16 @@ def gate_of(settings: Settings, *, operator_token: str) -> Gate:
 
 
 def build_http_app(
-    settings: Settings, services: Services, *, operator_token: str, tracer: CallTracer | None = None
+    settings: Settings,
+    services: Services,
+    *,
+    operator_token: str,
+    tracer: CallTracer | None = None,
+    lines: CallLines | None = None,
 ) -> HttpApp:
     """The application over services that are open, by the settings. Nothing is served before its `opened`; with a
-    `tracer` each call becomes a span. Whoever shows `operator_token` is the operator.
+    `tracer` each call becomes a span, with `lines` those that change something are told. Whoever shows
+    `operator_token` is the operator.
     """
     calls = Calls(
         services.tools,
@@ -50,6 +57,7 @@ def build_http_app(
         log_calls=settings.tools_log_enabled,
         usage=services.recording.usage,
         tracer=tracer,
+        lines=lines,
     )
     return HttpApp(
         create_endpoint(

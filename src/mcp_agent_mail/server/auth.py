@@ -132,6 +132,8 @@ _ONCE = {
     b"authorization": "Authorization",
     b"x-agent-token": "X-Agent-Token",
     b"x-agent-window": "X-Agent-Window",
+    b"x-agent-project": "X-Agent-Project",
+    b"x-agent-name": "X-Agent-Name",
     b"content-type": "Content-Type",
     b"mcp-protocol-version": "MCP-Protocol-Version",
     b"mcp-session-id": "Mcp-Session-Id",

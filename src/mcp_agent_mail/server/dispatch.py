@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import AgentMailError, Internal
 from mcp_agent_mail.core.resources import ResourceTable
-from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, doer_told, take_token, turn_of
+from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, doer_told, recorded_doer, take_token, turn_of
 from mcp_agent_mail.features.introspection.usage import Usage
+from mcp_agent_mail.server.observability.call_lines import CallLines, EndedCall
 from mcp_agent_mail.server.preferences import NO_WISHES, ResponsePreferences
 
 if TYPE_CHECKING:
@@ -67,12 +68,14 @@ class Calls:
         log_calls: bool = False,
         usage: Usage | None = None,
         tracer: CallTracer | None = None,
+        lines: CallLines | None = None,
     ) -> None:
         self.tools = tools
         self.resources = resources
         self._log_calls = log_calls
         self._usage = usage
         self._tracer = tracer
+        self._lines = lines
         self._long = frozenset(spec.name for spec in tools.specs() if spec.is_long)
         self._turns = Turns("long calls", _LONG_CALLS)
 
@@ -90,6 +93,8 @@ class Calls:
         if self._tracer is not None:
             target = name if name in self.tools else _UNKNOWN
             running = self._tracer.run("tools/call", target, running, via=facts.credentials.via, trace=facts.trace)
+        if self._lines is not None:
+            running = self._told(running, name, arguments, self._lines)
         if self._usage is None or name not in self.tools:
             return await running
         started, failed = time.perf_counter(), True
@@ -99,8 +104,35 @@ class Calls:
                 failed = False
                 return result
             finally:
-                project = next((arguments[key] for key in _PROJECT_ARGUMENTS if key in arguments), None)
+                said = facts.credentials.said_project
+                project = next((arguments[key] for key in _PROJECT_ARGUMENTS if key in arguments), said)
                 self._usage.note(name, time.perf_counter() - started, failed=failed, project=project, doer=doer)
+
+    async def _told(self, running: Awaitable[Json], name: str, arguments: Mapping[str, Json], lines: CallLines) -> Json:
+        """Its line is told once the call has ended; a call that was given up has none."""
+        started = time.perf_counter()
+        spec = self.tools.find(name)
+
+        def tell(result: Json, error: AgentMailError | None) -> None:
+            lines.tell(
+                EndedCall(
+                    tool=name,
+                    changes=spec is not None and not spec.read_only,
+                    arguments=arguments,
+                    result=result,
+                    error=error,
+                    doer=recorded_doer(),
+                    took_s=time.perf_counter() - started,
+                )
+            )
+
+        try:
+            result = await running
+        except AgentMailError as refused:
+            tell(None, refused)
+            raise
+        tell(result, None)
+        return result
 
     async def _run_in_turn(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> Json:
         self.tools.require(name, credentials)

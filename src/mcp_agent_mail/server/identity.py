@@ -1,14 +1,18 @@
-"""Who is calling, as far as headers say: read here once per request, judged by `features/identity`."""
+"""Who is calling, as far as headers and URL say: read here once per request, judged by `features/identity`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal
+from urllib.parse import parse_qsl
 
 from mcp_agent_mail.core.tools import Credentials
 
 Headers = Mapping[bytes, bytes]
 """The headers of a request, names in lower case; of a repeated one the last."""
+
+_NO_QUERY: Mapping[str, str] = MappingProxyType({})
 
 
 def bearer_token(headers: Headers) -> str | None:
@@ -20,18 +24,51 @@ def bearer_token(headers: Headers) -> str | None:
     return token.strip().decode("latin-1") or None if scheme.lower() == b"bearer" else None
 
 
+def read_query(query_string: bytes) -> dict[str, str]:
+    """The keys of a URL's query, decoded; of a repeated one the last.
+
+    A plus stays a plus: configurations put paths in as they are, and `c++` is a folder.
+    """
+    return dict(parse_qsl(query_string.decode("latin-1").replace("+", "%2B")))
+
+
 def read_credentials(
-    headers: Headers, *, via: Literal["mcp", "rpc"], bearer_is_servers: bool, origin: str | None = None
+    headers: Headers,
+    query: Mapping[str, str] = _NO_QUERY,
+    *,
+    via: Literal["mcp", "rpc"],
+    bearer_is_servers: bool,
+    origin: str | None = None,
 ) -> Credentials:
-    """`bearer_is_servers`: the Authorization header held the server's own token, so it names no agent."""
+    """`bearer_is_servers`: the Authorization header held the server's own token, so it names no agent.
+
+    Who the connection says it is stands in the URL, else in headers.
+    """
     return Credentials(
         via=via,
         bearer_token=None if bearer_is_servers else bearer_token(headers),
         agent_token=_text(headers, b"x-agent-token"),
         window_id=_text(headers, b"x-agent-window"),
+        said_project=_said(query.get("project", "")) or _said(_unicode(headers, b"x-agent-project")),
+        said_agent=_said(query.get("agent", "")) or _said(_unicode(headers, b"x-agent-name")),
         origin=origin,
     )
 
 
 def _text(headers: Headers, name: bytes) -> str | None:
     return headers.get(name, b"").strip().decode("latin-1") or None
+
+
+def _said(value: str) -> str | None:
+    """A variable that the client has not filled in (`$NAME`, `${NAME}`) says nothing; neither does a blank."""
+    said = value.strip()
+    return None if not said or said.startswith("$") else said
+
+
+def _unicode(headers: Headers, name: bytes) -> str:
+    """Paths may have any letters: UTF-8, and what is none as HTTP has it."""
+    value = headers.get(name, b"")
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")

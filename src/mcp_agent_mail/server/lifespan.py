@@ -27,6 +27,7 @@ from mcp_agent_mail.core.concurrency.periodic_work import Periodic
 from mcp_agent_mail.core.failpoints import NO_FAULTS, FailPoint, FaultHook, Faults
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.features.health.results import ServerPlace
+from mcp_agent_mail.server.observability.call_lines import CallLines
 from mcp_agent_mail.server.observability.log_file import bounded_log
 from mcp_agent_mail.server.operator_token import operator_token_file
 from mcp_agent_mail.server.transport.listener import base_url, bound_url, open_listener
@@ -62,13 +63,17 @@ class Running:
 Announce = Callable[[Running], None]
 
 
-async def run_server(settings: Settings, announce: Announce, faults: Faults = NO_FAULTS) -> None:
-    """Serve until a signal. Raises AgentMailError (StoreInUse, PortTaken, DiskFull, …) when it cannot start."""
+async def run_server(
+    settings: Settings, announce: Announce, faults: Faults = NO_FAULTS, lines: CallLines | None = None
+) -> None:
+    """Serve until a signal, and tell `lines` of the calls that change something. Raises AgentMailError (StoreInUse,
+    PortTaken, DiskFull, …) when it cannot start.
+    """
     with told_when_full(settings.storage_root, settings.database_path):
-        await _run_server(settings, announce, faults)
+        await _run_server(settings, announce, faults, lines)
 
 
-async def _run_server(settings: Settings, announce: Announce, faults: Faults) -> None:
+async def _run_server(settings: Settings, announce: Announce, faults: Faults, lines: CallLines | None) -> None:
     fault_hook = faults.fault_hook
     async with AsyncExitStack() as stack:
         lock = stack.enter_context(StoreLock(settings.storage_root, settings.database_path))
@@ -99,7 +104,7 @@ async def _run_server(settings: Settings, announce: Announce, faults: Faults) ->
             announce(running)
             _start_services(services)
 
-        await _serve_http(settings, services, operator_token, listener, started, stopping)
+        await _serve_http(settings, services, operator_token, listener, started, stopping, lines)
 
 
 @asynccontextmanager
@@ -155,6 +160,7 @@ async def _serve_http(
     listener: socket.socket,
     started: Callable[[], None],
     stopping: _Stopping,
+    lines: CallLines | None,
 ) -> None:
     # FastMCP takes a second to import: a taken store or port is told before.
     from mcp_agent_mail.server.assembly import build_http_app  # noqa: PLC0415
@@ -167,7 +173,7 @@ async def _serve_http(
 
     async with AsyncExitStack() as stack:
         tracer = await stack.enter_async_context(_spans(settings))
-        app = build_http_app(settings, services, operator_token=operator_token, tracer=tracer)
+        app = build_http_app(settings, services, operator_token=operator_token, tracer=tracer, lines=lines)
         await stack.enter_async_context(app.opened())
         server = WebServer(
             app,

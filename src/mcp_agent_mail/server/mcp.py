@@ -8,7 +8,7 @@ when an update moves them.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
@@ -18,7 +18,16 @@ from fastmcp.resources import Resource, ResourceTemplate
 from fastmcp.tools import Tool
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.shared.exceptions import MCPError
-from mcp_types import CompleteRequestParams, CompleteResult, ListToolsResult, PaginatedRequestParams, ToolAnnotations
+from mcp_types import (
+    CompleteRequestParams,
+    CompleteResult,
+    DiscoverResult,
+    InitializeResult,
+    ListPromptsResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    ToolAnnotations,
+)
 from mcp_types import Resource as WireResource
 from mcp_types import ResourceTemplate as WireTemplate
 from mcp_types import Tool as WireTool
@@ -27,14 +36,17 @@ from pydantic import BaseModel
 
 from mcp_agent_mail.core.concurrency.hearing import heard_by
 from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.params import IdentityPart
+from mcp_agent_mail.core.profiles import FULL, LISTED_FIRST, ToolProfile
 from mcp_agent_mail.core.resources import MAX_URI, ResourceSpec
 from mcp_agent_mail.core.tools import Credentials, ToolSpec, unknown_tool
 from mcp_agent_mail.server.completion import Suggest, complete
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.observability.trace_context import with_meta
 from mcp_agent_mail.server.preferences import ResponsePreferences
-from mcp_agent_mail.server.prompts import WORKFLOWS, prompt_of
+from mcp_agent_mail.server.prompts import WORKFLOWS, prompt_of, shown_for
 from mcp_agent_mail.server.rendering.formats import of_uri, take_argument
+from mcp_agent_mail.server.rendering.profile_texts import fit_error, fitted, instead_of, instructions
 from mcp_agent_mail.server.rendering.wire import (
     error_object,
     resource_error_code,
@@ -47,11 +59,6 @@ from mcp_agent_mail.server.transport.hearing import HEARING, RequestHearing
 SERVER_NAME = "mcp-agent-mail"
 FACTS = "mcp_agent_mail.facts"
 """Key of a request's `RequestFacts` in its ASGI scope."""
-
-INSTRUCTIONS = """\
-Mail between coding agents. Begin with macro_start_session: human_key is the absolute path of your working directory; \
-keep the registration_token it returns. Then send_message, fetch_inbox, reply_message and acknowledge_message. \
-project_key is that same path in every call."""
 
 _JSON = "application/json"
 SESSION_HEADER = "mcp-session-id"
@@ -107,13 +114,13 @@ def create_mcp(calls: Calls, *, version: str, suggest: Suggest | None = None) ->
     """The server over `calls`, named and versioned, ready for `http_app`; without `suggest` it completes nothing."""
     mcp: FastMCP[Any] = FastMCP(
         SERVER_NAME,
-        instructions=INSTRUCTIONS,
+        instructions=instructions(FULL),
         version=version,
         dereference_schemas=False,
         mask_error_details=True,
         tasks=False,
     )
-    for tool in calls.tools.specs():
+    for tool in listed_first(calls.tools.specs()):
         if not tool.operator_only:
             mcp.add_tool(listed_tool(tool))
     for resource in calls.resources.specs():
@@ -131,6 +138,12 @@ def create_mcp(calls: Calls, *, version: str, suggest: Suggest | None = None) ->
     return mcp
 
 
+def listed_first(specs: Iterable[ToolSpec]) -> list[ToolSpec]:
+    """In the order of `tools/list`: what agents call first, then the rest as declared."""
+    place = {name: number for number, name in enumerate(LISTED_FIRST)}
+    return sorted(specs, key=lambda spec: place.get(spec.name, len(place)))
+
+
 def listed_tool(spec: ToolSpec) -> ListedTool:
     """What clients are told of a tool."""
     return ListedTool(
@@ -142,7 +155,16 @@ def listed_tool(spec: ToolSpec) -> ListedTool:
             read_only_hint=spec.read_only,
             destructive_hint=spec.destructive,
             idempotent_hint=spec.idempotent,
+            open_world_hint=False,
         ),
+    )
+
+
+def shown_tool(spec: ToolSpec, profile: ToolProfile, known: frozenset[IdentityPart] = frozenset()) -> WireTool:
+    """The tool for one connection: in the tools of its profile, and requiring nothing that it has said already."""
+    wire = listed_tool(spec).to_mcp_tool()
+    return wire.model_copy(
+        update={"description": fitted(spec.description, profile), "input_schema": spec.schema_without(known)}
     )
 
 
@@ -169,7 +191,8 @@ def _listed_template(spec: ResourceSpec) -> ResourceTemplate:
 
 def _install_handlers(mcp: FastMCP[Any], calls: Calls) -> None:
     server = mcp._mcp_server  # noqa: SLF001  # guarded by tests/server/test_mcp.py
-    server.add_request_handler("tools/list", PaginatedRequestParams, partial(_list_tools, mcp))
+    server.add_request_handler("tools/list", PaginatedRequestParams, partial(_list_tools, mcp, calls))
+    server.add_request_handler("prompts/list", PaginatedRequestParams, partial(_list_prompts, mcp))
     server.add_request_handler("tools/call", RawParams, partial(_call_tool, calls))
     server.add_request_handler("resources/read", RawParams, partial(_read_resource, calls))
     server.middleware = [_Bypass(server.middleware)]
@@ -191,10 +214,16 @@ class _Bypass:
         if ctx.method == "initialize" and ctx.request is not None and SESSION_HEADER in ctx.request.headers:
             # What a session keeps was measured when it was opened; a second one would replace it.
             raise MCPError(code=_INVALID_REQUEST, message="This session is initialized already.")
-        if ctx.method not in _OURS:
-            for middleware in reversed(self._others):
-                call_next = _wrap(middleware, call_next)
-        return await call_next(ctx)
+        if ctx.method in _OURS:
+            return await call_next(ctx)
+        for middleware in reversed(self._others):
+            call_next = _wrap(middleware, call_next)
+        profile = _facts(ctx).wishes.profile
+        with shown_for(profile):
+            result = await call_next(ctx)
+        if isinstance(result, InitializeResult | DiscoverResult):
+            return result.model_copy(update={"instructions": instructions(profile)})
+        return result
 
 
 def _wrap(middleware: ServerMiddleware[Any], call_next: CallNext) -> Callable[[Context], Awaitable[HandlerResult]]:
@@ -215,12 +244,26 @@ def _heard(ctx: Context) -> AbstractContextManager[None]:
     return heard_by(hearing) if isinstance(hearing, RequestHearing) else nullcontext()
 
 
-async def _list_tools(mcp: FastMCP[Any], ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-    listed = await mcp._on_list_tools(ctx, params)  # noqa: SLF001  # guarded by tests/server/test_mcp.py
+async def _list_tools(
+    mcp: FastMCP[Any], calls: Calls, ctx: Context, params: PaginatedRequestParams | None
+) -> ListToolsResult:
+    page = await mcp._on_list_tools(ctx, params)  # noqa: SLF001  # guarded by tests/server/test_mcp.py
+    facts = _facts(ctx)
+    known = await calls.tools.known_of(facts.credentials)
+    specs = {spec.name: spec for spec in calls.tools.specs()}
+    tools = [
+        shown_tool(specs[tool.name], facts.wishes.profile, known) if tool.name in specs else tool
+        for tool in page.tools
+        if facts.wishes.profile.shows(tool.name)
+    ]
+    return page.model_copy(update={"tools": tools})
+
+
+async def _list_prompts(mcp: FastMCP[Any], ctx: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:
+    page = await mcp._on_list_prompts(ctx, params)  # noqa: SLF001  # guarded by tests/server/test_mcp.py
     profile = _facts(ctx).wishes.profile
-    if profile.tools is None:
-        return listed
-    return listed.model_copy(update={"tools": [tool for tool in listed.tools if profile.shows(tool.name)]})
+    lacking = {workflow.name for workflow in WORKFLOWS if not all(map(profile.shows, workflow.needs))}
+    return page.model_copy(update={"prompts": [prompt for prompt in page.prompts if prompt.name not in lacking]})
 
 
 async def _call_tool(calls: Calls, ctx: Context, _params: RawParams) -> HandlerResult:
@@ -236,15 +279,14 @@ async def _call_tool(calls: Calls, ctx: Context, _params: RawParams) -> HandlerR
             result = await calls.run_tool(name, arguments, facts)
         return tool_result(calls.tools.require(name, facts.credentials), result, output)
     except AgentMailError as error:
-        return tool_error(name, error)
+        return tool_error(name, fit_error(error, facts.wishes.profile))
 
 
 def _require_shown(calls: Calls, name: str, wishes: ResponsePreferences) -> None:
-    if not wishes.profile.shows(name):
-        shown = [
-            spec.name for spec in calls.tools.specs() if not spec.operator_only and wishes.profile.shows(spec.name)
-        ]
-        raise unknown_tool(name, shown, profile=wishes.profile.name)
+    profile = wishes.profile
+    if not profile.shows(name):
+        shown = [spec.name for spec in calls.tools.specs() if not spec.operator_only and profile.shows(spec.name)]
+        raise unknown_tool(name, shown, profile=profile.name, instead=instead_of(name, profile))
 
 
 async def _complete(
@@ -255,12 +297,13 @@ async def _complete(
 
 async def _read_resource(calls: Calls, ctx: Context, _params: RawParams) -> HandlerResult:
     uri = str((ctx.params or {})["uri"])
+    facts = _facts(ctx)
     try:
-        facts = _facts(ctx)
         if calls.are_traced:
             facts = with_meta(facts, ctx.params or {})
         output = of_uri(uri, facts.wishes.output)
         return resource_result(uri, await calls.read_resource(uri, facts), output)
     except AgentMailError as error:
+        fit_error(error, facts.wishes.profile)
         code = resource_error_code(error, is_modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
         raise MCPError(code=code, message=error.text, data={**error_object(error), "uri": uri[:MAX_URI]}) from error

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import parse_qsl
 
 from starlette.types import Scope
 
 from mcp_agent_mail.core.profiles import FULL, Profiles, ToolProfile
-from mcp_agent_mail.server.identity import Headers
+from mcp_agent_mail.server.identity import Headers, read_query
 from mcp_agent_mail.server.rendering.formats import PLAIN, Output, parse_format
 
 _PROFILE = b"x-tool-profile"
@@ -37,7 +36,7 @@ class Connections:
     def wishes(self, scope: Scope, headers: Headers, *, is_rpc: bool) -> ResponsePreferences:
         """The URL beats the header, both beat the settings. Raises InvalidInput for a name that there is not."""
         usual = self._of_rpc if is_rpc else self._of_mcp
-        asked = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+        asked = read_query(scope["query_string"])
         return ResponsePreferences(profile=self._profile(asked, headers, usual), output=_output(asked, headers, usual))
 
     def _profile(self, asked: dict[str, str], headers: Headers, usual: ResponsePreferences) -> ToolProfile:

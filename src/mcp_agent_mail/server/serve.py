@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import sys
+from contextlib import ExitStack
 from enum import IntEnum
 
 import uvloop
@@ -16,6 +17,7 @@ from mcp_agent_mail.core.failpoints import NO_FAULTS, Faults
 from mcp_agent_mail.core.logging import configure_logs
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.server.lifespan import Announce, Running, run_server
+from mcp_agent_mail.server.observability.call_lines import call_lines
 from mcp_agent_mail.server.transport.listener import CannotListen, PortTaken
 from mcp_agent_mail.store.engine.lock import StoreInUse
 
@@ -38,8 +40,12 @@ def announce_on_stdout(running: Running) -> None:
     sys.stdout.flush()
 
 
-def serve(settings: Settings, *, announce: Announce = announce_on_stdout, faults: Faults = NO_FAULTS) -> int:
-    """Serve until SIGTERM or SIGINT; `announce` is called once requests are answered. Returns the exit code."""
+def serve(
+    settings: Settings, *, announce: Announce = announce_on_stdout, faults: Faults = NO_FAULTS, quiet: bool = False
+) -> int:
+    """Serve until SIGTERM or SIGINT; `announce` is called once requests are answered. On a terminal calls that change
+    something are told, unless `quiet`. Returns the exit code.
+    """
     # A full collection walks every object of every import for nothing; it is switched on again after the start.
     gc.disable()
     configure_logs(
@@ -47,12 +53,20 @@ def serve(settings: Settings, *, announce: Announce = announce_on_stdout, faults
     )
     quiet_fastmcp()
     try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(run_server(settings, announce, faults))
+        with ExitStack() as stack:
+            lines = None if quiet or not is_watched(settings) else stack.enter_context(call_lines(sys.stdout))
+            runner = stack.enter_context(asyncio.Runner(loop_factory=uvloop.new_event_loop))
+            runner.run(run_server(settings, announce, faults, lines))
     except AgentMailError as error:
         sys.stderr.write(f"{visible(error.message)}\n{visible(error.hint)}\n")
         return _exit_code(error)
     return ServeExit.STOPPED
+
+
+def is_watched(settings: Settings) -> bool:
+    """Whether somebody sees standard output, and no log is set to tell of calls, or to be quiet, instead."""
+    is_logged_otherwise = settings.log_json_enabled or settings.tools_log_enabled
+    return sys.stdout.isatty() and not is_logged_otherwise and settings.log_level in ("DEBUG", "INFO")
 
 
 def _exit_code(error: AgentMailError) -> ServeExit:

@@ -42,6 +42,12 @@ _PENDING = f"""
 {_SELECT} WHERE c.target_id = ? AND c.status = 'pending' AND (c.expires_ts IS NULL OR c.expires_ts > ?)
 ORDER BY c.id LIMIT ?
 """
+_INBOUND_NAMED = f"""
+SELECT {_COLUMNS} FROM agents s CROSS JOIN contacts c ON c.source_id = s.id AND c.target_id = :target
+CROSS JOIN projects sp ON sp.id = s.project_id CROSS JOIN agents t ON t.id = c.target_id
+CROSS JOIN projects tp ON tp.id = t.project_id
+WHERE s.name_key = :name AND sp.archived_ts IS NULL ORDER BY c.id LIMIT :limit
+"""
 _COUNT_PENDING = """
 SELECT count(*) FROM contacts INDEXED BY contacts_target
 WHERE target_id = ? AND status = 'pending' AND expires_ts > ?
@@ -156,6 +162,11 @@ class Contacts:
     def inbound(self, agent_id: AgentId, limit: int) -> list[Contact]:
         """The links of others to the agent, oldest first."""
         return [_contact(row) for row in self._connection.execute(_INBOUND, (agent_id, limit))]
+
+    def inbound_named(self, agent_id: AgentId, name: str, limit: int = 20) -> list[Contact]:
+        """The links to the agent of those with this name, in whichever project that is not archived, oldest first."""
+        values = {"target": agent_id, "name": name_key(name), "limit": limit}
+        return [_contact(row) for row in self._connection.execute(_INBOUND_NAMED, values)]
 
     def requests(self, agent_id: AgentId, now: Micros, limit: int) -> list[Contact]:
         """The requests that stand before the agent and wait for its answer, oldest first."""

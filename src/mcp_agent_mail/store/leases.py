@@ -64,6 +64,10 @@ _OWN = f"""
       AND l.path_pattern IN (SELECT value FROM json_each(?))
     ORDER BY l.id LIMIT ?
 """
+_LIVE_OF_AGENT = f"""
+    {_JOINED.format(index="INDEXED BY leases_of_agent")}
+    WHERE l.agent_id = ? AND l.released_ts IS NULL AND l.kind = ? AND l.expires_ts > ? ORDER BY l.id DESC LIMIT ?
+"""
 _COUNT_OF_AGENT = """
     SELECT count(*) FROM leases INDEXED BY leases_of_agent
     WHERE agent_id = ? AND released_ts IS NULL AND kind = ? AND expires_ts > ?
@@ -213,6 +217,10 @@ class Leases:
     def of_agent(self, agent_id: AgentId, *, after_id: int = 0, limit: int) -> list[Lease]:
         """The agent's leases that are not ended, of both kinds, by id."""
         return self._list(_OF_AGENT, agent_id, after_id, limit)
+
+    def live_of_agent(self, agent_id: AgentId, kind: LeaseKind, now: Micros, limit: int) -> list[Lease]:
+        """The agent's live leases of this kind, the newest `limit`, newest first."""
+        return self._list(_LIVE_OF_AGENT, agent_id, kind, now, limit)
 
     def own(self, agent_id: AgentId, kind: LeaseKind, names: Collection[str], now: Micros) -> dict[str, Lease]:
         """The agent's live leases of exactly these patterns (or slots), by pattern."""

@@ -236,37 +236,6 @@ def test_mail_alone_is_the_inbox_of_the_person(at_post: Shell) -> None:
     assert at_post.am("mail", "nonsense").code == 2
 
 
-def test_outside_a_project_the_inbox_is_that_of_all_projects(at_post: Shell, post: Post, tmp_path: Path) -> None:
-    other = str(tmp_path / "other")
-    with post.server.connect() as connection:
-        connection.call("ensure_project", human_key=other)
-        connection.call("register_agent", project_key=other, name="OchreOwl", program="tests", model="none")
-        sent = connection.call(
-            "send_message", project_key=other, sender_name="OchreOwl", to=["Human"], subject="There", body_md="x"
-        )["deliveries"][0]["payload"]
-    at_post.unset("AGENT_MAIL_PROJECT")
-
-    shown = am_json(at_post, "mail")
-    newest = am(at_post, "mail", "inbox", "--limit", "1").rstrip("\n").split("\t")
-    elsewhere = am_json(at_post, "mail", "inbox", "OchreOwl")
-
-    by_id = {message["id"]: message["project"] for message in shown["messages"]}
-    assert (shown["agent"], shown["project"]) == ("Human", None)
-    assert (by_id[sent["id"]], by_id[post.first_id]) == (other, post.project)
-    assert [message["created_ts"] for message in shown["messages"]] == sorted(
-        (message["created_ts"] for message in shown["messages"]), reverse=True
-    )
-    assert (newest[0], newest[2], newest[-1]) == (str(sent["id"]), other, "There")
-    assert elsewhere["project"] == other
-
-
-def test_a_project_that_was_named_is_not_given_up_for_all_of_them(at_post: Shell) -> None:
-    done = at_post.am("mail", "--project", "/nowhere/at/all")
-
-    assert (done.code, done.out) == (1, "")
-    assert "am projects list shows them and --project names one" in done.err
-
-
 def test_an_answer_goes_to_the_sender_wherever_one_stands(at_post: Shell, post: Post) -> None:
     at_post.unset("AGENT_MAIL_PROJECT")
 

@@ -75,22 +75,26 @@ def test_a_server_is_named_with_its_path_for_mcp_or_without(path: str, asked_at:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_proves_the_client_goes_along_when_it_is_set(tmp_path: Path) -> None:
+def test_what_proves_the_client_and_what_it_says_of_itself_go_along_when_they_are_set(tmp_path: Path) -> None:
     window = "00000000-0000-4000-8000-000000000001"
     proofs = {
         "AGENT_MAIL_TOKEN": "secret-b",
         "AGENT_MAIL_AGENT_TOKEN": "secret-a",
         "MCP_AGENT_MAIL_WINDOW_ID": window,
+        "AGENT_MAIL_PROJECT": "/code/für",
+        "AGENT_NAME": "BlueLake",
     }
     with ScriptedServer(answer(1)) as server:
         for environ in (dict[str, str](), proofs):
             to = upstream_of(tmp_path, AGENT_MAIL_URL=server.url, **environ)
             ask(to)
 
-    names = ("authorization", "x-agent-token", "x-agent-window", "x-more")
+    names = ("authorization", "x-agent-token", "x-agent-window", "x-agent-project", "x-agent-name", "x-more")
     nobody, proven = ([asked.headers.get(name) for name in names] for asked in server.asked)
-    assert nobody == [None, None, None, "1"]
-    assert proven == ["Bearer secret-b", "secret-a", window, "1"]
+    assert nobody == [None, None, None, None, None, "1"]
+    # As HTTP's own encoding has the bytes of UTF-8.
+    project = "/code/für".encode().decode("latin-1")
+    assert proven == ["Bearer secret-b", "secret-a", window, project, "BlueLake", "1"]
 
 
 def test_a_connection_that_was_given_back_is_used_again(tmp_path: Path) -> None:

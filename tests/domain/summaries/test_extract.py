@@ -144,7 +144,7 @@ def test_a_call_is_found_with_its_own_parentheses_and_without_those_around_it(te
     assert summarize(thread(("BlueLake", text))).code_references == ("run()",)
 
 
-def test_what_the_server_says_itself_is_counted_and_not_summarized() -> None:
+def test_a_tombstone_is_counted_and_not_summarized() -> None:
     (mail,) = thread(("System", "Decision: nobody."))
     letter = ThreadMessage(
         id=mail.id,
@@ -152,7 +152,7 @@ def test_what_the_server_says_itself_is_counted_and_not_summarized() -> None:
         subject="x",
         body_md=mail.body_md,
         created_ts=mail.created_ts,
-        is_system=True,
+        is_tombstone=True,
     )
 
     assert summarize([letter]) == ThreadSummary(total_messages=1)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mcp_agent_mail.domain.contacts import MAX_LINKS_OF_SOURCE, MAX_REQUESTS_OF_TARGET
+from mcp_agent_mail.domain.contacts import MAX_LINKS_OF_SOURCE, MAX_REQUESTS_OF_TARGET, is_intro
 from tests.features.contacts.harness import APP, LIB, ContactsHarness, refused
 
 
@@ -14,11 +14,13 @@ async def test_a_request_is_pending_and_tells_the_target_how_to_answer(harness: 
         "to_project": APP,
         "status": "pending",
         "expires_ts": "2027-01-22T08:00:00.000000+00:00",
+        "registered_target": False,
         "verified": False,
     }
     (intro,) = await harness.call("fetch_inbox", agent_name="RedStone", include_bodies=True)
     assert (intro["subject"], intro["ack_required"]) == ("Contact request from BlueLake", True)
-    assert "> the parser\n> is yours\n" in intro["body_md"]
+    assert intro["body_md"].startswith("BlueLake would like to write to you. It says:\n\n> the parser\n> is yours\n\n")
+    assert is_intro(intro["subject"], intro["body_md"]), "summaries leave it out"
     assert (
         'respond_contact(project_key="/code/app", to_agent="RedStone", from_agent="BlueLake", accept=true)'
         in intro["body_md"]

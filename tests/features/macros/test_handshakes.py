@@ -118,3 +118,15 @@ async def test_a_welcome_that_is_refused_takes_the_request_back_with_it(team: Ma
 
     assert error.code == "INVALID_INPUT"
     assert team.everything() == before
+
+
+async def test_a_handshake_says_whether_it_registered_its_target_and_makes_none_of_a_misspelt_name(
+    team: MacrosHarness,
+) -> None:
+    error = await refused(team.shake(target="RedStoen"))
+    made = await team.shake(target="RedStoen", register_if_missing=True)
+    known = await team.shake()
+
+    assert (error.code, error.data["nearest"]) == ("NOT_FOUND", ["RedStone"])
+    assert (made["request"]["registered_target"], known["request"]["registered_target"]) == (True, False)
+    assert (await refused(team.shake(target="Nobody", register_if_missing=False))).code == "RECIPIENT_NOT_FOUND"

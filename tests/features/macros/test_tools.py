@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from mcp_agent_mail.core.clock import SECOND, Micros, iso
 from tests.features.macros.harness import APP, MacrosHarness, refused
+from tests.workspace.code_repository import begin, write
 
 
 @pytest.fixture(autouse=True)
@@ -53,3 +56,28 @@ async def test_a_thread_is_joined_by_who_it_is_said_to_be(team: MacrosHarness) -
 
     assert (joined["agent"]["name"], joined["agent"]["task_description"]) == ("GreenField", "Docs")
     assert joined["thread"]["thread_id"] == "plan-1"
+
+
+async def test_macros_warn_of_paths_and_refuse_several_in_one_as_the_tool_of_its_own(
+    team: MacrosHarness, tmp_path: Path
+) -> None:
+    code = begin(tmp_path / "code")
+    write(code, "src/app.py")
+
+    started = await team.start("BlueLake", str(code), file_reservation_paths=["*.rs", "src/**"])
+    cycled = await team.cycle("BlueLake", "src/{a,b}.py", project_key=str(code))
+    before = team.everything()
+    together = await refused(team.start("GreenField", str(code), file_reservation_paths=["src/a.py,src/b.py"]))
+
+    assert started["file_reservations"]["warnings"] == [{"path": "*.rs", "reason": "no file fits it"}]
+    assert [one["path"] for one in cycled["file_reservations"]["warnings"]] == ["src/{a,b}.py"]
+    assert (together.code, together.data["did_you_mean"]) == ("INVALID_INPUT", ["src/a.py", "src/b.py"])
+    assert team.everything() == before
+
+
+async def test_macros_say_what_to_do_about_a_conflict(team: MacrosHarness) -> None:
+    await team.start("BlueLake", file_reservation_paths=["src/**"])
+
+    started = await team.start("RedStone", file_reservation_paths=["src/app.py"])
+
+    assert started["file_reservations"]["hint"].startswith("Write to BlueLake, or reserve with wait_seconds")

@@ -9,8 +9,12 @@ from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import (
     InvalidInput,
     NotFound,
+    PermissionDenied,
 )
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.messages import MAX_BODIES_BYTES
+from mcp_agent_mail.features.messaging.read import read_inbox
+from mcp_agent_mail.features.messaging.requests import InboxRequest
 from tests.features.messaging.harness import APP, LIB, MessagingHarness
 from tests.seeded_store import add_project
 
@@ -210,3 +214,50 @@ async def test_an_unknown_project_is_an_error_with_the_nearest(harness: Messagin
         await harness.call("fetch_inbox", project_key="/code/ap", agent_name="RedStone")
 
     assert "/code/app" in error.value.data["nearest"]
+
+
+async def test_a_limit_of_zero_gives_the_counts_of_the_whole_inbox_alone(harness: MessagingHarness) -> None:
+    await harness.sent_id(thread_id="T", importance="high")
+    second = await harness.sent_id(importance="urgent", ack_required=True)
+    await harness.sent_id(ack_required=True)
+    await harness.call("mark_message_read", agent_name="RedStone", message_id=second)
+
+    counts = {"total": 3, "unread_count": 2, "ack_pending": 2, "urgent_unread": 1}
+    assert await harness.inbox("RedStone", limit=0) == counts
+    assert await harness.inbox("RedStone", limit=0, thread_id="T", unread_only=True, mark_read=True) == counts
+    assert (await harness.inbox("RedStone", limit=1)).beside == counts
+    assert (await harness.inbox("RedStone", thread_id="T")).beside == counts
+    assert await harness.inbox("GreenField", limit=0) == dict.fromkeys(counts, 0)
+    with pytest.raises(PermissionDenied):
+        await harness.call("fetch_inbox", harness.proof(harness.seeded.blue), agent_name="RedStone", limit=0)
+
+
+async def test_items_say_when_they_were_read_and_acknowledged_once_they_were(harness: MessagingHarness) -> None:
+    read, acknowledged = await harness.sent_id(), await harness.sent_id()
+    at = iso(harness.seeded.clock.now)
+    await harness.call("mark_message_read", agent_name="RedStone", message_id=read)
+    harness.seeded.clock.step()
+    await harness.call("acknowledge_message", agent_name="RedStone", message_id=acknowledged)
+    later = iso(harness.seeded.clock.now)
+
+    last, first = await harness.inbox("RedStone")
+    by_uri = (await harness.read("inbox/RedStone?project=code-app"))["messages"]
+
+    assert set(first) == MESSAGE_KEYS | {"kind", "read_at"}
+    assert (first["read_at"], last["read_at"], last["acknowledged_at"]) == (at, later, later)
+    assert by_uri == [last, first]
+
+
+@pytest.mark.parametrize(("limit", "shown"), [(1, [4]), (2, [4, 2]), (3, [4, 2, 3]), (20, [4, 2, 3, 1])])
+async def test_unread_mail_comes_before_what_was_read_where_a_request_says_so(
+    harness: MessagingHarness, limit: int, shown: list[int]
+) -> None:
+    ids = [await harness.sent_id() for _ in range(4)]
+    for place in (0, 2):
+        await harness.call("mark_message_read", agent_name="RedStone", message_id=ids[place])
+    request = InboxRequest(project_key=APP, agent_name="RedStone", limit=limit, unread_first=True)
+    nobody = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.OPEN)
+
+    listing = await harness.seeded.store.read(lambda view: read_inbox(view, nobody, request))
+
+    assert [entry.head.id for entry in listing.entries] == [ids[number - 1] for number in shown]

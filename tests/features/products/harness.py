@@ -25,6 +25,7 @@ from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.admission import NamingRules
 from mcp_agent_mail.features.identity.callers import AuthRules
 from mcp_agent_mail.features.identity.service import IdentityService
+from mcp_agent_mail.features.identity.tools import identity_tools
 from mcp_agent_mail.features.messaging.resources import messaging_resources
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.tools import messaging_tools
@@ -121,6 +122,7 @@ async def open_products(folder: Path, *, auth: AgentAuth = AgentAuth.OPEN) -> As
                     *messaging_tools(messaging, identity.caller),
                     *search_tools(SearchService(seeded.store), identity.caller),
                     *product_tools(products, identity.caller),
+                    *identity_tools(identity, identity.caller),
                 ]
             ),
             ResourceTable(

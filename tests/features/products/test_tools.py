@@ -10,6 +10,7 @@ from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import AuthenticationRequired, InvalidInput, PermissionDenied
 from mcp_agent_mail.core.tools import Credentials
 from tests.features.products.harness import APP, LIB, OPERATOR, ProductsHarness
+from tests.seeded_store import add_agent
 
 UNKNOWN_TOKEN = Credentials(via="mcp", agent_token="amt_of_nobody")
 
@@ -70,3 +71,49 @@ async def test_a_summary_reads_so_many_messages_as_it_is_told_and_fifty_unasked(
 async def test_an_unfit_argument_is_refused(tool: str, given: dict[str, Any], harness: ProductsHarness) -> None:
     with pytest.raises(InvalidInput):
         await harness.call(tool, **given)
+
+
+async def elsewhere(harness: ProductsHarness, project: str = APP, **more: Any) -> Any:
+    return (await harness.call("list_agents", project_key=project, **more)).get("elsewhere")
+
+
+async def test_a_list_of_agents_names_those_of_the_other_projects_last_active_first(harness: ProductsHarness) -> None:
+    await harness.link(APP, LIB)
+    harness.seeded.clock.step()
+    await harness.call("whois", harness.proof(harness.seeded.fox), project_key=LIB, agent_name="QuietFox")
+
+    others = await elsewhere(harness)
+
+    assert [(one["project"], one["name"]) for one in others] == [(LIB, "QuietFox"), (LIB, "BlueLake")]
+    assert others[0] == {
+        "project": LIB,
+        "name": "QuietFox",
+        "program": "test",
+        "last_active_ts": iso(harness.seeded.clock.now),
+    }
+    assert [one["name"] for one in await elsewhere(harness, active_within_s=1)] == ["QuietFox", "BlueLake"]
+    harness.seeded.clock.step(10)
+    assert await elsewhere(harness, active_within_s=5) is None
+
+
+async def test_without_a_product_and_of_archived_projects_nobody_is_named(harness: ProductsHarness) -> None:
+    assert await elsewhere(harness) is None
+    await harness.link(APP, LIB)
+    assert await elsewhere(harness) is not None
+
+    lib = harness.seeded.lib
+    await harness.seeded.store.write(lambda tx: tx.projects.set_archived(lib.id, tx.now))
+
+    assert await elsewhere(harness) is None
+
+
+async def test_at_most_twenty_agents_elsewhere_are_named_and_no_retired_one(harness: ProductsHarness) -> None:
+    seeded = harness.seeded
+    await harness.link(APP, LIB)
+    await seeded.store.write(lambda tx: [add_agent(tx, seeded.lib, f"Agent{number}") for number in range(25)])
+    await seeded.store.write(lambda tx: tx.agents.set_retired(seeded.fox.id, tx.now, tx.now))
+
+    others = await elsewhere(harness)
+
+    assert len(others) == 20
+    assert "QuietFox" not in [one["name"] for one in others]

@@ -14,7 +14,7 @@ import pytest
 
 from mcp_agent_mail.bootstrap.wiring import archiver_settings
 from mcp_agent_mail.cli.gateway.in_process import InProcessGateway
-from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
+from mcp_agent_mail.core.failpoints import FailPoint, no_fault
 from mcp_agent_mail.core.settings.server import Settings, load_settings
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
 from mcp_agent_mail.features.archiving.protocol import ArchiverSettings, Failed
@@ -72,8 +72,8 @@ def dying(at: FailPoint, nth: int) -> Draining:
             raise Death
 
     async def drain(store: Store, settings: ArchiverSettings, *, timeout_s: float) -> list[Failed]:
-        rest: dict[str, FaultHook] = {"fault_hook": fault_hook} if next(drains) == 3 else {}
-        return await drain_in_process(store, settings, timeout_s=timeout_s, **rest)
+        hook = fault_hook if next(drains) == 3 else no_fault
+        return await drain_in_process(store, settings, timeout_s=timeout_s, fault_hook=hook)
 
     return drain
 

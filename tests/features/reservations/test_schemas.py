@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.ids import LeaseId
-from mcp_agent_mail.domain.reservations import LeaseRefusal, PathConflict, WaitingCall
+from mcp_agent_mail.domain.reservations import LeaseRefusal, PathConflict
 from mcp_agent_mail.domain.staleness import NO_WORKSPACE, Evidence, Judgement, Missing
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.reservations import schemas
@@ -30,39 +30,6 @@ def test_a_first_answer_is_shown_as_decided_and_a_repeat_as_it_was() -> None:
 
     assert ([grant["id"] for grant in shown["granted"]], shown["conflicts"], shown["verified"]) == ([1], [], False)
     assert again == {**first, "verified": False}
-
-
-def test_one_hint_for_all_conflicts_names_whom_to_write_to_and_how_to_wait() -> None:
-    conflicts = (
-        PathConflict(path="a", holders=(a_lease(),)),
-        PathConflict(path="b", holders=(), waiting=(a_waiting_call("RedStone"),)),
-    )
-    decided = GrantResult(holder=BLUE, granted=(), conflicts=conflicts, now=NOW)
-
-    at_once = schemas.show_reserved(decided, set(), STRICT)
-    after_waiting = schemas.show_reserved(replace(decided, has_waited=True), set(), STRICT)
-
-    whom = f"Write to {a_lease().agent} and RedStone"
-    assert at_once["hint"] == f"{whom}, or reserve with wait_seconds=50 to wait in line."
-    assert after_waiting["hint"] == (
-        f"Waiting takes all or nothing. {whom}, wait again, or leave out what is in conflict."
-    )
-
-
-def test_a_hint_names_three_holders_and_an_answer_without_conflicts_has_none() -> None:
-    waiting = tuple(a_waiting_call(name) for name in ("A", "B", "C", "D", "E"))
-    conflicts = (PathConflict(path="a", holders=(), waiting=waiting),)
-    decided = GrantResult(holder=BLUE, granted=(), conflicts=conflicts, now=NOW)
-
-    crowded = schemas.show_reserved(decided, set(), STRICT)
-    free = schemas.show_reserved(replace(decided, conflicts=()), set(), STRICT)
-
-    assert crowded["hint"].startswith("Write to A, B, C and the others, or")
-    assert free == {"granted": [], "conflicts": []}
-
-
-def a_waiting_call(agent: str) -> WaitingCall:
-    return WaitingCall(agent=agent, path_pattern="a", exclusive=True, reason="", until_ts=NOW)
 
 
 def test_a_release_lists_what_ended_and_what_did_not_by_what_it_was_named_with() -> None:

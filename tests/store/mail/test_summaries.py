@@ -10,6 +10,7 @@ import pytest
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.contacts import intro_subject
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.domain.summaries.digests import Newest
 from mcp_agent_mail.domain.summaries.extract import ThreadMail
@@ -105,14 +106,58 @@ async def test_a_sender_of_another_project_is_named_with_it(seeded: SeededStore)
     assert [message.sender for message in (await thread(seeded)).messages] == ["BlueLake", "QuietFox@code-lib"]
 
 
-async def test_what_is_no_agents_word_is_marked_and_long_bodies_are_cut(seeded: SeededStore) -> None:
-    await post(seeded, is_system=True, body_md="x" * READ_CHARACTERS)
+async def test_tombstones_are_marked_and_long_bodies_are_cut(seeded: SeededStore) -> None:
+    purged = await post(seeded)
     await post(seeded, body_md="\u00fc" * (READ_CHARACTERS + 1))
+    sql = "UPDATE messages SET purged_ts = 1, body_md = '' WHERE id = ?"
+    await seeded.store.write(lambda tx: tx.messages._connection.execute(sql, (purged,)))
 
-    system, letter = (await thread(seeded)).messages
+    tombstone, letter = (await thread(seeded)).messages
 
-    assert (system.is_system, letter.is_system) == (True, False)
-    assert [len(message.body_md) for message in (system, letter)] == [READ_CHARACTERS] * 2
+    assert (tombstone.is_tombstone, letter.is_tombstone) == (True, False)
+    assert [len(message.body_md) for message in (tombstone, letter)] == [0, READ_CHARACTERS]
+
+
+async def test_the_mail_of_system_is_left_out_and_takes_nobodys_place(seeded: SeededStore) -> None:
+    sent = [await post(seeded) for _ in range(2)]
+    for _ in range(3):
+        await post(seeded, is_system=True)
+    both = [seeded.app.id, seeded.lib.id]
+
+    one = await thread(seeded, limit=2)
+    several = await read_thread_of_projects(seeded.store, both, "T", limit=2)
+    newest = await recent(seeded, 0, limit=2)
+
+    assert (ids(one), one.total) == (ids(several), several.total) == (sent, 2)
+    assert ids(newest) == sent
+    assert newest is not None
+    assert newest.newest.message_id == sent[-1]
+
+
+async def test_where_only_system_wrote_there_was_no_mail(seeded: SeededStore) -> None:
+    await post(seeded, is_system=True)
+
+    assert await recent(seeded, 0) is None
+
+
+async def test_an_introduction_is_left_out_where_a_thread_begins_with_it_and_of_what_is_new(
+    seeded: SeededStore,
+) -> None:
+    subject, body = intro_subject("BlueLake"), "`respond_contact(accept=true)`"
+    root = await post(seeded, thread_id=None, subject=subject, body_md=body)
+    assert await recent(seeded, 0) is None
+    answer = await post(seeded, thread_id=str(root), subject=f"Re: {subject}", body_md=body)
+    await post(seeded, thread_id=None, subject=subject, body_md=body)
+    both = [seeded.app.id, seeded.lib.id]
+
+    one = await thread(seeded, str(root), limit=2)
+    several = await read_thread_of_projects(seeded.store, both, str(root), limit=2)
+    newest = await recent(seeded, 0)
+
+    assert (ids(one), one.total) == (ids(several), several.total) == ([answer], 1)
+    assert ids(newest) == [answer]
+    assert newest is not None
+    assert newest.newest.message_id == answer
 
 
 async def test_a_thread_of_several_projects_has_each_message_once_and_its_root(seeded: SeededStore) -> None:

@@ -10,7 +10,17 @@ from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
 from mcp_agent_mail.cli.marks import UNREAD
-from mcp_agent_mail.cli.output import Column, ExactFlag, JsonFlag, at, print_fields, print_json, print_rows, time_of
+from mcp_agent_mail.cli.output import (
+    Column,
+    ExactFlag,
+    JsonFlag,
+    at,
+    print_fields,
+    print_gap,
+    print_json,
+    print_rows,
+    time_of,
+)
 from mcp_agent_mail.cli.project_option import ProjectOption, project_key, resource_uri
 
 app = typer.Typer(
@@ -71,6 +81,7 @@ def show(name: NameArgument, project: ProjectOption = None, exact: ExactFlag = F
     shown = ("id", "name", "program", "model", "task_description", "status", "status_note")
     times = ("inception_ts", "last_active_ts", "retired_at")
     print_fields([*((key, agent.get(key)) for key in shown), *((key, time_of(agent.get(key))) for key in times)])
+    print_gap()
     print_rows(agent["recent_commits"], _COMMITS, nothing="No commits yet.", exact=exact)
 
 

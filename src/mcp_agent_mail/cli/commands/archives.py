@@ -38,7 +38,7 @@ app = typer.Typer(
 _COMMITS = (
     Column("commit", lambda row: str(row["hexsha"])[:_SHORT_HASH], is_whole=True),
     Column("when", at("authored_at")),
-    Column("agents", "agents"),
+    Column("agents", "agents", may_wrap=True),
     Column("summary", "summary", may_wrap=True),
 )
 

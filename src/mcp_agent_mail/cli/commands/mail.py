@@ -58,7 +58,7 @@ def _inbox_columns(ack_ttl_s: int) -> tuple[Column, ...]:
         Column("received", at("created_ts")),
         Column("from", "from"),
         Column("kind", "kind"),
-        Column("flags", mail_flags, on_terminal=inbox_words(ack_ttl_s), style=inbox_style(ack_ttl_s)),
+        Column("flags", mail_flags, may_wrap=True, on_terminal=inbox_words(ack_ttl_s), style=inbox_style(ack_ttl_s)),
         Column("thread", "thread_id"),
         Column("subject", "subject", may_wrap=True, style=unread_style),
     )

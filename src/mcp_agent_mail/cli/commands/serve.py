@@ -27,6 +27,7 @@ def serve(
         str | None,
         typer.Option("--env-file", metavar="FILE", help="Read this .env instead of the one that would be chosen."),
     ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line for each call on the terminal.")] = False,
     stdio: Annotated[
         bool,
         typer.Option("--stdio", help="Speak MCP on stdin and stdout for the one running server; start it if need be."),
@@ -34,7 +35,8 @@ def serve(
 ) -> int:
     """Run the server until Ctrl-C or SIGTERM.
 
-    Its address is printed once it answers. Exit codes: 0 stopped, 71 it cannot listen there, 75 the
+    Its address is printed once it answers; on a terminal then a line for each call that changes
+    something: who, what, to whom, how long. Exit codes: 0 stopped, 71 it cannot listen there, 75 the
     store belongs to another server, 78 bad configuration.
 
     With --stdio it is no server of its own: it passes everything on to the server of the store, and
@@ -51,7 +53,7 @@ def serve(
 
     from mcp_agent_mail.server.serve import serve as run_server
 
-    return run_server(loaded.settings)
+    return run_server(loaded.settings, quiet=quiet)
 
 
 def _serve_stdio(address: str | None, env_file: Path | None) -> int:

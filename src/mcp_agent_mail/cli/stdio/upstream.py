@@ -99,9 +99,11 @@ class Upstream:
         connection.request(method, path, body, {**self._credentials(), **headers})
         return connection.getresponse()
 
-    def _credentials(self) -> dict[str, str]:
+    def _credentials(self) -> dict[str, str | bytes]:
         token, agent_token = self._settings.agent_mail_token, self._settings.agent_mail_agent_token
-        headers = {}
+        # Bytes: a path may have letters that HTTP's own encoding lacks.
+        said = {"X-Agent-Project": self._settings.agent_mail_project, "X-Agent-Name": self._settings.agent_name}
+        headers: dict[str, str | bytes] = {name: value.encode() for name, value in said.items() if value is not None}
         if token is not None:
             headers["Authorization"] = f"Bearer {token.reveal()}"
         if agent_token is not None:

@@ -50,7 +50,7 @@ class UnfitThreads(InvalidInput):
 class ThreadMessage:
     """A message as a summary reads it. `sender` is the name as the reader is shown it; the body may be cut.
 
-    `is_system`: not an agent's own words (the server's, or a tombstone); it is counted and not read.
+    `is_tombstone`: its words are gone; it is counted and not read.
     """
 
     id: MessageId
@@ -59,7 +59,7 @@ class ThreadMessage:
     body_md: str
     created_ts: Micros
     thread_id: str | None = None
-    is_system: bool = False
+    is_tombstone: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ def parse_thread_ids(text: str) -> str:
 
 def summarize(messages: Sequence[ThreadMessage], *, total: int | None = None) -> ThreadSummary:
     """The summary of `messages`, which come oldest first. `total` counts the thread's where these are not all."""
-    spoken = [message for message in messages if not message.is_system]
+    spoken = [message for message in messages if not message.is_tombstone]
     reading = _Reading(names=frozenset(_known_names(spoken)))
     for position, message in enumerate(spoken):
         reading.take(message, position)

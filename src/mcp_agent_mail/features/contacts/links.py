@@ -24,6 +24,7 @@ from mcp_agent_mail.domain.contacts import (
     SenderDeclined,
     TargetRetired,
     TooManyRequests,
+    intro_subject,
 )
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import Importance, NewMessage, NewRecipient, RecipientKind
@@ -200,18 +201,14 @@ def _post_intro(tx: Tx, source: Actor, target: Actor, request: LinkRequest) -> N
 _RETURNED_SHOWN = 25
 
 
-def intro_subject(sender: str) -> str:
-    return f"Contact request from {sender}"
-
-
 def intro_body(sender: str, reason: str, call: Mapping[str, Any]) -> str:
     """The text of an introduction, with the calls that approve or decline it; only the recipient can make them."""
     arguments = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in call["arguments"].items())
-    said = f"\n\nIts reason:\n\n{quoted(reason)}" if reason.strip() else ""
+    said = f" It says:\n\n{quoted(reason)}\n\n" if reason.strip() else "\n\n"
     return (
-        f"{sender} asks to be allowed to write to you.{said}\n\n"
-        f"Approve: `{call['tool']}({arguments}, accept=true)`, which also delivers the mail that waits for you.\n"
-        f"Decline: the same with `accept=false`, which returns it.\n"
+        f"{sender} would like to write to you.{said}"
+        f"What it sends you waits for your answer. `{call['tool']}({arguments}, accept=true)` lets it write: you get "
+        f"what waits.\n`accept=false` instead turns it down: what waits goes back.\n"
     )
 
 

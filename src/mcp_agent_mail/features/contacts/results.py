@@ -22,12 +22,16 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContactRequested:
-    """The link after a request, and both its ends. `source` acted, proven or not."""
+    """The link after a request, and both its ends. `source` acted, proven or not.
+
+    `has_registered`: the target was not there, and is now.
+    """
 
     source: Actor
     target: Actor
     contact: Contact
     now: Micros
+    has_registered: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,9 +70,9 @@ class ContactService:
         with telling_of_swap(tx, caller, call):
             source = _require_answerer(tx, caller, wanted.project_key, wanted.from_agent)
         now = tx.now
-        target = require_target(tx, caller, source, wanted, self._new_names)
+        target, is_new = require_target(tx, caller, source, wanted, self._new_names)
         contact = ask(tx, source, target, LinkRequest(reason=reason, ttl=Micros(ttl_s * SECOND)))
-        return ContactRequested(source=source, target=target, contact=contact, now=now)
+        return ContactRequested(source=source, target=target, contact=contact, now=now, has_registered=is_new)
 
     def accept_within(self, tx: Tx, asked: ContactRequested, ttl_s: int) -> ContactAnswered | None:
         """Approve the request where the target's policy would take such mail anyway. None where the target has to
@@ -90,7 +90,8 @@ class ContactService:
         from_project: str | None,
         accept_for_s: int | None,
     ) -> ContactAnswered:
-        """Approve for so many seconds, or deny (None). `from_project` None: the target's own.
+        """Approve for so many seconds, or deny (None). `from_project` None: the target's own, or where the only one of
+        that name asks from.
 
         Only the target may, and it may without having been asked. Held mail of the pair is delivered or returned.
         """

@@ -23,6 +23,7 @@ def show_contact_request(asked: ContactRequested, caller: Caller) -> JsonObject:
         "to_project": contact.target.project_key,
         "status": contact.status.value,
         "expires_ts": iso_or_none(contact.expires_ts),
+        "registered_target": asked.has_registered,
     }
     return with_proof(wire, caller, is_verified=asked.source.verified)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mcp_agent_mail.core.errors import RecipientNotFound
+from mcp_agent_mail.core.errors import InvalidInput, NotFound, RecipientNotFound, listed
 from mcp_agent_mail.domain.addresses import parse_address
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
-from mcp_agent_mail.domain.contacts import AddressesDiffer, ContactWithSelf
+from mcp_agent_mail.domain.contacts import AddressesDiffer, ContactWithSelf, Relation
 from mcp_agent_mail.domain.identity.admission import NotAdmitted, ProjectAdmission
 from mcp_agent_mail.domain.identity.caller import Caller, ReservedIdentity
 from mcp_agent_mail.domain.identity.names import (
@@ -26,6 +26,8 @@ from mcp_agent_mail.features.projects.lookup import require_project, require_wri
 from mcp_agent_mail.store.transaction import Tx
 
 UNKNOWN = "unknown"
+_ELSEWHERE = 3
+"""Agents of other projects that an error names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,24 +41,42 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContactTarget:
-    """`to_agent` may be an address. `register` holds the profile of a target that is not there; None: it must be."""
+    """`to_agent` may be an address. `register` holds the profile of a target that is not there; None: it must be.
+
+    `unless_near`: nobody asked for it to be registered, so a name that is like another's, or another project's, is not.
+    """
 
     project_key: str
     from_agent: str
     to_agent: str
     to_project: str | None
     register: Profile | None
+    unless_near: bool = False
 
 
-def require_target(tx: Tx, caller: Caller, source: Actor, wanted: ContactTarget, rules: NamingRules) -> Actor:
-    """The agent that is asked. Its project exists; the agent itself is made when it may be."""
+class NoSuchTarget(NotFound):
+    """Nobody has this name, which is like another's: it is not registered unless that is asked for."""
+
+
+class AmbiguousSource(InvalidInput):
+    """Agents of one name in several projects can be meant."""
+
+
+def require_target(
+    tx: Tx, caller: Caller, source: Actor, wanted: ContactTarget, rules: NamingRules
+) -> tuple[Actor, bool]:
+    """The agent that is asked, and whether it was made for that. Its project exists; the agent itself is made when it
+    may be.
+    """
     name, project = _addressed(tx, source.project, wanted.to_agent, wanted.to_project)
     require_writable(project)
     agent = tx.agents.find_by_name(project.id, name)
     if agent is None and wanted.register is not None:
+        if wanted.unless_near:
+            _require_far(tx, project, name)
         admission_request = AdmissionRequest(project=project, caller=caller, admission=rules.admission)
         try:
-            return _make(tx, admission_request, name, wanted.register, rules.enforcement)
+            return _make(tx, admission_request, name, wanted.register, rules.enforcement), True
         except NotAdmitted as shut:
             # Who asks is there: what it needs to know is that its target is not, and will not be by its word.
             raise _unknown(tx, project, name, admission_request) from shut
@@ -66,12 +86,16 @@ def require_target(tx: Tx, caller: Caller, source: Actor, wanted: ContactTarget,
         raise ContactWithSelf(
             f"{agent.name} may always write to itself.", hint="Name another agent.", data={"parameter": "to_agent"}
         )
-    return Actor(agent=agent, project=project)
+    return Actor(agent=agent, project=project), False
 
 
 def require_source_of(tx: Tx, target: Actor, from_agent: str, from_project: str | None) -> Actor:
-    """The agent whose request the target answers. Raises for one that is not there, and ContactWithSelf."""
+    """The agent whose request the target answers. Without a project it is the one of that name that asks, wherever it
+    is. Raises for one that is not there, AmbiguousSource and ContactWithSelf.
+    """
     name, project = _addressed(tx, target.project, from_agent, from_project)
+    if from_project is None and parse_address(from_agent).project_key is None:
+        project = _project_of_asking(tx, target, name)
     agent = require_agent(tx, project, name)
     if agent.id == target.agent.id:
         raise ContactWithSelf(
@@ -80,6 +104,43 @@ def require_source_of(tx: Tx, target: Actor, from_agent: str, from_project: str 
     if agent.kind is AgentKind.SYSTEM:
         raise ReservedIdentity("System is the server's own sender.", hint="Name a registered agent.")
     return Actor(agent=agent, project=require_writable(project))
+
+
+def _project_of_asking(tx: Tx, target: Actor, name: str) -> Project:
+    """The target's own where an agent of that name has to do with it, else that of the only one elsewhere that asks;
+    where nobody here has the name, of the only one that ever has.
+    """
+    links = tx.contacts.inbound_named(target.agent.id, name)
+    home = target.project
+    if any(link.source.project_id == home.id for link in links):
+        return home
+    waiting = [link for link in links if link.relation(tx.now) is Relation.PENDING]
+    if not waiting and tx.agents.find_by_name(home.id, name) is None:
+        waiting = links
+    if len(waiting) > 1:
+        keys = [link.source.project_key for link in waiting]
+        raise AmbiguousSource(
+            f"{len(waiting)} agents named {waiting[0].source.name} can be meant, of {listed(keys, 'and')}."[:1_000],
+            hint="Say which by from_project.",
+            data={"parameter": "from_project", "projects": keys},
+        )
+    found = tx.projects.find(waiting[0].source.project_id) if waiting else home
+    assert found is not None, waiting
+    return found
+
+
+def _require_far(tx: Tx, project: Project, name: str) -> None:
+    """Raise NoSuchTarget where the name is like one of the project, or is one elsewhere."""
+    near = nearest(name, tx.agents.names(project.id))
+    others = [one for one in tx.agents.find_everywhere(name, _ELSEWHERE) if one.kind is AgentKind.AGENT]
+    homes = [(one, tx.projects.find(one.project_id)) for one in others]
+    near += [f"{one.name}@{home.slug}" for one, home in homes if home is not None]
+    if near:
+        raise NoSuchTarget(
+            f"{project.human_key} has no agent {name!r:.100}.",
+            hint=f"{did_you_mean(near)}register_if_missing=true registers it all the same.",
+            data={"parameter": "to_agent", "unknown": [name[:100]], "nearest": near, "project": project.human_key},
+        )
 
 
 def _addressed(tx: Tx, home: Project, text: str, project_key: str | None) -> tuple[str, Project]:

@@ -21,7 +21,7 @@ from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.agents import ContactPolicy
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.contacts import schemas, shapes
-from mcp_agent_mail.features.contacts.parameters import REASON, TTL
+from mcp_agent_mail.features.contacts.parameters import REASON, REGISTER, TTL
 from mcp_agent_mail.features.contacts.results import Direction
 from mcp_agent_mail.features.contacts.service import ContactService
 from mcp_agent_mail.features.contacts.targets import ContactTarget, Profile
@@ -43,7 +43,7 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Awaitab
         to_project: Annotated[str | None, AGENT_ADDRESS] = None,
         reason: Annotated[str, REASON] = "",
         ttl_seconds: Annotated[int, TTL] = 604_800,
-        register_if_missing: Annotated[bool, Flag()] = True,
+        register_if_missing: Annotated[bool | None, REGISTER] = None,
         program: Annotated[str | None, PROGRAM] = None,
         model: Annotated[str | None, MODEL] = None,
         task_description: Annotated[str | None, TASK] = None,
@@ -55,7 +55,8 @@ def _linking_tools(service: ContactService, current_caller: Callable[[], Awaitab
             from_agent=from_agent,
             to_agent=to_agent,
             to_project=to_project,
-            register=profile if register_if_missing else None,
+            register=None if register_if_missing is False else profile,
+            unless_near=register_if_missing is None,
         )
         caller = await current_caller()
         asked = await service.request(caller, wanted, reason=reason, ttl_s=ttl_seconds)

@@ -9,7 +9,7 @@ from mcp_agent_mail.core.ids import AgentId, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.archive_format.layout import profile_snapshot
 from mcp_agent_mail.domain.events import EventKind, NewEvent
-from mcp_agent_mail.domain.identity.caller import Caller, require_to_act
+from mcp_agent_mail.domain.identity.caller import Caller, TokenMissing, WrongToken, require_to_act
 from mcp_agent_mail.domain.identity.names import (
     NameEnforcement,
     first_free,
@@ -19,6 +19,7 @@ from mcp_agent_mail.domain.identity.names import (
     name_to_register,
 )
 from mcp_agent_mail.domain.identity.windows import Window
+from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, add_agent, claim_agent
 from mcp_agent_mail.features.identity.windows import WindowUse, find_live, keep_window
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
@@ -51,13 +52,19 @@ class Supplies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registered:
-    """`token` at creation only; `requested_name` when the name given was not taken as it was."""
+    """`token` at creation only; `requested_name` when the name given was not taken as it was.
+
+    `was` is the agent as it stood when it came back; `free_name` is for whoever took its name without proof, and may
+    not have meant it.
+    """
 
     agent: Agent
     is_verified: bool
     token: str | None = None
     requested_name: str | None = None
     window: Window | None = None
+    was: Agent | None = None
+    free_name: str | None = None
 
 
 def register(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -> Registered:
@@ -81,13 +88,38 @@ def register(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -
         name = _name_for(asked, wanted, supplies.new_names.enforcement)
         registered = _create(tx, admission_request, name, wanted, supplies)
     elif tx.agents.has_token(known.id):
-        is_verified = require_to_act(caller, known)
+        free_name = None if known.id == caller.agent_id else _find_free(tx, project, supplies)
+        is_verified = _require_own(caller, known, free_name)
         # Who says no name may think that it gets a new one, for a helper: its own profile is not that helper's.
         profile = replace(wanted, program=known.program, model=known.model) if is_unnamed else wanted
-        registered = Registered(agent=_come_back(tx, known, profile), is_verified=is_verified)
+        registered = Registered(
+            agent=_come_back(tx, known, profile),
+            is_verified=is_verified,
+            was=known,
+            free_name=None if is_verified else free_name,
+        )
     else:
         registered = _claim(tx, admission_request, known, wanted, supplies)
     return _in_window(tx, caller, registered, supplies, was_named=wanted.name is not None or own is not None)
+
+
+def _find_free(tx: Tx, project: Project, supplies: Supplies) -> str | None:
+    free = (name for name in supplies.candidates if tx.agents.find_by_name(project.id, name) is None)
+    return next(free, None)
+
+
+def _require_own(caller: Caller, known: Agent, free_name: str | None) -> bool:
+    """As `require_to_act`; the refusal names a name that is free, since the one that was asked for is not."""
+    try:
+        return require_to_act(caller, known)
+    except (WrongToken, TokenMissing) as refused:
+        if free_name is None:
+            raise
+        raise type(refused)(
+            refused.message,
+            hint=f"{refused.hint} {free_name} is free.",
+            data={**refused.data, "free_name": free_name},
+        ) from None
 
 
 def _name_for(asked: str | None, wanted: Registration, enforcement: NameEnforcement) -> str | None:

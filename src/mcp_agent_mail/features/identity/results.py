@@ -37,3 +37,19 @@ class AgentList:
     agents: list[Agent]
     total: int
     unread: Mapping[AgentId, int | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityProof:
+    """The agent that a token proves, by name, and the human key of its project."""
+
+    project: str
+    agent: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedAgent:
+    """An agent of another project of the same product."""
+
+    project: Project
+    agent: Agent

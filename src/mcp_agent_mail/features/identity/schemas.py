@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mcp_agent_mail.core.clock import iso, iso_or_none
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.events import ArchiveCommit
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.identity.register import Registered
-from mcp_agent_mail.features.identity.results import AgentChange, AgentList, KnownAgent
+from mcp_agent_mail.features.identity.results import AgentChange, AgentList, KnownAgent, LinkedAgent
 from mcp_agent_mail.features.identity.shapes import show_agent, show_peer, with_proof
 from mcp_agent_mail.features.projects.shapes import show_project
 
@@ -30,15 +32,24 @@ def show_known(known: KnownAgent) -> JsonObject:
     return {**show_agent(known.agent), **show_presence(known.agent), "recent_commits": commits}
 
 
-def show_peers(listing: AgentList) -> JsonObject:
+def show_peers(listing: AgentList, elsewhere: Sequence[LinkedAgent] = ()) -> JsonObject:
     """The answer of `list_agents`, last active first. `total` counts what the limit left out too; `unread_count` is
-    null where the caller may not know it.
+    null where the caller may not know it. `elsewhere` is there where the project's products have other agents.
     """
     agents = [
         {**show_peer(agent), "unread_count": listing.unread[agent.id], "retired_at": iso_or_none(agent.retired_ts)}
         for agent in listing.agents
     ]
-    return {"agents": agents, "total": listing.total}
+    others = [
+        {
+            "project": one.project.human_key,
+            "name": one.agent.name,
+            "program": one.agent.program,
+            "last_active_ts": iso(one.agent.last_active_ts),
+        }
+        for one in elsewhere
+    ]
+    return {"agents": agents, "total": listing.total, **({"elsewhere": others} if others else {})}
 
 
 def show_agents(listing: AgentList, *, include_retired: bool) -> JsonObject:

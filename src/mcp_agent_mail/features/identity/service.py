@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from mcp_agent_mail.core.clock import SECOND, Clock
 from mcp_agent_mail.core.ids import AGENT_TOKEN_PREFIX, AgentId, new_token, token_hash
-from mcp_agent_mail.core.tools import current_credentials, tell_doer
+from mcp_agent_mail.core.tools import Credentials, current_credentials, tell_doer
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AgentStatus
 from mcp_agent_mail.domain.identity.admission import JoinCode
 from mcp_agent_mail.domain.identity.caller import Caller, ReservedIdentity, require_operator
@@ -16,6 +16,7 @@ from mcp_agent_mail.domain.identity.names import candidate_names
 from mcp_agent_mail.domain.identity.readership import Readership, may_read
 from mcp_agent_mail.domain.identity.windows import find_window_uuid, parse_window_uuid
 from mcp_agent_mail.domain.leases import EndedBy, Lease
+from mcp_agent_mail.domain.products import MAX_PROJECTS
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.activity import Activity
 from mcp_agent_mail.features.identity.actor import require_actor
@@ -30,7 +31,7 @@ from mcp_agent_mail.features.identity.register import (
     record_event,
     register,
 )
-from mcp_agent_mail.features.identity.results import AgentChange, AgentList, KnownAgent
+from mcp_agent_mail.features.identity.results import AgentChange, AgentList, IdentityProof, KnownAgent, LinkedAgent
 from mcp_agent_mail.features.identity.windows import WindowUse
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.database import Store
@@ -42,6 +43,10 @@ LEASES_AT_ONCE = 200
 
 MAX_AGENTS = 1_000
 """Of one answer; beyond it the ones active longest ago are left out."""
+
+
+MAX_ELSEWHERE = 20
+"""Agents of other projects that are shown beside a project's own."""
 
 
 class IdentityService:
@@ -67,8 +72,7 @@ class IdentityService:
     async def caller(self) -> Caller:
         """Who runs the current call. A proven agent is active by calling at all."""
         credentials = current_credentials()
-        proofs = Proofs(find_agent=self._find_by_token_hash, find_join_code=self._find_join_code, clock=self._clock)
-        caller, agent = await resolve_caller(credentials, self._rules, proofs)
+        caller, agent = await resolve_caller(credentials, self._rules, self._proofs())
         if (window := find_window_uuid(credentials.window_id)) is not None:
             self._activity.note_window(window)
         if agent is None:
@@ -76,6 +80,24 @@ class IdentityService:
         self.touch(agent)
         linked = await self._store.read(lambda view: view.products.linked_to(agent.project_id))
         return replace(caller, linked_projects=linked) if linked else caller
+
+    async def find_proven(self, credentials: Credentials) -> IdentityProof | None:
+        """The agent that a token among these credentials proves. Raises as `caller` does; nobody counts as active by
+        it.
+        """
+        _, agent = await resolve_caller(credentials, self._rules, self._proofs())
+        if agent is None:
+            return None
+        project = await self._store.read(lambda view: view.projects.find(agent.project_id))
+        assert project is not None, agent
+        return IdentityProof(project=project.human_key, agent=agent.name)
+
+    async def directory(self, project_key: str) -> str:
+        """The human key of the project, however it is named. Raises UnknownProject."""
+        return (await self._store.read(lambda view: require_project(view, project_key))).human_key
+
+    def _proofs(self) -> Proofs:
+        return Proofs(find_agent=self._find_by_token_hash, find_join_code=self._find_join_code, clock=self._clock)
 
     async def _find_by_token_hash(self, token_hash: bytes) -> Agent | None:
         """Only a call that brought a token costs a look into the store."""
@@ -112,10 +134,18 @@ class IdentityService:
     async def register(self, caller: Caller, wanted: Registration) -> Registered:
         """Come back as the agent of this name, or become a new one. Eight at once are one identity."""
         supplies = self.supplies()
-        registered = await self._store.write(lambda tx: register(tx, caller, wanted, supplies))
+        registered = self.recalled(await self._store.write(lambda tx: register(tx, caller, wanted, supplies)))
         if not caller.is_operator:
             self.touch(registered.agent)
         return replace(registered, agent=self._newest(registered.agent))
+
+    def recalled(self, registered: Registered) -> Registered:
+        """`registered` with the latest activity of the agent before this call, which is not to be noted yet. A call
+        with its token is activity itself: then what the store knew stands.
+        """
+        if registered.was is None or registered.is_verified:
+            return registered
+        return replace(registered, was=self._newest(registered.was))
 
     async def create(self, caller: Caller, wanted: Registration) -> Registered:
         """Become a new agent, whoever has the name that was hinted at."""
@@ -158,6 +188,27 @@ class IdentityService:
             agents.sort(key=lambda agent: (agent.last_active_ts, agent.id), reverse=True)
             unread = {agent.id: _unread(caller, project, agent) for agent in agents[:limit]}
             return AgentList(project=project, agents=agents[:limit], total=total, unread=unread)
+
+        return await self._store.read(look)
+
+    async def elsewhere(self, project: Project, *, active_within_s: int | None = None) -> list[LinkedAgent]:
+        """Agents of the other projects of its products, last active first, MAX_ELSEWHERE at most: retired ones and
+        archived projects are left out.
+        """
+        since = 0 if active_within_s is None else max(0, self._clock() - active_within_s * SECOND)
+
+        def look(view: View) -> list[LinkedAgent]:
+            linked = sorted(view.products.linked_to(project.id) - {project.id})[:MAX_PROJECTS]
+            homes = [home for one in linked if (home := view.projects.find(one)) is not None and not home.is_archived]
+            found = [
+                LinkedAgent(project=home, agent=agent)
+                for home in homes
+                for agent in self._activity.with_activity(
+                    view.agents.list_(home.id, active_since=since, limit=MAX_ELSEWHERE)
+                )
+            ]
+            found.sort(key=lambda one: (one.agent.last_active_ts, one.agent.id), reverse=True)
+            return found[:MAX_ELSEWHERE]
 
         return await self._store.read(look)
 

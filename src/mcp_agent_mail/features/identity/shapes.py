@@ -41,7 +41,7 @@ def show_peer(agent: Agent) -> JsonObject:
 
 def show_registered(registered: Registered, caller: Caller) -> JsonObject:
     """The answer to a registration. The token is there only when the name is registered for the first time: it is
-    stored hashed, so nobody can be shown it again.
+    stored hashed, so nobody can be shown it again. Of an agent that was there already it says what it `was`.
     """
     wire = show_agent(registered.agent)
     if registered.token is not None:
@@ -49,6 +49,15 @@ def show_registered(registered: Registered, caller: Caller) -> JsonObject:
     if registered.requested_name is not None:
         wire["requested_name"] = registered.requested_name
         wire["name_coerced"] = True
+    if registered.was is not None:
+        wire["existing"] = True
+        wire["was"] = {
+            "program": registered.was.program,
+            "model": registered.was.model,
+            "last_active_ts": iso(registered.was.last_active_ts),
+        }
+    if registered.free_name is not None:
+        wire["hint"] = f"{registered.agent.name} was registered before. Not you? {registered.free_name} is free."
     if registered.window is not None:
         wire["window_id"] = registered.window.uuid
         wire["window_display_name"] = registered.window.display_name

@@ -111,8 +111,8 @@ def _looking_tools(service: IdentityService, current_caller: Callable[[], Awaita
         include_retired: Annotated[bool, Flag()] = False,
         limit: Annotated[int, LIMIT] = 200,
     ) -> Json:
-        """The agents you can write to, last active first, with status and unread_count. Human, the overseer, can be
-        written to as well and is not listed.
+        """The agents you can write to, last active first, with status and unread_count; elsewhere, those of linked
+        projects. Human, the overseer, can be written to too and is not listed.
         """
         listing = await service.list_(
             await current_caller(),
@@ -121,7 +121,8 @@ def _looking_tools(service: IdentityService, current_caller: Callable[[], Awaita
             active_within_s=active_within_s,
             limit=limit,
         )
-        return schemas.show_peers(listing)
+        elsewhere = await service.elsewhere(listing.project, active_within_s=active_within_s)
+        return schemas.show_peers(listing, elsewhere)
 
     return [
         tool(whois, cluster="identity", title="Look an agent up", read_only=True, idempotent=True),

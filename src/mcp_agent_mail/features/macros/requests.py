@@ -61,6 +61,7 @@ class HandshakeRequest:
     target: str | None
     to_project: str | None
     register: Profile | None
+    unless_near: bool
     reason: str
     ttl_s: int
     auto_accept: bool

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.contacts.results import ContactAnswered, ContactRequested
 from mcp_agent_mail.features.identity.idempotency import Replay
@@ -28,12 +29,15 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """`inbox` is None when no mail was asked for."""
+    """`held` are the agent's live reservations of files, newest first, those of this call among them. `inbox` has the
+    counts of all its mail, also when none was asked for.
+    """
 
     project: Project
     registered: Registered
     reserved: Reserved
-    inbox: InboxListing | None
+    held: list[Lease]
+    inbox: InboxListing
     peers: list[Agent]
 
 
@@ -42,7 +46,7 @@ class Joined:
     project: Project
     registered: Registered
     thread: SummarizedThread
-    inbox: InboxListing | None
+    inbox: InboxListing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,20 +8,27 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.features.contacts.shapes import show_contact_answer, show_contact_request
 from mcp_agent_mail.features.identity.shapes import show_peer, show_registered
 from mcp_agent_mail.features.macros.results import Cycled, Handshake, Joined, Reserved, Started
-from mcp_agent_mail.features.messaging.read import InboxListing
 from mcp_agent_mail.features.messaging.shapes import show_inbox_items, show_send_outcome
 from mcp_agent_mail.features.projects.shapes import show_project
-from mcp_agent_mail.features.reservations.shapes import show_decided
+from mcp_agent_mail.features.reservations.shapes import show_decided, show_grant
 from mcp_agent_mail.features.summaries.shapes import show_thread_summary
 
 
 def show_started(started: Started, caller: Caller) -> JsonObject:
-    """The answer of `macro_start_session`; `inbox` is empty also when no mail was asked for."""
+    """The answer of `macro_start_session`; `inbox` is empty also when no mail was asked for, and the counts are of all
+    its mail.
+    """
+    counts = started.inbox.counts
+    assert counts is not None
     return {
         "project": show_project(started.project),
         "agent": show_registered(started.registered, caller),
+        "resumed": started.registered.was is not None,
         "file_reservations": _reserved(started.reserved),
-        "inbox": _inbox(started.inbox),
+        "held": [show_grant(lease) for lease in started.held],
+        "unread_count": counts.unread,
+        "ack_pending": counts.ack_pending,
+        "inbox": show_inbox_items(started.inbox),
         "peers": [show_peer(peer) for peer in started.peers],
     }
 
@@ -34,7 +41,7 @@ def show_joined(joined: Joined, caller: Caller) -> JsonObject:
         "project": show_project(joined.project),
         "agent": show_registered(joined.registered, caller),
         "thread": {**show_thread_summary(joined.thread), "total_messages": joined.thread.summary.total_messages},
-        "inbox": _inbox(joined.inbox),
+        "inbox": show_inbox_items(joined.inbox),
     }
 
 
@@ -66,7 +73,3 @@ def _reserved(reserved: Reserved) -> JsonObject:
     if reserved.decided is None:
         return {"granted": [], "conflicts": []}
     return show_decided(reserved.decided, reserved.stale)
-
-
-def _inbox(listing: InboxListing | None) -> list[JsonObject]:
-    return [] if listing is None else show_inbox_items(listing)

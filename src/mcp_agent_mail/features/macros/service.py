@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.leases import EndedBy
+from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.contacts.results import ContactRequested
 from mcp_agent_mail.features.contacts.service import ContactService
@@ -43,9 +43,11 @@ from mcp_agent_mail.features.reservations.service import ReservationService
 from mcp_agent_mail.features.summaries.service import SummaryService
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.lease_events import end_leases
-from mcp_agent_mail.store.transaction import Tx
+from mcp_agent_mail.store.transaction import Tx, View
 
 MAX_PEERS = 20
+MAX_HELD = 200
+"""Of the reservations that a session begins with, the newest."""
 MESSAGES_OF_THREAD = 50
 """The newest that a thread's summary is made of."""
 
@@ -86,13 +88,25 @@ class MacroService:
         except _OtherDirectory:
             begun = await self._begin(caller, request, project_request)
         project, agent = begun.project, begun.registered.agent
+        begun = replace(begun, registered=self._parts.identity.recalled(begun.registered))
         self._acted(caller, agent)
         peers = (await self._parts.identity.list_(caller, project.human_key, limit=MAX_PEERS + 1)).agents
         return Started(
             project=project,
             registered=await self._newest(caller, project, begun.registered),
             reserved=await self._with_stale(begun.decided),
-            inbox=await self._inbox(caller, project, begun.registered, request.inbox_limit),
+            held=await self._store.read(lambda view: _held(view, agent)),
+            inbox=await self._inbox(
+                caller,
+                project,
+                begun.registered,
+                InboxRequest(
+                    project_key=project.human_key,
+                    agent_name=agent.name,
+                    limit=request.inbox_limit,
+                    unread_first=True,
+                ),
+            ),
             peers=[peer for peer in peers if peer.id != agent.id][:MAX_PEERS],
         )
 
@@ -133,14 +147,22 @@ class MacroService:
         (thread,) = await self._parts.summaries.summarize_threads(
             reader, project.human_key, [request.thread_id], request.wishes, per_thread_limit=MESSAGES_OF_THREAD
         )
-        registered = await self._join(caller, request)
+        registered = self._parts.identity.recalled(await self._join(caller, request))
         self._acted(caller, registered.agent)
         return Joined(
             project=project,
             registered=await self._newest(caller, project, registered),
             thread=thread,
             inbox=await self._inbox(
-                caller, project, registered, request.inbox_limit, with_bodies=request.include_inbox_bodies
+                caller,
+                project,
+                registered,
+                InboxRequest(
+                    project_key=project.human_key,
+                    agent_name=registered.agent.name,
+                    limit=request.inbox_limit,
+                    include_bodies=request.include_inbox_bodies,
+                ),
             ),
         )
 
@@ -193,6 +215,7 @@ class MacroService:
             to_agent=pair.target,
             to_project=request.to_project,
             register=request.register,
+            unless_near=request.unless_near,
         )
         asked = contacts.request_within(tx, caller, wanted, reason=request.reason, ttl_s=request.ttl_s)
         response = contacts.accept_within(tx, asked, request.ttl_s) if request.auto_accept else None
@@ -214,16 +237,14 @@ class MacroService:
         return Reserved(decided=decided, stale=stale)
 
     async def _inbox(
-        self, caller: Caller, project: Project, registered: Registered, limit: int, *, with_bodies: bool = False
-    ) -> InboxListing | None:
-        if not limit:
-            return None
-        agent = registered.agent
-        reader = caller if registered.token is None else acting_as(caller, project, agent)
-        request = InboxRequest(
-            project_key=project.human_key, agent_name=agent.name, limit=limit, include_bodies=with_bodies
-        )
+        self, caller: Caller, project: Project, registered: Registered, request: InboxRequest
+    ) -> InboxListing:
+        reader = caller if registered.token is None else acting_as(caller, project, registered.agent)
         return await self._parts.messaging.inbox(reader, request)
+
+
+def _held(view: View, agent: Agent) -> list[Lease]:
+    return view.leases.live_of_agent(agent.id, LeaseKind.FILE, view.now, MAX_HELD)
 
 
 def _reservation(root: str, request: StartRequest) -> ReserveRequest:

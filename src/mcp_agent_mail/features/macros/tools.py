@@ -7,7 +7,7 @@ from typing import Annotated
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.params import (
-    AGENT_NAME,
+    AGENT_ADDRESS,
     CALLER_NAME,
     MODEL,
     NOTE,
@@ -21,7 +21,7 @@ from mcp_agent_mail.core.params import (
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import parse_subject
-from mcp_agent_mail.features.contacts.parameters import REASON, TTL
+from mcp_agent_mail.features.contacts.parameters import REASON, REGISTER, TTL
 from mcp_agent_mail.features.contacts.targets import Profile
 from mcp_agent_mail.features.macros import schemas
 from mcp_agent_mail.features.macros.requests import (
@@ -58,8 +58,8 @@ def _entering_tools(service: MacroService, current_caller: Callable[[], Awaitabl
         file_reservation_ttl_seconds: Annotated[int, SECONDS] = 3_600,
         inbox_limit: Annotated[int, INBOX] = 10,
     ) -> Json:
-        """Begin work in one call: project of your working directory (human_key), your identity, files reserved,
-        inbox, peers. Keep registration_token.
+        """Begin work or come back, in one call: project of your working directory (human_key), your identity, files
+        reserved and held, mail (unread first), peers. Keep registration_token.
         """
         caller = await current_caller()
         newcomer = Newcomer(name=agent_name, program=program, model=model, task_description=task_description)
@@ -140,16 +140,16 @@ def _working_tools(service: MacroService, current_caller: Callable[[], Awaitable
         *,
         project_key: Annotated[str, PROJECT_KEY],
         requester: Annotated[str | None, CALLER_NAME] = None,
-        target: Annotated[str | None, AGENT_NAME] = None,
+        target: Annotated[str | None, AGENT_ADDRESS] = None,
         reason: Annotated[str, REASON] = "",
         ttl_seconds: Annotated[int, TTL] = 604_800,
         auto_accept: Annotated[bool, Flag()] = False,
         welcome_subject: Annotated[str | None, Matching(parse_subject)] = None,
         welcome_body: Annotated[str | None, BODY] = None,
-        to_project: Annotated[str | None, AGENT_NAME] = None,
+        to_project: Annotated[str | None, AGENT_ADDRESS] = None,
         agent_name: Annotated[str | None, CALLER_NAME] = None,
-        to_agent: Annotated[str | None, AGENT_NAME] = None,
-        register_if_missing: Annotated[bool, Flag()] = True,
+        to_agent: Annotated[str | None, AGENT_ADDRESS] = None,
+        register_if_missing: Annotated[bool | None, REGISTER] = None,
         program: Annotated[str | None, PROGRAM] = None,
         model: Annotated[str | None, MODEL] = None,
         task_description: Annotated[str | None, TASK] = None,
@@ -165,7 +165,8 @@ def _working_tools(service: MacroService, current_caller: Callable[[], Awaitable
             requester=_said("requester", requester, "agent_name", agent_name),
             target=_said("target", target, "to_agent", to_agent),
             to_project=to_project,
-            register=profile if register_if_missing else None,
+            register=None if register_if_missing is False else profile,
+            unless_near=register_if_missing is None,
             reason=reason,
             ttl_s=ttl_seconds,
             auto_accept=auto_accept,

@@ -22,7 +22,7 @@ from mcp_agent_mail.domain.patterns.pattern import Pattern, overlap, parse_patte
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reservations import PathWarning, Patterns, RequestedPath, conflicts_with
 from mcp_agent_mail.features.reservations.conflicts import Precheck, shown_per_path
-from mcp_agent_mail.features.reservations.path_advice import find_warnings, require_single_paths
+from mcp_agent_mail.features.reservations.path_guidance import find_warnings, require_single_paths
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.leases import ConflictFilter
 from mcp_agent_mail.workspace.facts import Workspaces
@@ -146,7 +146,7 @@ class PatternReader:
         self._workspaces = workspaces
 
     async def read(self, project: Project, paths: Sequence[str], *, exclusive: bool) -> list[RequestedPath]:
-        """One per pattern, in the order given. Raises InvalidInput for a path that cannot be read, PathsRunTogether for
+        """One per pattern, in the order given. Raises InvalidInput for a path that cannot be read, JoinedPaths for
         several in one text, DirectorySilent.
         """
         return await self.read_at(project.human_key, paths, exclusive=exclusive)

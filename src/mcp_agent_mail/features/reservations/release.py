@@ -16,8 +16,8 @@ from mcp_agent_mail.features.identity.actor import Actor, require_actor
 from mcp_agent_mail.features.projects.lookup import require_writable
 from mcp_agent_mail.features.reservations.conflicts import NeedsPrecheck, find_holders, others_leases
 from mcp_agent_mail.features.reservations.grant import require_able_to_hold, require_room
+from mcp_agent_mail.features.reservations.lease_guidance import LeaseGuidance
 from mcp_agent_mail.features.reservations.requests import LeaseSelector
-from mcp_agent_mail.features.reservations.wider_leases import WiderLeases
 from mcp_agent_mail.store.lease_events import end_leases, record_event
 from mcp_agent_mail.store.transaction import Tx
 
@@ -174,8 +174,10 @@ def _normal(holder: Actor, paths: Iterable[str]) -> dict[str, str]:
 
 def _unheld(texts: dict[str, str], own: Sequence[Lease], now: Micros, instead: str) -> list[LeaseRefusal]:
     held = {lease.path_pattern for lease in own}
-    wider = WiderLeases([lease for lease in own if lease.is_live(now)], instead=instead)
-    return [LeaseRefusal(reason=wider.why_unheld(text), path=path) for text, path in texts.items() if text not in held]
+    guidance = LeaseGuidance([lease for lease in own if lease.is_live(now)], instead=instead)
+    return [
+        LeaseRefusal(reason=guidance.why_unheld(text), path=path) for text, path in texts.items() if text not in held
+    ]
 
 
 def _why_not(tx: Tx, holder: Actor, lease_id: LeaseId) -> str:

@@ -92,7 +92,9 @@ class Reserver:
         if await self._store.read(lambda view: find_answer(view, holder, request)) is None:
             return None
         # Asked again in a unit of work: what is told must not be taken back meanwhile.
-        known = await self._store.write(partial(_repeat, caller, request), unheard=partial(_take_back, request))
+        known: Replayed | None = await self._store.write(
+            partial(_repeat, caller, request), unheard=partial(_take_back, request)
+        )
         if known is not None:
             self._unless_heard(request, known)
         return known

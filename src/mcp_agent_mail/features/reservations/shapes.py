@@ -79,7 +79,9 @@ def show_decided(decided: GrantResult, stale: Collection[LeaseId]) -> JsonObject
 
 def _what_next(decided: GrantResult) -> str:
     """Of all conflicts together, and no tool's name: a connection may lack it."""
-    names = dict.fromkeys(one.agent for conflict in decided.conflicts for one in (*conflict.holders, *conflict.waiting))
+    names: dict[str, None] = {}
+    for conflict in decided.conflicts:
+        names.update(dict.fromkeys(one.agent for one in conflict.holders or conflict.waiting))
     more = ["the others"] if len(names) > _NAMED else []
     whom = listed([*list(names)[:_NAMED], *more], "and")
     if decided.has_waited:

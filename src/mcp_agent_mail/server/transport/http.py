@@ -21,7 +21,7 @@ from mcp_agent_mail.core.logging import request_scope
 from mcp_agent_mail.core.profiles import Profiles
 from mcp_agent_mail.server.auth import Gate, HttpRefusal
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
-from mcp_agent_mail.server.identity import Headers, read_credentials
+from mcp_agent_mail.server.identity import Headers, read_credentials, read_query
 from mcp_agent_mail.server.mcp import FACTS
 from mcp_agent_mail.server.mcp_endpoint import McpEndpoint
 from mcp_agent_mail.server.observability.trace_context import read_trace
@@ -144,6 +144,7 @@ class HttpApp:
             return
         credentials = read_credentials(
             headers,
+            read_query(scope["query_string"]),
             via="rpc" if is_rpc else "mcp",
             bearer_is_servers=admitted.bearer_is_servers,
             origin=_connection(scope),

@@ -1,4 +1,7 @@
-"""What summaries read: the newest mail of a thread or of a project, off the event loop."""
+"""What summaries read: the newest mail of a thread or of a project, off the event loop.
+
+What agents write to each other: neither the mail of `System` nor introductions, which are the server's texts.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import aiosqlite
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.addresses import shown_name
+from mcp_agent_mail.domain.contacts import is_intro
 from mcp_agent_mail.domain.summaries.digests import Newest
 from mcp_agent_mail.domain.summaries.extract import ThreadMail, ThreadMessage
 from mcp_agent_mail.domain.threads import root_of_thread
@@ -19,18 +23,24 @@ from mcp_agent_mail.store.mail.search import LongReader
 
 READ_CHARACTERS = 16_384
 """So much of a body is read for a summary."""
+PASSED_OVER = 1_000
+"""So many messages of `System` may lie among the newest mail of a project before fewer than asked for are read."""
 
 _COLUMNS = f"""m.id, m.project_id, p.slug, a.name, m.subject, m.created_ts, m.thread_id,
-       m.is_system OR m.purged_ts IS NOT NULL,
+       m.purged_ts IS NOT NULL,
        CASE WHEN m.body_bytes > {READ_CHARACTERS} THEN substr(m.body_md, 1, {READ_CHARACTERS}) ELSE m.body_md END"""
-_JOINS = """CROSS JOIN messages m ON m.id = mp.message_id
+_JOINS = """CROSS JOIN messages m ON m.id = mp.message_id AND m.is_system = 0
 CROSS JOIN agents a ON a.id = m.sender_id CROSS JOIN projects p ON p.id = m.project_id"""
 _THREAD = f"""
 SELECT {_COLUMNS} FROM message_projects mp INDEXED BY message_projects_thread {_JOINS}
 WHERE mp.thread_id = :thread AND mp.project_id = :project
 ORDER BY mp.delivery_seq DESC, mp.message_id DESC LIMIT :limit
 """
-_THREAD_SIZE = "SELECT count(*) FROM message_projects WHERE thread_id = :thread AND project_id = :project"
+_THREAD_SIZE = """
+SELECT count(*) FROM message_projects mp INDEXED BY message_projects_thread
+CROSS JOIN messages m ON m.id = mp.message_id AND m.is_system = 0
+WHERE mp.thread_id = :thread AND mp.project_id = :project
+"""
 _ROOT = f"""
 SELECT {_COLUMNS} FROM message_projects mp {_JOINS}
 WHERE mp.project_id = :project AND mp.message_id = :root AND mp.thread_id IS NOT :thread
@@ -42,7 +52,7 @@ async def read_threads(
 ) -> list[ThreadMail]:
     """Of each thread the newest `limit` messages that everybody in the project may read, oldest first.
 
-    A thread named by a message begins with it.
+    A thread named by a message begins with it. `total` is of all that could be read.
     """
     async with store.long_read() as connection:
         return [await _thread(connection, project_id, thread_id, limit) for thread_id in thread_ids]
@@ -54,11 +64,16 @@ async def _thread(connection: aiosqlite.Connection, project_id: ProjectId, threa
     rows = list(await connection.execute_fetchall(_THREAD, key))
     ((total,),) = await connection.execute_fetchall(_THREAD_SIZE, key)
     if root is not None:
-        started_by = list(await connection.execute_fetchall(_ROOT, key))
+        started_by = [row for row in await connection.execute_fetchall(_ROOT, key) if not _is_intro(row)]
         rows = [*rows[: limit - len(started_by)], *started_by]
         total += len(started_by)
     messages = [_letter(row, project_id) for row in reversed(rows)]
     return ThreadMail(thread_id=thread_id, messages=messages, total=total)
+
+
+def _is_intro(row: Sequence[Any]) -> bool:
+    """Of a row of `_COLUMNS`. (Any: SQLite's rows are untyped.)"""
+    return is_intro(row[4], row[8])
 
 
 def _letter(row: Sequence[Any], seen_from: ProjectId) -> ThreadMessage:
@@ -69,7 +84,7 @@ def _letter(row: Sequence[Any], seen_from: ProjectId) -> ThreadMessage:
         subject=row[4],
         created_ts=row[5],
         thread_id=row[6],
-        is_system=bool(row[7]),
+        is_tombstone=bool(row[7]),
         body_md=row[8],
     )
 
@@ -80,7 +95,7 @@ _OF_SEVERAL = """(
         WHERE thread_id = :thread AND project_id IN (SELECT value FROM json_each(:projects))
         UNION ALL SELECT message_id, delivery_seq FROM message_projects
         WHERE message_id = :root AND project_id IN (SELECT value FROM json_each(:projects))
-    ) AS mail GROUP BY message_id)"""
+    ) AS mail CROSS JOIN messages m ON m.id = mail.message_id AND m.is_system = 0 GROUP BY message_id)"""
 _THREAD_OF_SEVERAL = f"""
 SELECT {_COLUMNS} FROM (
     SELECT message_id, delivery_seq FROM {_OF_SEVERAL} ORDER BY delivery_seq DESC, message_id DESC LIMIT :limit
@@ -101,6 +116,8 @@ async def read_thread_of_projects(
     async with store.long_read() as connection:
         rows = list(await connection.execute_fetchall(_THREAD_OF_SEVERAL, key))
         ((total,),) = await connection.execute_fetchall(_SIZE_OF_SEVERAL, key)
+    total -= sum(map(_is_intro, rows))
+    rows = [row for row in rows if not _is_intro(row)]
     homes: dict[str, set[ProjectId]] = {}
     for row in rows:
         homes.setdefault(row[3], set()).add(row[1])
@@ -109,14 +126,19 @@ async def read_thread_of_projects(
     return ThreadMail(thread_id=thread_id, messages=messages, total=total)
 
 
-_RECENT = """
-SELECT delivery_seq, message_id, delivered_ts FROM message_projects WHERE project_id = :project AND is_late = 0
-ORDER BY message_id DESC LIMIT :limit
+_OF_AGENTS = "CROSS JOIN messages m ON m.id = mp.message_id AND m.is_system = 0"
+_RECENT = f"""
+SELECT mp.delivery_seq, mp.message_id, mp.delivered_ts FROM (
+    SELECT delivery_seq, message_id, delivered_ts FROM message_projects WHERE project_id = :project AND is_late = 0
+    ORDER BY message_id DESC LIMIT :scanned
+) mp {_OF_AGENTS} ORDER BY mp.message_id DESC LIMIT :limit
 """
-_RECENT_LATE = """
-SELECT delivery_seq, message_id, delivered_ts FROM message_projects INDEXED BY message_projects_late
-WHERE project_id = :project AND is_late = 1 AND delivered_ts > :since ORDER BY delivered_ts DESC, message_id DESC
-LIMIT :limit
+_RECENT_LATE = f"""
+SELECT mp.delivery_seq, mp.message_id, mp.delivered_ts FROM (
+    SELECT delivery_seq, message_id, delivered_ts FROM message_projects INDEXED BY message_projects_late
+    WHERE project_id = :project AND is_late = 1 AND delivered_ts > :since ORDER BY delivered_ts DESC, message_id DESC
+    LIMIT :scanned
+) mp {_OF_AGENTS} ORDER BY mp.delivered_ts DESC, mp.message_id DESC LIMIT :limit
 """
 _CHOSEN = f"""
 SELECT {_COLUMNS} FROM message_projects mp {_JOINS}
@@ -135,12 +157,15 @@ class RecentMail:
 async def read_recent(store: LongReader, project_id: ProjectId, since: Micros, *, limit: int) -> RecentMail | None:
     """At most `limit` messages that came to everybody in the project after `since`; None when none did."""
     async with store.long_read() as connection:
-        key: dict[str, object] = {"project": project_id, "since": since, "limit": limit}
+        key: dict[str, object] = {"project": project_id, "since": since, "limit": limit, "scanned": limit + PASSED_OVER}
         rows = [*await connection.execute_fetchall(_RECENT, key), *await connection.execute_fetchall(_RECENT_LATE, key)]
         came = sorted(tuple(row) for row in rows if row[2] > since)[-limit:]
-        if not came:
-            return None
         key["ids"] = json.dumps([message_id for _, message_id, _ in came])
-        messages = [_letter(row, project_id) for row in await connection.execute_fetchall(_CHOSEN, key)]
-    newest = Newest(message_id=MessageId(came[-1][1]), delivered_ts=Micros(came[-1][2]))
+        chosen = [row for row in await connection.execute_fetchall(_CHOSEN, key) if not _is_intro(row)]
+    messages = [_letter(row, project_id) for row in chosen]
+    if not messages:
+        return None
+    read = {message.id for message in messages}
+    _, newest_id, newest_ts = next(one for one in reversed(came) if one[1] in read)
+    newest = Newest(message_id=MessageId(newest_id), delivered_ts=Micros(newest_ts))
     return RecentMail(newest=newest, messages=messages)

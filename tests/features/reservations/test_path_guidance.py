@@ -11,7 +11,7 @@ import pytest
 
 from mcp_agent_mail.core.concurrency.looks import DirectorySilent, Looks
 from mcp_agent_mail.core.errors import IdempotencyKeyConflict
-from mcp_agent_mail.domain.reservations import PathsRunTogether
+from mcp_agent_mail.domain.reservations import JoinedPaths
 from mcp_agent_mail.workspace.facts import Workspaces
 from tests.features.reservations.claims import Claims, open_claims
 from tests.workspace.code_repository import begin, commit, write
@@ -32,7 +32,7 @@ async def claims(tmp_path: Path) -> AsyncIterator[Claims]:
 
 
 async def refused(claims: Claims, *paths: str) -> dict[str, Any]:
-    with pytest.raises(PathsRunTogether) as raised:
+    with pytest.raises(JoinedPaths) as raised:
         await claims.reserve("BlueLake", *paths)
     assert await claims.listed() == []
     return raised.value.to_wire()
@@ -82,7 +82,7 @@ async def test_a_new_file_of_such_a_name_can_be_reserved_as_the_hint_says(claims
 
 
 async def test_looking_ahead_refuses_them_too(claims: Claims) -> None:
-    with pytest.raises(PathsRunTogether):
+    with pytest.raises(JoinedPaths):
         await claims.check("BlueLake", "src/a.py,src/b.py")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
-from mcp_agent_mail.domain.patterns.path_lists import listed_paths
+from mcp_agent_mail.domain.patterns.path_expansion import listed_paths
 from mcp_agent_mail.domain.patterns.pattern import anchor, covers, stored_pattern
 
 MAX_STEPS = 10_000
@@ -18,7 +18,7 @@ _STEPS_TO_READ = 50
 _PLAIN = re.compile(r"[^*?\[\\]*")
 
 
-class WiderLeases:
+class LeaseGuidance:
     """Of one call, over the agent's `live` leases. `instead` is what to do about a path that a wider one covers."""
 
     def __init__(self, live: Sequence[Lease], *, instead: str) -> None:

@@ -8,10 +8,10 @@ import json
 from collections.abc import Sequence
 from functools import cache
 
-from mcp_agent_mail.domain.patterns.path_lists import expanded_braces, listed_paths
+from mcp_agent_mail.domain.patterns.path_expansion import expanded_braces, listed_paths
 from mcp_agent_mail.domain.patterns.pattern import Pattern, parse_pattern
 from mcp_agent_mail.domain.patterns.syntax import UnreadablePattern
-from mcp_agent_mail.domain.reservations import PathsRunTogether, PathWarning, RequestedPath
+from mcp_agent_mail.domain.reservations import JoinedPaths, PathWarning, RequestedPath
 from mcp_agent_mail.workspace.facts import Workspaces
 from mcp_agent_mail.workspace.pathspecs import literal_paths
 from mcp_agent_mail.workspace.pattern_search import PatternSearch
@@ -26,7 +26,7 @@ _IGNORED = "Git ignores it: the commit guard never sees it"
 
 
 def require_single_paths(paths: Sequence[str], root: str, search: PatternSearch) -> None:
-    """Raise PathsRunTogether, with all that was meant, where a text lists several paths and nothing lies there of that
+    """Raise JoinedPaths, with all that was meant, where a text lists several paths and nothing lies there of that
     very name.
     """
     is_there = cache(lambda text: _is_there(text, root, search))
@@ -39,7 +39,7 @@ def require_single_paths(paths: Sequence[str], root: str, search: PatternSearch)
     did_you_mean = list(dict.fromkeys(one for parts in every for one in parts))[:MAX_MEANT]
     shown = json.dumps(did_you_mean[:_SHOWN], ensure_ascii=False)
     more = f" and {len(did_you_mean) - _SHOWN} more" if len(did_you_mean) > _SHOWN else ""
-    raise PathsRunTogether(
+    raise JoinedPaths(
         f"{together[0]!r:.300} is several paths in one text; give a list.",
         hint=f"Did you mean {shown:.2000}{more}? A new file of that very name: \\ before each comma or blank.",
         data={"paths": together, "did_you_mean": did_you_mean},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_agent_mail.domain.patterns.path_lists import MAX_EXPANDED, expanded_braces, listed_paths
+from mcp_agent_mail.domain.patterns.path_expansion import MAX_EXPANDED, expanded_braces, listed_paths
 
 
 def nothing_there(_: str) -> bool:

@@ -1,0 +1,150 @@
+"""What a call did, in words for whoever watches the server: never a body, a token, a blind recipient or one whose copy
+is held. A reader of mail is not told with its id either: it may be a blind one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.escaping import written_on_one_line
+from mcp_agent_mail.core.logging import without_tokens
+from mcp_agent_mail.core.tools import Json
+
+MAX_WORDS = 300
+"""Of an error's fact, of its hint, and of what a call did: characters."""
+
+_MAX_NAMES = 5
+_MAX_SUBJECT = 80
+_MAX_NAME = 64
+_CALLERS = ("agent_name", "sender_name", "from_agent", "requester", "name")
+_PROJECTS = ("project_key", "human_key", "product_key")
+
+Arguments = Mapping[str, Json]
+
+
+def shown(text: object, limit: int = MAX_WORDS) -> str:
+    """Text of peers as it may stand on a terminal: one line, at most `limit` characters, tokens masked."""
+    line = written_on_one_line(without_tokens(str(text)[: 4 * limit]))
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def project_of(arguments: Arguments) -> str:
+    """The last part of the project's path, or its slug; empty where the call names none."""
+    named = next((arguments[name] for name in _PROJECTS if isinstance(arguments.get(name), str)), "")
+    return shown(PurePosixPath(named).name or named, _MAX_NAME)
+
+
+def caller_of(arguments: Arguments, result: Json, doer: str | None) -> str:
+    """As whom the call was made: as the server recorded, else as its answer or its arguments say."""
+    agent = result.get("agent") if isinstance(result, dict) else None
+    registered = agent.get("name") if isinstance(agent, dict) else None
+    named = next((arguments[name] for name in _CALLERS if isinstance(arguments.get(name), str)), None)
+    return shown(doer or registered or named or "someone", _MAX_NAME)
+
+
+def what_was_done(tool: str, arguments: Arguments, result: Json) -> str:
+    """`wrote to RedStone, cc Human: "Plan" (#38)`. A tool without words of its own, and an answer of an unknown shape,
+    are told by the tool's name.
+    """
+    say = _SAID.get(tool)
+    try:
+        words = "" if say is None else say(arguments, result)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        words = ""
+    return shown(words or tool)
+
+
+def why_refused(arguments: Arguments, error: AgentMailError) -> tuple[str, str]:
+    """The error's fact and its hint. A call with blind recipients is told by the error's type alone: the text may name
+    them.
+    """
+    if arguments.get("bcc"):
+        return "", ""
+    return shown(error.message), shown(error.hint) if error.hint else ""
+
+
+def _listed(names: Iterable[object]) -> str:
+    every = [str(name) for name in names]
+    more = len(every) - _MAX_NAMES
+    return ", ".join([*every[:_MAX_NAMES], *([f"{more} more"] if more > 0 else [])])
+
+
+def _wrote(_: Arguments, result: Json) -> str:
+    deliveries: Sequence[Json] = result["deliveries"]
+    held = {str(one["agent"]).partition("@")[0] for one in result.get("held", ())}
+    named: dict[str, list[str]] = {
+        kind: [name for one in deliveries for name in one["payload"][kind] if name.partition("@")[0] not in held]
+        for kind in ("to", "cc")
+    }
+    if not any(named.values()):
+        return "wrote"
+    first = deliveries[0]["payload"]
+    to = f" to {_listed(named['to'])}" if named["to"] else ""
+    cc = f", cc {_listed(named['cc'])}" if named["cc"] else ""
+    return f'wrote{to}{cc}: "{shown(first["subject"], _MAX_SUBJECT)}" (#{first["id"]})'
+
+
+def _counted(verb: str, key: str) -> Callable[[Arguments, Json], str]:
+    def say(_: Arguments, result: Json) -> str:
+        marked = result.get("results", [result])
+        count = sum(bool(one[key]) for one in marked)
+        return f"{verb} {count} message{'' if count == 1 else 's'}"
+
+    return say
+
+
+def _patterns(leases: Iterable[Json]) -> str:
+    return _listed(lease["path_pattern"] for lease in leases)
+
+
+def _reserved(_: Arguments, result: Json) -> str:
+    reserved = result.get("file_reservations", result)
+    granted, conflicts = reserved["granted"], reserved["conflicts"]
+    holders = dict.fromkeys(holder["agent"] for conflict in conflicts for holder in conflict["holders"])
+    refused = f"was not given {_listed(one['path'] for one in conflicts)}, held by {_listed(holders)}"
+    words = [*([f"reserved {_patterns(granted)}"] if granted else []), *([refused] if conflicts else [])]
+    return "; ".join(words) or "reserved nothing"
+
+
+def _released(_: Arguments, result: Json) -> str:
+    return f"released {_patterns(result['file_reservations']) or 'nothing'}"
+
+
+def _renewed(_: Arguments, result: Json) -> str:
+    return f"renewed {_patterns(result['file_reservations']) or 'nothing'}"
+
+
+def _answered(_: Arguments, result: Json) -> str:
+    return f"{'let' if result['approved'] else 'did not let'} {result['from']} write to {result['to']}"
+
+
+def _began(_: Arguments, result: Json) -> str:
+    granted = (result.get("file_reservations") or {}).get("granted", ())
+    return "began a session" + (f", reserved {_patterns(granted)}" if granted else "")
+
+
+_SAID: Mapping[str, Callable[[Arguments, Json], str]] = {
+    "send_message": _wrote,
+    "reply_message": _wrote,
+    "mark_message_read": _counted("read", "read"),
+    "acknowledge_message": _counted("acknowledged", "acknowledged"),
+    "file_reservation_paths": _reserved,
+    "macro_file_reservation_cycle": _reserved,
+    "release_file_reservations": _released,
+    "renew_file_reservations": _renewed,
+    "force_release_file_reservation": lambda _, result: f"released by force what {result['reservation']['agent']} held",
+    "acquire_build_slot": lambda given, _: f"asked for build slot {given['slot']}",
+    "release_build_slot": lambda given, _: f"let go of build slot {given['slot']}",
+    "register_agent": lambda given, _: f"is here ({given['program']}, {given['model']})",
+    "create_agent_identity": lambda given, _: f"is here ({given['program']}, {given['model']})",
+    "deregister_agent": lambda _, result: f"retired {result['agent_name']}",
+    "unretire_agent": lambda _, result: f"brought {result['name']} back",
+    "macro_start_session": _began,
+    "macro_prepare_thread": lambda given, _: f"joined thread {given['thread_id']}",
+    "set_status": lambda given, _: f"is {given['status']}",
+    "request_contact": lambda _, result: f"asked to write to {result['to']}",
+    "respond_contact": _answered,
+    "ensure_project": lambda given, _: f"opened {given['human_key']}",
+}

@@ -1,0 +1,122 @@
+"""Texts as a connection's tool profile can use them: none names a tool that the profile lacks.
+
+Rules and tools word their hints for whoever has every tool. Here, at the one place where texts go on the wire, a
+missing tool gives way to another that does the same, else the clause that names it is left out. Why not where the
+texts are written: docs/adr/0125.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_agent_mail.core.errors import AgentMailError
+from mcp_agent_mail.core.profiles import TOOLS, ToolProfile
+
+INSTRUCTIONS = """\
+Mail between coding agents. Begin with macro_start_session: human_key is the absolute path of your working directory, \
+which is project_key in every other call; keep your name and the registration_token. Between steps look again with \
+fetch_inbox (unread_only=true). Before you edit files reserve them with file_reservation_paths; what another holds \
+comes back under conflicts. Give them back with release_file_reservations once committed. Tell those whom your work \
+concerns with send_message. Answer with reply_message. Where ack_required is set, acknowledge_message once you acted \
+on it."""
+"""Said to a client when it connects. At most 120 words: every session pays for them."""
+
+INSTEAD: Mapping[str, str] = {
+    "reply_message": "send_message with reply_to",
+    "mark_message_read": "acknowledge_message",
+    "register_agent": "macro_start_session",
+    "create_agent_identity": "macro_start_session",
+    "ensure_project": "macro_start_session",
+    "unretire_agent": "macro_start_session",
+    "list_agents": "macro_start_session",
+    "search_messages": "fetch_inbox",
+    "read_mail": "fetch_inbox",
+    "list_threads": "fetch_inbox",
+    "renew_file_reservations": "file_reservation_paths",
+    "check_file_reservation_conflicts": "file_reservation_paths",
+}
+"""What does as well, with the same arguments or none; a hint that names both then names it once."""
+
+_RENAMED: Mapping[str, Mapping[str, str]] = {"register_agent": {"project_key": "human_key", "name": "agent_name"}}
+"""Of a suggested call, where the tool that stands in calls its arguments otherwise. No other call is carried over."""
+
+_NAME = re.compile(rf"\b({'|'.join(sorted(TOOLS, key=len, reverse=True))})\b")
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+")
+_OR = ", or "
+_SUGGESTED = "suggested_tool_calls"
+
+
+def instructions(profile: ToolProfile) -> str:
+    """What a connection of this profile is told at its beginning."""
+    return fitted(INSTRUCTIONS, profile)
+
+
+def fitted(text: str, profile: ToolProfile) -> str:
+    """`text` in the tools of `profile`; empty where all of it is about others."""
+    if profile.tools is None:
+        return text
+    sentences = (_fitted_sentence(sentence, profile) for sentence in _SENTENCE.split(text))
+    kept = " ".join(sentence for sentence in sentences if sentence)
+    return f"{kept[:-1]}." if kept.endswith(";") else kept
+
+
+def fit_error(error: AgentMailError, profile: ToolProfile) -> AgentMailError:
+    """`error` itself, its hint and its suggested calls in the tools of `profile`. Never without a next step."""
+    if profile.tools is None:
+        return error
+    if error.hint:
+        error.hint = fitted(error.hint, profile) or (
+            f"That takes a tool which this connection's profile ({profile.name}) lacks: ask Human, or work elsewhere."
+        )
+    if _SUGGESTED in error.data:
+        calls = [fitting for call in error.data[_SUGGESTED] if (fitting := _fitted_call(call, profile)) is not None]
+        error.data = {key: value for key, value in error.data.items() if key != _SUGGESTED}
+        if calls:
+            error.data[_SUGGESTED] = calls
+    return error
+
+
+def instead_of(tool: str, profile: ToolProfile) -> str | None:
+    """What `profile` has for a tool that it lacks."""
+    instead = INSTEAD.get(tool)
+    return instead if instead is not None and profile.shows(instead.partition(" ")[0]) else None
+
+
+def _fitted_sentence(sentence: str, profile: ToolProfile) -> str:
+    told = _with_others(sentence, profile)
+    if not _lacks(told, profile):
+        return told
+    clauses = [clause for clause in told.split(_OR) if not _lacks(clause, profile)]
+    kept = _OR.join(clauses)
+    if not kept:
+        return ""
+    return f"{kept[0].upper()}{kept[1:]}" if kept[-1] in ".!?;" else f"{kept}."
+
+
+def _with_others(sentence: str, profile: ToolProfile) -> str:
+    for tool in dict.fromkeys(_NAME.findall(sentence)):
+        instead = None if profile.shows(tool) else instead_of(tool, profile)
+        if instead is None:
+            continue
+        if re.search(rf"\b{instead.partition(' ')[0]}\b", sentence):
+            # Of "a, b or c", where another of them is what stands in for this one.
+            sentence = re.sub(rf"(, | and | or ){tool}(?=[,.;]| and | or |$)", "", sentence)
+        sentence = re.sub(rf"\b{tool}\b", instead, sentence)
+    return sentence
+
+
+def _lacks(text: str, profile: ToolProfile) -> bool:
+    return any(not profile.shows(tool) for tool in _NAME.findall(text))
+
+
+# Plain JSON: an entry of `suggested_tool_calls`.
+def _fitted_call(call: Mapping[str, Any], profile: ToolProfile) -> Mapping[str, Any] | None:
+    tool = call["tool"]
+    if profile.shows(tool):
+        return call
+    instead, renamed = instead_of(tool, profile), _RENAMED.get(tool)
+    if instead is None or renamed is None:
+        return None
+    return {"tool": instead, "arguments": {renamed.get(key, key): value for key, value in call["arguments"].items()}}

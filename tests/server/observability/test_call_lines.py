@@ -1,0 +1,179 @@
+"""Lines about ended calls, on their way to a terminal that may stand still."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+import pytest
+
+from mcp_agent_mail.core.clock import system_clock
+from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.resources import ResourceTable
+from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, tell_doer, tool
+from mcp_agent_mail.features.introspection.usage import Usage
+from mcp_agent_mail.server.dispatch import Calls, RequestFacts
+from mcp_agent_mail.server.observability.call_lines import CallLines, EndedCall, LineQueue
+
+FACTS = RequestFacts(credentials=Credentials(via="mcp"), request_id="1")
+
+
+class Pipe:
+    """What a line queue writes into, read to its end."""
+
+    def __init__(self) -> None:
+        self.reader, self.writer = os.pipe()
+
+    def text(self) -> str:
+        os.close(self.writer)
+        with os.fdopen(self.reader, "rb") as file:
+            return file.read().decode()
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+@pytest.fixture
+def pipe() -> Pipe:
+    return Pipe()
+
+
+def ended(**keys: Any) -> EndedCall:
+    call: dict[str, Any] = {
+        "tool": "set_status",
+        "changes": True,
+        "arguments": {"project_key": "/code/shop", "agent_name": "BlueLake", "status": "busy"},
+        "result": {},
+        "error": None,
+        "doer": "BlueLake",
+        "took_s": 0.0042,
+    }
+    return EndedCall(**{**call, **keys})
+
+
+def told(pipe: Pipe, *calls: EndedCall, coloured: bool = False) -> list[str]:
+    queue = LineQueue(pipe.writer)
+    queue.start()
+    for call in calls:
+        CallLines(queue, coloured=coloured).tell(call)
+    queue.close()
+    return [re.sub(r"^(\S*)\d\d:\d\d:\d\d", r"\1hh:mm:ss", line) for line in pipe.text().splitlines()]
+
+
+def test_a_change_is_one_line_of_when_where_who_what_and_how_long(pipe: Pipe) -> None:
+    assert told(pipe, ended(), ended(took_s=2.34)) == [
+        "hh:mm:ss shop BlueLake is busy  4 ms",
+        "hh:mm:ss shop BlueLake is busy  2.3 s",
+    ]
+
+
+def test_what_only_looked_is_not_told(pipe: Pipe) -> None:
+    assert told(pipe, ended(changes=False)) == []
+
+
+def test_a_refusal_is_told_with_its_hint_also_of_what_only_looks(pipe: Pipe) -> None:
+    error = InvalidInput("No agent \x1b[1mBob.", hint="Did you mean BlueLake?")
+
+    assert told(pipe, ended(tool="whois", changes=False, error=error, result=None)) == [
+        "hh:mm:ss shop BlueLake whois refused: INVALID_INPUT No agent \\x1b[1mBob.  4 ms",
+        "         hint: Did you mean BlueLake?",
+    ]
+
+
+def test_a_refusal_without_a_hint_is_one_line(pipe: Pipe) -> None:
+    assert len(told(pipe, ended(error=InvalidInput("No.")))) == 1
+
+
+def test_a_line_stays_within_the_terminal(pipe: Pipe) -> None:
+    (line,) = told(pipe, ended(arguments={"status": "x" * 500, "project_key": "/code/shop"}))
+
+    assert len(line) < 100
+    assert line.endswith("…  4 ms")
+
+
+def test_colours_are_beside_words_alone(pipe: Pipe) -> None:
+    (line,) = told(pipe, ended(), coloured=True)
+
+    assert re.sub(r"\x1b\[\d*m", "", line) == "hh:mm:ss shop BlueLake is busy  4 ms"
+    assert "\x1b[1mBlueLake\x1b[0m" in line
+
+
+def test_a_terminal_that_stands_still_keeps_nobody_waiting_and_hears_what_it_missed() -> None:
+    pipe = Pipe()
+    queue = LineQueue(pipe.writer, size=2)
+    for number in range(5):
+        queue.put(f"line {number}")
+
+    queue.start()
+    queue.close()
+    queue.put("after the end")
+
+    assert pipe.text().splitlines()[:2] == ["(3 lines left out: this terminal was too slow)", "line 0"]
+
+
+def test_a_terminal_that_has_gone_is_no_trouble() -> None:
+    pipe = Pipe()
+    os.close(pipe.reader)
+    queue = LineQueue(pipe.writer)
+    queue.start()
+
+    queue.put("nobody reads this")
+    queue.close()
+    os.close(pipe.writer)
+
+
+def calls_of(pipe: Pipe) -> tuple[Calls, LineQueue]:
+    async def set_status() -> Json:
+        """Set."""
+        tell_doer(1, "BlueLake")  # type: ignore[arg-type]  # any project
+        return {}
+
+    async def whois() -> Json:
+        """Look."""
+        return {}
+
+    async def refuse() -> Json:
+        """Refuse."""
+        raise InvalidInput("No.", hint="Call whois.")
+
+    async def fail() -> Json:
+        """Have a fault."""
+        raise RuntimeError("secret")
+
+    table = ToolTable(
+        [
+            tool(set_status, cluster="toys", title="Set"),
+            tool(whois, cluster="toys", title="Look", read_only=True),
+            tool(refuse, cluster="toys", title="Refuse", read_only=True),
+            tool(fail, cluster="toys", title="Fail"),
+        ]
+    )
+    queue = LineQueue(pipe.writer)
+    queue.start()
+    return Calls(
+        table, ResourceTable([]), usage=Usage(clock=system_clock), lines=CallLines(queue, coloured=False)
+    ), queue
+
+
+async def test_calls_of_every_kind_are_told_where_they_are_run(pipe: Pipe) -> None:
+    calls, queue = calls_of(pipe)
+
+    await calls.run_tool("set_status", {}, FACTS)
+    await calls.run_tool("whois", {}, FACTS)
+    for name in ("refuse", "fail", "nothing"):
+        with pytest.raises(Exception):  # noqa: B017, PT011  # which, other tests say
+            await calls.run_tool(name, {}, FACTS)
+    queue.close()
+
+    lines = pipe.text().splitlines()
+    assert [re.sub(r"\d+ ms$", "N ms", re.sub(r"^\S+ ", "", line)) for line in lines[:3]] == [
+        "BlueLake set_status  N ms",
+        "someone refuse refused: INVALID_INPUT No.  N ms",
+        "         hint: Call whois.",
+    ]
+    assert "someone fail refused: INTERNAL The server failed while running tool fail." in lines[3]
+    assert "secret" not in "".join(lines)
+    assert "someone nothing refused: NOT_FOUND Unknown tool: nothing" in lines[5]

@@ -1,0 +1,160 @@
+"""No text of a profile names a tool that it lacks: descriptions, instructions, and every hint that there is."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.core.errors import NotFound, suggest_call
+from mcp_agent_mail.core.profiles import FULL, NAMED, TOOLS, ToolProfile, custom_profile
+from mcp_agent_mail.server.rendering.profile_texts import (
+    INSTRUCTIONS,
+    fit_error,
+    fitted,
+    instead_of,
+    instructions,
+)
+from tests.server.reference_pages import declared
+from tests.server.tool_list import tools_of
+
+SOURCE = Path(__file__).parents[3] / "src" / "mcp_agent_mail"
+SMALL = {name: ToolProfile(name=name, tools=tools) for name, tools in NAMED.items() if name != "full"}
+SMALL["one tool"] = custom_profile(mode="include", clusters=[], tools=["fetch_inbox"])
+MINIMAL = SMALL["minimal"]
+PROFILES = pytest.mark.parametrize("profile", SMALL.values(), ids=SMALL)
+NAME = re.compile(rf"\b({'|'.join(sorted(TOOLS, key=len, reverse=True))})\b")
+
+
+def lacking(text: str, profile: ToolProfile) -> list[str]:
+    return [name for name in NAME.findall(text) if not profile.shows(name)]
+
+
+def texts(node: ast.AST) -> Iterator[str]:
+    """What an expression may say: constants, formatted ones with `X` for each value, both sides of a choice."""
+    if isinstance(node, ast.JoinedStr):
+        yield "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.IfExp):
+        yield from texts(node.body)
+        yield from texts(node.orelse)
+
+
+def hints() -> list[str]:
+    """Every text in the source that is given as `hint`, or assigned to such a name, and names a tool."""
+    found: list[str] = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        if "cli" in path.relative_to(SOURCE).parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.keyword) and node.arg == "hint":
+                found += texts(node.value)
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "hint":
+                found += texts(node.value)
+    return [hint for hint in dict.fromkeys(found) if NAME.search(hint)]
+
+
+def test_there_are_hints_to_look_at() -> None:
+    assert len(hints()) > 20
+
+
+@PROFILES
+@pytest.mark.parametrize("hint", hints())
+def test_a_hint_names_no_tool_that_the_profile_lacks_and_still_says_what_to_do(hint: str, profile: ToolProfile) -> None:
+    shown = fit_error(NotFound("It is gone.", hint=hint), profile).hint
+
+    assert lacking(shown, profile) == []
+    assert shown.strip()
+    assert shown[-1] not in ",;:"
+
+
+@PROFILES
+def test_a_description_names_no_tool_that_the_profile_lacks(profile: ToolProfile) -> None:
+    specs, resources = declared()
+
+    told = [tool["description"] for tool in tools_of(specs, profile)] + [spec.description for spec in resources]
+
+    assert [(text, names) for text in told if (names := lacking(text, profile))] == []
+
+
+@PROFILES
+def test_the_instructions_name_no_tool_that_the_profile_lacks(profile: ToolProfile) -> None:
+    assert lacking(instructions(profile), profile) == []
+
+
+def test_the_instructions_say_the_whole_round_in_120_words() -> None:
+    assert len(INSTRUCTIONS.split()) <= 120
+    assert instructions(FULL) == INSTRUCTIONS
+    assert set(NAME.findall(INSTRUCTIONS)) == {
+        "macro_start_session",
+        "fetch_inbox",
+        "file_reservation_paths",
+        "release_file_reservations",
+        "send_message",
+        "reply_message",
+        "acknowledge_message",
+    }
+    assert "Answer with send_message with reply_to." in instructions(MINIMAL)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (
+            "list_agents names those, register_agent adds one.",
+            "macro_start_session names those, macro_start_session adds one.",
+        ),
+        ("Ids come from fetch_inbox, search_messages and send_message.", "Ids come from fetch_inbox and send_message."),
+        ("First: macro_start_session or register_agent.", "First: macro_start_session."),
+        ("Name fewer, or ask with request_contact before.", "Name fewer."),
+        ("Ask: request_contact(to_agent='A'), or send it again.", "Send it again."),
+        ("Leave it out. list_contacts shows more.", "Leave it out."),
+        ("Leave it out; list_contacts shows more.", "Leave it out."),
+        ("whois", ""),
+    ],
+)
+def test_a_lacking_tool_gives_way_to_another_or_its_clause_is_left_out(text: str, shown: str) -> None:
+    assert fitted(text, MINIMAL) == shown
+    assert fitted(text, FULL) == text
+
+
+def test_a_hint_of_which_nothing_is_left_says_that_the_profile_lacks_the_tool() -> None:
+    error = fit_error(NotFound("Gone.", hint="products_link makes it part."), MINIMAL)
+
+    assert error.hint == (
+        "That takes a tool which this connection's profile (minimal) lacks: ask Human, or work elsewhere."
+    )
+
+
+def test_suggested_calls_are_those_that_the_profile_can_make() -> None:
+    calls = [
+        suggest_call("register_agent", {"project_key": "/p", "name": "BlueLake"}),
+        suggest_call("send_message", {"to": ["A"]}),
+        suggest_call("list_contacts", {}),
+    ]
+    error = NotFound("Gone.", hint="Look.", data={"suggested_tool_calls": calls, "nearest": []})
+
+    assert fit_error(error, FULL).data["suggested_tool_calls"] == calls
+    assert fit_error(error, MINIMAL).data == {
+        "nearest": [],
+        "suggested_tool_calls": [
+            suggest_call("macro_start_session", {"human_key": "/p", "agent_name": "BlueLake"}),
+            suggest_call("send_message", {"to": ["A"]}),
+        ],
+    }
+
+
+def test_suggestions_that_all_take_other_tools_are_left_out() -> None:
+    error = NotFound("Gone.", data={"suggested_tool_calls": [suggest_call("list_contacts", {})]})
+
+    assert fit_error(error, MINIMAL).data == {}
+
+
+def test_what_stands_in_for_a_tool_is_there_only_where_the_profile_has_it() -> None:
+    assert instead_of("reply_message", MINIMAL) == "send_message with reply_to"
+    assert instead_of("reply_message", SMALL["one tool"]) is None
+    assert instead_of("whois", MINIMAL) is None
