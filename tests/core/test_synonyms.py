@@ -86,6 +86,7 @@ def test_nothing_is_meant_but_what_the_tool_accepts() -> None:
         ("send_mail", ["send_message"]),
         ("sendMessage", ["send_message"]),
         ("mcp__agent-mail__send_message", ["send_message"]),
+        ("mcp__mail__renew_file_reservations", ["renew_file_reservations"]),
         ("acknowlege_message", ["acknowledge_message"]),
         ("start_session", ["macro_start_session"]),
         ("get_agents", ["list_agents"]),
