@@ -9,6 +9,14 @@ from mcp_agent_mail.core.synonyms import in_snake_case, meanings, nearest_tools
 
 LISTED = json.loads((Path(__file__).parents[1] / "golden" / "tools_list.json").read_text())
 TOOLS = {tool["name"]: list(tool["inputSchema"]["properties"]) for tool in LISTED}
+NAMES = """
+    ensure_project register_agent whois list_agents deregister_agent rename_window send_message reply_message
+    mark_message_read acknowledge_message fetch_inbox fetch_topic read_mail list_threads file_reservation_paths
+    release_file_reservations renew_file_reservations force_release_file_reservation acquire_build_slot
+    release_build_slot request_contact respond_contact search_messages summarize_thread macro_start_session
+    macro_prepare_thread
+""".split()
+"""Some of the tools, so that one more of them changes no answer here."""
 
 
 @pytest.mark.parametrize("name", ["agentName", "agent-name", "Agent Name", "agent.name", "agent_name"])
@@ -78,21 +86,25 @@ def test_nothing_is_meant_but_what_the_tool_accepts() -> None:
         ("send_mail", ["send_message"]),
         ("sendMessage", ["send_message"]),
         ("mcp__agent-mail__send_message", ["send_message"]),
+        ("mcp__mail__renew_file_reservations", ["renew_file_reservations"]),
         ("acknowlege_message", ["acknowledge_message"]),
         ("start_session", ["macro_start_session"]),
         ("get_agents", ["list_agents"]),
-        ("search_mail", ["search_messages"]),
+        ("search_mail", ["search_messages", "read_mail"]),
+        ("whoami", ["whois"]),
+        ("ack", ["acknowledge_message"]),
+        ("reply", ["reply_message"]),
         ("foo", []),
         ("", []),
     ],
 )
 def test_a_tool_is_meant_by_its_words_or_its_spelling(wanted: str, meant: list[str]) -> None:
-    assert nearest_tools(wanted, TOOLS) == meant
+    assert nearest_tools(wanted, NAMES) == meant
 
 
 def test_the_tool_that_reserves_is_meant_first_by_whoever_wants_to_lock() -> None:
-    assert nearest_tools("lock_files", TOOLS)[0] == "file_reservation_paths"
-    assert nearest_tools("unlock_files", TOOLS)[0] == "release_file_reservations"
+    assert nearest_tools("lock_files", NAMES)[0] == "file_reservation_paths"
+    assert nearest_tools("unlock_files", NAMES)[0] == "release_file_reservations"
 
 
 def test_no_tool_is_meant_where_there_is_none() -> None:

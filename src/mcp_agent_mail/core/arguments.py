@@ -87,6 +87,12 @@ def bind(
     return bound
 
 
+class WrongArguments(InvalidInput):
+    """A call has arguments that its tool has not, lacks some, or has several with a wrong value. Its hint names
+    parameters and no tools, though some have the same name.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class _Unknown:
     """An argument that there is not, and what was probably meant. `is_sure`: by the word, not by likeness."""
@@ -157,7 +163,7 @@ class _Mistakes:
             return self.wrong[0][1]
         facts = [self._fact(), *(refused.message for _, refused in self.wrong)]
         hints = [self._hint(), *(_hint_about(name, refused) for name, refused in self.wrong)]
-        return InvalidInput(in_sentences(*facts), hint=in_sentences(*hints), data=self._data())
+        return WrongArguments(in_sentences(*facts), hint=in_sentences(*hints), data=self._data())
 
     def _unexplained(self) -> list[str]:
         """What is missing, and not there by another name."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 
 from mcp_agent_mail.core.likeness import COMPARED, likeness
 
@@ -76,13 +75,15 @@ _NAMES_AN_AGENT_BESIDE = "program"
 _NEAR = 0.3
 """Such a share of their words have two names in common that may be meant for each other."""
 _AS_GOOD = 0.2
+_SLIP = 0.85
+"""Names so alike differ by a slip of the fingers; less says little beside the words."""
 
 _EITHER_SIDE = frozenset("agent agent_id agent_name caller identity me my_name name self username who".split())
 """Of a contact call: whoever makes it, which is the one that its tool names first."""
 
 # What tools are called elsewhere, word by word: the first of a row is ours.
 _TOOL_WORDS = (
-    "fetch check get list load look poll read view",
+    "fetch get list load look poll read view",
     "inbox emails mails messages",
     "message email mail msg",
     "reservation claim lease leases lock reservations reserve",
@@ -130,8 +131,8 @@ def meanings(name: str, accepted: Sequence[str]) -> list[str]:
     return [meant for meant in dict.fromkeys(known) if meant in accepted and meant != name]
 
 
-def _words_of(tool: str) -> frozenset[str]:
-    return frozenset(_TOOL_WORD.get(word, word) for word in tool.split("_"))
+def _words_of(tool: str) -> list[str]:
+    return [_TOOL_WORD.get(word, word) for word in tool.split("_")]
 
 
 def nearest_tools(wanted: str, tools: Collection[str], limit: int = 3) -> list[str]:
@@ -141,12 +142,20 @@ def nearest_tools(wanted: str, tools: Collection[str], limit: int = 3) -> list[s
     bare = in_snake_case(re.split(r"__|[./:]", wanted)[-1])
     if bare in tools:
         return [bare]
-    words = _words_of(bare)
-    scores = {tool: max(_share(words, _words_of(tool)), likeness(bare, tool)) for tool in tools}
+    scores = {tool: max(_share(bare, tool), _spelling(bare, tool)) for tool in tools}
     best = max(scores.values(), default=0)
     near = [tool for tool in tools if scores[tool] >= max(_NEAR, best - _AS_GOOD)]
-    return sorted(near, key=lambda tool: -scores[tool])[:limit]
+    return sorted(near, key=lambda tool: (-scores[tool], -likeness(bare, tool)))[:limit]
 
 
-def _share(words: AbstractSet[str], others: AbstractSet[str]) -> float:
-    return len(words & others) / len(words | others)
+def _share(wanted: str, tool: str) -> float:
+    """How much of the words of both names they have in common. What is to be done, the first word, counts twice."""
+    words, others = _words_of(wanted), _words_of(tool)
+    first = words[:1]
+    common = len({*words} & {*others}) + len({*first} & {*others})
+    return common / (len({*words} | {*others}) + len(first))
+
+
+def _spelling(wanted: str, tool: str) -> float:
+    like = likeness(wanted, tool)
+    return like if like >= _SLIP else like / 2

@@ -190,6 +190,7 @@ async def test_a_project_that_is_not_archived_may_be_written_to(seeded: SeededSt
     ("written", "meant"),
     [
         ("/Code/App", ["/code/app"]),
+        ("code/app/src", ["/code/app"]),
         ("/code/app/src/lexer", ["/code/app"]),
         ("/home/somebody/lib", ["/code/lib"]),
         ("/home/somebody/App", ["/code/app"]),
@@ -210,3 +211,14 @@ async def test_a_project_is_meant_by_another_case_a_path_within_it_or_the_last_p
             await harness.call("list_agents", project_key=written)
 
     assert refused.value.data["nearest"][: len(meant) or 1] == meant
+
+
+async def test_of_a_folder_within_several_projects_the_innermost_alone_is_told(tmp_path: Path) -> None:
+    async with open_identity(tmp_path) as harness:
+        for key in ("/code/app", "/code", "/code/ap"):
+            await harness.call("ensure_project", human_key=key)
+
+        with pytest.raises(NotFound) as refused:
+            await harness.call("list_agents", project_key="/code/app/src/lexer")
+
+    assert refused.value.data["nearest"] == ["/code/app"]

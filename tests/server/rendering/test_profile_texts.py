@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.core.arguments import WrongArguments
 from mcp_agent_mail.core.errors import NotFound, suggest_call
 from mcp_agent_mail.core.profiles import FULL, NAMED, TOOLS, ToolProfile, custom_profile
 from mcp_agent_mail.server.rendering.profile_texts import (
@@ -42,6 +43,9 @@ def texts(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.IfExp):
         yield from texts(node.body)
         yield from texts(node.orelse)
+    elif isinstance(node, ast.Call) and ast.unparse(node.func) == "in_sentences":
+        for part in node.args:
+            yield from texts(part)
 
 
 def hints() -> list[str]:
@@ -162,3 +166,11 @@ def test_what_stands_in_for_a_tool_is_there_only_where_the_profile_has_it() -> N
     assert instead_of("reply_message", MINIMAL) == "send_message with reply_to"
     assert instead_of("reply_message", SMALL["one tool"]) is None
     assert instead_of("whois", MINIMAL) is None
+
+
+def test_a_parameter_that_has_the_name_of_a_tool_is_told_whatever_the_profile() -> None:
+    messaging = SMALL["messaging"]
+    accepted = "Did you mean file_reservation_paths? Accepted: human_key, file_reservation_paths."
+
+    assert not messaging.shows("file_reservation_paths")
+    assert fit_error(WrongArguments("m has no argument 'files'.", hint=accepted), messaging).hint == accepted

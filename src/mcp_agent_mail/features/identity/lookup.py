@@ -35,9 +35,12 @@ def require_agent(view: View, project: Project, name: str) -> Agent:
 
 
 def _otherwise(close: Sequence[str], present: Sequence[str]) -> str:
+    hint = "It has no agents: register_agent adds one."
     if close or has_more(present):
-        return "list_agents names those that exist, register_agent adds one."
-    return "register_agent adds one." if present else "It has no agents: register_agent adds one."
+        hint = "list_agents names those that exist, register_agent adds one."
+    elif present:
+        hint = "register_agent adds one."
+    return hint
 
 
 def has_more(present: Sequence[str]) -> bool:

@@ -140,19 +140,20 @@ def _find_by_derived_uid(view: View, uid: str) -> Project | None:
 
 
 def _nearest(key: str, known: Sequence[Project]) -> list[str]:
-    """The paths of at most three projects that were probably meant: the same but for letter case, else the one
-    around the path, else those whose directory has the same name and those spelt like it. `known` are the newest first.
+    """The paths of at most three projects that were probably meant: the one whose directory this is within, or is but
+    for letter case; else those whose directory has the same name, then those spelt like it. `known` are the newest
+    first.
     """
     wanted = key.strip("/").lower()
     last = wanted.rpartition("/")[2]
     paths = [project.human_key for project in known]
-    same = [path for path in paths if path.strip("/").lower() == wanted]
-    around = [path for path in paths if f"{wanted}/".startswith(f"{path.strip('/').lower()}/")] if is_path(key) else []
+    around = [path for path in paths if f"{wanted}/".startswith(f"{path.strip('/').lower()}/")]
+    if around:
+        return [max(around, key=len)]
     namesakes = [path for path in paths if last and path.rpartition("/")[2].lower() == last]
     by_key = {project.human_key if is_path(key) else project.slug: project.human_key for project in known[:_CANDIDATES]}
     alike = [by_key[like] for like in nearest(key, by_key)]
-    sure = same or sorted(around, key=len, reverse=True)[:1]
-    return sure or list(dict.fromkeys([*namesakes, *alike]))[:3]
+    return list(dict.fromkeys([*namesakes, *alike]))[:3]
 
 
 def _unknown(view: View, key: str) -> UnknownProject:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from mcp_agent_mail.core.arguments import WrongArguments
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.profiles import TOOLS, ToolProfile
 
@@ -64,7 +65,7 @@ def fitted(text: str, profile: ToolProfile) -> str:
 
 def fit_error(error: AgentMailError, profile: ToolProfile) -> AgentMailError:
     """`error` itself, its hint and its suggested calls in the tools of `profile`. Never without a next step."""
-    if profile.tools is None:
+    if profile.tools is None or isinstance(error, WrongArguments):
         return error
     if error.hint:
         error.hint = fitted(error.hint, profile) or (
