@@ -213,7 +213,7 @@ def test_without_a_server_mail_is_sent_and_is_in_git_at_once(at_stopped: Shell, 
     status = subprocess.run(
         ["git", "-C", str(archive), "status", "--porcelain"], capture_output=True, text=True, check=True
     )
-    assert copy.read_text().endswith("No server, no problem.")
+    assert copy.read_text().endswith("No server, no problem.\n")
     assert status.stdout == ""
 
 
