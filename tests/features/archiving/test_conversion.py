@@ -11,11 +11,21 @@ from mcp_agent_mail.archive import conversion
 from mcp_agent_mail.archive.conversion import CONVERSION_NOTE, VERSION_NOTE
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.messages import Message
-from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.projects import Project, plain_slug
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.protocol import CareFailed, Committed, Converted
-from tests.archive_harness import ArchiveHarness, Killed, git, killed_at, open_archive_harness, sealed_seqs, version_1
+from tests.archive_harness import (
+    ArchiveHarness,
+    Killed,
+    fill,
+    git,
+    killed_at,
+    open_archive_harness,
+    sealed_seqs,
+    version_1,
+)
 from tests.features.archiving.leases import Held
 
 MAILS = 30
@@ -31,6 +41,7 @@ class Old:
     blue: Agent
     red: Agent
     mails: list[Message]
+    ended: Lease
 
     @property
     def project(self) -> Project:
@@ -120,7 +131,7 @@ def make_old(harness: ArchiveHarness) -> Old:
         harness.clock.step(3)
         harness.tidy(drain)
     harness.converts = True
-    return Old(harness, held, held.agent, red, mails)
+    return Old(harness, held, held.agent, red, mails, ended)
 
 
 @pytest.fixture
@@ -285,7 +296,7 @@ def test_what_is_lost_at_both_places_is_missing_however_far_the_conversion_is(ol
 def test_a_file_that_changes_while_the_work_tree_follows_shows_its_newest_content(old: Old) -> None:
     with pytest.raises(Killed):
         old.work(killed_at(FailPoint.AFTER_IMPORT))
-    old.held.revive(old.held.hold("d/**"))
+    old.held.revive(old.ended)
     old.work()
     old.commit_pending()
 
@@ -348,3 +359,54 @@ def test_an_archive_of_a_version_to_come_is_not_written_to(old: Old) -> None:
     (failed,) = old.harness.failures
     assert "version 3" in failed.message
     assert "newer program" in failed.hint
+
+
+def test_one_archive_after_the_other_is_converted_and_the_one_with_the_newest_mail_first(
+    harness: ArchiveHarness, tmp_path: Path
+) -> None:
+    harness.converts = False
+    with version_1(), harness.drain() as drain:
+        for name in ("oldest", "older", "newest"):
+            fill(harness, tmp_path / name)
+            drain.step()
+            harness.clock.step(1)
+            drain.step()
+            harness.clock.step(3)
+            harness.tidy(drain)
+    harness.converts = True
+
+    with harness.drain() as drain:
+        drain.resume()
+        for _ in range(ROUNDS // 3):
+            drain.step()
+            harness.clock.step(3)
+            harness.tidy(drain)
+
+    told = [(report.project, report.is_done) for report in harness.reports if isinstance(report, Converted)]
+    newest_first = [plain_slug(str(tmp_path / name)) for name in ("newest", "older", "oldest")]
+    assert told == [(slug, is_done) for slug in newest_first for is_done in (False, True)]
+    assert harness.verify().findings == ()
+
+
+def test_a_drain_that_somebody_waits_for_converts_nothing(old: Old) -> None:
+    old.harness.converts = False
+    with old.harness.drain() as drain:
+        drain.resume()
+        old.harness.tidy(drain)
+
+    assert old.version == 1
+    assert not [report for report in old.harness.reports if isinstance(report, Converted)]
+
+
+def test_a_commit_of_version_1_that_nobody_marked_is_recognised_after_the_conversion_too(old: Old) -> None:
+    old.harness.unmarked, old.harness.converts = True, False
+    with old.harness.drain() as drain:
+        old.harness.send(old.blue, [old.red], subject="Unmarked")
+        old.commit(drain)
+    old.harness.unmarked, old.harness.converts = False, True
+
+    old.work()
+
+    assert old.harness.failures == []
+    assert not old.harness.tx.outbox.pending(old.project.id)
+    assert old.harness.verify().findings == ()
