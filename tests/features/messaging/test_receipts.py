@@ -8,7 +8,7 @@ import pytest
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound, PermissionDenied, RecipientNotFound
-from mcp_agent_mail.domain.contacts import ContactPolicy
+from mcp_agent_mail.domain.agents import ContactPolicy
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from tests.features.messaging.harness import LIB, MessagingHarness, open_messaging
 
