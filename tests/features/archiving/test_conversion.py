@@ -11,15 +11,27 @@ from mcp_agent_mail.archive import conversion
 from mcp_agent_mail.archive.conversion import CONVERSION_NOTE, VERSION_NOTE
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.archive_format import versions
+from mcp_agent_mail.domain.leases import Lease
 from mcp_agent_mail.domain.messages import Message
-from mcp_agent_mail.domain.projects import Project
+from mcp_agent_mail.domain.projects import Project, plain_slug
 from mcp_agent_mail.features.archiving.drain import Drain
 from mcp_agent_mail.features.archiving.protocol import CareFailed, Committed, Converted
-from tests.archive_harness import ArchiveHarness, Killed, git, killed_at, open_archive_harness, sealed_seqs, version_1
+from tests.archive_harness import (
+    ArchiveHarness,
+    Killed,
+    fill,
+    git,
+    killed_at,
+    open_archive_harness,
+    sealed_seqs,
+    version_1,
+)
 from tests.features.archiving.leases import Held
 
 MAILS = 30
 ROUNDS = 60
+BLOCKS = {"0-9", "10-19", "20-29", "30-39"}
 
 
 @dataclass
@@ -31,6 +43,7 @@ class Old:
     blue: Agent
     red: Agent
     mails: list[Message]
+    ended: Lease
 
     @property
     def project(self) -> Project:
@@ -120,12 +133,14 @@ def make_old(harness: ArchiveHarness) -> Old:
         harness.clock.step(3)
         harness.tidy(drain)
     harness.converts = True
-    return Old(harness, held, held.agent, red, mails)
+    return Old(harness, held, held.agent, red, mails, ended)
 
 
 @pytest.fixture
 def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Old]:
+    """In many parts."""
     monkeypatch.setattr(conversion, "FOLDERS_AT_ONCE", 3)
+    monkeypatch.setattr(versions, "BLOCK", 10)
     with open_archive_harness(tmp_path) as harness:
         yield make_old(harness)
 
@@ -138,7 +153,7 @@ def test_an_archive_of_version_1_is_gone_on_with_and_found_true(old: Old) -> Non
 
     assert not old.harness.tx.outbox.pending(old.project.id)
     assert old.version == 1
-    assert {path.split("/")[3] for path in old.files() if path.startswith("messages/")} == {"0"}
+    assert {path.split("/")[3] for path in old.files() if path.startswith("messages/")} == {"0", "1", "2", "3"}
     assert old.harness.verify().findings == ()
 
 
@@ -154,7 +169,7 @@ def test_it_is_converted_in_one_commit_and_its_history_is_kept(old: Old) -> None
     assert int(git(old.path, "rev-list", "--count", "main")) == commits + 1
     assert git(old.path, "log", "-1", "--format=%s").strip() == "archive: format 2 (was 1)"
     assert sealed_seqs(old.path) == [*seqs, seqs[-1]]
-    assert {path.split("/")[3] for path in after if path.startswith("messages/")} == {"0-499"}
+    assert {path.split("/")[3] for path in after if path.startswith("messages/")} == BLOCKS
     assert old.harness.verify().findings == ()
     mail = next(path for path in after if path.startswith("messages/") and path.endswith(f"__{old.mails[0].id}.md"))
     assert len(git(old.path, "log", "--follow", "--format=%h", "--", mail).split()) == 2
@@ -273,9 +288,7 @@ def test_a_conversion_that_nobody_heard_of_is_no_other_store_s_commit(old: Old) 
 def test_what_is_lost_at_both_places_is_missing_however_far_the_conversion_is(old: Old) -> None:
     with pytest.raises(Killed):
         old.work(killed_at(FailPoint.CONVERSION_SHOWN))
-    with pytest.raises(Killed):
-        old.work(killed_at(FailPoint.CONVERSION_SHOWN))
-    lost = next(old.path.glob(f"messages/*/*/*/*__{old.mails[3].id}.md"))
+    lost = next(old.path.glob(f"messages/*/*/0/*__{old.mails[3].id}.md"))
     lost.unlink()
 
     (finding,) = old.harness.verify().findings
@@ -283,11 +296,15 @@ def test_what_is_lost_at_both_places_is_missing_however_far_the_conversion_is(ol
 
 
 def test_a_file_that_changes_while_the_work_tree_follows_shows_its_newest_content(old: Old) -> None:
-    with pytest.raises(Killed):
-        old.work(killed_at(FailPoint.AFTER_IMPORT))
-    old.held.revive(old.held.hold("d/**"))
-    old.work()
-    old.commit_pending()
+    with old.harness.drain() as drain:
+        drain.resume()
+        while old.version == 1:
+            drain.step()
+        old.held.revive(old.ended)
+        old.commit(drain)
+        assert (old.path / CONVERSION_NOTE).exists()
+        assert old.harness.verify().findings == ()
+        old.settle(drain)
 
     assert old.harness.verify().findings == ()
     assert not list(old.path.glob("file_reservations/released/*/*/0"))
@@ -304,7 +321,7 @@ def test_files_and_folders_of_a_person_stay(old: Old) -> None:
 
     assert (month / "0" / "mine.txt").read_text() == "mine"
     assert git(old.path, "show", "main:NOTES.md") == "notes"
-    assert sorted(path.name for path in month.iterdir()) == ["0", "0-499"]
+    assert sorted(path.name for path in month.iterdir()) == ["0", *sorted(BLOCKS)]
     assert old.harness.verify().findings == ()
 
 
@@ -313,9 +330,9 @@ def test_with_another_branch_checked_out_the_work_tree_is_left_alone(old: Old) -
     old.work_untidy()
 
     assert old.version == 2
-    assert [path.name for path in (old.path / "messages").glob("*/*/*")] == ["0"]
+    assert {path.name for path in (old.path / "messages").glob("*/*/*")} == {"0", "1", "2", "3"}
     git(old.path, "switch", "-q", "main")
-    assert [path.name for path in (old.path / "messages").glob("*/*/*")] == ["0-499"]
+    assert {path.name for path in (old.path / "messages").glob("*/*/*")} == BLOCKS
     assert old.harness.verify().findings == ()
 
 
@@ -348,3 +365,56 @@ def test_an_archive_of_a_version_to_come_is_not_written_to(old: Old) -> None:
     (failed,) = old.harness.failures
     assert "version 3" in failed.message
     assert "newer program" in failed.hint
+
+
+def test_one_archive_after_the_other_is_converted_and_those_with_the_newest_mail_first(
+    harness: ArchiveHarness, tmp_path: Path
+) -> None:
+    harness.converts = False
+    with version_1(), harness.drain() as drain:
+        for name in ("oldest", "older", "newest"):
+            fill(harness, tmp_path / name)
+            drain.step()
+            harness.clock.step(1)
+            drain.step()
+            harness.clock.step(3)
+            harness.tidy(drain)
+    harness.converts = True
+
+    with harness.drain() as drain:
+        drain.resume()
+        for _ in range(ROUNDS // 3):
+            drain.step()
+            harness.clock.step(3)
+            harness.tidy(drain)
+
+    told = [(report.project, report.is_done) for report in harness.reports if isinstance(report, Converted)]
+    order = [slug for slug, is_done in told if is_done]
+    assert told == [(slug, is_done) for slug in order for is_done in (False, True)]
+    # Two are looked at side by side, and either of them may be the first.
+    assert (len(order), order[-1]) == (3, plain_slug(str(tmp_path / "oldest")))
+    assert harness.verify().findings == ()
+
+
+def test_a_drain_that_somebody_waits_for_converts_nothing(old: Old) -> None:
+    old.harness.converts = False
+    with old.harness.drain() as drain:
+        drain.resume()
+        old.harness.tidy(drain)
+
+    assert old.version == 1
+    assert not [report for report in old.harness.reports if isinstance(report, Converted)]
+
+
+def test_a_commit_of_version_1_that_nobody_marked_is_recognised_after_the_conversion_too(old: Old) -> None:
+    old.harness.unmarked, old.harness.converts = True, False
+    with old.harness.drain() as drain:
+        old.harness.send(old.blue, [old.red], subject="Unmarked")
+        old.commit(drain)
+    old.harness.unmarked, old.harness.converts = False, True
+
+    old.work()
+
+    assert old.harness.failures == []
+    assert not old.harness.tx.outbox.pending(old.project.id)
+    assert old.harness.verify().findings == ()
