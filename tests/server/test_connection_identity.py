@@ -108,3 +108,24 @@ async def test_a_project_may_be_said_by_another_directory_of_it(app: WholeApp, t
 
     assert answer.json()["error"]["data"]["agents"] == ["BlueLake"]
     assert named.json() == []
+
+
+async def test_a_name_that_may_be_left_out_anyway_is_not_carried_into_another_project(app: WholeApp) -> None:
+    blue = await app.call("macro_start_session", human_key=APP, agent_name="BlueLake", **PROFILE)
+    mine = {"X-Agent-Token": blue["agent"]["registration_token"]}
+
+    elsewhere = await app.call("macro_start_session", headers=mine, human_key="/code/lib", **PROFILE)
+    home = await app.call("macro_start_session", headers=mine, **PROFILE)
+
+    assert elsewhere["agent"]["name"] != "BlueLake"
+    assert (home["project"]["human_key"], home["agent"]["name"]) == (APP, "BlueLake")
+
+
+async def test_the_record_of_calls_names_the_project_that_a_connection_said(app: WholeApp) -> None:
+    await app.call("ensure_project", human_key="/code/lib")
+
+    await app.client.post("/rpc/list_agents?project=/code/lib", json={})
+
+    recent = await app.call("read_resource", uri="resource://tooling/recent/600")
+    newest = recent["entries"][0]
+    assert (newest["tool"], newest["project"]) == ("list_agents", "/code/lib")

@@ -60,7 +60,7 @@ async def test_a_tool_that_is_not_shown_is_unknown(era: Any) -> None:
 
 @ERAS
 async def test_what_does_as_well_as_a_tool_that_is_not_shown_is_told(era: Any) -> None:
-    async with hosted(toy_app()) as url:
+    async with hosted(toy_app(more_tools=(hinting(),))) as url:
         answer = await post(f"{url}/mcp?profile=minimal", era, "tools/call", {"name": "reply_message"})
         misspelt = await post(f"{url}/mcp?profile=minimal", era, "tools/call", {"name": "fetch_inbx"})
 

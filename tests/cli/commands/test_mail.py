@@ -49,7 +49,7 @@ def test_reading_as_a_person_consumes_nothing(at_post: Shell, post: Post) -> Non
     before = unread(at_post, "BlueLake")
 
     am(at_post, "mail", "inbox", "BlueLake")
-    am(at_post, "mail", "read", str(post.reply_id))
+    am(at_post, "mail", "read", str(post.first_id))
     am(at_post, "mail", "thread", "parser")
     am(at_post, "mail", "search", "parser")
 

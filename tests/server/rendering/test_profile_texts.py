@@ -55,6 +55,9 @@ def hints() -> list[str]:
                 found += texts(node.value)
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "hint":
                 found += texts(node.value)
+            if isinstance(node, ast.Return) and node.value is not None:
+                # Functions that word a hint, or a part of one.
+                found += (text for text in texts(node.value) if " " in text)
     return [hint for hint in dict.fromkeys(found) if NAME.search(hint)]
 
 
@@ -112,6 +115,7 @@ def test_the_instructions_say_the_whole_round_in_120_words() -> None:
         ("First: macro_start_session or register_agent.", "First: macro_start_session."),
         ("Name fewer, or ask with request_contact before.", "Name fewer."),
         ("Ask: request_contact(to_agent='A'), or send it again.", "Send it again."),
+        ("Gone; ask: request_contact(), or send it again.", "Gone; send it again."),
         ("Leave it out. list_contacts shows more.", "Leave it out."),
         ("Leave it out; list_contacts shows more.", "Leave it out."),
         ("whois", ""),

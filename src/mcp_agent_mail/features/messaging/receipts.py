@@ -84,6 +84,7 @@ def mark_own(
 
 
 def _tell(tx: Tx, actor: Actor, message_id: MessageId, step: ReceiptStep, *, is_blind: bool) -> None:
+    message = tx.messages.find(message_id)
     receipt = Receipt(
         message_id=message_id,
         agent_id=actor.agent.id,
@@ -91,6 +92,7 @@ def _tell(tx: Tx, actor: Actor, message_id: MessageId, step: ReceiptStep, *, is_
         step=step,
         at=tx.now,
         is_blind=is_blind,
+        is_private=message is not None and message.is_private,
     )
     event = NewEvent(
         project_id=actor.project.id,

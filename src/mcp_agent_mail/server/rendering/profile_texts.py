@@ -92,7 +92,9 @@ def _fitted_sentence(sentence: str, profile: ToolProfile) -> str:
     kept = _OR.join(clauses)
     if not kept:
         return ""
-    return f"{kept[0].upper()}{kept[1:]}" if kept[-1] in ".!?;" else f"{kept}."
+    if sentence[0].isupper():
+        kept = f"{kept[0].upper()}{kept[1:]}"
+    return kept if kept[-1] in ".!?;" else f"{kept}."
 
 
 def _with_others(sentence: str, profile: ToolProfile) -> str:
