@@ -2,20 +2,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from mcp_agent_mail.archive import conversion
-from mcp_agent_mail.archive.conversion import CONVERSION_NOTE, VERSION_NOTE
-from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
-from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.archive.conversion import CONVERSION_NOTE
+from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.domain.archive_format import versions
-from mcp_agent_mail.domain.leases import Lease
-from mcp_agent_mail.domain.messages import Message
-from mcp_agent_mail.domain.projects import Project, plain_slug
-from mcp_agent_mail.features.archiving.drain import Drain
+from mcp_agent_mail.domain.projects import plain_slug
 from mcp_agent_mail.features.archiving.protocol import CareFailed, Committed, Converted
 from tests.archive_harness import (
     ArchiveHarness,
@@ -27,113 +22,7 @@ from tests.archive_harness import (
     sealed_seqs,
     version_1,
 )
-from tests.features.archiving.leases import Held
-
-MAILS = 30
-ROUNDS = 60
-BLOCKS = {"0-9", "10-19", "20-29", "30-39"}
-
-
-@dataclass
-class Old:
-    """A project whose archive is of version 1: mail, some with blind copies, receipts, leases live, ended, and back."""
-
-    harness: ArchiveHarness
-    held: Held
-    blue: Agent
-    red: Agent
-    mails: list[Message]
-    ended: Lease
-
-    @property
-    def project(self) -> Project:
-        return self.held.project
-
-    @property
-    def path(self) -> Path:
-        return self.harness.path(self.project)
-
-    @property
-    def version(self) -> int:
-        """As the branch has it."""
-        return int(json.loads(git(self.path, "show", "main:archive.json"))["format"])
-
-    def files(self) -> list[str]:
-        return git(self.path, "ls-tree", "-r", "--name-only", "main").splitlines()
-
-    def is_whole(self) -> bool:
-        """Of this version, in Git and in the work tree, which Git finds clean."""
-        return (self.path / VERSION_NOTE).exists() and not git(self.path, "status", "--porcelain")
-
-    def work(self, fault_hook: FaultHook = no_fault) -> None:
-        """A new process, until it has nothing more to do."""
-        with self.harness.drain(fault_hook) as drain:
-            drain.resume()
-            self.settle(drain)
-
-    def work_untidy(self) -> None:
-        """As `work`, where Git finds something of a person's."""
-        with self.harness.drain() as drain:
-            drain.resume()
-            for _ in range(ROUNDS):
-                self.harness.tidy(drain)
-                self.harness.clock.step(3)
-                if (self.path / VERSION_NOTE).exists():
-                    return
-
-    def commit_pending(self) -> None:
-        """In a new process, and the index after it."""
-        with self.harness.drain() as drain:
-            self.commit(drain)
-            self.harness.clock.step(3)
-            self.harness.tidy(drain)
-
-    def commit(self, drain: Drain) -> None:
-        """What is pending, once the first event has waited for company."""
-        drain.step()
-        self.harness.clock.step(1)
-        drain.step()
-
-    def settle(self, drain: Drain) -> None:
-        for _ in range(ROUNDS):
-            drain.step()
-            self.harness.clock.step(3)
-            self.harness.tidy(drain)
-            if self.is_whole():
-                return
-        raise AssertionError(self.harness.reports[-5:])
-
-
-def make_old(harness: ArchiveHarness) -> Old:
-    held = Held(harness)
-    red, green = (harness.add_agent(held.project, name) for name in ("RedStone", "GreenField"))
-    mails = []
-    harness.converts = False
-    with version_1(), harness.drain() as drain:
-        for number in range(MAILS):
-            body = f"body {number}" + "\n" * (number % 3)
-            blind = [green] if number % 5 == 0 else []
-            mails.append(harness.send(held.agent, [red], bcc=blind, subject="Plan", body=body))
-            if number % 10 == 0:
-                drain.step()
-                harness.clock.step(1)
-                drain.step()
-        harness.read(held.project, red, mails[0])
-        ended, again = held.hold("a/**"), held.hold("b/**")
-        held.hold("c/**")
-        held.end(ended)
-        held.end(again)
-        drain.step()
-        harness.clock.step(1)
-        drain.step()
-        held.revive(again)
-        drain.step()
-        harness.clock.step(1)
-        drain.step()
-        harness.clock.step(3)
-        harness.tidy(drain)
-    harness.converts = True
-    return Old(harness, held, held.agent, red, mails, ended)
+from tests.features.archiving.old_archives import BLOCKS, ROUNDS, Old, make_old
 
 
 @pytest.fixture
