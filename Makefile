@@ -155,6 +155,10 @@ tokens: $(TOKENS) ## Count the tokens of the tool list per profile, after a chan
 	@$(BIN)/python -m tests.server.tool_list
 	@$(BIN)/python -m tests.server.token_counts
 
+.PHONY: sessions
+sessions: $(TOKENS) ## Play agents with their usual mistakes, and count turns and tokens beside those of an earlier version
+	@$(BIN)/python -m tests.e2e.sessions --format md $(ARGS)
+
 .PHONY: format
 format: $(DEV) ## Let ruff repair and format
 	@$(BIN)/ruff check --fix .

@@ -18,12 +18,13 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from benchmarks.processes import Server, pss_mib
 from benchmarks.report import publish
 from benchmarks.stand import Stand, require_archiver
 from benchmarks.wire import Refused, Rpc
-from mcp_agent_mail.archive.writer import is_unfinished
+from mcp_agent_mail.archive.recovery import is_unfinished
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.events import ArchiveCommit
@@ -48,8 +49,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def call(server: Server, tool: str, **arguments: object) -> None:
-    """Raises Refused for anything but a success."""
+def call(server: Server, tool: str, **arguments: object) -> dict[str, Any]:
+    """What the tool answers. Raises Refused for anything but a success."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=FIRST_WITHIN_S)
     with closing(connection):
         connection.request("POST", f"/rpc/{tool}", json.dumps(arguments), {"Content-Type": "application/json"})
@@ -57,6 +58,8 @@ def call(server: Server, tool: str, **arguments: object) -> None:
         body = answer.read()
     if answer.status != http.client.OK:
         raise Refused(f"{tool}: {answer.status} {body[:400]!r}")
+    given: dict[str, Any] = json.loads(body)
+    return given
 
 
 def pending(root: Path) -> int:

@@ -12,6 +12,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
+from mcp_agent_mail.archive import writer as writer_module
 from mcp_agent_mail.archive.ownership import ArchiveOwner
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Micros
@@ -24,6 +27,7 @@ from mcp_agent_mail.domain.archive_format.layout import (
     project_snapshot,
     receipt_snapshot,
 )
+from mcp_agent_mail.domain.archive_format.versions import OLDEST_VERSION
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import (
     Importance,
@@ -101,6 +105,7 @@ class ArchiveHarness:
     max_tracked_files: int = MAX_TRACKED_FILES
     patience_s: float = ENDLESS_S
     hangs_after_s: float = ENDLESS_S
+    converts: bool = True
 
     @property
     def tx(self) -> Tx:
@@ -252,6 +257,7 @@ class ArchiveHarness:
             database_path=self.database,
             patience_s=self.patience_s,
             hangs_after_s=self.hangs_after_s,
+            converts=self.converts,
         )
         with (
             closing(open_reading(self.database)) as connection,
@@ -331,6 +337,14 @@ def write(harness: ArchiveHarness, project: Project) -> None:
     assert blue is not None
     assert red is not None
     harness.send(blue, [red], subject="More")
+
+
+@contextmanager
+def version_1() -> Iterator[None]:
+    """Archives that are begun in here are of version 1 of the format, as they were before there was another."""
+    with pytest.MonkeyPatch.context() as before:
+        before.setattr(writer_module, "FORMAT_VERSION", OLDEST_VERSION)
+        yield
 
 
 @contextmanager

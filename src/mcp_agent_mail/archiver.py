@@ -88,7 +88,8 @@ def main() -> int:
         line = instructions.next(None)
         assert line is not None
         settings = ArchiverSettings.from_line(line)
-        with open_drain(settings, report=_report, fault_hook=reach_that_kills(settings.failpoint)) as drain:
+        fault_hook = reach_that_kills(settings.failpoint)
+        with open_drain(settings, report=_report, fault_hook=fault_hook, converts=True) as drain:
             _serve(drain, instructions)
     return 0
 

@@ -10,9 +10,10 @@ import pytest
 
 from mcp_agent_mail.archive.index import IndexLocked
 from mcp_agent_mail.archive.ownership import ArchiveOwner, OutboxPosition
+from mcp_agent_mail.archive.recovery import is_unfinished
 from mcp_agent_mail.archive.repository import GitRun
 from mcp_agent_mail.archive.steps import InSteps
-from mcp_agent_mail.archive.writer import ArchiveWriter, is_unfinished
+from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.git.process import GitFailed
@@ -179,7 +180,7 @@ def test_killed_anywhere_the_next_start_mends_it(desk: Desk, point: FailPoint) -
 
     assert not is_unfinished(desk.path)
     assert desk.status() == ""
-    assert sorted(path.name for path in (desk.path / ".git/agent-mail").iterdir()) == ["indexed"]
+    assert sorted(path.name for path in (desk.path / ".git/agent-mail").iterdir()) == ["indexed", "version"]
 
 
 def test_a_loss_in_the_middle_is_noted_even_when_only_a_person_has_committed(desk: Desk, writer: ArchiveWriter) -> None:

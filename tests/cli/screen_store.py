@@ -94,6 +94,8 @@ async def _write(call: Call, clock: SetClock) -> None:
         ack_required=True,
     )
     await call("acknowledge_message", agent_name="BlueLake", message_id=4)
+    await call("acknowledge_message", agent_name="Human", message_id=1)
+    await call("mark_message_read", agent_name="Human", message_id=3)
     await call("request_contact", from_agent="RedStone", to_agent="GreenField", reason="The prices of the check-out")
     await call("send_message", sender_name="BlueLake", to=["GreenField"], subject="Prices", body_md="Where from?")
     clock.step(3 * HOUR)

@@ -31,7 +31,9 @@ from tests.cli.shell import Shell
         ("resource://projects lists all.", "am projects list lists all."),
         ("resource://file_reservations/app-1 lists them.", "am reservations list lists them."),
         ("add ?project=<path or slug> for an archived one.", "add --project <path or slug> for an archived one."),
-        ("register_agent adds one.", "an agent's register_agent adds one."),
+        ("register_agent adds one.", "An agent's register_agent adds one."),
+        ("There is BlueLake. register_agent adds one.", "There is BlueLake. An agent's register_agent adds one."),
+        ("It is gone: register_agent adds one.", "It is gone: an agent's register_agent adds one."),
         (
             "ensure_project(name='x') makes it.",
             "am projects list shows them and --project names one; an agent's ensure_project(name='x') makes it.",
@@ -54,8 +56,8 @@ def test_every_command_that_a_hint_may_name_is_there(command: str, shell: Shell)
 
 
 def test_an_error_of_am_names_its_commands(at_post: Shell) -> None:
-    done = at_post.am("mail", "inbox", "Nobody")
+    done = at_post.am("mail", "thread", "nowhere")
 
     assert done.code == 1
-    assert "am agents list" in done.err
-    assert "list_agents" not in done.err
+    assert "am mail inbox" in done.err
+    assert "fetch_inbox" not in done.err

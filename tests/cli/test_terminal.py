@@ -190,16 +190,17 @@ class ServerOnATerminal:
 
 
 def use(port: int) -> None:
-    """Two agents, a message with a blind recipient, a look, and a mistake."""
+    """Three agents, a message with a blind recipient and one whose copy is held, a look, and a mistake."""
     with Connection(port) as connection:
         connection.call("ensure_project", human_key="/code/shop")
-        for name in ("BlueLake", "RedStone", "QuietFox"):
+        for name in ("BlueLake", "RedStone", "QuietFox", "GreenField"):
             connection.call("register_agent", project_key="/code/shop", name=name, program="tester", model="m1")
+        connection.call("set_contact_policy", project_key="/code/shop", agent_name="GreenField", policy="contacts_only")
         connection.call(
             "send_message",
             project_key="/code/shop",
             sender_name="BlueLake",
-            to=["RedStone"],
+            to=["RedStone", "GreenField"],
             bcc=["QuietFox"],
             subject="[bold]Plan",
             body_md="the body",
@@ -214,17 +215,29 @@ def test_whoever_watches_a_server_sees_who_did_what_to_whom(tmp_path: Path) -> N
 
     lines = [re.sub(r"^\d\d:\d\d:\d\d | {2}\d+ ms$", "", line) for line in server.end()]
 
-    assert lines[:5] == [
+    assert lines[:7] == [
         "shop someone opened /code/shop",
         "shop BlueLake is here (tester, m1)",
         "shop RedStone is here (tester, m1)",
         "shop QuietFox is here (tester, m1)",
+        "shop GreenField is here (tester, m1)",
+        "shop GreenField takes mail by the policy contacts_only",
         'shop BlueLake wrote to RedStone: "[bold]Plan" (#1)',
     ]
-    assert lines[5].startswith("shop RedSton whois refused: NOT_FOUND ")
-    assert lines[6].startswith("         hint: ")
-    assert "RedStone" in lines[6]
-    assert [line for line in lines[7:] if "INFO" not in line] == []
+    assert lines[7].startswith("shop RedSton whois refused: NOT_FOUND ")
+    assert lines[8].startswith("         hint: ")
+    assert "RedStone" in lines[8]
+    assert [line for line in lines[9:] if "INFO" not in line] == []
+
+
+def test_a_connection_that_says_who_and_where_it_is_need_not_say_it_in_its_calls(tmp_path: Path) -> None:
+    server = ServerOnATerminal(tmp_path)
+    use(server.port)
+    headers = {"X-Agent-Project": "/code/shop", "X-Agent-Name": "RedStone"}
+    with Connection(server.port, headers) as connection:
+        connection.call("set_status", status="busy")
+
+    assert any(" shop RedStone is busy " in re.sub(r"\x1b\[\d*m", "", line) for line in server.end())
 
 
 def test_colours_of_the_lines_of_a_server_are_left_out_with_no_color(tmp_path: Path) -> None:

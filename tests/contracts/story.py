@@ -80,6 +80,8 @@ class Story:
         """Reading, searching, marking, leaving and coming back."""
         self.does("fetch_inbox", project_key=PROJECT, agent_name="RedStone", include_bodies=True)
         self.does("fetch_topic", project_key=PROJECT, topic_name="parser")
+        self.does("read_mail", project_key=PROJECT, message_id=self.message_id)
+        self.does("list_threads", project_key=PROJECT)
         self.does("search_messages", project_key=PROJECT, query="plan")
         of_plan = {"project_key": PROJECT, "thread_id": "plan-1"}
         self.does("summarize_thread", **of_plan, include_examples=True)

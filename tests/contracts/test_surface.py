@@ -176,7 +176,10 @@ def test_text_and_structured_content_agree(name: str, story: Story) -> None:
 
     text = json.loads(block["text"])
 
-    assert result["structuredContent"] == ({"result": text} if TOOLS[name]["result_list"] else text)
+    structured = dict(result["structuredContent"])
+    beside = {key: structured.pop(key) for key in TOOLS[name].get("envelope_keys", ())}
+    assert structured == ({"result": text} if TOOLS[name]["result_list"] else text)
+    assert all(isinstance(count, int) for count in beside.values())
     assert block["text"] == json.dumps(text, separators=(",", ":"), ensure_ascii=False), "compact JSON"
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.guard.answering import answer, answering
 from tests.guard.in_process import GuardInProcess
 
 
@@ -112,9 +113,12 @@ def test_an_agents_shell_is_not_asked_in_a_project_that_nobody_knows_nor_outside
     package = harness.code / "pkg"
     harness.write_snapshot(project=package)
 
-    elsewhere = harness.commit("README.md", AGENT_NAME="", CLAUDECODE="1", AGENT_MAIL_PROJECT=str(harness.root / "new"))
+    unknown = {"error": {"type": "NOT_FOUND", "message": "Unknown project.", "data": {"parameter": "project_key"}}}
+    with answering(answer(404, unknown)) as server:
+        elsewhere = harness.commit("README.md", AGENT_NAME="", CLAUDECODE="1", AGENT_MAIL_URL=server.url)
     outside = harness.commit("README.md", AGENT_NAME="", CLAUDECODE="1", AGENT_MAIL_PROJECT=str(package))
 
+    assert "knows no project" in elsewhere[1]
     assert (elsewhere[0], outside[0]) == (0, 0)
     assert "who you are" not in elsewhere[1] + outside[1]
 

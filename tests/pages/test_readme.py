@@ -33,6 +33,8 @@ def test_every_line_of_the_readme_does_what_it_says(reader: Reader) -> None:
     for told in ("Who takes the parser?", "Tabs or spaces?", "holds ['src/parser/**']", "make serve"):
         assert told in reader.says
     assert "does not see\tgit commit --no-verify" in reader.says
+    # The archive's own history, not that of the folder where the reader stands.
+    assert "Outbox-Seq: " in reader.says
     assert (reader.home / ".local" / "bin" / "am").is_symlink()
 
 

@@ -9,7 +9,7 @@ import pytest
 from mcp_agent_mail.workspace.ignored_paths import find_ignored, fits
 from tests.workspace.code_repository import begin, commit, git, write
 
-IGNORED = "# no.md\n*.log\n/build/\nnode_modules\n*.py[cod]\n!keep.log\ndocs/*.tmp\n**/cache/\n"
+IGNORED = "# no.md\n*.log\ncore.*\n*~\n*.s?p\nq*y\n/build/\nnode_modules\n*.py[cod]\n!keep.log\ndocs/*.tmp\n**/cache/\n"
 
 
 @pytest.fixture
@@ -30,8 +30,19 @@ def ignored(root: Path, *paths: str) -> set[str]:
 
 def test_what_a_line_of_any_list_ignores_is_told_as_it_was_written(code: Path) -> None:
     yes = ["a.log", "src/x.log", "build/", "build/x.js", "src/node_modules/", "x.pyc", "mine", "src/local.py"]
-    yes += ["docs/x.tmp", "a/b/cache/"]
-    no = ["a.py", "no.md", "keep.log", "src/build/", "local.py", "docs/deep/x.tmp", ":(glob)**"]
+    yes += ["docs/x.tmp", "a/b/cache/", "core.1", "a.py~", "a.swp", "qay", ":(x).log", "-a.log"]
+    no = [
+        "a.py",
+        "no.md",
+        "keep.log",
+        "src/build/",
+        "local.py",
+        "docs/deep/x.tmp",
+        ":(glob)**",
+        "score.1",
+        "axy",
+        "y.sp",
+    ]
 
     assert ignored(code, *yes, *no) == set(yes)
 
@@ -79,6 +90,20 @@ def test_a_list_that_is_no_ordinary_file_or_too_long_leaves_it_to_git(code: Path
 )
 def test_stars_and_question_marks_fit_names(glob: str, name: str, is_fit: bool) -> None:
     assert fits(glob, name) is is_fit
+
+
+def test_beyond_the_bound_on_comparing_git_is_asked_of_every_path(
+    code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(code, "hard/.gitignore", content="\n".join(f"{'ab' * 100}*{number}*z" for number in range(300)))
+    git_that_says_what_it_is_asked = tmp_path / "bin" / "git"
+    git_that_says_what_it_is_asked.parent.mkdir()
+    git_that_says_what_it_is_asked.write_text("#!/bin/sh\nexec cat\n")
+    git_that_says_what_it_is_asked.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+
+    assert ignored(code, "src/app.py", "a.log") == {"a.log"}
+    assert ignored(code, "src/app.py", f"hard/{'a' * 200}", "src/x.py") == {f"hard/{'a' * 200}", "src/x.py"}
 
 
 def test_a_hard_glob_takes_no_longer_than_its_length_times_the_names() -> None:

@@ -118,3 +118,15 @@ def test_what_git_cannot_do_fails(code: Path) -> None:
 
     with pytest.raises(GitFailed):
         listed(code)
+
+
+def test_ignored_paths_are_told_none_where_there_are_none_and_a_question_that_git_refuses_fails(code: Path) -> None:
+    write(code, ".gitignore", content="*.log\n")
+    (code / "out").symlink_to("/tmp")  # Only a place that the link leads to.
+
+    with open_work_tree(code) as tree:
+        assert tree is not None
+        assert tree.ignored(["src/x.log", "src/app.py"], timeout_s=30.0) == ["src/x.log"]
+        assert tree.ignored(["src/app.py"], timeout_s=30.0) == []
+        with pytest.raises(GitFailed):
+            tree.ignored(["out/x.log"], timeout_s=30.0)

@@ -16,6 +16,7 @@ _MODE = "100644"
 _PASSING = "refs/agent-mail/import"
 _PACKED = b"progress packed"
 _HEXSHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_PLAIN = re.compile(rb"[A-Za-z0-9._-]+")
 _NOT_IN_IDENT = str.maketrans("", "", "<>\n\r\0")
 
 # Without core.fsync=all Git syncs the pack but not the branch that points to it. A limit of 1 would write a commit that
@@ -38,10 +39,17 @@ class Signature:
 Put = Callable[[str, bytes | None], None]
 """Called with a path and what is to lie there; None removes it."""
 
+PutBlob = Callable[[bytes], None]
+PutFolder = Callable[[Iterable[tuple[bytes, str, bytes]]], None]
+"""Called with all entries of one folder: mode, Git's name of what lies there, and how it is called."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCommit:
-    """`files` may be left empty for a commit whose files are put one by one; `joined` is another parent."""
+    """`files` may be left empty for a commit whose files are put one by one; `joined` is another parent.
+
+    `folders`: trees that Git has already, by the path at which they are to lie; None removes the folder there.
+    """
 
     message: str
     author: Signature
@@ -49,6 +57,7 @@ class NewCommit:
     at: Micros
     files: Mapping[str, bytes | None] = field(default_factory=dict)
     joined: str | None = None
+    folders: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def import_commit(repository: ArchiveRepository, commit: NewCommit, *, onto: str | None) -> str:
@@ -127,12 +136,41 @@ def _stream(commit: NewCommit, *, onto: str | None) -> Iterator[bytes]:
             marks[content] = len(marks) + 1
             yield b"blob\nmark :%d\n" % marks[content]
             yield _data(content)
-    entries = [_entry(path, None if content is None else marks[content]) for path, content in commit.files.items()]
+    entries = [_folder_entry(path, tree) for path, tree in commit.folders.items()]
+    entries += [_entry(path, None if content is None else marks[content]) for path, content in commit.files.items()]
     yield from _commit(commit, entries, len(marks) + 1, onto=onto)
 
 
 def _entry(path: str, mark: int | None) -> bytes:
     return b"D %s\n" % path.encode() if mark is None else b"M %s :%d %s\n" % (_MODE.encode(), mark, path.encode())
+
+
+def _folder_entry(path: str, tree: str | None) -> bytes:
+    return b"D %s\n" % path.encode() if tree is None else b"M 040000 %s %s\n" % (tree.encode(), path.encode())
+
+
+def import_folders(repository: ArchiveRepository, fill: Callable[[PutBlob, PutFolder], None]) -> None:
+    """Let Git have contents and folders that no commit of the branch has yet, in one pack that is on disk when this
+    returns. Without a commit that brings them they are of no consequence.
+    """
+    with repository.talk("fast-import", "--quiet", "--done", config=_CONFIG) as git:
+
+        def put_blob(content: bytes) -> None:
+            git.say(b"blob\n" + _data(content))
+
+        def put_folder(entries: Iterable[tuple[bytes, str, bytes]]) -> None:
+            lines = (b"M %s %s %s\n" % (mode, name.encode(), _quoted(file)) for mode, name, file in entries)
+            ref = _PASSING.encode()
+            # Of nobody's history: a commit is how Git is told of a folder here.
+            git.say(b"commit %s\ncommitter <> 0 +0000\ndata 0\n%s\nreset %s\n\n" % (ref, b"".join(lines), ref))
+
+        fill(put_blob, put_folder)
+        git.say(b"done\n")
+    sync(repository.git_path / "objects" / "pack")
+
+
+def _quoted(name: bytes) -> bytes:
+    return name if _PLAIN.fullmatch(name) else b'"%s"' % b"".join(b"\\%03o" % byte for byte in name)
 
 
 def _commit(commit: NewCommit, entries: Iterable[bytes], own_mark: int, *, onto: str | None) -> Iterator[bytes]:

@@ -64,8 +64,9 @@ def _acted(entry: HistoryEntry, agent: str) -> bool:
 
 def _entry(record: str) -> HistoryEntry:
     hexsha, seconds, author, message = record.split("\x1f", 3)
-    subject, *rest = message.split("\n")
-    trailers = [line for line in rest if line.startswith((_AGENT, _SEQUENCE))]
+    subject, _, rest = message.strip("\n").partition("\n")
+    # The last paragraph, as Git reads trailers: what stands above it is told, and may tell anything.
+    trailers = rest.rpartition("\n\n")[2].split("\n") if "\n\n" in rest else rest.strip("\n").split("\n")
     sequence = next((line.removeprefix(_SEQUENCE) for line in trailers if line.startswith(_SEQUENCE)), "")
     return HistoryEntry(
         hexsha=hexsha,

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.archive.folders import blob_of, facts_of
+from mcp_agent_mail.archive.conversion import CONVERSION_NOTE
+from mcp_agent_mail.archive.folders import blob_of, facts_of, opened, opened_file
 from mcp_agent_mail.archive.git_folder import STATE
 from mcp_agent_mail.archive.months import MonthsNote
-from mcp_agent_mail.archive.ownership import OutboxPosition, require_fit
+from mcp_agent_mail.archive.ownership import OutboxPosition, require_fit, version_at
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
 from mcp_agent_mail.archive.workspace import require_project
 from mcp_agent_mail.core.git.process import GitFailed, run_git
+from mcp_agent_mail.domain.archive_format.blobs import blob_id
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
+from mcp_agent_mail.domain.archive_format.versions import (
+    FORMAT_VERSION,
+    converted_archive_file,
+    converted_mail,
+    former_folder,
+    is_mail_name,
+)
 
 _LIMIT_S = 3_600.0
 """For all that Git has, and for what is compared with it meanwhile."""
@@ -44,6 +55,7 @@ class Inspection:
         self._repository = ArchiveRepository(path, only_git=True)
         self._hashed: dict[tuple[int, int, int, int], str] = {}
         self._kept = None if path.is_symlink() else MonthsNote(path / STATE).read()
+        self._is_converting = not path.is_symlink() and (path / CONVERSION_NOTE).exists()
 
     @property
     def path(self) -> Path:
@@ -77,6 +89,12 @@ class Inspection:
             return False
         return True
 
+    def version(self, hexsha: str) -> int:
+        """The version of the format that a commit is in; this program's where that cannot be told."""
+        if not self.exists():
+            return FORMAT_VERSION
+        return version_at(self._repository, hexsha)
+
     def files(self, hexsha: str) -> Iterator[TreeFile]:
         """Every file of a commit, sorted by the bytes of its path."""
         for entry in self._repository.records("ls-tree", "-r", "-z", hexsha, timeout_s=_LIMIT_S):
@@ -96,17 +114,25 @@ class Inspection:
     def work_tree_differs(self, file: TreeFile) -> str | None:
         """How the file people see differs from Git: missing or different; None when it does not.
 
-        A file of a month that was put away need not be there.
+        A file of a month that was put away need not be there, and one of an archive that is being converted may lie
+        where it lay before.
         """
-        try:
-            found = self._blob_on_disk(file.path)
-        except OSError:
-            found = None
+        found = self._found(file)
         if found is None and self._kept is not None and not self._kept.hold(file.path):
             return None
         if found == file.blob or self._at_tip(file.path) == found:
             return None
         return "missing" if found is None else "different"
+
+    def _found(self, file: TreeFile) -> str | None:
+        """Git's name for what lies in the work tree."""
+        found: str | None = None
+        with suppress(OSError):
+            found = self._blob_on_disk(file.path)
+        if found != file.blob and self._is_converting:
+            with suppress(OSError, ValueError):
+                found = self._blob_before(file.path) or found
+        return found
 
     def is_checked_out(self) -> bool:
         return self._repository.is_checked_out()
@@ -128,6 +154,18 @@ class Inspection:
                 self._hashed.clear()
             self._hashed[key] = blob_of(self._repository.work_tree, path)
         return self._hashed[key]
+
+    def _blob_before(self, path: str) -> str | None:
+        """What the file is as of this version, where it still is as it was in the version before."""
+        folder, _, name = path.rpartition("/")
+        former = "" if path == ARCHIVE_FILE else former_folder(folder)
+        if former is None:
+            return None
+        with opened(self._repository.work_tree, former) as fd, opened_file(fd, name) as file:
+            content = os.pread(file, os.fstat(file).st_size, 0)
+        if path == ARCHIVE_FILE:
+            return blob_id(converted_archive_file(content))
+        return blob_id(converted_mail(content) if is_mail_name(os.fsencode(name)) else content)
 
     def _at_tip(self, path: str) -> str | None:
         """The file may have been written again since the commit that is looked at."""

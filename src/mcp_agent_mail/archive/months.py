@@ -19,7 +19,7 @@ from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, sync
 from mcp_agent_mail.core.clock import Micros, to_datetime
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.git.process import GitFailed
-from mcp_agent_mail.domain.archive_format.layout import FOLDERS_BY_MONTH, month_folders, month_of
+from mcp_agent_mail.domain.archive_format.layout import FOLDERS_BY_MONTH, UnknownMonth, month_folders, month_of
 
 EXTRA_MONTHS = 12
 """So many months that somebody brought back stay; a further one puts away the one brought back first."""
@@ -178,6 +178,19 @@ def _listed(repository: ArchiveRepository, folder: str) -> Iterator[str]:
     where = ("--", folder) if folder else ()
     listing = ("ls-tree", "-z", "-d", "--name-only", BRANCH, *where)
     yield from repository.records(*listing)
+
+
+def count_month(repository: ArchiveRepository, month: str, *, is_empty: bool) -> int:
+    """How many files the branch has of a month, of which it has no commit if it `is_empty`. Raises UnknownMonth."""
+    files = 0 if is_empty else files_of_month(repository, month)
+    if not files:
+        known = [] if is_empty else months_of_branch(repository)
+        raise UnknownMonth(
+            f"{repository.path} has no files of {month}.",
+            hint=f"It has {', '.join(known[-EXTRA_MONTHS:])}." if known else "It has none of any month yet.",
+            data={"month": month, "months": known[-EXTRA_MONTHS:]},
+        )
+    return files
 
 
 def files_of_month(repository: ArchiveRepository, month: str) -> int:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused, require_ours
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, SealedCommit
+from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
+from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, version_in
 
 
 class ForeignArchive(ArchiveRefused):
@@ -26,6 +28,10 @@ class ArchiveAhead(ArchiveRefused):
 
 class ArchiveBehind(ArchiveRefused):
     """The repository lacks events that were in it once: it was deleted, moved away, set back, or is an older copy."""
+
+
+class NewerArchive(ArchiveRefused):
+    """The repository is in a version of the format that this program does not know."""
 
 
 NOTHING = OutboxSeq(0)
@@ -57,6 +63,7 @@ def require_fit(repository: ArchiveRepository, store_id: str, claim: OutboxPosit
             raise _gone(repository, claim)
         return
     _require_store(repository, store_id)
+    _require_known(repository)
     newest = next(repository.sealed(), None)
     held = NOTHING if newest is None else newest.last_seq
     if held > claim.highest_seq:
@@ -126,6 +133,23 @@ def _require_store(repository: ArchiveRepository, store_id: str) -> None:
             f"{path} away and keep it: a new archive is begun there.",
             data={"path": str(path), "store_id": store_id, "found": found},
         )
+
+
+def _require_known(repository: ArchiveRepository) -> None:
+    if (found := version_at(repository, BRANCH)) > FORMAT_VERSION:
+        raise NewerArchive(
+            f"{repository.path} is in version {found} of the format; this program knows those up to {FORMAT_VERSION}.",
+            hint="Start the newer program that has written it.",
+            data={"path": str(repository.path), "version": found},
+        )
+
+
+def version_at(repository: ArchiveRepository, revision: str) -> int:
+    """The version of the format that a commit is in; the one that archives are begun in where the commit cannot say."""
+    try:
+        return version_in(repository.git("cat-file", "blob", f"{revision}:{ARCHIVE_FILE}"))
+    except (GitFailed, ValueError):
+        return FORMAT_VERSION
 
 
 def store_of(repository: ArchiveRepository) -> str | None:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
+from mcp_agent_mail.archive.conversion import CONVERSION_NOTE
 from mcp_agent_mail.archive.folders import blob_of
+from mcp_agent_mail.archive.git_folder import STATE
+from mcp_agent_mail.archive.months import MonthsNote
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.domain.archive_format.commit_message import VERSION_TRAILER
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
+
+OPEN_NOTE = STATE / "open"
+BLOCKED_NOTE = STATE / "blocked"
+"""Files are missing from the work tree, because something stood in their way: the next process tries again."""
 
 WINDOW_S = 120
 """Kernels write a file back within half a minute or so; what is older was on disk."""
@@ -19,6 +28,17 @@ _AT_ONCE = 200
 _ASKED_AT_ONCE = 5_000
 _IMPORT_MARK = b"fast-import"
 _LOCKED = ("index", "HEAD", "config", "config.worktree", "info/sparse-checkout", "packed-refs")
+
+
+def is_unfinished(path: Path) -> bool:
+    """Did whoever wrote this archive last stop in the middle of something?
+
+    So is a link: an archive of former times, which opening moves into the store.
+    """
+    if path.is_symlink():
+        return True
+    notes = (OPEN_NOTE, BLOCKED_NOTE, CONVERSION_NOTE)
+    return any((path / note).exists() for note in notes) or MonthsNote(path / STATE).is_unfinished()
 
 
 def remove_leftovers(repository: ArchiveRepository) -> None:
@@ -106,7 +126,9 @@ def _recent_files(repository: ArchiveRepository, tip: str, noted: str) -> Iterat
     base = _before_window(repository, tip, noted)
     window = f"{base}..{tip}" if base else tip
     options = ("--first-parent", "-m", "--no-renames", "--format=", "--name-only", "-z")
-    named = repository.records("log", *options, window, "--", ARCHIVE_FILE, *OWN_FOLDERS)
+    # What a conversion brings is written by whoever goes on with it.
+    others = ("--invert-grep", f"--grep=^{VERSION_TRAILER}: ")
+    named = repository.records("log", *options, *others, window, "--", ARCHIVE_FILE, *OWN_FOLDERS)
     # A line end in a name is none of ours, and would be two questions below.
     paths = sorted({path for path in named if path and "\n" not in path})
     for first in range(0, len(paths), _ASKED_AT_ONCE):

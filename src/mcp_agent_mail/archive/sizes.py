@@ -8,7 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.archive.ownership import require_in_store
+from mcp_agent_mail.archive.ownership import require_in_store, version_at
+from mcp_agent_mail.archive.packs import pack_folder
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
 
 _MAIL = re.compile(r"(?:messages|agents/[^/]+/(?:inbox|outbox))/.*__([0-9]+)\.md")
@@ -16,10 +17,35 @@ _MOST_IDS = 2**31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveFigures:
+    """How large an archive is. `files` are those of the branch; thinned, only some months of them lie in the folder."""
+
+    packs: int
+    pack_bytes: int
+    index_bytes: int
+    files: int
+    is_thinned: bool
+
+
+def figures_of(repository: ArchiveRepository, *, packs: int, files: int, is_thinned: bool) -> ArchiveFigures:
+    """What its packs and its index take on disk now, beside what whoever writes it knows already."""
+    sizes = [path.stat().st_size for path in pack_folder(repository).iterdir()]
+    index = repository.git_path / "index"
+    return ArchiveFigures(
+        packs=packs,
+        pack_bytes=sum(sizes),
+        index_bytes=index.stat().st_size if index.exists() else 0,
+        files=files,
+        is_thinned=is_thinned,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveSize:
     """`git_bytes` is all of `.git`: objects with their indexes, the index of the work tree, notes.
 
-    `messages` are those of the branch, each counted once, however many copies it has there.
+    `messages` are those of the branch, each counted once, however many copies it has there. `format` is the version of
+    the format that it is in.
     """
 
     commits: int
@@ -28,6 +54,7 @@ class ArchiveSize:
     index_bytes: int
     messages: int
     files: int
+    format: int
 
     @property
     def bytes_per_message(self) -> int | None:
@@ -49,6 +76,7 @@ def measure(path: Path) -> ArchiveSize | None:
         index_bytes=index.stat().st_size if index.exists() else 0,
         messages=messages,
         files=files,
+        format=version_at(repository, BRANCH),
     )
 
 

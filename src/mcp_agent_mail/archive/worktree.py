@@ -93,6 +93,23 @@ class WorkTree:
                 os.unlink(name, dir_fd=fd)
             self.note(path)
 
+    def clear(self, folder: str, is_ours: Callable[[bytes], bool]) -> None:
+        """Remove from a folder the files whose names are ours, and the folder, with those above it, once it is empty.
+        What lies behind a link is left alone.
+        """
+        with suppress(FileNotFoundError, NotADirectoryError), opened(self._root, folder) as fd:
+            for name in filter(lambda name: is_ours(os.fsencode(name)), names_in(fd)):
+                with suppress(FileNotFoundError, IsADirectoryError):
+                    os.unlink(name, dir_fd=fd)
+        above, _, name = folder.rpartition("/")
+        with suppress(OSError), opened(self._root, above) as fd:
+            os.rmdir(name, dir_fd=fd)
+        self.note(folder)
+
+    def shows(self, path: str) -> bool:
+        """Is the file at `path` one that people see, or is it in Git alone?"""
+        return self._shows(path)
+
     def require_unblocked(self) -> None:
         """Raise WorkTreeBlocked when something stands where files belong."""
         if self.blocked:

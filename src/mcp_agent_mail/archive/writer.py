@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from mcp_agent_mail.archive.conversion import Conversion
 from mcp_agent_mail.archive.fast_import import NewCommit, Signature, import_commit, import_large
 from mcp_agent_mail.archive.git_folder import STATE, make_ours
 from mcp_agent_mail.archive.index import follow_branch
 from mcp_agent_mail.archive.months import (
-    EXTRA_MONTHS,
     KeptMonths,
     MonthsNote,
     Thinning,
-    files_of_month,
+    count_month,
     is_in_force,
     months_around,
-    months_of_branch,
 )
-from mcp_agent_mail.archive.ownership import ArchiveOwner, OutboxPosition, Written, require_fit, require_same
-from mcp_agent_mail.archive.packs import Repack, count_packs, pack_folder, start_repack
+from mcp_agent_mail.archive.ownership import (
+    ArchiveOwner,
+    OutboxPosition,
+    Written,
+    require_fit,
+    require_same,
+    version_at,
+)
+from mcp_agent_mail.archive.packs import Repack, count_packs, start_repack
 from mcp_agent_mail.archive.recovery import (
+    BLOCKED_NOTE,
+    OPEN_NOTE,
     remove_leftovers,
     remove_torn_index,
     remove_torn_marks,
@@ -32,44 +40,21 @@ from mcp_agent_mail.archive.recovery import (
 from mcp_agent_mail.archive.repository import BRANCH, PLAIN_RUN, TIP, ArchiveRepository, GitRun, SealedCommit, sync
 from mcp_agent_mail.archive.rewrite import LIMIT_S as REWRITE_LIMIT_S
 from mcp_agent_mail.archive.rewrite import Render, Rewrite, bring_history, forget_joining
+from mcp_agent_mail.archive.sizes import ArchiveFigures, figures_of
 from mcp_agent_mail.archive.steps import InSteps, Steps, Syncing, sync_each
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.ids import OutboxSeq
-from mcp_agent_mail.domain.archive_format.commit_message import CommitText
-from mcp_agent_mail.domain.archive_format.layout import UnknownMonth, month_of
+from mcp_agent_mail.domain.archive_format.commit_message import CommitText, conversion_text
+from mcp_agent_mail.domain.archive_format.layout import month_of
+from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
 
 MANY_PACKS = 50
 """Every batch is one pack, and every Git command opens them all."""
 
-_OPEN_NOTE = STATE / "open"
-_BLOCKED_NOTE = STATE / "blocked"
-"""Files are missing from the work tree, because something stood in their way: the next process tries again."""
-
 _PATIENCE = 5
 """Beside commits, at low priority, a step may take so many times as long as Git may elsewhere."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArchiveFigures:
-    """How large an archive is. `files` are those of the branch; thinned, only some months of them lie in the folder."""
-
-    packs: int
-    pack_bytes: int
-    index_bytes: int
-    files: int
-    is_thinned: bool
-
-
-def is_unfinished(path: Path) -> bool:
-    """Did whoever wrote this archive last stop in the middle of something?
-
-    So is a link: an archive of former times, which opening moves into the store.
-    """
-    if path.is_symlink():
-        return True
-    return (path / _OPEN_NOTE).exists() or (path / _BLOCKED_NOTE).exists() or MonthsNote(path / STATE).is_unfinished()
 
 
 class ArchiveWriter:
@@ -91,8 +76,8 @@ class ArchiveWriter:
         self._owner = owner
         self._fault_hook = fault_hook
         state = path / STATE
-        self._open_note = path / _OPEN_NOTE
-        self._blocked_note = path / _BLOCKED_NOTE
+        self._open_note = path / OPEN_NOTE
+        self._blocked_note = path / BLOCKED_NOTE
         self._index_note = state / "indexed"
         self._months_note = MonthsNote(state)
         self._kept = self._months_note.read()
@@ -108,6 +93,8 @@ class ArchiveWriter:
             self._repository.create()
         self._tip = self._repository.tip()
         state.mkdir(exist_ok=True)
+        version = FORMAT_VERSION if self._tip is None else version_at(self._repository, self._tip)
+        self.conversion = Conversion(self._repository, self._tree, version, fault_hook)
         self._is_noted = False
         if self._tip is not None and (self._blocked_note.exists() or self._tree.is_empty()):
             self._show_all()
@@ -123,6 +110,11 @@ class ArchiveWriter:
     @property
     def store_id(self) -> str:
         return self._owner.store_id
+
+    @property
+    def version(self) -> int:
+        """The version of the format that the archive is in, and that is written to it."""
+        return self.conversion.version
 
     @property
     def is_empty(self) -> bool:
@@ -167,52 +159,82 @@ class ArchiveWriter:
         """Raise ArchiveAhead unless this commit is of those events."""
         require_same(self._repository, sealed, written)
 
+    def version_of(self, sealed: SealedCommit) -> int:
+        """The version of the format that this commit is in."""
+        return version_at(self._repository, sealed.hexsha)
+
     def commit(self, files: Mapping[str, bytes | None], text: CommitText, at: Micros) -> SealedCommit:
         """One commit with these files, in Git and on disk when this returns."""
         self._note_change()
-        self._fault_hook(FailPoint.BEFORE_IMPORT)
-        committer = Signature(name=self._owner.author_name, email=self._owner.author_email)
-        author = committer if text.author is None else Signature(name=text.author, email=self._owner.author_email)
-        new = NewCommit(files=files, message=text.message, author=author, committer=committer, at=at)
-        self._tip = import_commit(self._repository, new, onto=self._tip)
-        self.packs += 1
-        self._fault_hook(FailPoint.AFTER_IMPORT)
-        self._sync_folders()
+        author = self._committer if text.author is None else replace(self._committer, name=text.author)
+        new = NewCommit(files=files, message=text.message, author=author, committer=self._committer, at=at)
+        self._advance(lambda: import_commit(self._repository, new, onto=self._tip))
         self._note_late_files(files)
         # In the work tree of another branch they would stand in the way of switching back.
         if self._repository.is_checked_out():
             self._tree.write(files)
             self._note_blocked()
-        return SealedCommit(
-            hexsha=self._tip,
-            subject=text.subject,
-            committed_ts=Micros(at // SECOND * SECOND),
-            last_seq=text.last_seq,
-        )
+        return self._sealed(text, at)
 
     def rewrite(self, render: Render, text: CommitText, at: Micros, *, source: Path | None = None) -> SealedCommit:
         """One commit that makes our files what `render` puts, and joins the history of the archive at `source`."""
         self._note_change()
-        self._fault_hook(FailPoint.BEFORE_IMPORT)
-        owner = Signature(name=self._owner.author_name, email=self._owner.author_email)
-        joined = None if source is None else bring_history(self._repository, source)
-        new = NewCommit(message=text.message, author=owner, committer=owner, at=at, joined=joined)
         changes = Rewrite(self._repository, render, is_empty=self.is_empty)
-        self._tip = import_large(self._repository, new, changes.fill, onto=self._tip, timeout_s=REWRITE_LIMIT_S)
-        self.packs += 1
-        self._fault_hook(FailPoint.AFTER_IMPORT)
-        self._sync_folders()
+
+        def import_changes() -> str:
+            joined = None if source is None else bring_history(self._repository, source)
+            owner = self._committer
+            new = NewCommit(message=text.message, author=owner, committer=owner, at=at, joined=joined)
+            return import_large(self._repository, new, changes.fill, onto=self._tip, timeout_s=REWRITE_LIMIT_S)
+
+        self._advance(import_changes)
         self._thin_again()
         if self._repository.is_checked_out():
             changes.show(self._tree)
             self._note_blocked()
         forget_joining(self._repository)
-        return SealedCommit(
-            hexsha=self._tip,
-            subject=text.subject,
-            committed_ts=Micros(at // SECOND * SECOND),
-            last_seq=text.last_seq,
-        )
+        return self._sealed(text, at)
+
+    def _advance(self, importer: Callable[[], str]) -> None:
+        """Let a commit be imported, which gives its id, and be on disk."""
+        self._fault_hook(FailPoint.BEFORE_IMPORT)
+        self._tip = importer()
+        self.packs += 1
+        self._fault_hook(FailPoint.AFTER_IMPORT)
+        self._sync_folders()
+
+    @property
+    def _committer(self) -> Signature:
+        return Signature(name=self._owner.author_name, email=self._owner.author_email)
+
+    def _sealed(self, text: CommitText, at: Micros) -> SealedCommit:
+        assert self._tip is not None
+        seconds = Micros(at // SECOND * SECOND)
+        return SealedCommit(hexsha=self._tip, subject=text.subject, committed_ts=seconds, last_seq=text.last_seq)
+
+    def convert(self, last_seq: OutboxSeq, at: Micros) -> SealedCommit | None:
+        """Do the next part of what brings the archive to this version of the format; its commit, if that was it.
+
+        Each part is short; `conversion` says whether there are more. What a crash interrupts is gone on with.
+        """
+        conversion, tip = self.conversion, self._tip
+        if conversion.is_in_git:
+            self._note_change()
+            conversion.show()
+            self._note_blocked()
+            return None
+        assert tip is not None, "a new archive is of this version"
+        if not conversion.prepare(tip):
+            return None
+        text = conversion_text(conversion.version, last_seq)
+        self._note_change()
+        new = conversion.begin(tip, text, self._committer, at)
+        self._advance(lambda: import_commit(self._repository, new, onto=tip))
+        self._thin_again()
+        # The difference is every file: the next refresh lets Git build the index anew, which takes no memory of ours.
+        self._index_note.unlink(missing_ok=True)
+        conversion.note_committed()
+        return self._sealed(text, at)
 
     def start_refresh(self) -> InSteps:
         """Begin to bring the index to the branch and the files on disk. Commits may go on beside it, thinning may not.
@@ -240,6 +262,7 @@ class ArchiveWriter:
             self._kept = replace(self._kept, unsynced=())
             self._months_note.write(self._kept)
         if self._changes == changes:
+            self.conversion.note_version()
             self._needs_refresh = False
             self._open_note.unlink(missing_ok=True)
             self._is_noted = False
@@ -277,15 +300,7 @@ class ArchiveWriter:
 
     def count_month(self, month: str) -> int:
         """How many files the branch has of a month. Raises UnknownMonth for none."""
-        files = 0 if self.is_empty else files_of_month(self._repository, month)
-        if not files:
-            known = [] if self.is_empty else months_of_branch(self._repository)
-            raise UnknownMonth(
-                f"{self._repository.path} has no files of {month}.",
-                hint=f"It has {', '.join(known[-EXTRA_MONTHS:])}." if known else "It has none of any month yet.",
-                data={"month": month, "months": known[-EXTRA_MONTHS:]},
-            )
-        return files
+        return count_month(self._repository, month, is_empty=self.is_empty)
 
     def start_thinning(self, kept: KeptMonths) -> Thinning:
         """Let the work tree show `kept` and no other month. No refresh may run beside it; commits may."""
@@ -307,16 +322,8 @@ class ArchiveWriter:
 
     def figures(self) -> ArchiveFigures:
         """How large the archive is on disk now; its files are those of the last refresh."""
-        sizes = [path.stat().st_size for path in pack_folder(self._repository).iterdir()]
-        index = self._repository.git_path / "index"
         self.packs = count_packs(self._repository)
-        return ArchiveFigures(
-            packs=self.packs,
-            pack_bytes=sum(sizes),
-            index_bytes=index.stat().st_size if index.exists() else 0,
-            files=self._files,
-            is_thinned=self._kept is not None,
-        )
+        return figures_of(self._repository, packs=self.packs, files=self._files, is_thinned=self._kept is not None)
 
     def _shows(self, path: str) -> bool:
         return self._kept is None or self._kept.hold(path)

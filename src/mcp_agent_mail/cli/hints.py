@@ -76,7 +76,8 @@ def _command(found: re.Match[str]) -> str:
     if tool == "ensure_project":
         return f"am projects list shows them and --project names one; an agent's {found[0]}"
     if tool not in COMMANDS:
-        return f"an agent's {found[0]}"
+        before = found.string[: found.start()].rstrip()
+        return f"{'An' if not before or before.endswith('.') else 'an'} agent's {found[0]}"
     one = _ONE_ARGUMENT.fullmatch(found["arguments"] or "")
     if one is None or one["name"] not in _NAMED:
         return COMMANDS[tool]

@@ -33,6 +33,8 @@ class FailPoint(StrEnum):
     REPACK_DELETE = "repack-delete"
     THINNING = "thinning"
     THINNED = "thinned"
+    CONVERSION = "conversion"
+    CONVERSION_SHOWN = "conversion-shown"
     DRAIN = "drain"
 
 

@@ -258,7 +258,8 @@ class ReceiptStep(StrEnum):
 class Receipt:
     """`agent` made `step` true for `message_id` at `at`; the first time stands for good.
 
-    `is_blind`: for a blind copy. It is told where the copy lies, and nowhere else.
+    `is_blind`: for a blind copy. It is told where the copy lies, and nowhere else. `is_private`: for mail that is no
+    project's, of which no commit speaks.
     """
 
     message_id: MessageId
@@ -267,3 +268,4 @@ class Receipt:
     step: ReceiptStep
     at: Micros
     is_blind: bool = False
+    is_private: bool = False

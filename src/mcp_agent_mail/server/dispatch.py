@@ -94,7 +94,7 @@ class Calls:
             target = name if name in self.tools else _UNKNOWN
             running = self._tracer.run("tools/call", target, running, via=facts.credentials.via, trace=facts.trace)
         if self._lines is not None:
-            running = self._told(running, name, arguments, self._lines)
+            running = self._told(running, name, arguments, facts, self._lines)
         if self._usage is None or name not in self.tools:
             return await running
         started, failed = time.perf_counter(), True
@@ -108,7 +108,14 @@ class Calls:
                 project = next((arguments[key] for key in _PROJECT_ARGUMENTS if key in arguments), said)
                 self._usage.note(name, time.perf_counter() - started, failed=failed, project=project, doer=doer)
 
-    async def _told(self, running: Awaitable[Json], name: str, arguments: Mapping[str, Json], lines: CallLines) -> Json:
+    async def _told(
+        self,
+        running: Awaitable[Json],
+        name: str,
+        arguments: Mapping[str, Json],
+        facts: RequestFacts,
+        lines: CallLines,
+    ) -> Json:
         """Its line is told once the call has ended; a call that was given up has none."""
         started = time.perf_counter()
         spec = self.tools.find(name)
@@ -117,12 +124,13 @@ class Calls:
             lines.tell(
                 EndedCall(
                     tool=name,
-                    changes=spec is not None and not spec.read_only,
+                    changes=spec is not None and (not spec.read_only or arguments.get(_MARKS) is True),
                     arguments=arguments,
                     result=result,
                     error=error,
                     doer=recorded_doer(),
                     took_s=time.perf_counter() - started,
+                    said_project=facts.credentials.said_project,
                 )
             )
 
@@ -167,6 +175,9 @@ class Calls:
         except Exception as error:  # noqa: BLE001  # the one place where a bug becomes INTERNAL
             raise masked(error, what=what, request_id=facts.request_id) from None
 
+
+_MARKS = "mark_read"
+"""With it a look at an inbox changes what is unread."""
 
 _PROJECT_ARGUMENTS = ("project_key", "human_key", "product_key")
 

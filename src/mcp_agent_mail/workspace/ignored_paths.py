@@ -19,6 +19,10 @@ from mcp_agent_mail.workspace.repository import find_work_tree, open_work_tree
 MAX_BYTES = 65_536
 MAX_FILES = 200
 """Lists that are read for one call; beyond, Git is asked."""
+MAX_STEPS = 100_000
+"""Of comparing names with lines, all of a call: a tenth of a second."""
+_LONGEST = 255
+"""Characters of a name that a disk can hold."""
 _LIST = ".gitignore"
 _BRACKET = re.compile(r"\[[!^]?\]?[^\]]*\]")
 _EVERYTHING = "*"
@@ -44,20 +48,29 @@ def find_ignored(root: Path, paths: Sequence[str], *, timeout_s: float) -> set[s
         return set()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _IgnoreLines:
-    """The last names of the lines of a list: whole ones, what others end with, and the patterns that are left."""
+    """The last names of the lines of a list: whole ones, what others begin or end with, and the globs that are left."""
 
-    names: frozenset[str]
-    endings: tuple[str, ...]
-    globs: tuple[str, ...]
+    names: frozenset[str] = frozenset()
+    beginnings: tuple[str, ...] = ()
+    endings: tuple[str, ...] = ()
+    globs: tuple[str, ...] = ()
+
+    def steps(self, name: str) -> int:
+        return 1 + sum(len(glob) for glob in self.globs) * len(name) // 8
 
     def may_mean(self, name: str) -> bool:
-        return name in self.names or name.endswith(self.endings) or any(fits(glob, name) for glob in self.globs)
+        return (
+            name in self.names
+            or name.endswith(self.endings)
+            or name.startswith(self.beginnings)
+            or any(fits(glob, name) for glob in self.globs)
+        )
 
 
-_ANY = _IgnoreLines(names=frozenset(), endings=("",), globs=())
-_NONE = _IgnoreLines(names=frozenset(), endings=(), globs=())
+_ANY = _IgnoreLines(endings=("",))
+_NONE = _IgnoreLines()
 
 
 class _IgnoreHints:
@@ -67,9 +80,11 @@ class _IgnoreHints:
         self._top = top
         self._above = [] if prefix == "." else prefix.split("/")
         self._lists: dict[str, _IgnoreLines] = {}
+        self._left = MAX_STEPS
         self._of_all = self._read(f"{found.common_dir}/info/exclude")
 
     def may_mean(self, path: str) -> bool:
+        """Beyond MAX_STEPS of comparing every path may be meant."""
         names = [*self._above, *path.strip("/").split("/")]
         lists, folder = [self._of_all], self._top
         for name in names:
@@ -78,7 +93,11 @@ class _IgnoreHints:
             if not _is_real_folder(folder):
                 break
         small = [name.lower() for name in names]
-        return any(one.may_mean(name) for one in dict.fromkeys(lists) for name in small)
+        return any(self._fit(one, name) for one in dict.fromkeys(lists) for name in small)
+
+    def _fit(self, lines: _IgnoreLines, name: str) -> bool:
+        self._left -= lines.steps(name)
+        return self._left < 0 or lines.may_mean(name)
 
     def _list_in(self, folder: str) -> _IgnoreLines:
         known = self._lists.get(folder)
@@ -104,15 +123,24 @@ def _is_real_folder(path: str) -> bool:
 
 
 def _lines_of(content: str) -> _IgnoreLines:
-    names, endings, globs = set(), set(), set()
+    names: set[str] = set()
+    beginnings: set[str] = set()
+    endings: set[str] = set()
+    globs: set[str] = set()
     for last in _last_names(content.lower().splitlines()):
-        if "*" not in last and "?" not in last:
-            names.add(last)
-        elif last[0] == "*" and "*" not in last[1:] and "?" not in last:
-            endings.add(last[1:])
-        else:
+        plain = last.strip("*")
+        if "*" in plain or "?" in plain or plain != last.replace("*", "", 1):
             globs.add(last)
-    return _IgnoreLines(names=frozenset(names), endings=tuple(sorted(endings)), globs=tuple(sorted(globs)))
+        elif plain == last:
+            names.add(last)
+        else:
+            (endings if last[0] == "*" else beginnings).add(plain)
+    return _IgnoreLines(
+        names=frozenset(names),
+        beginnings=tuple(sorted(beginnings)),
+        endings=tuple(sorted(endings)),
+        globs=tuple(sorted(globs)),
+    )
 
 
 def _last_names(lines: Iterable[str]) -> Iterator[str]:
@@ -121,7 +149,8 @@ def _last_names(lines: Iterable[str]) -> Iterator[str]:
             continue
         parts = [part for part in line.strip().split("/") if part.strip("*")]
         last = parts[-1] if parts else _EVERYTHING
-        yield _EVERYTHING if "\\" in last or "[[:" in last else _BRACKET.sub("?", last)
+        is_hard = "\\" in last or "[[:" in last or len(last) > _LONGEST
+        yield _EVERYTHING if is_hard else _BRACKET.sub("?", last)
 
 
 def fits(glob: str, name: str) -> bool:

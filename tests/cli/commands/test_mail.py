@@ -46,15 +46,15 @@ def test_the_inbox_is_humans_unless_another_is_named(at_post: Shell, post: Post)
 
 
 def test_reading_as_a_person_consumes_nothing(at_post: Shell, post: Post) -> None:
-    before = unread(at_post, "RedStone")
+    before = unread(at_post, "BlueLake")
 
-    am(at_post, "mail", "inbox", "RedStone")
+    am(at_post, "mail", "inbox", "BlueLake")
     am(at_post, "mail", "read", str(post.first_id))
     am(at_post, "mail", "thread", "parser")
     am(at_post, "mail", "search", "parser")
 
     assert before >= 1
-    assert unread(at_post, "RedStone") == before
+    assert unread(at_post, "BlueLake") == before
 
 
 def test_a_piped_inbox_is_one_line_of_cells_per_message(at_post: Shell, post: Post) -> None:

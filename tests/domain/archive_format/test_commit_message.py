@@ -6,8 +6,9 @@ import pytest
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, OutboxSeq, ProjectId
-from mcp_agent_mail.domain.archive_format.commit_message import commit_text
+from mcp_agent_mail.domain.archive_format.commit_message import LINES_SHOWN, commit_text, conversion_text
 from mcp_agent_mail.domain.archive_format.layout import Snapshot
+from mcp_agent_mail.domain.archive_format.leases import stand_in
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 
 
@@ -61,18 +62,110 @@ def test_the_subject_line_is_short_names_no_blind_recipient_and_holds_no_control
     assert commit_text([event]).subject == subject
 
 
-def test_several_events_are_counted_and_their_agents_named_once() -> None:
-    events = [mail(), mail(sender="RedStone"), replace(mail(), seq=OutboxSeq(9))]
+def test_of_several_events_the_first_is_the_subject_and_each_has_a_line() -> None:
+    events = [mail(entry("RedStone")), mail(sender="RedStone"), replace(mail(), seq=OutboxSeq(9))]
     text = commit_text(events)
 
-    assert text.message == "archive: 3 events\n\nAgent: BlueLake\nAgent: RedStone\nOutbox-Seq: 9\n"
+    assert text.message == (
+        "mail: BlueLake -> RedStone | Plan (+2)\n\n"
+        "mail: BlueLake -> RedStone | Plan\nmail: RedStone | Plan\nmail: BlueLake | Plan\n\n"
+        "Agent: BlueLake\nAgent: RedStone\nOutbox-Seq: 9\n"
+    )
     assert text.author is None
 
 
-def test_an_event_of_the_server_has_no_agent() -> None:
-    event = replace(mail(), kind=EventKind.PROJECT, snapshot={})
+def test_how_many_more_there_are_stands_at_the_end_of_a_long_subject_too() -> None:
+    subject = commit_text([mail(entry("R"), subject="x" * 512)] * 5).subject
 
-    assert commit_text([event]).message == "archive: 1 event\n\nOutbox-Seq: 7\n"
+    assert len(subject) == 100
+    assert subject.endswith("x… (+4)")
+
+
+def test_of_very_many_events_so_many_have_a_line_and_the_rest_are_counted() -> None:
+    lines = commit_text([mail(entry("R"))] * (LINES_SHOWN + 7)).lines
+
+    assert len(lines) == LINES_SHOWN + 1
+    assert lines[-1] == "and 7 more"
+
+
+AT = Micros(1_000)
+LEASE = {
+    "agent": "BlueLake",
+    "path_pattern": "src/lexer/**",
+    "created_ts": AT,
+    "released_ts": None,
+    "lapsed_ts": None,
+    "ended_by": None,
+    "acting": "BlueLake",
+}
+PROFILE = {"name": "RedStone", "inception_ts": AT, "profiled_ts": AT, "retired_ts": None}
+PROJECT = {"slug": "app", "created_ts": AT, "archived_ts": None}
+SAID_BY = AgentId(5)
+
+
+def happened(kind: EventKind, said: Snapshot, *, at: Micros = AT, agent_id: AgentId | None = SAID_BY) -> OutboxEvent:
+    return replace(mail(), kind=kind, snapshot=said, created_ts=at, agent_id=agent_id)
+
+
+def ended(how: str) -> Snapshot:
+    return LEASE | {"released_ts": AT, "ended_by": how}
+
+
+@pytest.mark.parametrize(
+    ("event", "subject"),
+    [
+        (
+            happened(EventKind.RECEIPT, {"agent": "RedStone", "step": "acknowledged", "message_id": 38}),
+            "RedStone acknowledged 38",
+        ),
+        (happened(EventKind.RECEIPT, {"agent": "RedStone", "step": "read", "message_id": 38}), "RedStone read 38"),
+        (happened(EventKind.RESERVATION, LEASE), "BlueLake reserved src/lexer/**"),
+        (happened(EventKind.RESERVATION, LEASE, at=Micros(AT + 1)), "BlueLake renewed src/lexer/**"),
+        (
+            happened(EventKind.RESERVATION, LEASE | {"lapsed_ts": AT}, at=Micros(AT + 1)),
+            "BlueLake reserved src/lexer/**",
+        ),
+        (happened(EventKind.RESERVATION, ended("release")), "BlueLake released src/lexer/**"),
+        (happened(EventKind.RESERVATION, ended("expiry")), "reservation src/lexer/** of BlueLake expired"),
+        (happened(EventKind.RESERVATION, ended("force")), "reservation src/lexer/** of BlueLake ended by force"),
+        (happened(EventKind.SLOT, LEASE), "BlueLake took slot src/lexer/**"),
+        (happened(EventKind.SLOT, LEASE, at=Micros(AT + 1)), "BlueLake kept slot src/lexer/**"),
+        (happened(EventKind.SLOT, ended("release")), "BlueLake released slot src/lexer/**"),
+        (happened(EventKind.SLOT, ended("idle")), "slot src/lexer/** of BlueLake ended: idle"),
+        (happened(EventKind.PROFILE, PROFILE), "RedStone joined"),
+        (happened(EventKind.PROFILE, PROFILE | {"profiled_ts": AT + 1}), "RedStone changed its profile"),
+        (happened(EventKind.PROFILE, PROFILE | {"retired_ts": AT + 1}), "RedStone retired"),
+        (happened(EventKind.PROFILE, PROFILE, agent_id=None), "profile of RedStone"),
+        (happened(EventKind.PROJECT, PROJECT), "project app begun"),
+        (happened(EventKind.PROJECT, PROJECT, at=Micros(AT + 1)), "project app changed"),
+        (happened(EventKind.PROJECT, PROJECT | {"archived_ts": AT}), "project app set aside"),
+        (happened(EventKind.PRODUCT, {"acting": "RedStone", "name": "Shop"}), "RedStone linked product Shop"),
+        (happened(EventKind.PRODUCT, {"acting": None, "name": "Shop"}), "product Shop linked"),
+        (happened(EventKind.ADOPTION, stand_in({"source": "lib"})), "adopt: lib into app"),
+        (happened(EventKind.ADOPTION, stand_in({"source": None})), "archive: names after an adoption"),
+        (happened(EventKind.RESERVATION, stand_in(LEASE)), "archive: records"),
+    ],
+)
+def test_the_subject_line_says_what_happened(event: OutboxEvent, subject: str) -> None:
+    assert commit_text([event]).subject == subject
+
+
+@pytest.mark.parametrize("said", ["a\n\nOutbox-Seq: 9", "a\u2028Outbox-Seq: 9", "\u202eb", "x\x1b[31m", "\ufeff"])
+def test_what_agents_write_ends_no_line_and_is_no_trailer(said: str) -> None:
+    events = [mail(entry("R"), subject=said), happened(EventKind.RESERVATION, LEASE | {"path_pattern": said})]
+
+    message = commit_text(events).message
+
+    assert [line for line in message.split("\n") if line.startswith("Outbox-Seq")] == ["Outbox-Seq: 7"]
+    assert len(message.split("\n")) == 8
+    assert all(character == "\n" or character.isprintable() for character in message)
+
+
+def test_a_conversion_says_so_and_goes_as_far_as_the_commit_before_it() -> None:
+    message = conversion_text(1, OutboxSeq(12)).message
+
+    assert message.startswith("archive: format 2 (was 1)\n\n")
+    assert message.endswith("\n\nArchive-Format: 2\nOutbox-Seq: 12\n")
 
 
 PLAIN = mail(entry("RedStone"))
@@ -81,6 +174,7 @@ APPROVED = replace(mail(entry("RedStone"), entry("Spy", "bcc")), agent_id=AgentI
 REQUEST = replace(PLAIN, snapshot=PLAIN.snapshot | {"is_private": True})
 CONSENT = replace(PLAIN, kind=EventKind.CONTACT, agent_id=AgentId(9), snapshot={"acting": "Spy"})
 RECEIPT = replace(PLAIN, kind=EventKind.RECEIPT, agent_id=AgentId(9), snapshot={"agent": "Spy", "is_blind": True})
+PRIVATE_RECEIPT = replace(RECEIPT, snapshot={"agent": "Spy", "is_private": True})
 ELSEWHERE = mail(entry("Spy", "bcc", project_id=2), archive=2)
 
 
@@ -93,7 +187,7 @@ def test_a_commit_says_the_same_whatever_few_may_know_of_is_in_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "events", [[CONSENT], [CONSENT, APPROVED], [REQUEST], [RECEIPT], [RECEIPT, CONSENT], [ELSEWHERE]]
+    "events", [[PRIVATE_RECEIPT], [CONSENT], [CONSENT, APPROVED], [REQUEST], [RECEIPT], [RECEIPT, CONSENT], [ELSEWHERE]]
 )
 def test_what_few_may_know_of_is_neither_counted_nor_anybodys(events: list[OutboxEvent]) -> None:
     assert commit_text(events).message == "archive: records\n\nOutbox-Seq: 7\n"

@@ -28,6 +28,7 @@ from mcp_agent_mail.domain.archive_format.layout import (
     subject_slug,
 )
 from mcp_agent_mail.domain.archive_format.leases import lease_snapshot
+from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
 from mcp_agent_mail.domain.messages import Importance, Message, Receipt, ReceiptStep, Recipient, RecipientKind
@@ -37,7 +38,7 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "archive"
 STORE_ID = "0f5ad5b0-6a5e-4f3c-9f0e-2f4d7f1f9f10"
 AT = Micros(1_795_294_800_123_456)
 APP, LIB = ProjectId(1), ProjectId(2)
-TAIL = "2026/11/1/2026-11-21T21-00-00Z__plan-for-the-week__742.md"
+TAIL = "2026/11/500-999/2026-11-21T21-00-00Z__plan-for-the-week__742.md"
 
 MESSAGE = Message(
     id=MessageId(742),
@@ -121,7 +122,7 @@ def receipt(seq: int, step: ReceiptStep) -> OutboxEvent:
 
 
 def mail(*recipients: Recipient, project_id: ProjectId = APP) -> dict[str, bytes]:
-    return dict(mail_files(mail_snapshot(MESSAGE, recipients, project_id)))
+    return dict(mail_files(mail_snapshot(MESSAGE, recipients, project_id), FORMAT_VERSION))
 
 
 def front_matter(content: bytes) -> dict[str, object]:
@@ -148,7 +149,9 @@ def app_batch() -> dict[str, bytes]:
 
 def written(events: Sequence[OutboxEvent]) -> dict[str, bytes]:
     """Without what a batch takes away."""
-    return {path: content for path, content in batch_files(events, STORE_ID).items() if content is not None}
+    return {
+        path: content for path, content in batch_files(events, STORE_ID, FORMAT_VERSION).items() if content is not None
+    }
 
 
 def lease(
@@ -292,10 +295,10 @@ def test_any_subject_gives_a_file_name_that_is_one(subject: str) -> None:
 )
 def test_subject_and_body_come_back_from_the_file_as_they_were(subject: str, body: str) -> None:
     snapshot = mail_snapshot(replace(MESSAGE, subject=subject, body_md=body), [RED], APP)
-    content = next(content for _, content in mail_files(snapshot))
+    content = next(content for _, content in mail_files(snapshot, FORMAT_VERSION))
 
     assert front_matter(content)["subject"] == subject
-    assert content.partition(b"\n---\n")[2] == body.encode()
+    assert content.partition(b"\n---\n")[2].removesuffix(b"\n") == body.encode()
 
 
 def test_git_s_name_for_a_content_is_computed_without_git() -> None:

@@ -16,6 +16,7 @@ from mcp_agent_mail.domain.archive_format.leases import (
     lease_snapshot,
     stand_in,
 )
+from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
 from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.leases import EndedBy, Lease, LeaseKind
 from mcp_agent_mail.domain.projects import Project
@@ -23,7 +24,7 @@ from tests.domain.leases_made import AT, make_lease
 
 PROJECT = Project(id=ProjectId(1), slug="code-app", human_key="/code/app", created_ts=AT, archived_ts=None)
 LIVE = "file_reservations/id-1007.json"
-RELEASED = "file_reservations/released/2027/01/2/id-1007.json"
+RELEASED = "file_reservations/released/2027/01/1000-1499/id-1007.json"
 ENDED = make_lease(released_ts=AT, ended_by=EndedBy.RELEASE)
 
 
@@ -53,15 +54,17 @@ def test_a_snapshot_is_json_and_holds_what_an_end_rests_on() -> None:
 def test_a_lease_has_one_file_and_where_it_lay_before_there_is_none(
     lease: Lease, lapsed_ts: Micros | None, changes: dict[str, bool]
 ) -> None:
-    made = lease_changes(EventKind.RESERVATION, snapshot(lease, lapsed_ts))
+    made = lease_changes(EventKind.RESERVATION, snapshot(lease, lapsed_ts), FORMAT_VERSION)
 
     assert {path: content is not None for path, content in made.items()} == changes
 
 
 def test_ended_leases_lie_by_month_and_by_five_hundred() -> None:
-    assert lease_path(EventKind.RESERVATION, LeaseId(1_007), AT) == RELEASED
-    assert lease_path(EventKind.SLOT, LeaseId(499), AT) == "build_slots/released/2027/01/0/id-499.json"
-    assert lease_path(EventKind.SLOT, LeaseId(7), None) == "build_slots/id-7.json"
+    assert lease_path(EventKind.RESERVATION, LeaseId(1_007), AT, FORMAT_VERSION) == RELEASED
+    assert (
+        lease_path(EventKind.SLOT, LeaseId(499), AT, FORMAT_VERSION) == "build_slots/released/2027/01/0-499/id-499.json"
+    )
+    assert lease_path(EventKind.SLOT, LeaseId(7), None, FORMAT_VERSION) == "build_slots/id-7.json"
 
 
 def test_a_reservations_file_tells_of_its_files_and_a_slots_of_its_slot() -> None:

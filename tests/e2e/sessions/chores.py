@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.e2e.sessions.player import Player
+from tests.served import Served
 
 
 def start(player: Player, **more: Any) -> Any:
@@ -106,3 +107,39 @@ def send(player: Player, to: list[str], subject: str, body: str, **more: Any) ->
         **more,
     )
     return int(sent["deliveries"][0]["payload"]["id"])
+
+
+class Team:
+    """Agents beside the session, who write to its players while these work; what they do costs the session nothing."""
+
+    NAMES = ("CopperPine", "IvoryWren", "OliveStone")
+
+    def __init__(self, server: Served, project: str) -> None:
+        self._calls, self._project = server.connect(), project
+        for name in self.NAMES:
+            self._calls.call("macro_start_session", human_key=project, agent_name=name, program="codex", model="a")
+
+    def write(self, to: list[str], about: str) -> None:
+        """Six messages to each of `to`, two of which ask for an acknowledgement."""
+        for number in range(6):
+            self._calls.call(
+                "send_message",
+                project_key=self._project,
+                sender_name=self.NAMES[number % len(self.NAMES)],
+                to=to,
+                subject=f"{about}: step {number} is through review",
+                body_md=f"Step {number} of {about} is on main since this morning; see `docs/steps.md` for what moved.",
+                ack_required=number % 3 == 0,
+            )
+
+    def close(self) -> None:
+        self._calls.close()
+
+
+def work_on(players: list[Player], team: Team, *abouts: str) -> None:
+    """Between two steps of its work each player looks, reads what came and acknowledges what asks for it."""
+    for about in abouts:
+        team.write([str(player.name) for player in players], about)
+        for player in players:
+            look(player)
+            acknowledge(player, [item["id"] for item in take_mail(player) if item["ack_required"]])

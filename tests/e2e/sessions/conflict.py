@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import re
 
-from tests.e2e.sessions.chores import acknowledge, answer, come_back, look, own, read_thread, send, take_mail
+from tests.e2e.sessions.chores import (
+    Team,
+    acknowledge,
+    answer,
+    come_back,
+    look,
+    own,
+    read_thread,
+    send,
+    take_mail,
+    work_on,
+)
 from tests.e2e.sessions.player import Call, Cost, Fix, Player, by_tool, put, renamed
 from tests.served import Served
 
@@ -17,10 +28,13 @@ def play(server: Served, cost: Cost, form: str) -> None:
     """BlueLake has the cart; RedStone needs one file of it for its payments."""
     blue = Player(server, cost, project=PROJECT, profile="core", form=form, name="BlueLake")
     red = Player(server, cost, project=PROJECT, profile="core", form=form, name="RedStone")
+    team = Team(server, PROJECT)
     _begin(blue, red)
-    _collide(blue, red)
+    _collide(red)
     _share(blue, red)
+    work_on([blue, red], team, "taxes", "refunds", "invoices", "receipts")
     _leave(blue, red)
+    team.close()
     blue.close()
     red.close()
 
@@ -50,7 +64,7 @@ def _begin(blue: Player, red: Player) -> None:
         send(blue, ["RedStone"], subject, f"Part {number} of the cart is mine; tell me before you change it.")
 
 
-def _collide(blue: Player, red: Player) -> None:
+def _collide(red: Player) -> None:
     take_mail(red)
     red.mistake(
         "a tool by another name",

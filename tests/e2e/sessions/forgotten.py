@@ -6,7 +6,18 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from tests.e2e.sessions.chores import acknowledge, answer, come_back, look, own, read_thread, send, take_mail
+from tests.e2e.sessions.chores import (
+    Team,
+    acknowledge,
+    answer,
+    come_back,
+    look,
+    own,
+    read_thread,
+    send,
+    take_mail,
+    work_on,
+)
 from tests.e2e.sessions.player import Call, Cost, Fix, Player, put, renamed
 from tests.served import Served
 
@@ -24,7 +35,10 @@ def play(server: Served, cost: Cost, form: str) -> None:
     _find_itself(blue)
     _catch_up(blue, theirs)
     _ask_around(blue)
+    team = Team(server, PROJECT)
+    work_on([blue], team, "taxes", "refunds", "invoices", "receipts", "coupons")
     _go_on(blue)
+    team.close()
     blue.close()
 
 
@@ -43,7 +57,7 @@ def _leave_behind(server: Served) -> int:
                 sender_name="RedStone" if number % 2 else "GreenField",
                 to=[NAME],
                 subject=f"Part {number} of the checkout",
-                body_md=f"Part {number} is in review; it touches `src/cart/part_{number}.py`, please look at the names.",
+                body_md=f"Part {number} is in review: `src/cart/part_{number}.py`; please look at the names.",
                 thread_id=THREAD,
                 ack_required=number < 5,
             )

@@ -18,6 +18,8 @@ from tests.served import Served
 from tests.server.token_counts import encoding
 
 ROOT = Path(__file__).parents[3]
+MOST = 0.7
+"""Of what a session cost before."""
 BEFORE = Path(__file__).with_name("before.json")
 SESSIONS: dict[str, Callable[[Served, Cost, str], None]] = {
     "conflict": conflict.play,
@@ -41,9 +43,11 @@ class Figures:
 def play(name: str, checkout: Path = ROOT, form: str = "json") -> Cost:
     """One session against a server of its own, which runs the code of `checkout`."""
     cost = Cost()
-    with tempfile.TemporaryDirectory() as folder:
-        with Served(Path(folder) / "store", PYTHONPATH=str(checkout / "src")) as server:
-            SESSIONS[name](server, cost, form)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Served(Path(folder) / "store", PYTHONPATH=str(checkout / "src")) as server,
+    ):
+        SESSIONS[name](server, cost, form)
     return cost
 
 
@@ -70,7 +74,15 @@ def before() -> dict[str, Figures]:
     return {name: Figures(**figures) for name, figures in kept["sessions"].items()}
 
 
-def keep_before(version: str, figures: dict[str, Figures]) -> None:
+def share(now: Figures, was: Figures) -> float:
+    """The larger of what turns, characters and tokens (where both are counted) are of those before."""
+    pairs = [(now.turns, was.turns), (now.characters, was.characters)]
+    if now.tokens is not None and was.tokens is not None:
+        pairs.append((now.tokens, was.tokens))
+    return max(one / other for one, other in pairs)
+
+
+def keep_before(version: str, form: str, figures: dict[str, Figures]) -> None:
     """Write before.json anew."""
-    kept = {"version": version, "sessions": {name: asdict(one) for name, one in figures.items()}}
+    kept = {"version": version, "format": form, "sessions": {name: asdict(one) for name, one in figures.items()}}
     BEFORE.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")

@@ -159,9 +159,9 @@ class Player:
         reply = self._turn(call)
         while reply.is_error or not met(reply.value):
             assert waiting, f"{what}: no correction is left for {call}: {reply.text}"
-            known = [fix for fix in waiting if fix.told.search(reply.text)]
+            known = [fix for fix in waiting if fix.told.search(_as_read(reply.text))]
             if not known:
-                found = self._look_up(waiting[0], call)
+                found = _as_read(self._look_up(waiting[0], call))
                 known = waiting[:1] + [fix for fix in waiting[1:] if fix.told.search(found)]
             for fix in known:
                 call = fix.apply(call)
@@ -202,12 +202,18 @@ class Player:
         self.cost.texts += texts
 
 
+def _as_read(text: str) -> str:
+    """Without the escapes of Markdown, as whoever reads it takes it."""
+    return re.sub(r"\\([\\`*_\[\]<>#|~])", r"\1", text)
+
+
 def _value(text: str, structured: Any) -> Any:
-    """The JSON of the text, else (Markdown) that beside it; of a list the list."""
+    """The JSON of the text, else (Markdown) that beside it; of a list the list, unless it is empty beside counts."""
     try:
         return json.loads(text)
     except ValueError:
-        return structured["result"] if list(structured) == ["result"] else structured
+        items = structured.get("result")
+        return items if items or list(structured) == ["result"] else structured
 
 
 def _required(tools: Mapping[str, dict[str, Any]], tool: str) -> list[str]:

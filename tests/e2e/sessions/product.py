@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tests.e2e.sessions.chores import acknowledge, answer, look, own, read_thread, send, take_mail
+from tests.e2e.sessions.chores import Team, acknowledge, answer, look, own, read_thread, send, take_mail, work_on
 from tests.e2e.sessions.player import Call, Cost, Fix, Player, instead, put, renamed
 from tests.served import Served
 
@@ -28,6 +28,12 @@ def play(server: Served, cost: Cost, form: str) -> None:
     _begin(blue)
     _meet(blue, fox)
     _work(blue, fox)
+    for player in (blue, fox):
+        team = Team(server, player.project)
+        if player is fox:
+            fox.done("set_contact_policy", **own(fox), policy="auto")
+        work_on([player], team, "taxes", "refunds", "invoices", "receipts")
+        team.close()
     _end(blue, fox)
     blue.close()
     fox.close()
@@ -142,7 +148,18 @@ def _work(blue: Player, fox: Player) -> None:
         Call("fetch_inbox", {**own(blue), "limit": "all"}),
         put("limit", 50, told="whole number"),
     )
+    asked = [item["id"] for item in take_mail(blue) if item["ack_required"]]
+    blue.done(
+        "respond_contact",
+        project_key=SHOP,
+        to_agent="BlueLake",
+        from_agent="QuietFox",
+        from_project=API,
+        accept=True,
+    )
+    acknowledge(blue, asked)
     drafts = [item for item in take_mail(blue) if item["ack_required"]]
+    assert len(drafts) == 3, drafts
     acknowledge(blue, [item["id"] for item in drafts[1:]])
     answer(blue, drafts[0], "The currency is missing.")
     look(fox)

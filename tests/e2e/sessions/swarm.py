@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tests.e2e.sessions.chores import acknowledge, answer, look, own, send, start, take_mail
+from tests.e2e.sessions.chores import Team, acknowledge, answer, look, own, send, start, take_mail, work_on
 from tests.e2e.sessions.player import Call, Cost, Fix, Player, by_tool, instead, put, renamed
 from tests.served import Served
 
@@ -23,6 +23,9 @@ def play(server: Served, cost: Cost, form: str) -> None:
     _share_out(lead)
     for name, worker in workers.items():
         _work(name, worker)
+    team = Team(server, PROJECT)
+    work_on(list(workers.values()), team, "taxes", "refunds")
+    team.close()
     _gather(lead)
     for worker in workers.values():
         take_mail(worker)

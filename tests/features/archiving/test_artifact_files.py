@@ -6,6 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
 from mcp_agent_mail.domain.leases import LeaseKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.artifact_files import ArtifactFiles
@@ -27,7 +28,13 @@ def rendered(harness: ArchiveHarness, only: Project | None = None) -> tuple[Rend
 
     with open_artifacts(harness.database) as artifacts:
         wanted = None if only is None else only.id
-        ArtifactFiles(artifacts, put, lambda done, total: told.append((done, total)), only=wanted).run()
+        ArtifactFiles(
+            artifacts,
+            put,
+            lambda done, total: told.append((done, total)),
+            version_of=lambda _: FORMAT_VERSION,
+            only=wanted,
+        ).run()
     return dict(files), told
 
 
@@ -102,7 +109,7 @@ def test_a_lease_on_its_way_may_lie_in_both_places(harness: ArchiveHarness) -> N
     leases = {path: content for path, content in files[held.project.id].items() if path.startswith("file_reser")}
     assert leases == {
         "file_reservations/id-1.json": None,
-        "file_reservations/released/2027/01/0/id-1.json": None,
+        "file_reservations/released/2027/01/0-499/id-1.json": None,
     }
 
 

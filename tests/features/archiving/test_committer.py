@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,15 +15,11 @@ from mcp_agent_mail.archive.ownership import ArchiveOwner
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
 from mcp_agent_mail.core.ids import OutboxSeq
-from mcp_agent_mail.domain.agents import Agent
-from mcp_agent_mail.domain.archive_format.blobs import blob_id
-from mcp_agent_mail.domain.archive_format.layout import mail_files, mail_snapshot, profile_snapshot
-from mcp_agent_mail.domain.archive_format.leases import stand_in
-from mcp_agent_mail.domain.events import EventKind, OutboxEvent
+from mcp_agent_mail.domain.events import OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving import committer as committers
 from mcp_agent_mail.features.archiving.archives import ArchiveState
-from mcp_agent_mail.features.archiving.committer import ArchiveCommitter, CommitterContext, DrainPlan, what_was_written
+from mcp_agent_mail.features.archiving.committer import ArchiveCommitter, CommitterContext, DrainPlan
 from mcp_agent_mail.features.archiving.protocol import (
     LOCKS_FOLDER,
     PROJECTS_FOLDER,
@@ -318,81 +313,3 @@ def test_a_month_that_cannot_be_brought_back_is_refused_with_why(is_there: bool,
     assert (answer.request, answer.files, answer.is_unknown) == (3, 0, is_unknown)
     assert answer.problem
     assert answer.hint
-
-
-def event(kind: EventKind, snapshot: dict[str, Any]) -> OutboxEvent:
-    return OutboxEvent(
-        seq=OutboxSeq(1),
-        project_id=1,  # type: ignore[arg-type]  # any project
-        project_slug="code-app",
-        kind=kind,
-        agent_id=None,
-        created_ts=Micros(0),
-        snapshot=snapshot,
-    )
-
-
-def agent_of(harness: ArchiveHarness, project: Project, name: str) -> Agent:
-    agent = harness.tx.agents.find_by_name(project.id, name)
-    assert agent is not None
-    return agent
-
-
-@dataclass
-class Sent:
-    """A message to two, one of them of another project, as the archive of the sender's project has it."""
-
-    snapshot: dict[str, Any]
-    files: dict[str, bytes]
-
-
-@pytest.fixture
-def sent(desk: Desk) -> Sent:
-    blue, red = (agent_of(desk.harness, desk.project, name) for name in ("BlueLake", "RedStone"))
-    message = desk.harness.send(blue, [blue, red])
-    snapshot = mail_snapshot(message, desk.harness.tx.messages.recipients(message.id), desk.project.id)
-    return Sent(snapshot, dict(mail_files(snapshot)))
-
-
-def test_of_mail_it_is_told_what_was_written_and_of_profiles_only_where(desk: Desk, sent: Sent) -> None:
-    blue = agent_of(desk.harness, desk.project, "BlueLake")
-    batch = [event(EventKind.MAIL, sent.snapshot), event(EventKind.PROFILE, profile_snapshot(blue))]
-
-    written = what_was_written(batch, desk.harness.store_id)
-
-    blobs = {path: blob_id(content) for path, content in sent.files.items()}
-    assert written.blobs == blobs | {"agents/BlueLake/profile.json": None}
-    assert not written.is_vague
-
-
-def test_of_mail_whose_text_is_gone_only_where_it_lies_is_told(sent: Sent) -> None:
-    written = what_was_written([event(EventKind.MAIL, sent.snapshot | {"purged_ts": 1})], "store")
-
-    assert written.blobs == dict.fromkeys(sent.files)
-    assert not written.is_vague
-
-
-def test_of_who_had_got_held_mail_by_then_nothing_is_told(sent: Sent) -> None:
-    recipients = [
-        entry
-        | (
-            {"held_code": "CONTACT_REQUIRED", "status": "held", "refused_ts": None}
-            if entry["name"] == "RedStone"
-            else {}
-        )
-        for entry in sent.snapshot["recipients"]
-    ]
-
-    written = what_was_written([event(EventKind.MAIL, sent.snapshot | {"recipients": recipients})], "store")
-
-    assert set(written.blobs) == {path for path in sent.files if "RedStone" not in path}
-    assert set(written.blobs.values()) == {None}
-    assert written.is_vague
-
-
-def test_of_what_is_put_in_for_something_that_changed_since_nothing_is_told(desk: Desk) -> None:
-    blue = agent_of(desk.harness, desk.project, "BlueLake")
-
-    written = what_was_written([event(EventKind.PROFILE, stand_in(profile_snapshot(blue)))], "store")
-
-    assert (written.blobs, written.is_vague) == ({}, True)

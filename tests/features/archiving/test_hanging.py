@@ -14,7 +14,7 @@ import pytest
 
 from mcp_agent_mail.archive.lock_holders import holders
 from mcp_agent_mail.archive.locks import ArchiveLock, ArchivesBusy
-from mcp_agent_mail.archive.writer import is_unfinished
+from mcp_agent_mail.archive.recovery import is_unfinished
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.domain.agents import Agent

@@ -10,7 +10,7 @@ from tests.archive_harness import git
 from tests.features.archiving.leases import Held
 
 LIVE = "file_reservations/id-1.json"
-ENDED = "file_reservations/released/2027/01/0/id-1.json"
+ENDED = "file_reservations/released/2027/01/0-499/id-1.json"
 
 
 def test_a_live_lease_lies_in_its_own_file(held: Held) -> None:

@@ -36,9 +36,9 @@ def poison(monkeypatch: pytest.MonkeyPatch, project: Project) -> None:
     """Its events cannot be rendered."""
     render = batch_files
 
-    def poisoned(events: Sequence[OutboxEvent], store_id: str) -> dict[str, bytes | None]:
+    def poisoned(events: Sequence[OutboxEvent], store_id: str, version: int) -> dict[str, bytes | None]:
         assert events[0].project_id != project.id, POISON
-        return render(events, store_id)
+        return render(events, store_id, version)
 
     monkeypatch.setattr(committers, "batch_files", poisoned)
 

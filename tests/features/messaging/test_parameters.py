@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_agent_mail.features.messaging.parameters import OneIdNeeded, require_one
+from mcp_agent_mail.features.messaging.parameters import EitherIdRequired, require_one
 
 
 def test_exactly_one_of_two_parameters_passes() -> None:
@@ -12,7 +12,7 @@ def test_exactly_one_of_two_parameters_passes() -> None:
 
 @pytest.mark.parametrize(("message_id", "came"), [(None, "none"), (7, "both")])
 def test_none_and_both_are_refused_with_what_is_accepted(message_id: int | None, came: str) -> None:
-    with pytest.raises(OneIdNeeded) as refused:
+    with pytest.raises(EitherIdRequired) as refused:
         require_one("read_mail", message_id=message_id, thread_id=None if message_id is None else "TKT-1")
 
     assert refused.value.message == f"read_mail takes one of message_id and thread_id; {came} came."

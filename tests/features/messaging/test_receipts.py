@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound, PermissionDenied, RecipientNotFound
-from mcp_agent_mail.domain.contacts import ContactPolicy
+from mcp_agent_mail.domain.agents import ContactPolicy
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from tests.features.messaging.harness import LIB, MessagingHarness, open_messaging
 
@@ -281,3 +282,19 @@ async def test_whoever_answers_mail_of_others_has_nothing_to_mark(harness: Messa
 
     assert answer["acknowledged"] is False
     assert receipts(harness) == []
+
+
+async def test_of_private_mail_no_commit_will_say_that_it_was_read(harness: MessagingHarness) -> None:
+    seeded = harness.seeded
+    to_red = seeded.addressed([seeded.red])
+    private, _ = await seeded.post(replace(seeded.letter(seeded.blue), is_private=True), *to_red)
+    plain, _ = await seeded.post(seeded.letter(seeded.blue), *to_red)
+
+    for message in (private, plain):
+        await harness.call("mark_message_read", agent_name="RedStone", message_id=message.id)
+
+    told = [json.loads(snapshot) for (snapshot,) in harness.rows("SELECT snapshot FROM outbox WHERE kind = 'receipt'")]
+    assert [(one["message_id"], one.get("is_private", False)) for one in told] == [
+        (private.id, True),
+        (plain.id, False),
+    ]

@@ -9,7 +9,7 @@ import pytest
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import AuthenticationRequired, InvalidInput, PermissionDenied
 from mcp_agent_mail.core.tools import Credentials
-from tests.features.products.harness import APP, LIB, OPERATOR, ProductsHarness
+from tests.features.products.harness import APP, FAR, LIB, OPERATOR, ProductsHarness
 from tests.seeded_store import add_agent
 
 UNKNOWN_TOKEN = Credentials(via="mcp", agent_token="amt_of_nobody")
@@ -109,8 +109,9 @@ async def test_without_a_product_and_of_archived_projects_nobody_is_named(harnes
 
 async def test_at_most_twenty_agents_elsewhere_are_named_and_no_retired_one(harness: ProductsHarness) -> None:
     seeded = harness.seeded
-    await harness.link(APP, LIB)
-    await seeded.store.write(lambda tx: [add_agent(tx, seeded.lib, f"Agent{number}") for number in range(25)])
+    await harness.link(APP, LIB, FAR)
+    homes = (seeded.lib, harness.far)
+    await seeded.store.write(lambda tx: [add_agent(tx, home, f"Agent{n}") for home in homes for n in range(15)])
     await seeded.store.write(lambda tx: tx.agents.set_retired(seeded.fox.id, tx.now, tx.now))
 
     others = await elsewhere(harness)

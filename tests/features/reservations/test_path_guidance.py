@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.core.concurrency.looks import DirectorySilent, Looks
+from mcp_agent_mail.core.concurrency.looks import DirectorySilent
 from mcp_agent_mail.core.errors import IdempotencyKeyConflict
 from mcp_agent_mail.domain.reservations import JoinedPaths
+from mcp_agent_mail.features.reservations.offload import PatternReader
 from mcp_agent_mail.workspace.facts import Workspaces
 from tests.features.reservations.claims import Claims, open_claims
 from tests.workspace.code_repository import begin, commit, write
@@ -145,7 +146,7 @@ class HangingSearch(Workspaces):
     """A folder below the project's hangs when it is searched."""
 
     def __init__(self, until: threading.Event) -> None:
-        super().__init__(looks=Looks(within_s=0.2))
+        super().__init__()
         self._end = until
 
     def ignored(self, *_: object) -> set[str]:
@@ -158,7 +159,7 @@ async def test_a_folder_that_hangs_costs_the_warnings_and_neither_the_grant_nor_
 ) -> None:
     may_end = threading.Event()
     spaces = HangingSearch(may_end)
-    claims.service._reader._workspaces = spaces
+    claims.service._reader = PatternReader(spaces, advice_within_s=0.2)
     try:
         assert await warned(claims, "*.rs") is None
         assert await warned(claims, "*.rb") is None

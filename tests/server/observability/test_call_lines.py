@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
 from mcp_agent_mail.core.clock import system_clock
 from mcp_agent_mail.core.errors import InvalidInput
+from mcp_agent_mail.core.params import Flag
 from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, tell_doer, tool
 from mcp_agent_mail.features.introspection.usage import Usage
@@ -135,6 +136,10 @@ def calls_of(pipe: Pipe) -> tuple[Calls, LineQueue]:
         """Look."""
         return {}
 
+    async def fetch_inbox(*, mark_read: Annotated[bool, Flag()] = False) -> Json:
+        """Look, and mark."""
+        return [mark_read]
+
     async def refuse() -> Json:
         """Refuse."""
         raise InvalidInput("No.", hint="Call whois.")
@@ -147,6 +152,7 @@ def calls_of(pipe: Pipe) -> tuple[Calls, LineQueue]:
         [
             tool(set_status, cluster="toys", title="Set"),
             tool(whois, cluster="toys", title="Look", read_only=True),
+            tool(fetch_inbox, cluster="toys", title="Fetch", read_only=True),
             tool(refuse, cluster="toys", title="Refuse", read_only=True),
             tool(fail, cluster="toys", title="Fail"),
         ]
@@ -163,17 +169,20 @@ async def test_calls_of_every_kind_are_told_where_they_are_run(pipe: Pipe) -> No
 
     await calls.run_tool("set_status", {}, FACTS)
     await calls.run_tool("whois", {}, FACTS)
+    await calls.run_tool("fetch_inbox", {"mark_read": False}, FACTS)
+    await calls.run_tool("fetch_inbox", {"mark_read": True}, FACTS)
     for name in ("refuse", "fail", "nothing"):
         with pytest.raises(Exception):  # noqa: B017, PT011  # which, other tests say
             await calls.run_tool(name, {}, FACTS)
     queue.close()
 
     lines = pipe.text().splitlines()
-    assert [re.sub(r"\d+ ms$", "N ms", re.sub(r"^\S+ ", "", line)) for line in lines[:3]] == [
+    assert [re.sub(r"\d+ ms$", "N ms", re.sub(r"^\S+ ", "", line)) for line in lines[:4]] == [
         "BlueLake set_status  N ms",
+        "someone read its inbox  N ms",
         "someone refuse refused: INVALID_INPUT No.  N ms",
         "         hint: Call whois.",
     ]
-    assert "someone fail refused: INTERNAL The server failed while running tool fail." in lines[3]
+    assert "someone fail refused: INTERNAL The server failed while running tool fail." in lines[4]
     assert "secret" not in "".join(lines)
-    assert "someone nothing refused: NOT_FOUND Unknown tool: nothing" in lines[5]
+    assert "someone nothing refused: NOT_FOUND Unknown tool: nothing" in lines[6]

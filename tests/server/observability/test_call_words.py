@@ -30,6 +30,7 @@ def leases(*patterns: str) -> list[dict[str, str]]:
         ("send_message", {}, sent(to=["RedStone"], cc=["Human"]), 'wrote to RedStone, cc Human: "Plan" (#38)'),
         ("reply_message", {}, sent(to=["A", "B"]), 'wrote to A, B: "Plan" (#38)'),
         ("send_message", {}, sent(to=list("ABCDEFG")), 'wrote to A, B, C, D, E, 2 more: "Plan" (#38)'),
+        ("fetch_inbox", {"mark_read": True}, [], "read its inbox"),
         ("mark_message_read", {}, {"message_id": 7, "read": True}, "read 1 message"),
         (
             "acknowledge_message",
@@ -105,7 +106,12 @@ def test_a_refusal_of_mail_with_blind_recipients_tells_nothing_that_may_name_the
     ],
 )
 def test_a_project_is_called_by_the_last_part_of_its_path(arguments: Any, project: str) -> None:
-    assert project_of(arguments) == project
+    assert project_of(arguments, None) == project
+
+
+def test_a_call_that_names_no_project_is_in_that_of_its_connection() -> None:
+    assert project_of({}, "/code/shop") == "shop"
+    assert project_of({"project_key": "/code/lib"}, "/code/shop") == "lib"
 
 
 def test_who_called_is_as_recorded_else_as_registered_else_as_said() -> None:

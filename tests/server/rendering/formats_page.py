@@ -50,7 +50,7 @@ def counts() -> dict[str, Count]:
 
 def most(counted: dict[str, Count], names: tuple[str, ...], form: str) -> float:
     """The largest share of JSON's characters among these results."""
-    return max(getattr(counted[name], form) / counted[name].json for name in names)
+    return max(float(getattr(counted[name], form)) / counted[name].json for name in names)
 
 
 def page(counted: dict[str, Count]) -> str:

@@ -90,6 +90,12 @@ def test_a_body_comes_beside_its_line_and_an_empty_one_not() -> None:
         ({"thread_id": "T-1", "participants": ["A", "B"]}, "- **T-1**: participants A and B"),
         ({"name": "A", "program": "p"}, "- **A**: p"),
         ({"id": 1, "path_pattern": "a"}, "- 1 `a`"),
+        ({"id": 1, "subject": None, "from": "A"}, "- 1: from A"),
+        ({"id": 2, "slug": "a-b_c", "human_key": "/a/b_c"}, "- 2 `/a/b_c`: slug `a-b_c`"),
+        (
+            {"project": "/a", "payload": {"id": 9, "subject": "S", "from": "A", "to": ["B"], "cc": []}},
+            "- 9 **S**: from A, to B, in `/a`",
+        ),
     ],
 )
 def test_each_kind_has_its_line(item: dict[str, Any], line: str) -> None:

@@ -75,24 +75,50 @@ def test_a_peers_line_never_becomes_markup(hostile: str) -> None:
 
 
 def test_nested_objects_get_deeper_headings() -> None:
-    text = to_markdown(
-        "Sent", {"deliveries": [{"project": "/code/app", "payload": {"id": 1, "subject": "S"}}], "count": 1}
-    )
+    text = to_markdown("Health", {"archive": {"pending_events": 0, "last": {"commit": "3f2a1c"}}, "status": "ok"})
 
     assert text.splitlines()[2:] == [
-        "- **count**: 1",
+        "- **status**: ok",
         "",
-        "## deliveries",
+        "## archive",
         "",
-        "### 1",
+        "- **pending\\_events**: 0",
         "",
-        "- **project**: /code/app",
+        "### last",
         "",
-        "#### payload",
-        "",
-        "- **id**: 1",
-        "- **subject**: S",
+        "- **commit**: 3f2a1c",
     ]
+
+
+def test_an_object_that_has_a_line_is_a_line_under_its_heading() -> None:
+    text = to_markdown("Start", {"agent": {"id": 3, "name": "BlueLake", "program": "codex"}, "resumed": True})
+
+    assert text == "# Start\n\n- **resumed**: yes\n\n## agent\n\n- 3 **BlueLake**: codex\n"
+
+
+def test_what_an_answer_says_of_its_message_is_told_once_with_the_delivery() -> None:
+    payload = {
+        "id": 9,
+        "subject": "Re: Plan",
+        "from": "BlueLake",
+        "to": ["RedStone", "GrayFox"],
+        "recipients": [
+            {"name": "RedStone", "kind": "to", "status": "delivered", "last_active_ts": None},
+            {"name": "GrayFox", "kind": "cc", "status": "held"},
+        ],
+    }
+    result = {"id": 9, "subject": "Re: Plan", "reply_to": 3, "deliveries": [{"project": "/a_b", "payload": payload}]}
+
+    assert to_markdown("Sent", result) == (
+        "# Sent\n\n- **reply\\_to**: 3\n\n## deliveries\n\n"
+        "- 9 **Re: Plan**: from BlueLake, to RedStone and GrayFox, cc, held, in `/a_b`\n"
+    )
+
+
+def test_what_a_caller_copies_stands_without_escapes() -> None:
+    text = to_markdown("Agent", {"registration_token": "amt_a_b", "slug": "a_b", "note": "a_b"})
+
+    assert text.splitlines()[2:] == ["- **registration\\_token**: `amt_a_b`", "- **slug**: `a_b`", "- **note**: a\\_b"]
 
 
 def test_an_empty_object_within_a_row_is_told_as_nothing() -> None:

@@ -52,6 +52,7 @@ _SIZES = (
     Column("packs", "packs", is_right=True),
     Column("commits", "commits", is_right=True),
     Column("files", "files", is_right=True),
+    Column("format", "format", is_right=True),
 )
 _TROUBLE = Column("problem", "problem", may_wrap=True)
 

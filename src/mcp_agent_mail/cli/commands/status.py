@@ -209,6 +209,7 @@ def _lines(report: Report) -> list[tuple[str, object]]:
         ("largest archive", _size(archive)),
         ("care", archive.get("care_error")),
         ("mending", _mending(archive)),
+        ("new format", _converting(archive)),
         ("archive", archive.get("last_error")),
         *((name, _of_worker(worker)) for name, worker in report.get("workers", {}).items()),
     ]
@@ -222,6 +223,14 @@ def _mending(archive: Report) -> str | None:
     parts = [f"{left} archives to be mended"] if left else []
     parts += [f"{archive['hung']} that hang"] if archive.get("hung") else []
     return ", ".join(parts) or None
+
+
+def _converting(archive: Report) -> str | None:
+    """Archives of an older version of the format, which are brought to this one since the server's start."""
+    done = f"{archive['converted']} archives converted" if archive.get("converted") else None
+    if archive.get("converting"):
+        return f"converting {archive['converting']}" + (f", {done}" if done else "")
+    return done
 
 
 def _of_worker(worker: Report) -> str:

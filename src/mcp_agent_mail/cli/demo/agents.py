@@ -49,7 +49,7 @@ def _result(answer: Any) -> Any:
     content = answer.structured_content
     if answer.is_error:
         raise WireError((content or {}).get("error") or {"message": answer.content[0].text})
-    return content.get("result", content) if set(content) == {"result"} else content
+    return content.get("result", content)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

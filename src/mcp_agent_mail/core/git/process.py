@@ -181,6 +181,10 @@ class Conversation:
         """The next line without its end; empty once Git has ended."""
         return self._stdout.readline().rstrip(b"\n")
 
+    def hear_bytes(self, size: int) -> bytes:
+        """So many bytes of what it says next; fewer once Git has ended."""
+        return self._stdout.read(size)
+
     def end(self) -> None:
         with suppress(BrokenPipeError):
             self._stdin.close()

@@ -1,28 +1,42 @@
-"""What a commit of an archive says: one quiet line, who acted, and how far the outbox has been written."""
+"""What a commit of an archive says: what happened, a line for each of several events, who acted, and how far the outbox
+has been written.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.layout import Snapshot, is_blind_receipt, is_tombstone, name_in
+from mcp_agent_mail.domain.archive_format.leases import is_stand_in
+from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 
 SEQ_TRAILER = "Outbox-Seq"
-_SUBJECT_LENGTH = 100
+VERSION_TRAILER = "Archive-Format"
+"""Of the one commit that brings an archive to a version of the format."""
+
+LINES_SHOWN = 50
+_LINE_LENGTH = 100
 _NAMES_SHOWN = 3
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+# What controls a terminal or the order of its characters, and what ends a line somewhere.
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]+")
+_LEASE_ENDS = {"expiry": "expired", "idle": "ended: idle", "force": "ended by force", "retirement": "ended: retired"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitText:
-    """`author` is the one agent that acted, None when several did or none."""
+    """`author` is the one agent that acted, None when several did or none. `lines` say what happened, one by one, where
+    it was more than the subject tells.
+    """
 
     subject: str
     agents: tuple[str, ...]
     last_seq: OutboxSeq
+    lines: tuple[str, ...] = ()
+    version: int | None = None
 
     @property
     def author(self) -> str | None:
@@ -30,8 +44,12 @@ class CommitText:
 
     @property
     def message(self) -> str:
+        """The trailers are a paragraph of their own, the last one: no line above them is taken for one."""
+        told = [*self.lines, ""] if self.lines else []
         trailers = [f"Agent: {name}" for name in self.agents]
-        return "\n".join([self.subject, "", *trailers, f"{SEQ_TRAILER}: {self.last_seq}", ""])
+        if self.version is not None:
+            trailers.append(f"{VERSION_TRAILER}: {self.version}")
+        return "\n".join([self.subject, "", *told, *trailers, f"{SEQ_TRAILER}: {self.last_seq}", ""])
 
 
 def commit_text(events: Sequence[OutboxEvent]) -> CommitText:
@@ -39,21 +57,116 @@ def commit_text(events: Sequence[OutboxEvent]) -> CommitText:
     blind or held copy, what asks for and gives consent, a receipt that may be for such a copy.
     """
     agents = sorted({name for event in events if (name := _acting(event)) is not None})
-    return CommitText(subject=_subject(events), agents=tuple(agents), last_seq=events[-1].seq)
+    told = [event for event in events if _is_told(event)]
+    first = _told(told[0]) if told else "archive: records"
+    if len(told) < 2:  # one is all said in the subject
+        return CommitText(subject=_short(first), agents=tuple(agents), last_seq=events[-1].seq)
+    lines = [_short(_told(event)) for event in told[:LINES_SHOWN]]
+    if len(told) > LINES_SHOWN:
+        lines.append(f"and {len(told) - LINES_SHOWN} more")
+    return CommitText(
+        subject=_short(first, f" (+{len(told) - 1})"),
+        agents=tuple(agents),
+        last_seq=events[-1].seq,
+        lines=tuple(lines),
+    )
 
 
-def _subject(events: Sequence[OutboxEvent]) -> str:
-    told = [event for event in events if event.kind is not EventKind.RECEIPT and _is_open(event)]
-    if len(told) != 1:
-        return f"archive: {len(told)} events" if told else "archive: records"
-    (event,) = told
-    if event.kind is EventKind.ADOPTION:
-        source = event.snapshot["source"]
-        return "archive: names after an adoption" if source is None else f"adopt: {source} into {event.project_slug}"
-    if event.kind is not EventKind.MAIL:
-        return "archive: 1 event"
-    subject = _UNPRINTABLE.sub(" ", f"mail: {_route(event.snapshot)} | {event.snapshot['subject']}").strip()
-    return subject if len(subject) <= _SUBJECT_LENGTH else subject[: _SUBJECT_LENGTH - 1].rstrip() + "…"
+def conversion_text(before: int, last_seq: OutboxSeq) -> CommitText:
+    """For the commit that brings an archive from the version `before` to this one. It holds no event, so that it goes
+    as far in the outbox as the one before it.
+    """
+    return CommitText(
+        subject=f"archive: format {FORMAT_VERSION} (was {before})",
+        agents=(),
+        last_seq=last_seq,
+        lines=(
+            "No mail has changed: each file ends in a newline now, and folders of",
+            "500 files say which (0-499). `git log --follow` finds what was before.",
+        ),
+        version=FORMAT_VERSION,
+    )
+
+
+def _short(text: str, end: str = "") -> str:
+    """One line that is printable and not too long, with `end`."""
+    line, room = _UNPRINTABLE.sub(" ", text).strip(), _LINE_LENGTH - len(end)
+    return (line if len(line) <= room else line[: room - 1].rstrip() + "…") + end
+
+
+def _told(event: OutboxEvent) -> str:
+    """What happened, in words."""
+    return _WORDS[event.kind](event)
+
+
+def _told_of_mail(event: OutboxEvent) -> str:
+    return f"mail: {_route(event.snapshot)} | {event.snapshot['subject']}"
+
+
+def _told_of_receipt(event: OutboxEvent) -> str:
+    said = event.snapshot
+    return f"{said['agent']} {said['step']} {said['message_id']}"
+
+
+def _told_of_product(event: OutboxEvent) -> str:
+    said = event.snapshot
+    acting = said["acting"]
+    return f"{acting} linked product {said['name']}" if acting else f"product {said['name']} linked"
+
+
+def _told_of_adoption(event: OutboxEvent) -> str:
+    source = event.snapshot["source"]
+    return "archive: names after an adoption" if source is None else f"adopt: {source} into {event.project_slug}"
+
+
+def _told_of_profile(event: OutboxEvent) -> str:
+    said = event.snapshot
+    name = said["name"]
+    if event.agent_id is None:
+        return f"profile of {name}"
+    if said["retired_ts"] is not None:
+        return f"{name} retired"
+    return f"{name} joined" if said["profiled_ts"] == said["inception_ts"] else f"{name} changed its profile"
+
+
+def _told_of_project(event: OutboxEvent) -> str:
+    said = event.snapshot
+    if said["archived_ts"] is not None:
+        return f"project {said['slug']} set aside"
+    begun = event.created_ts == said["created_ts"]
+    return f"project {said['slug']} begun" if begun else f"project {said['slug']} changed"
+
+
+def _told_of_lease(event: OutboxEvent) -> str:
+    said = event.snapshot
+    agent, what = said["agent"], said["path_pattern"]
+    is_slot = event.kind is EventKind.SLOT
+    if said["released_ts"] is None:
+        is_new = said["lapsed_ts"] is not None or event.created_ts == said["created_ts"]
+        verb = ("took slot" if is_slot else "reserved") if is_new else ("kept slot" if is_slot else "renewed")
+        return f"{agent} {verb} {what}"
+    if said["ended_by"] in _LEASE_ENDS:
+        thing = "slot" if is_slot else "reservation"
+        return f"{thing} {what} of {agent} {_LEASE_ENDS[said['ended_by']]}"
+    return f"{agent} released slot {what}" if is_slot else f"{agent} released {what}"
+
+
+_WORDS: dict[EventKind, Callable[[OutboxEvent], str]] = {
+    EventKind.MAIL: _told_of_mail,
+    EventKind.RECEIPT: _told_of_receipt,
+    EventKind.PROFILE: _told_of_profile,
+    EventKind.PROJECT: _told_of_project,
+    EventKind.PRODUCT: _told_of_product,
+    EventKind.ADOPTION: _told_of_adoption,
+    EventKind.RESERVATION: _told_of_lease,
+    EventKind.SLOT: _told_of_lease,
+}
+"""Of contacts nothing is told."""
+
+
+def _is_told(event: OutboxEvent) -> bool:
+    """A stand-in tells of something else, or of nothing; an adoption's says what it must."""
+    return _is_open(event) and (event.kind is EventKind.ADOPTION or not is_stand_in(event.snapshot))
 
 
 def _is_open(event: OutboxEvent) -> bool:
@@ -61,7 +174,7 @@ def _is_open(event: OutboxEvent) -> bool:
     if event.kind is EventKind.MAIL:
         return _is_told_by_its_sender(event) and _is_shown(event.snapshot)
     if event.kind is EventKind.RECEIPT:
-        return not is_blind_receipt(event.snapshot)
+        return not is_blind_receipt(event.snapshot) and not event.snapshot.get("is_private", False)
     return event.kind is not EventKind.CONTACT
 
 

@@ -21,11 +21,11 @@ from mcp_agent_mail.domain.archive_format.contacts import CONTACTS_FOLDER, conta
 from mcp_agent_mail.domain.archive_format.json_text import compact, document
 from mcp_agent_mail.domain.archive_format.leases import FOLDERS, lease_changes
 from mcp_agent_mail.domain.archive_format.products import PRODUCTS_FOLDER, product_file
+from mcp_agent_mail.domain.archive_format.versions import block_folder, mail_end
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.messages import Message, Receipt, Recipient
 from mcp_agent_mail.domain.projects import Alias, Project
 
-FORMAT_VERSION = 1
 ARCHIVE_FILE = "archive.json"
 FOLDERS_BY_MONTH = ("agents", "messages", "receipts", *FOLDERS.values())
 """What lies in them beside their months (profiles, live leases) lies right above a month's folder."""
@@ -40,7 +40,6 @@ File = tuple[str, bytes]
 Changes = dict[str, bytes | None]
 """What to write by path; None removes what lies there."""
 
-_BLOCK = 500
 _SLUG_LENGTH = 80
 _NOT_IN_SLUG = re.compile(r"[^a-z0-9._-]+")
 _SAFE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -154,10 +153,11 @@ def receipt_snapshot(receipt: Receipt) -> Snapshot:
         "step": receipt.step.value,
         "ts": receipt.at,
         **({"is_blind": True} if receipt.is_blind else {}),
+        **({"is_private": True} if receipt.is_private else {}),
     }
 
 
-def batch_files(events: Iterable[OutboxEvent], store_id: str) -> Changes:
+def batch_files(events: Iterable[OutboxEvent], store_id: str, version: int) -> Changes:
     """Every file of a batch, by path. For a path written twice the later event counts."""
     files: Changes = {}
     receipts: dict[str | None, list[OutboxEvent]] = {}
@@ -165,19 +165,19 @@ def batch_files(events: Iterable[OutboxEvent], store_id: str) -> Changes:
         if event.kind is EventKind.RECEIPT:
             receipts.setdefault(receipts_of(event.snapshot), []).append(event)
         elif event.kind in FOLDERS:
-            files.update(lease_changes(event.kind, event.snapshot))
+            files.update(lease_changes(event.kind, event.snapshot, version))
         else:
-            files.update(event_files(event.kind, event.snapshot, store_id))
+            files.update(event_files(event.kind, event.snapshot, store_id, version))
     for agent, those in receipts.items():
         lines = b"".join(receipt_line(event.snapshot) for event in those)
         files[receipts_path(those[0].seq, those[0].created_ts, agent)] = lines
     return files
 
 
-def event_files(kind: EventKind, snapshot: Snapshot, store_id: str) -> list[File]:
+def event_files(kind: EventKind, snapshot: Snapshot, store_id: str, version: int) -> list[File]:
     """The files of one event that neither is a receipt (they share one file per batch) nor tells of a lease."""
     if kind is EventKind.PROJECT:
-        return [(ARCHIVE_FILE, archive_file(snapshot, store_id))]
+        return [(ARCHIVE_FILE, archive_file(snapshot, store_id, version))]
     if kind is EventKind.PROFILE:
         return [(profile_path(snapshot["name"]), profile_file(snapshot))]
     if kind is EventKind.CONTACT:
@@ -185,10 +185,10 @@ def event_files(kind: EventKind, snapshot: Snapshot, store_id: str) -> list[File
     if kind is EventKind.PRODUCT:
         return [product_file(snapshot)]
     assert kind is EventKind.MAIL, kind
-    return list(mail_files(snapshot))
+    return list(mail_files(snapshot, version))
 
 
-def archive_file(snapshot: Snapshot, store_id: str) -> bytes:
+def archive_file(snapshot: Snapshot, store_id: str, version: int) -> bytes:
     """What the repository is: the first thing a reader, or another store, must look at."""
     project = {
         "id": snapshot["id"],
@@ -198,7 +198,7 @@ def archive_file(snapshot: Snapshot, store_id: str) -> bytes:
         "archived_at": iso_or_none(snapshot["archived_ts"]),
         **({"aliases": snapshot["aliases"]} if "aliases" in snapshot else {}),
     }
-    return document({"format": FORMAT_VERSION, "store_id": store_id, "project": project})
+    return document({"format": version, "store_id": store_id, "project": project})
 
 
 def profile_path(name: str) -> str:
@@ -251,23 +251,23 @@ def receipts_path(first_seq: OutboxSeq, created_ts: Micros, agent: str | None = 
 
 
 def receipt_line(snapshot: Snapshot) -> bytes:
-    shown = {key: value for key, value in snapshot.items() if key != "is_blind"}
+    shown = {key: value for key, value in snapshot.items() if key not in ("is_blind", "is_private")}
     return compact(shown | {"ts": iso(snapshot["ts"])}).encode() + b"\n"
 
 
-def mail_files(snapshot: Snapshot) -> Iterator[File]:
+def mail_files(snapshot: Snapshot, version: int) -> Iterator[File]:
     """The copies of one message in one archive: canonical, the sender's, each recipient's.
 
     They are the same bytes object, so that they can share one file on disk; only with blind
     recipients the sender's copy is a file of its own, the one that names them.
     """
     home = snapshot["archive_project_id"]
-    tail = _mail_tail(snapshot)
-    shown = _mail_file(snapshot, with_blind=False)
+    tail = _mail_tail(snapshot, version)
+    shown = _mail_file(snapshot, version, with_blind=False)
     if home == snapshot["project_id"]:
         is_blind = any(recipient["kind"] == "bcc" for recipient in snapshot["recipients"])
         yield f"messages/{tail}", shown
-        sent = _mail_file(snapshot, with_blind=True) if is_blind else shown
+        sent = _mail_file(snapshot, version, with_blind=True) if is_blind else shown
         yield f"agents/{_safe(snapshot['sender'])}/outbox/{tail}", sent
     for recipient in snapshot["recipients"]:
         if recipient["project_id"] == home and recipient["delivery_seq"] is not None:
@@ -279,9 +279,9 @@ def is_tombstone(snapshot: Snapshot) -> bool:
     return "purged_ts" in snapshot
 
 
-def held_copies(snapshot: Snapshot) -> list[str]:
+def held_copies(snapshot: Snapshot, version: int) -> list[str]:
     """Paths, in this archive, of the copies that were held at first, delivered by now or not."""
-    home, tail = snapshot["archive_project_id"], _mail_tail(snapshot)
+    home, tail = snapshot["archive_project_id"], _mail_tail(snapshot, version)
     return [
         f"agents/{_safe(entry['name'])}/inbox/{tail}"
         for entry in snapshot["recipients"]
@@ -323,14 +323,14 @@ def name_in(project_id: int, name: str, of_project: int, of_slug: str) -> str:
     return name if of_project == project_id else f"{name}@{of_slug}"
 
 
-def _mail_tail(snapshot: Snapshot) -> str:
+def _mail_tail(snapshot: Snapshot, version: int) -> str:
     created = to_datetime(snapshot["created_ts"])
-    block = snapshot["id"] // _BLOCK
+    block = block_folder(snapshot["id"], version)
     file_name = f"{created:%Y-%m-%dT%H-%M-%SZ}__{subject_slug(snapshot['subject'])}__{snapshot['id']}.md"
     return f"{created:%Y/%m}/{block}/{file_name}"
 
 
-def _mail_file(snapshot: Snapshot, *, with_blind: bool) -> bytes:
+def _mail_file(snapshot: Snapshot, version: int, *, with_blind: bool) -> bytes:
     home = snapshot["archive_project_id"]
     recipients = [entry for entry in snapshot["recipients"] if with_blind or entry["kind"] != "bcc"]
     named = [
@@ -363,7 +363,7 @@ def _mail_file(snapshot: Snapshot, *, with_blind: bool) -> bytes:
     if is_tombstone(snapshot):
         front["purged"] = iso(snapshot["purged_ts"])
     body: str = snapshot["body_md"]
-    return b"---json\n" + document(front) + b"---\n" + body.encode()
+    return b"---json\n" + document(front) + b"---\n" + body.encode() + mail_end(version)
 
 
 def _names(recipients: Sequence[Mapping[str, Any]], kind: str) -> list[str]:

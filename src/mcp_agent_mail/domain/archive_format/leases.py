@@ -6,14 +6,13 @@ from typing import Any
 
 from mcp_agent_mail.core.clock import Micros, iso, iso_or_none, to_datetime
 from mcp_agent_mail.domain.archive_format.json_text import document
+from mcp_agent_mail.domain.archive_format.versions import block_folder
 from mcp_agent_mail.domain.events import EventKind
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.projects import Project
 
 FOLDERS = {EventKind.RESERVATION: "file_reservations", EventKind.SLOT: "build_slots"}
 KIND_OF_EVENT = {LeaseKind.FILE: EventKind.RESERVATION, LeaseKind.SLOT: EventKind.SLOT}
-
-_BLOCK = 500
 
 Snapshot = dict[str, Any]  # JSON: the keys stand in the functions below
 
@@ -50,21 +49,24 @@ def is_stand_in(snapshot: Snapshot) -> bool:
     return bool(snapshot.get("is_stand_in"))
 
 
-def lease_changes(kind: EventKind, snapshot: Snapshot) -> dict[str, bytes | None]:
+def lease_changes(kind: EventKind, snapshot: Snapshot, version: int) -> dict[str, bytes | None]:
     """The lease's file where it belongs now; None for where it lay before, if it did."""
-    live = lease_path(kind, snapshot["id"], None)
+    live = lease_path(kind, snapshot["id"], None, version)
     if snapshot["released_ts"] is not None:
-        return {live: None, lease_path(kind, snapshot["id"], snapshot["released_ts"]): lease_file(kind, snapshot)}
+        ended = lease_path(kind, snapshot["id"], snapshot["released_ts"], version)
+        return {live: None, ended: lease_file(kind, snapshot)}
     changes: dict[str, bytes | None] = {live: lease_file(kind, snapshot)}
     if snapshot["lapsed_ts"] is not None:
-        changes[lease_path(kind, snapshot["id"], snapshot["lapsed_ts"])] = None
+        changes[lease_path(kind, snapshot["id"], snapshot["lapsed_ts"], version)] = None
     return changes
 
 
-def lease_path(kind: EventKind, lease_id: int, released_ts: Micros | None) -> str:
+def lease_path(kind: EventKind, lease_id: int, released_ts: Micros | None, version: int) -> str:
+    """Where the lease's file lies: among the live ones, or once it is released in a block of that month."""
     if released_ts is None:
         return f"{FOLDERS[kind]}/id-{lease_id}.json"
-    return f"{FOLDERS[kind]}/released/{to_datetime(released_ts):%Y/%m}/{lease_id // _BLOCK}/id-{lease_id}.json"
+    month = f"{FOLDERS[kind]}/released/{to_datetime(released_ts):%Y/%m}"
+    return f"{month}/{block_folder(lease_id, version)}/id-{lease_id}.json"
 
 
 def lease_file(kind: EventKind, snapshot: Snapshot) -> bytes:

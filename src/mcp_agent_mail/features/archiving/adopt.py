@@ -53,7 +53,8 @@ def write_adoption(
             def pass_on(_: ProjectId, path: str, content: bytes | None) -> None:
                 put(path, content)
 
-            ArtifactFiles(artifacts, pass_on, _silent, only=project.id).run()
+            version = writer.version
+            ArtifactFiles(artifacts, pass_on, _silent, version_of=lambda _: version, only=project.id).run()
 
         return writer.rewrite(render, commit_text([event]), at, source=source)
 

@@ -42,10 +42,21 @@ _PROGRESS_EVERY = 200
 
 
 class ArtifactFiles:
-    """Renders every file that archives hold and hands it to `put`: of all projects, or of the project `only`."""
+    """Renders every file that archives hold and hands it to `put`: of all projects, or of the project `only`. Each
+    archive is in the version of the format that `version_of` says.
+    """
 
-    def __init__(self, artifacts: Artifacts, put: Put, progress: Progress, *, only: ProjectId | None = None) -> None:
+    def __init__(
+        self,
+        artifacts: Artifacts,
+        put: Put,
+        progress: Progress,
+        *,
+        version_of: Callable[[ProjectId], int],
+        only: ProjectId | None = None,
+    ) -> None:
         self._artifacts = artifacts
+        self._version_of = version_of
         self._put = put
         self._progress = progress
         self._only = only
@@ -79,22 +90,21 @@ class ArtifactFiles:
             if project.id in pending:
                 self._add_any(project.id, ARCHIVE_FILE)
             else:
-                content = archive_file(
-                    project_snapshot(project, self._artifacts.aliases(project)), self._artifacts.store_id
-                )
+                snapshot = project_snapshot(project, self._artifacts.aliases(project))
+                content = archive_file(snapshot, self._artifacts.store_id, self._version_of(project.id))
                 self._add(project.id, [(ARCHIVE_FILE, content)])
             for kind in LeaseKind:
                 self._add_leases(project, kind)
 
     def _add_leases(self, project: Project, kind: LeaseKind) -> None:
         """Each lies where it belongs, or on its way there may lie in both places."""
-        event = KIND_OF_EVENT[kind]
+        event, version = KIND_OF_EVENT[kind], self._version_of(project.id)
         pending = self._artifacts.pending_leases(event)
         for lease in self._artifacts.leases(project, kind):
-            path = lease_path(event, lease.id, lease.released_ts)
+            path = lease_path(event, lease.id, lease.released_ts, version)
             if lease.id in pending:
                 ends = (None, *pending[lease.id])
-                for possible in {path, *(lease_path(event, lease.id, end) for end in ends)}:
+                for possible in {path, *(lease_path(event, lease.id, end, version) for end in ends)}:
                     self._add_any(project.id, possible)
             else:
                 self._add(project.id, [(path, lease_file(event, lease_snapshot(lease, project)))])
@@ -130,7 +140,7 @@ class ArtifactFiles:
         total, _ = self._artifacts.counts()
         for done, (message, recipients, pending) in enumerate(self._artifacts.messages(), start=1):
             for project_id in filter(self._is_wanted, involved_projects(message, recipients)):
-                files = mail_files(mail_snapshot(message, recipients, project_id))
+                files = mail_files(mail_snapshot(message, recipients, project_id), self._version_of(project_id))
                 if project_id in pending:
                     for path, _ in files:
                         self._add_any(project_id, path)

@@ -10,29 +10,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mcp_agent_mail.archive.conversion import is_outdated
 from mcp_agent_mail.archive.locks import ArchiveLock
-from mcp_agent_mail.archive.ownership import ArchiveOwner, OutboxPosition, Written
+from mcp_agent_mail.archive.ownership import ArchiveOwner, OutboxPosition
+from mcp_agent_mail.archive.recovery import is_unfinished
 from mcp_agent_mail.archive.repository import PLAIN_RUN, GitRun, SealedCommit
-from mcp_agent_mail.archive.writer import ArchiveWriter, is_unfinished
+from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.core.errors import AgentMailError, NotFound
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
-from mcp_agent_mail.domain.archive_format.blobs import blob_id
 from mcp_agent_mail.domain.archive_format.commit_message import commit_text
 from mcp_agent_mail.domain.archive_format.layout import (
     ARCHIVE_FILE,
     archive_file,
     batch_files,
-    event_files,
-    held_copies,
-    is_tombstone,
     project_snapshot,
 )
-from mcp_agent_mail.domain.archive_format.leases import is_stand_in
 from mcp_agent_mail.domain.events import ArchiveCommit, EventKind, OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.adopt import up_to_adoption, write_adoption
 from mcp_agent_mail.features.archiving.archives import ArchiveState, FailureReporter
+from mcp_agent_mail.features.archiving.batch_content import what_was_written
+from mcp_agent_mail.features.archiving.conversion import FormatConversion
 from mcp_agent_mail.features.archiving.index_refresh import MOST_AT_ONCE, IndexRefresher
 from mcp_agent_mail.features.archiving.maintenance import Maintenance
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
@@ -53,7 +52,8 @@ from mcp_agent_mail.store.projects import Projects
 class DrainPlan:
     """Where the archives are, whose they are, and the shortest time between two commits of a project.
 
-    What is at work on an archive is waited for `patience_s`, and told as hanging after `hangs_after_s`.
+    What is at work on an archive is waited for `patience_s`, and told as hanging after `hangs_after_s`. `converts`:
+    archives of an older version of the format are brought to this one.
     """
 
     projects_path: Path
@@ -66,6 +66,7 @@ class DrainPlan:
     lock_timeout_s: float = 30.0
     patience_s: float = PATIENCE_S
     hangs_after_s: float = HANGS_AFTER_S
+    converts: bool = False
 
     @property
     def places(self) -> ArchivePlaces:
@@ -83,31 +84,6 @@ class DrainReaders:
     outbox: Outbox
     projects: Projects
     events: Outbox
-
-
-def what_was_written(batch: Sequence[OutboxEvent], store_id: str) -> Written:
-    """What a commit of this batch must hold, by which it is recognised. Files that change later (profiles, projects,
-    links, mail that was held or purged) count by their paths alone: after a renewal they show their newest state.
-    Leases, and who had got held mail by then, count for nothing.
-    """
-    mutable: set[str] = set()
-    later: set[str] = set()
-    for event in batch:
-        if event.kind in (EventKind.PROFILE, EventKind.PROJECT, EventKind.CONTACT):
-            mutable.update(path for path, _ in event_files(event.kind, event.snapshot, store_id))
-        elif event.kind is EventKind.MAIL and (held := held_copies(event.snapshot)):
-            mutable.update(path for path, _ in event_files(event.kind, event.snapshot, store_id))
-            later.update(held)
-        elif event.kind is EventKind.MAIL and is_tombstone(event.snapshot):
-            mutable.update(path for path, _ in event_files(event.kind, event.snapshot, store_id))
-    clear = [event for event in batch if not is_stand_in(event.snapshot)]
-    files = batch_files(clear, store_id)
-    blobs = {
-        path: None if path in mutable else blob_id(content)
-        for path, content in files.items()
-        if content is not None and path not in later
-    }
-    return Written(blobs=blobs, is_vague=len(clear) < len(batch) or bool(later))
 
 
 class CommitterContext:
@@ -130,6 +106,7 @@ class CommitterContext:
         self.fault_hook = fault_hook
         self.refreshes = Permits(MOST_AT_ONCE)
         self.care = Permits(1)
+        self.conversions = Permits(1)
         self._outbox = outbox
         self._reading = threading.Lock()
 
@@ -137,6 +114,11 @@ class CommitterContext:
         """Give back the permits of an archive that hangs or is given up, so that it keeps nobody else waiting."""
         self.refreshes.give_back(slug)
         self.care.give_back(slug)
+        self.conversions.give_back(slug)
+
+    def is_turn_of(self, slug: str) -> bool:
+        """Whether the archive waits for a permit and could have it now."""
+        return any(permits.is_turn_of(slug) for permits in (self.refreshes, self.care, self.conversions))
 
     def pending(self, archive: ArchiveState) -> list[OutboxEvent]:
         with self._reading:
@@ -164,18 +146,32 @@ class ArchiveCommitter:
             clock=shared.clock,
         )
         self._tidy = IndexRefresher(archive, self._care, self._troubles, shared.refreshes, shared.clock)
+        self._conversion = FormatConversion(
+            archive,
+            self._care,
+            shared.conversions,
+            report=shared.report,
+            report_commit=lambda sealed: self._report_commit(sealed, ()),
+            clock=shared.clock,
+        )
 
     @property
     def is_at_rest(self) -> bool:
         """Whether it may be forgotten: nothing fails, runs or is still to be done here."""
         archive = self.archive
         failures = archive.commit.failures + archive.index.failures + archive.work_tree.failures
-        return not (failures or self._is_torn or archive.is_mending or self._tidy.is_running or self._care.has_work)
+        is_running = self._tidy.is_running or self._conversion.is_running
+        return not (failures or self._is_torn or archive.is_mending or is_running or self._care.has_work)
 
     @property
     def is_whole(self) -> bool:
         """Would an end of the process leave nothing to be mended?"""
-        return self.archive.writer is None or not self.archive.writer.needs_refresh
+        return self.archive.writer is None or not (self.archive.writer.needs_refresh or self.is_outdated)
+
+    @property
+    def is_outdated(self) -> bool:
+        """Is it to be converted before long? Not while that has failed a moment ago."""
+        return self._shared.plan.converts and self._conversion.is_due
 
     def guard(self, work: Callable[[], float | None]) -> float | None:
         """Run `work` and give what it gives. Whatever unforeseen it raises counts as a failure of this archive, which
@@ -197,13 +193,18 @@ class ArchiveCommitter:
             self._is_torn = True
         if self._is_torn:
             return self.mend()
+        converting = self._conversion.step() if self._shared.plan.converts else None
+        if self._shared.plan.converts and self._conversion.is_moving_files:
+            return converting
         # A refresh may let months be put away, and that again asks for a refresh: each is looked at after the other.
-        waits = [self._tidy.step(), self._care.step(), self._tidy.step()]
+        waits = [self._tidy.step(), self._care.step(), self._tidy.step(), converting]
         return min((wait for wait in waits if wait is not None), default=None)
 
     def mend(self) -> float | None:
         """Open it if an earlier process left it in the middle of something: that mends it. Its index follows."""
-        if not self._is_torn and not is_unfinished(self._shared.plan.projects_path / self.archive.project.slug):
+        path = self._shared.plan.projects_path / self.archive.project.slug
+        is_wanted = is_unfinished(path) or (self._shared.plan.converts and is_outdated(path))
+        if not self._is_torn and not is_wanted:
             self._troubles.recover(self.archive, self.archive.commit)
             return None
         try:
@@ -241,6 +242,7 @@ class ArchiveCommitter:
         """Leave no Git behind: what it was at is mended and done by whoever opens the archive next."""
         self._tidy.abandon("the archiver ends")
         self._care.close()
+        self._conversion.abandon()
         self._let_go()
 
     def check_out(self, request: CheckOut) -> float | None:
@@ -329,14 +331,19 @@ class ArchiveCommitter:
         try:
             self._tidy.abandon("the archive is opened anew")
             self._care.abandon()
+            self._conversion.abandon()
         finally:
             self.archive.writer = None
 
     def _require_same(self, writer: ArchiveWriter, sealed: SealedCommit) -> None:
         """Numbers alone prove nothing: an old database that was put back gives them out again for other events."""
+        if sealed.last_seq == self.archive.reported:
+            return  # A conversion holds no event.
         events = self._shared.pending(self.archive)
         batch = [event for event in events if event.seq <= sealed.last_seq]
-        writer.require_same(sealed, what_was_written(batch, self._shared.plan.owner.store_id))
+        writer.require_same(
+            sealed, what_was_written(batch, self._shared.plan.owner.store_id, writer.version_of(sealed))
+        )
 
     def _write(self, writer: ArchiveWriter, events: Sequence[OutboxEvent]) -> None:
         if events[0].kind is EventKind.ADOPTION:
@@ -356,9 +363,9 @@ class ArchiveCommitter:
 
     def _commit_files(self, writer: ArchiveWriter, events: Sequence[OutboxEvent]) -> SealedCommit:
         store_id = self._shared.plan.owner.store_id
-        files = batch_files(events, store_id)
+        files = batch_files(events, store_id, writer.version)
         if writer.is_empty and ARCHIVE_FILE not in files:
-            files[ARCHIVE_FILE] = archive_file(project_snapshot(self.archive.project), store_id)
+            files[ARCHIVE_FILE] = archive_file(project_snapshot(self.archive.project), store_id, writer.version)
         return writer.commit(files, commit_text(events), self._shared.clock())
 
     def _report_commit(self, sealed: SealedCommit, events: Sequence[OutboxEvent]) -> None:

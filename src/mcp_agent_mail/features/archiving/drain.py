@@ -254,7 +254,7 @@ class Drain:
     def _take_back(self, job: ArchiveJob[float | None]) -> None:
         kept = self._kept[job.project_id]
         kept.note_wait(job.result, self._clock())
-        if not kept.committer.archive.is_mending:
+        if not (kept.committer.archive.is_mending or kept.committer.is_outdated):
             self._mending.discard(job.project_id)
         if kept.hangs:
             kept.hangs = False
@@ -278,8 +278,7 @@ class Drain:
         return min((wait for wait in (commit_s, beside_s) if wait is not None), default=None)
 
     def _is_turn_of(self, committer: ArchiveCommitter) -> bool:
-        slug = committer.archive.project.slug
-        return self._shared.refreshes.is_turn_of(slug) or self._shared.care.is_turn_of(slug)
+        return self._shared.is_turn_of(committer.archive.project.slug)
 
     def _commit_wait_s(self, archive: ArchiveState, now: Micros) -> float | None:
         if not self._outbox.has_pending(archive.project.id, after=archive.reported):
@@ -361,6 +360,7 @@ class Drain:
         return not is_busy and not self._outbox.has_pending(project_id)
 
     def _dismiss(self, project_id: ProjectId) -> None:
+        self._mending.discard(project_id)
         self._kept.pop(project_id).committer.close()
 
     def _mend_next(self) -> None:

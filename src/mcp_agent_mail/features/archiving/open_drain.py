@@ -31,8 +31,12 @@ def open_drain(
     report: Callable[[Report], None],
     fault_hook: FaultHook,
     hangs_after_s: float = HANGS_AFTER_S,
+    converts: bool = False,
 ) -> Iterator[Drain]:
-    """The drain over its own read-only connections, holding the lock of the archiver; waits for a dying holder."""
+    """The drain over its own read-only connections, holding the lock of the archiver; waits for a dying holder.
+
+    `converts`: archives of an older version of the format are brought to this one beside everything else.
+    """
     root = Path(settings.storage_root)
     with (
         ArchiveLock(
@@ -58,6 +62,7 @@ def open_drain(
             database_path=Path(settings.database_path),
             lock_timeout_s=settings.lock_timeout_s,
             hangs_after_s=hangs_after_s,
+            converts=converts,
         )
         snapshots = LeaseSnapshots(
             SnapshotPlace(folder=plan.projects_path, store_id=owner.store_id, interval=plan.interval),

@@ -142,6 +142,15 @@ class CareFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Converted:
+    """An archive of an older version of the format is being brought to this one, or has been, in so many seconds."""
+
+    project: str
+    is_done: bool
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedOut:
     """The answer to a request for a month: it lies in the work tree, or `problem` says why not."""
 
@@ -174,7 +183,18 @@ class Pong:
 
 
 Report = (
-    Ready | Pong | Blocked | Workload | Committed | Failed | Recovered | CareTaken | CareFailed | CheckedOut | Drained
+    Ready
+    | Pong
+    | Blocked
+    | Workload
+    | Committed
+    | Failed
+    | Recovered
+    | CareTaken
+    | CareFailed
+    | Converted
+    | CheckedOut
+    | Drained
 )
 
 
@@ -199,10 +219,13 @@ def from_line(line: bytes) -> Report:
     return _parse(kind, fields)
 
 
+_KNOWN = (Ready, Pong, Blocked, Workload, Failed, Recovered, CareTaken, CareFailed, Converted, CheckedOut, Drained)
+
+
 def _parse(kind: str, fields: dict[str, Any]) -> Report:
     if kind == Committed.__name__:
         return Committed(**(fields | {"commit": ArchiveCommit(**fields["commit"])}))
-    for known in (Ready, Pong, Blocked, Workload, Failed, Recovered, CareTaken, CareFailed, CheckedOut, Drained):
+    for known in _KNOWN:
         if kind == known.__name__:
             return known(**fields)
     raise ValueError(f"{kind!r} is no report")

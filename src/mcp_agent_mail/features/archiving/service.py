@@ -17,6 +17,7 @@ from mcp_agent_mail.domain.events import ArchiveCommit, Backlog
 from mcp_agent_mail.domain.identity.caller import Caller, require_operator
 from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.archiving.backpressure import Backpressure, LagSamples
+from mcp_agent_mail.features.archiving.conversion_log import ConversionLog
 from mcp_agent_mail.features.archiving.pending_requests import Requests
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.archiving.problems import ARCHIVER, PROBLEMS_KEPT, Problems
@@ -32,6 +33,7 @@ from mcp_agent_mail.features.archiving.protocol import (
     CheckedOut,
     CheckOut,
     Committed,
+    Converted,
     Drained,
     Failed,
     Pong,
@@ -78,13 +80,15 @@ class ArchiveStatus:
 class CareFigures:
     """The largest figures of any archive written since the start, None before the first; and what care fails at.
 
-    `workload` is None until an archiver has looked.
+    `workload` is None until an archiver has looked. `converting` and `converted`: as `ConversionLog` has them.
     """
 
     packs: int | None
     index_bytes: int | None
     last_error: str | None
     workload: Workload | None = None
+    converting: str | None = None
+    converted: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +123,7 @@ class ArchivingService:
         self._care: dict[str, CareTaken] = {}
         self._care_error: dict[str, str] = {}
         self._workload: Workload | None = None
+        self._conversions = ConversionLog()
         self._requests = Requests()
         self._patience = patience
         self._process: Process | None = None
@@ -189,6 +194,8 @@ class ArchivingService:
             index_bytes=max((taken.index_bytes for taken in self._care.values()), default=None),
             last_error=next((f"{project}: {why}" for project, why in self._care_error.items()), None),
             workload=self._workload,
+            converting=self._conversions.converting,
+            converted=self._conversions.converted,
         )
 
     async def check_out(self, caller: Caller, slug: str, month: str) -> MonthShown:
@@ -312,7 +319,7 @@ class ArchivingService:
             self._health.recover(ARCHIVER)
             self._workload = Workload(unfinished=report.unfinished)
             self.keeper.worked()
-        elif isinstance(report, CareTaken | CareFailed | CheckedOut):
+        elif isinstance(report, CareTaken | CareFailed | CheckedOut | Converted):
             self._hear_of_care(report)
         elif isinstance(report, Workload):
             self._workload = report
@@ -321,9 +328,11 @@ class ArchivingService:
             self._has_drained = True
             logger.info("the archive is drained", extra={"facts": {"pending": report.pending}})
 
-    def _hear_of_care(self, report: CareTaken | CareFailed | CheckedOut) -> None:
+    def _hear_of_care(self, report: CareTaken | CareFailed | CheckedOut | Converted) -> None:
         if isinstance(report, CheckedOut):
             self._requests.answer(report)
+        elif isinstance(report, Converted):
+            self._conversions.note(report)
         elif isinstance(report, CareTaken):
             self._care_error.pop(report.project, None)
             if report.project in self._care or len(self._care) < _ARCHIVES_KEPT:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -25,13 +25,17 @@ class Expected:
 
 
 class ExpectedFiles:
-    """Rendered once, sorted on disk, then read project by project in the order of their slugs."""
+    """Rendered once, each archive in the version of the format that `version_of` says, sorted on disk, then read
+    project by project in the order of their slugs.
+    """
 
-    def __init__(self, artifacts: Artifacts, folder: Path, progress: Progress) -> None:
+    def __init__(
+        self, artifacts: Artifacts, folder: Path, progress: Progress, *, version_of: Callable[[ProjectId], int]
+    ) -> None:
         self._spool = Spool(folder)
         self._slugs = {project.id: project.slug.encode() for project in artifacts.projects()}
         self._last: tuple[bytes | None, bytes] = (None, _ANY)
-        ArtifactFiles(artifacts, self._add, progress).run()
+        ArtifactFiles(artifacts, self._add, progress, version_of=version_of).run()
 
     def __len__(self) -> int:
         return len(self._spool)

@@ -17,6 +17,7 @@ from mcp_agent_mail.archive.inspection import Inspection, TreeFile
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
 from mcp_agent_mail.domain.archive_format.lease_snapshot import slug_of_snapshot
+from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_path
@@ -83,7 +84,8 @@ def verify_archives(
     with open_artifacts(database_path) as artifacts, TemporaryDirectory(prefix="am-verify-") as folder:
         projects = {project.slug: project for project in artifacts.projects()}
         seen = set()
-        files = ExpectedFiles(artifacts, Path(folder), progress)
+        versions = {one.id: _version_of(storage_root, one, artifacts) for one in projects.values()}
+        files = ExpectedFiles(artifacts, Path(folder), progress, version_of=versions.__getitem__)
         watched = _Watched(comparing, len(files))
         for slug, expected in files.by_project():
             seen.add(slug)
@@ -101,6 +103,12 @@ def verify_archives(
         findings=tuple(findings.kept),
         finding_count=findings.count,
     )
+
+
+def _version_of(storage_root: Path, project: Project, artifacts: Artifacts) -> int:
+    """The version of the format that the archive is in at the commit that is compared."""
+    last = artifacts.outbox.last_commit(project.id)
+    return FORMAT_VERSION if last is None else Inspection(archive_path(storage_root, project.slug)).version(last.hexsha)
 
 
 class _Watched:

@@ -39,6 +39,8 @@ def show_health(health: Health) -> Json:
             "mending": care.workload and care.workload.mending,
             "to_mend": care.workload and care.workload.unfinished,
             "hung": care.workload and care.workload.hung,
+            "converting": care.converting,
+            "converted": care.converted,
         },
         "store": {
             "owner_pid": health.owner_pid,

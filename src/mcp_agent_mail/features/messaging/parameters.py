@@ -16,16 +16,16 @@ INBOX_LIMIT = Count(0, 1_000)
 MESSAGE_IDS = Ids(min_items=1, max_items=200)
 
 
-class OneIdNeeded(InvalidInput):
+class EitherIdRequired(InvalidInput):
     """Of two parameters that say which mail is meant, both were given or none."""
 
 
 def require_one(tool: str, **given: object) -> None:
-    """Raise OneIdNeeded unless exactly one of the parameters is given."""
+    """Raise EitherIdRequired unless exactly one of the parameters is given."""
     names = list(given)
     count = sum(value is not None for value in given.values())
     if count != 1:
-        raise OneIdNeeded(
+        raise EitherIdRequired(
             f"{tool} takes one of {listed(names, 'and')}; {'both' if count else 'none'} came.",
             hint=f"Give {listed(names)}.",
             data={"parameter": names[0], "one_of": names},

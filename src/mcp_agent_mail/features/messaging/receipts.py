@@ -21,7 +21,7 @@ from mcp_agent_mail.store.mail.inboxes import ReadingState
 from mcp_agent_mail.store.transaction import Tx
 
 
-class UnmarkedReason(StrEnum):
+class MarkRefusal(StrEnum):
     """Why a message could not be marked. One that the agent may not know of is no such message, like any other id."""
 
     NOT_A_RECIPIENT = "not_a_recipient"
@@ -35,7 +35,7 @@ class MarkedReceipt:
 
     message_id: MessageId
     state: ReadingState | None
-    reason: UnmarkedReason | None = None
+    reason: MarkRefusal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +84,7 @@ def mark_own(
 
 
 def _tell(tx: Tx, actor: Actor, message_id: MessageId, step: ReceiptStep, *, is_blind: bool) -> None:
+    message = tx.messages.find(message_id)
     receipt = Receipt(
         message_id=message_id,
         agent_id=actor.agent.id,
@@ -91,6 +92,7 @@ def _tell(tx: Tx, actor: Actor, message_id: MessageId, step: ReceiptStep, *, is_
         step=step,
         at=tx.now,
         is_blind=is_blind,
+        is_private=message is not None and message.is_private,
     )
     event = NewEvent(
         project_id=actor.project.id,
@@ -102,13 +104,13 @@ def _tell(tx: Tx, actor: Actor, message_id: MessageId, step: ReceiptStep, *, is_
     tx.outbox.add(event, tx.now)
 
 
-def _why_not(tx: Tx, agent: Agent, message_id: MessageId) -> UnmarkedReason:
+def _why_not(tx: Tx, agent: Agent, message_id: MessageId) -> MarkRefusal:
     if tx.inboxes.is_held(agent.id, message_id):
-        return UnmarkedReason.HELD
+        return MarkRefusal.HELD
     message = tx.messages.find(message_id)
     if message is None or not is_visible_to(tx, message, agent):
-        return UnmarkedReason.NO_SUCH_MESSAGE
-    return UnmarkedReason.NOT_A_RECIPIENT
+        return MarkRefusal.NO_SUCH_MESSAGE
+    return MarkRefusal.NOT_A_RECIPIENT
 
 
 def mark_listed(tx: Tx, caller: Caller, request: InboxRequest) -> InboxListing:

@@ -12,7 +12,6 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import ReceiptStep, RecipientKind
 from mcp_agent_mail.features.identity.idempotency import Replay
 from mcp_agent_mail.features.identity.shapes import with_proof
-from mcp_agent_mail.features.messaging.mail_pages import MailPage, ThreadListing
 from mcp_agent_mail.features.messaging.read import (
     InboxListing,
     MailListing,
@@ -20,6 +19,7 @@ from mcp_agent_mail.features.messaging.read import (
     SeenMessage,
     ThreadPage,
 )
+from mcp_agent_mail.features.messaging.read_mail import MailPage, ThreadListing
 from mcp_agent_mail.features.messaging.receipts import MarkedReceipt, MarkedReceipts
 from mcp_agent_mail.features.messaging.send import Sent
 from mcp_agent_mail.features.messaging.shapes import add_body, list_names, show_inbox_items, show_message, show_sent

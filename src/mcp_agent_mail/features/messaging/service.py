@@ -15,7 +15,7 @@ from mcp_agent_mail.features.contacts.consent import DEFAULT_DELIVERY, DeliveryP
 from mcp_agent_mail.features.identity.actor import Actor, require_able, require_actor
 from mcp_agent_mail.features.identity.idempotency import Replay, once
 from mcp_agent_mail.features.messaging import read, receipts
-from mcp_agent_mail.features.messaging.mail_pages import (
+from mcp_agent_mail.features.messaging.read_mail import (
     MailPage,
     ThreadListing,
     list_threads,

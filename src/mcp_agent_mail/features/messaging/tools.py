@@ -51,6 +51,7 @@ def _named(to: list[str] | None, cc: list[str] | None, bcc: list[str] | None) ->
 
 
 def messaging_tools(service: MessagingService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:
+    """To write, to say what was read, and to read: in the order in which clients list them."""
     return [
         *_writing_tools(service, current_caller),
         *_marking_tools(service, current_caller),

@@ -134,6 +134,8 @@ class YieldingBudget(WorkBudget):
 
 
 _CHARS_BETWEEN_RESTS = 4_000
+ADVICE_WITHIN_S = 3.0
+"""More than the search and Git may take together."""
 
 
 class PatternReader:
@@ -142,8 +144,9 @@ class PatternReader:
     Where the directory does not answer nothing is granted on a guess: what a path covers depends on what lies there.
     """
 
-    def __init__(self, workspaces: Workspaces) -> None:
+    def __init__(self, workspaces: Workspaces, *, advice_within_s: float = ADVICE_WITHIN_S) -> None:
         self._workspaces = workspaces
+        self._advice_within_s = advice_within_s
 
     async def read(self, project: Project, paths: Sequence[str], *, exclusive: bool) -> list[RequestedPath]:
         """One per pattern, in the order given. Raises InvalidInput for a path that cannot be read, JoinedPaths for
@@ -157,7 +160,7 @@ class PatternReader:
         """
         try:
             return await self._workspaces.looks.look(
-                f"{root}/**", partial(find_warnings, self._workspaces, root, wanted)
+                f"{root}/**", partial(find_warnings, self._workspaces, root, wanted), within_s=self._advice_within_s
             )
         except Unavailable:
             return ()

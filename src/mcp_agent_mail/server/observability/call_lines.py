@@ -44,6 +44,8 @@ class EndedCall:
     error: AgentMailError | None
     doer: str | None
     took_s: float
+    said_project: str | None = None
+    """Where the connection says that its calls belong."""
 
 
 class LineQueue:
@@ -107,7 +109,7 @@ class CallLines:
 
     def _line(self, call: EndedCall, words: str) -> str:
         took = _duration(call.took_s)
-        place = project_of(call.arguments)
+        place = project_of(call.arguments, call.said_project)
         who = caller_of(call.arguments, call.result, call.doer)
         now = time.strftime("%H:%M:%S")
         room = shutil.get_terminal_size().columns - len(f"{now} {place} {who}   {took}") - 1
@@ -117,7 +119,7 @@ class CallLines:
 
     def _refusal(self, call: EndedCall, error: AgentMailError) -> str:
         fact, hint = why_refused(call.arguments, error)
-        place = project_of(call.arguments)
+        place = project_of(call.arguments, call.said_project)
         who = caller_of(call.arguments, None, call.doer)
         now = self._in(_DIM, time.strftime("%H:%M:%S"))
         head = " ".join(part for part in (now, place, self._in(_BOLD, who)) if part)

@@ -30,9 +30,11 @@ def shown(text: object, limit: int = MAX_WORDS) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
-def project_of(arguments: Arguments) -> str:
-    """The last part of the project's path, or its slug; empty where the call names none."""
-    named = next((arguments[name] for name in _PROJECTS if isinstance(arguments.get(name), str)), "")
+def project_of(arguments: Arguments, said: str | None) -> str:
+    """The last part of the project's path, or its slug: as the call names it, else as its connection `said`. Empty
+    where neither does.
+    """
+    named = next((arguments[name] for name in _PROJECTS if isinstance(arguments.get(name), str)), said or "")
     return shown(PurePosixPath(named).name or named, _MAX_NAME)
 
 
@@ -120,6 +122,10 @@ def _answered(_: Arguments, result: Json) -> str:
     return f"{'let' if result['approved'] else 'did not let'} {result['from']} write to {result['to']}"
 
 
+def _fetched(_: Arguments, __: Json) -> str:
+    return "read its inbox"
+
+
 def _began(_: Arguments, result: Json) -> str:
     granted = (result.get("file_reservations") or {}).get("granted", ())
     return "began a session" + (f", reserved {_patterns(granted)}" if granted else "")
@@ -128,6 +134,7 @@ def _began(_: Arguments, result: Json) -> str:
 _SAID: Mapping[str, Callable[[Arguments, Json], str]] = {
     "send_message": _wrote,
     "reply_message": _wrote,
+    "fetch_inbox": _fetched,
     "mark_message_read": _counted("read", "read"),
     "acknowledge_message": _counted("acknowledged", "acknowledged"),
     "file_reservation_paths": _reserved,
@@ -144,6 +151,7 @@ _SAID: Mapping[str, Callable[[Arguments, Json], str]] = {
     "macro_start_session": _began,
     "macro_prepare_thread": lambda given, _: f"joined thread {given['thread_id']}",
     "set_status": lambda given, _: f"is {given['status']}",
+    "set_contact_policy": lambda given, _: f"takes mail by the policy {given['policy']}",
     "request_contact": lambda _, result: f"asked to write to {result['to']}",
     "respond_contact": _answered,
     "ensure_project": lambda given, _: f"opened {given['human_key']}",

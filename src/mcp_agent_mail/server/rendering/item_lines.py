@@ -18,10 +18,12 @@ _KINDS = (
     frozenset({"path_pattern"}),  # leases and grants
     frozenset({"path", "holders"}),  # conflicts
     frozenset({"thread_id", "participants"}),  # threads
+    frozenset({"slug", "human_key"}),  # projects
 )
-_TITLES = ("subject", "name", "path_pattern", "path")
+_TITLES = ("subject", "name", "path_pattern", "path", "human_key", "thread_id")
 _BODY = "body_md"
-_PATHS = frozenset({"path", "path_pattern", "project"})
+COPIED = frozenset({"path", "path_pattern", "project", "human_key", "slug", "registration_token"})
+"""Texts that a caller copies, so that no escape may stand in them."""
 _SAID = {
     "acknowledged_at": "acknowledged {}",
     "attachments": "attached {}",
@@ -46,6 +48,7 @@ _SAID = {
     "project": "in {}",
     "read_at": "read {}",
     "reason": "{}",
+    "recipients": "to {}",
     "reply_to": "answers {}",
     "reservation_id": "reservation {}",
     "retired_at": "retired {}",
@@ -65,6 +68,7 @@ _USUAL: tuple[tuple[str, Json], ...] = (
     ("importance", "normal"),
     ("kind", "to"),
     ("status", "ready"),
+    ("status", "delivered"),
     ("contact_policy", "auto"),
     ("exclusive", True),
     ("newer_from_sender", 0),
@@ -85,27 +89,41 @@ def plain(text: str) -> str:
 
 def are_lines(values: Sequence[Json]) -> bool:
     """Whether every item is of a kind that has a line, and holds no object that a line has no place for."""
-    return all(
-        isinstance(one, Mapping) and any(kind <= one.keys() for kind in _KINDS) and _is_flat(one) for one in values
-    )
+    return all(isinstance(one, Mapping) and _is_line(_spread(one)) for one in values)
 
 
 def item_lines(values: Sequence[Mapping[str, Json]]) -> Iterator[tuple[str, str | None]]:
     """Each item's line and its body, if the item has one that is not empty."""
-    for item in values:
-        title = next((key for key in _TITLES if item.get(key)), "thread_id")
-        lead = f"{item['id']} " if "id" in item else ""
-        rest = {key: one for key, one in item.items() if key not in ("id", title, _BODY)}
-        told = ", ".join(_parts(rest))
-        line = f"- {lead}{_named(title, item[title])}"
+    for item in map(_spread, values):
+        title = next((key for key in _TITLES if item.get(key)), None)
+        named = [str(item["id"])] if "id" in item else []
+        if title is not None:
+            named.append(_named(title, item[title]))
+        told = ", ".join(_parts({key: one for key, one in item.items() if key not in ("id", title, _BODY)}))
+        line = f"- {' '.join(named)}"
         yield (f"{line}: {told}" if told else line), item.get(_BODY) or None
 
 
+def _is_line(item: Mapping[str, Json]) -> bool:
+    return any(kind <= item.keys() for kind in _KINDS) and _is_flat(item)
+
+
+def _spread(item: Mapping[str, Json]) -> Mapping[str, Json]:
+    """A delivery as its message, with its project and what became of each recipient."""
+    if not isinstance(item.get("payload"), Mapping):
+        return item
+    message = {**item["payload"], "project": item.get("project")}
+    if "recipients" not in message:
+        return message
+    recipients = [{"agent": one["name"], "kind": one["kind"], "status": one["status"]} for one in message["recipients"]]
+    return {key: one for key, one in message.items() if key not in ("to", "cc", "bcc")} | {"recipients": recipients}
+
+
 def _named(key: str, value: Json) -> str:
-    return _code(value) if key in _PATHS else f"**{plain(str(value))}**"
+    return code(value) if key in COPIED else f"**{plain(str(value))}**"
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
     """A path as it is, to be copied; escaped where a code span could not hold it."""
     return plain(text) if "`" in text or _BREAKS.search(text) else f"`{text}`"
 
@@ -134,8 +152,8 @@ def _value(key: str, value: Json) -> str:
     if value is True:
         return "yes"
     text = str(value)
-    if key in _PATHS:
-        return _code(text)
+    if key in COPIED:
+        return code(text)
     if time := _TIME.fullmatch(text):
         return f"{time[1]}Z"
     return plain(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from mcp_agent_mail.core.tools import Json
-from mcp_agent_mail.server.rendering.item_lines import are_lines, item_lines
+from mcp_agent_mail.server.rendering.item_lines import COPIED, are_lines, code, item_lines
 from mcp_agent_mail.server.rendering.item_lines import plain as _plain
 
 _DEEPEST = 6
@@ -38,10 +38,11 @@ def _block(value: Json, depth: int) -> Iterator[str]:
 def _object(value: Mapping[str, Json], depth: int) -> Iterator[str]:
     if not value:
         yield "(nothing)"
+    value = _without_repeats(value)
     blocks = {key: one for key, one in value.items() if _needs_block(one)}
     for key, one in value.items():
         if key not in blocks:
-            yield f"- **{_plain(key)}**: {_inline(one)}"
+            yield f"- **{_plain(key)}**: {code(one) if key in COPIED and isinstance(one, str) else _inline(one)}"
     for key, one in blocks.items():
         yield ""
         if isinstance(one, str):
@@ -50,7 +51,16 @@ def _object(value: Mapping[str, Json], depth: int) -> Iterator[str]:
         else:
             yield f"{'#' * min(depth, _DEEPEST)} {_plain(key)}"
             yield ""
-            yield from _block(one, depth + 1)
+            yield from _block([one] if are_lines([one]) else one, depth + 1)
+
+
+def _without_repeats(value: Mapping[str, Json]) -> Mapping[str, Json]:
+    """What a reply's answer says of its message is told once, with its delivery."""
+    deliveries = value.get("deliveries")
+    if not isinstance(deliveries, list) or not deliveries or not are_lines(deliveries):
+        return value
+    told = deliveries[0].get("payload", {})
+    return {key: one for key, one in value.items() if key not in told or told[key] != one}
 
 
 def _list(values: Sequence[Json], depth: int) -> Iterator[str]:

@@ -8,10 +8,9 @@ a time is turned into a delivery number first, by halving.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -31,25 +30,25 @@ SELECT delivery_seq, delivered_ts FROM recipients WHERE agent_id = ? AND deliver
 ORDER BY delivery_seq LIMIT 1
 """
 _CURSOR = "SELECT delivery_seq FROM recipients WHERE message_id = ? AND agent_id = ?"
-_STATE = """
-SELECT message_id, read_ts, ack_ts, kind FROM recipients
-WHERE message_id = ? AND agent_id = ? AND delivery_seq IS NOT NULL
+_STATE = (
+    "SELECT read_ts, ack_ts, kind FROM recipients WHERE message_id = ? AND agent_id = ? AND delivery_seq IS NOT NULL"
+)
+_READ = """
+UPDATE recipients SET read_ts = :now
+WHERE message_id = :message AND agent_id = :agent AND delivery_seq IS NOT NULL AND read_ts IS NULL
+RETURNING urgent, kind <> 'bcc' AND EXISTS (
+    SELECT 1 FROM agents a JOIN message_projects mp ON mp.project_id = a.project_id
+    WHERE a.id = recipients.agent_id AND mp.message_id = recipients.message_id)
 """
-_OF_THESE = """message_id IN (SELECT value FROM json_each(:messages)) AND agent_id = :agent
-  AND delivery_seq IS NOT NULL"""
-_STATES = f"SELECT message_id, read_ts, ack_ts, kind FROM recipients WHERE {_OF_THESE}"
-_READ = f"""
-UPDATE recipients SET read_ts = :now WHERE {_OF_THESE} AND read_ts IS NULL RETURNING message_id, kind, urgent
-"""
-_ACKNOWLEDGE = f"""
-UPDATE recipients SET ack_ts = :now WHERE {_OF_THESE} AND ack_ts IS NULL RETURNING message_id, ack_required
+_ACKNOWLEDGE = """
+UPDATE recipients SET ack_ts = :now
+WHERE message_id = :message AND agent_id = :agent AND delivery_seq IS NOT NULL AND ack_ts IS NULL
+RETURNING ack_required
 """
 _COUNT_READ = """
-UPDATE agents SET unread_count = unread_count - :read, urgent_unread_count = urgent_unread_count - :urgent,
-    open_unread_count = open_unread_count - (
-        SELECT count(*) FROM json_each(:open) shown
-        JOIN message_projects mp ON mp.project_id = agents.project_id AND mp.message_id = shown.value)
-WHERE id = :agent
+UPDATE agents SET unread_count = unread_count - ?, urgent_unread_count = urgent_unread_count - ?,
+    open_unread_count = open_unread_count - ?
+WHERE id = ?
 """
 _COUNT_ACKNOWLEDGED = "UPDATE agents SET ack_pending_count = ack_pending_count - ? WHERE id = ?"
 _COUNTS = "SELECT inbox_count, unread_count, ack_pending_count, urgent_unread_count FROM agents WHERE id = ?"
@@ -137,7 +136,7 @@ class Inboxes:
     def state(self, agent_id: AgentId, message_id: MessageId) -> ReadingState | None:
         """What the agent did with the message; None for an agent that is no recipient."""
         row = self._connection.execute(_STATE, (message_id, agent_id)).fetchone()
-        return None if row is None else _state(row, changed=False)
+        return None if row is None else _state(row)
 
     def counts(self, agent_id: AgentId) -> InboxCounts:
         """Kept with the agent, not counted: as cheap for a million messages as for one."""
@@ -152,51 +151,59 @@ class Inboxes:
         return self.mark_all_read(agent_id, [message_id], now).get(message_id)
 
     def mark_all_read(
-        self, agent_id: AgentId, message_ids: Collection[MessageId], now: Micros
+        self, agent_id: AgentId, message_ids: Iterable[MessageId], now: Micros
     ) -> dict[MessageId, ReadingState]:
         """`mark_read` for each; those that the agent is no recipient of are absent."""
-        changed = self._read(agent_id, message_ids, now)
-        return self._states(agent_id, message_ids, changed=changed)
+        ids = list(message_ids)
+        return self._states(agent_id, ids, changed=self._read(agent_id, ids, now))
 
     def acknowledge(self, agent_id: AgentId, message_id: MessageId, now: Micros) -> ReadingState | None:
         """Implies read. The first times stand for good; None for an agent that is no recipient."""
         return self.acknowledge_all(agent_id, [message_id], now).get(message_id)
 
     def acknowledge_all(
-        self, agent_id: AgentId, message_ids: Collection[MessageId], now: Micros
+        self, agent_id: AgentId, message_ids: Iterable[MessageId], now: Micros
     ) -> dict[MessageId, ReadingState]:
         """`acknowledge` for each; those that the agent is no recipient of are absent."""
-        key = {"messages": json.dumps(list(message_ids)), "agent": agent_id, "now": now}
-        changed = self._connection.execute(_ACKNOWLEDGE, key).fetchall()
-        if asked := sum(ack_required for _, ack_required in changed):
+        ids = list(message_ids)
+        changed = self._each(_ACKNOWLEDGE, agent_id, ids, now)
+        if asked := sum(ack_required for (ack_required,) in changed.values()):
             self._connection.execute(_COUNT_ACKNOWLEDGED, (asked, agent_id))
-        ids = {MessageId(row[0]) for row in changed}
-        self._read(agent_id, ids, now)
-        return self._states(agent_id, message_ids, changed=ids)
+        self._read(agent_id, changed, now)
+        return self._states(agent_id, ids, changed=changed)
 
-    def _read(self, agent_id: AgentId, message_ids: Collection[MessageId], now: Micros) -> set[MessageId]:
-        if not message_ids:
-            return set()
-        key = {"messages": json.dumps(list(message_ids)), "agent": agent_id, "now": now}
-        changed = self._connection.execute(_READ, key).fetchall()
+    def _read(self, agent_id: AgentId, message_ids: Iterable[MessageId], now: Micros) -> Collection[MessageId]:
+        """Those that were unread; the agent's counts, which others wait for, change once for all of them."""
+        changed = self._each(_READ, agent_id, message_ids, now)
         if changed:
-            counts = {
-                "read": len(changed),
-                "urgent": sum(urgent for _, _, urgent in changed),
-                "open": json.dumps([message_id for message_id, kind, _ in changed if kind != RecipientKind.BCC]),
-            }
-            self._connection.execute(_COUNT_READ, {**counts, "agent": agent_id})
-        return {MessageId(row[0]) for row in changed}
+            urgent, is_open = map(sum, zip(*changed.values(), strict=True))
+            self._connection.execute(_COUNT_READ, (len(changed), urgent, is_open, agent_id))
+        return changed
+
+    def _each(
+        self, sql: str, agent_id: AgentId, message_ids: Iterable[MessageId], now: Micros
+    ) -> dict[MessageId, tuple[int, ...]]:
+        """What the statement returns for each message that it changes."""
+        found = {}
+        for message_id in message_ids:
+            key = {"message": message_id, "agent": agent_id, "now": now}
+            for row in self._connection.execute(sql, key).fetchall():
+                found[message_id] = row
+        return found
 
     def _states(
-        self, agent_id: AgentId, message_ids: Collection[MessageId], *, changed: Collection[MessageId]
+        self, agent_id: AgentId, message_ids: Iterable[MessageId], *, changed: Collection[MessageId]
     ) -> dict[MessageId, ReadingState]:
-        rows = self._connection.execute(_STATES, {"messages": json.dumps(list(message_ids)), "agent": agent_id})
-        return {MessageId(row[0]): _state(row, changed=row[0] in changed) for row in rows}
+        states = ((message_id, self.state(agent_id, message_id)) for message_id in message_ids)
+        return {
+            message_id: replace(state, changed=message_id in changed)
+            for message_id, state in states
+            if state is not None
+        }
 
 
-def _state(row: Sequence[Any], *, changed: bool) -> ReadingState:  # Any: SQLite's rows are untyped
-    return ReadingState(read_ts=row[1], ack_ts=row[2], changed=changed, kind=RecipientKind(row[3]))
+def _state(row: Sequence[Any]) -> ReadingState:  # Any: SQLite's rows are untyped
+    return ReadingState(read_ts=row[0], ack_ts=row[1], changed=False, kind=RecipientKind(row[2]))
 
 
 def _page_query(agent_id: AgentId, page: InboxPage) -> tuple[str, list[object]]:

@@ -6,9 +6,8 @@ last message is older than the newest `SCANNED` is not listed, and is still read
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -62,15 +61,12 @@ _COUNT = f"SELECT count(*) FROM (SELECT 1 {_IN_THREAD} LIMIT ?) AS counted"
 _FIRST = f"SELECT message_id {_IN_THREAD} ORDER BY delivery_seq, message_id LIMIT 1"
 _NEWEST = f"SELECT message_id {_IN_THREAD} ORDER BY delivery_seq DESC, message_id DESC LIMIT ?"
 _ROOT = "SELECT 1 FROM message_projects WHERE project_id = ? AND message_id = ? AND thread_id IS NOT ?"
-_HEADS = f"SELECT {HEAD_COLUMNS} FROM messages m {HEAD_JOINS} WHERE m.id IN (SELECT value FROM json_each(?))"
+_HEAD = f"SELECT {HEAD_COLUMNS} FROM messages m {HEAD_JOINS} WHERE m.id = ?"
 # Not by position, which would read a broadcast to its end.
 _ADDRESSED = """
-SELECT r.message_id, a.name, a.project_id, p.slug FROM json_each(:messages) looked
-CROSS JOIN recipients r ON r.message_id = looked.value AND r.agent_id IN (
-    SELECT agent_id FROM recipients
-    WHERE message_id = looked.value AND delivery_seq IS NOT NULL AND kind <> 'bcc' ORDER BY agent_id LIMIT :each)
+SELECT a.name, a.project_id, p.slug FROM recipients r
 CROSS JOIN agents a ON a.id = r.agent_id CROSS JOIN projects p ON p.id = a.project_id
-ORDER BY r.message_id, r.agent_id
+WHERE r.message_id = ? AND r.delivery_seq IS NOT NULL AND r.kind <> 'bcc' ORDER BY r.agent_id LIMIT ?
 """
 _UNREAD = """
 SELECT coalesce(thread_id, CAST(message_id AS TEXT)) AS thread_id, count(*) FROM (
@@ -80,7 +76,7 @@ SELECT coalesce(thread_id, CAST(message_id AS TEXT)) AS thread_id, count(*) FROM
 """
 
 
-class ThreadParticipant(NamedTuple):
+class ThreadParty(NamedTuple):
     """Somebody who wrote in a thread, or was openly written to."""
 
     name: str
@@ -100,7 +96,7 @@ class ListedThread:
     last: MessageHead
     last_ts: Micros
     messages: int
-    participants: list[ThreadParticipant]
+    participants: list[ThreadParty]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,52 +128,51 @@ class Threads:
         rows = self._connection.execute(_LIST.format(source=_source(keep)), key).fetchall()
         if not rows:
             return [], 0
-        return list(self._shown(project_id, [row[:3] for row in rows])), rows[0][3]
+        looked_at = max(2, min(PARTICIPANTS, SCANNED // len(rows)))
+        listed = [
+            self._look(project_id, thread_id, last_id, last_ts, looked_at) for thread_id, last_id, last_ts, _ in rows
+        ]
+        return listed, rows[0][3]
 
     def unread(self, agent_id: AgentId) -> Mapping[str, int]:
         """How much of the agent's newest unread mail (`SCANNED` messages) is in which thread."""
         return dict(self._connection.execute(_UNREAD, (agent_id, SCANNED)).fetchall())
 
-    def _shown(self, project_id: ProjectId, rows: Sequence[tuple[str, MessageId, Micros]]) -> Iterator[ListedThread]:
-        looked_at = max(2, min(PARTICIPANTS, SCANNED // len(rows)))
-        firsts, newest, sizes = {}, {}, {}
-        for thread_id, _, _ in rows:
-            key = (thread_id, project_id)
-            root = self._root(project_id, thread_id)
-            ((firsts[thread_id],),) = self._connection.execute(_FIRST, key)
-            ((sizes[thread_id],),) = self._connection.execute(_COUNT, (*key, COUNTED))
-            newest[thread_id] = [found for (found,) in self._connection.execute(_NEWEST, (*key, looked_at))]
-            if root is not None:
-                firsts[thread_id] = root
-                sizes[thread_id] += 1
-                newest[thread_id].append(root)
-        heads = self._heads({*firsts.values(), *(found for ids in newest.values() for found in ids)})
-        addressed = self._addressed(heads)
-        for thread_id, last_id, last_ts in rows:
-            yield ListedThread(
-                thread_id=thread_id,
-                first=heads[firsts[thread_id]],
-                last=heads[last_id],
-                last_ts=last_ts,
-                messages=sizes[thread_id],
-                participants=_participants([heads[found] for found in newest[thread_id]], addressed),
-            )
+    def _look(
+        self, project_id: ProjectId, thread_id: str, last_id: MessageId, last_ts: Micros, looked_at: int
+    ) -> ListedThread:
+        key = (thread_id, project_id)
+        root = self._root(project_id, thread_id)
+        ((size,),) = self._connection.execute(_COUNT, (*key, COUNTED))
+        ((first_id,),) = self._connection.execute(_FIRST, key)
+        newest = [MessageId(found) for (found,) in self._connection.execute(_NEWEST, (*key, looked_at))]
+        heads = {found: self._head(found) for found in (last_id, root or first_id, *newest, *([root] if root else []))}
+        return ListedThread(
+            thread_id=thread_id,
+            first=heads[root or first_id],
+            last=heads[last_id],
+            last_ts=last_ts,
+            messages=size + (root is not None),
+            participants=self._participants([heads[found] for found in (*newest, *([root] if root else []))]),
+        )
 
     def _root(self, project_id: ProjectId, thread_id: str) -> MessageId | None:
         root = root_of_thread(thread_id)
         found = root and self._connection.execute(_ROOT, (project_id, root, thread_id)).fetchone()
         return root if found else None
 
-    def _heads(self, ids: Collection[MessageId]) -> dict[MessageId, MessageHead]:
-        rows = self._connection.execute(_HEADS, (json.dumps(list(ids)),))
-        return {head.id: head for head in map(to_head, rows)}
+    def _head(self, message_id: MessageId) -> MessageHead:
+        return to_head(self._connection.execute(_HEAD, (message_id,)).fetchone())
 
-    def _addressed(self, ids: Collection[MessageId]) -> Mapping[MessageId, list[ThreadParticipant]]:
-        found: dict[MessageId, list[ThreadParticipant]] = {}
-        key = {"messages": json.dumps(list(ids)), "each": PARTICIPANTS}
-        for row in self._connection.execute(_ADDRESSED, key):
-            found.setdefault(row[0], []).append(ThreadParticipant._make(row[1:]))
-        return found
+    def _participants(self, newest_first: Sequence[MessageHead]) -> list[ThreadParty]:
+        wrote = (ThreadParty(head.sender_name, head.project_id, head.project_slug) for head in newest_first)
+        found = dict.fromkeys(wrote)
+        for head in newest_first:
+            if len(found) >= PARTICIPANTS:
+                break
+            rows = self._connection.execute(_ADDRESSED, (head.id, PARTICIPANTS))
+            found.update(dict.fromkeys(map(ThreadParty._make, rows)))
+        return list(found)[:PARTICIPANTS]
 
 
 def _source(keep: ThreadFilter) -> str:
@@ -189,11 +184,3 @@ def _source(keep: ThreadFilter) -> str:
             sent="WHERE lower(topic) = :topic" if on_topic else "",
         )
     return _RECENT if keep.topic is None else _ON_TOPIC
-
-
-def _participants(
-    newest_first: Sequence[MessageHead], addressed: Mapping[MessageId, list[ThreadParticipant]]
-) -> list[ThreadParticipant]:
-    wrote = [ThreadParticipant(head.sender_name, head.project_id, head.project_slug) for head in newest_first]
-    got = [one for head in newest_first for one in addressed.get(head.id, ())]
-    return list(dict.fromkeys([*wrote, *got]))[:PARTICIPANTS]

@@ -7,10 +7,10 @@ import pytest
 
 from mcp_agent_mail.core.clock import iso
 from mcp_agent_mail.core.errors import AuthenticationRequired, InvalidInput, NotFound, PermissionDenied
-from mcp_agent_mail.domain.contacts import ContactPolicy
+from mcp_agent_mail.domain.agents import ContactPolicy
 from mcp_agent_mail.domain.identity.caller import AgentAuth
 from mcp_agent_mail.domain.messages import MAX_BODIES_BYTES
-from mcp_agent_mail.features.messaging import mail_pages
+from mcp_agent_mail.features.messaging import read_mail
 from tests.features.messaging.harness import LIB, MessagingHarness, open_messaging
 
 _KEYS = {
@@ -85,7 +85,7 @@ async def test_a_page_ends_before_its_names_become_too_many(
     harness: MessagingHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent = [await harness.sent_id(thread_id="T", cc=["GreenField"]) for _ in range(3)]
-    monkeypatch.setattr(mail_pages, "MAX_ADDRESSEES", 5)
+    monkeypatch.setattr(read_mail, "MAX_ADDRESSEES", 5)
 
     first = await harness.call("read_mail", thread_id="T")
     rest = await harness.call("read_mail", thread_id="T", after_id=first["next_after_id"])

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_agent_mail.archive.conversion import CONVERSION_NOTE, VERSION_NOTE, is_outdated
+from mcp_agent_mail.archive.fast_import import import_folders
+from mcp_agent_mail.archive.ownership import ArchiveOwner, NewerArchive, OutboxPosition
+from mcp_agent_mail.archive.repository import ArchiveRepository
+from mcp_agent_mail.archive.writer import ArchiveWriter
+from mcp_agent_mail.core.clock import SECOND, Micros
+from mcp_agent_mail.core.failpoints import no_fault
+from mcp_agent_mail.core.ids import OutboxSeq
+from mcp_agent_mail.domain.archive_format.commit_message import CommitText
+from tests.archive_harness import git, refresh, version_1
+
+AT = Micros(1_800_000_000 * SECOND)
+MAIL = "messages/2026/11/0/2026-11-21T21-00-00Z__plan__7.md"
+COPY = f"agents/RedStone/inbox/2026/11/0/{MAIL.rpartition('/')[2]}"
+FILES = {
+    "archive.json": b'{"format": 1, "store_id": "s", "project": {"id": 1}}',
+    MAIL: b"body",
+    COPY: b"body",
+    "file_reservations/released/2026/11/1/id-700.json": b"{}\n",
+    "agents/RedStone/profile.json": b"{}\n",
+    'messages/2026/11/0/a "b\u00e4.txt': b"mine",
+}
+
+
+def open_writer(path: Path) -> ArchiveWriter:
+    owner = ArchiveOwner(store_id="s", author_name="mcp-agent", author_email="a@example.com")
+    return ArchiveWriter(path, owner, OutboxPosition(highest_seq=OutboxSeq(9)), fault_hook=no_fault)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """An archive of version 1 with a file that a person committed among ours."""
+    with version_1():
+        writer = open_writer(tmp_path / "app")
+        writer.commit(FILES, CommitText(subject="mail", agents=(), last_seq=OutboxSeq(3)), AT)
+        refresh(writer)
+    return tmp_path / "app"
+
+
+def convert(path: Path) -> ArchiveWriter:
+    writer = open_writer(path)
+    for _ in range(20):
+        if not writer.conversion.is_needed:
+            break
+        writer.convert(OutboxSeq(3), AT)
+    refresh(writer)
+    return writer
+
+
+def test_mail_gets_its_newline_blocks_their_names_and_all_else_stays(path: Path) -> None:
+    convert(path)
+
+    names = git(path, "ls-tree", "-r", "-z", "--name-only", "main").split("\0")[:-1]
+    assert sorted(names) == sorted(
+        name.replace("/11/0/", "/11/0-499/").replace("/11/1/", "/11/500-999/") for name in FILES
+    )
+    assert git(path, "show", f"main:{MAIL.replace('/0/', '/0-499/')}") == "body\n"
+    assert git(path, "show", 'main:messages/2026/11/0-499/a "b\u00e4.txt') == "mine"
+    assert git(path, "status", "--porcelain") == ""
+    assert git(path, "for-each-ref", "--format=%(refname)").split() == ["refs/heads/main"]
+    git(path, "fsck", "--strict")
+
+
+def test_who_needs_a_conversion_is_known_without_opening_it(path: Path, tmp_path: Path) -> None:
+    before = is_outdated(path)
+    convert(path)
+
+    assert (before, is_outdated(path), is_outdated(tmp_path / "none")) == (True, False, False)
+    assert (path / VERSION_NOTE).read_text() == "2\n"
+    assert not (path / CONVERSION_NOTE).exists()
+
+
+def test_a_new_archive_needs_none(tmp_path: Path) -> None:
+    writer = open_writer(tmp_path / "new")
+
+    assert (writer.version, writer.conversion.is_needed, is_outdated(tmp_path / "new")) == (2, False, False)
+
+
+def test_one_that_is_cut_off_before_its_files_are_on_disk_goes_on(path: Path) -> None:
+    writer = open_writer(path)
+    while writer.convert(OutboxSeq(3), AT) is None:
+        pass
+    cut_off = open_writer(path)
+
+    assert cut_off.conversion.is_half_done
+    assert is_outdated(path)
+    assert (path / MAIL).exists()
+    convert(path)
+    assert not (path / MAIL).exists()
+    assert (path / MAIL.replace("/0/", "/0-499/")).read_bytes() == b"body\n"
+
+
+def test_a_link_in_place_of_a_folder_is_not_followed(path: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (path / "agents/RedStone/inbox/2026/11/0").rename(elsewhere)
+    (path / "agents/RedStone/inbox/2026/11/0").symlink_to(elsewhere)
+
+    convert(path)
+
+    assert [file.name for file in elsewhere.iterdir()] == [COPY.rpartition("/")[2]]
+    assert (path / COPY.replace("/0/", "/0-499/")).exists()
+
+
+def test_contents_and_folders_are_in_git_before_any_commit_names_them(path: Path) -> None:
+    repository = ArchiveRepository(path)
+
+    import_folders(repository, lambda put_blob, _: put_blob(b"unnamed"))
+
+    assert len(git(path, "fsck", "--unreachable").splitlines()) == 1
+
+
+def test_a_version_to_come_is_refused(path: Path) -> None:
+    (path / "archive.json").write_text('{"format": 3, "store_id": "s"}')
+    git(path, "commit", "-q", "-m", "Newer", "--", "archive.json")
+
+    with pytest.raises(NewerArchive, match="version 3"):
+        open_writer(path)
