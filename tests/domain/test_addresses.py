@@ -44,3 +44,13 @@ def test_both_forms_name_the_same_agent_whatever_the_project_is_called(name: str
 def test_a_name_is_shown_bare_at_home_and_with_its_project_elsewhere() -> None:
     assert shown_name("BlueLake", ProjectId(1), "app-1a2b", ProjectId(1)) == "BlueLake"
     assert shown_name("BlueLake", ProjectId(1), "app-1a2b", ProjectId(2)) == "BlueLake@app-1a2b"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"), [("@BlueLake", True), (" @BlueLake ", True), ("@", False), ("project:x", False)]
+)
+def test_a_name_behind_an_at_sign_is_told_as_it_is_written(text: str, is_told: bool) -> None:
+    with pytest.raises(UnreadableAddress) as unreadable:
+        parse_address(text)
+
+    assert ("A name stands without @: BlueLake. Accepted: " in unreadable.value.hint) is is_told

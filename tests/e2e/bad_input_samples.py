@@ -73,6 +73,8 @@ _SAMPLES: dict[str, dict[str, Any]] = {
     "reply_message": {"project_key": PROJECT, "message_id": 1, "sender_name": "RedStone", "body_md": "text"},
     "fetch_inbox": {"project_key": PROJECT, "agent_name": "RedStone"},
     "fetch_topic": {"project_key": PROJECT, "topic_name": "parser"},
+    "read_mail": {"project_key": PROJECT, "message_id": 1},
+    "list_threads": {"project_key": PROJECT},
     "mark_message_read": {"project_key": PROJECT, "agent_name": "RedStone", "message_id": 1},
     "acknowledge_message": {"project_key": PROJECT, "agent_name": "RedStone", "message_id": 1},
     "search_messages": {"project_key": PROJECT, "query": "text"},

@@ -6,6 +6,7 @@ project with that key (path or slug).
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from mcp_agent_mail.core.errors import InvalidInput
@@ -14,6 +15,7 @@ from mcp_agent_mail.core.ids import ProjectId
 FORMS = ["Name", "Name@slug", "Name@/path", "project:slug#Name", "project:/path#Name"]
 
 _PREFIX = "project:"
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
 class UnreadableAddress(InvalidInput):
@@ -47,9 +49,10 @@ def parse_address(text: str) -> Address:
 
 
 def _unreadable(text: str) -> UnreadableAddress:
-    return UnreadableAddress(
-        f"{text!r:.100} is no address.", hint=f"Accepted: {', '.join(FORMS)}.", data={"accepted": FORMS}
-    )
+    name = text.strip().removeprefix("@")
+    without_sign = f"A name stands without @: {name}. " if _NAME.fullmatch(name) and "@" in text else ""
+    hint = f"{without_sign}Accepted: {', '.join(FORMS)}."
+    return UnreadableAddress(f"{text!r:.100} is no address.", hint=hint, data={"accepted": FORMS})
 
 
 def shown_name(name: str, project_id: ProjectId, project_slug: str, seen_from: ProjectId) -> str:

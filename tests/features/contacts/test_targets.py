@@ -217,3 +217,16 @@ async def test_several_of_a_name_elsewhere_have_to_be_told_apart(harness: Contac
     assert (error.code, error.data["projects"]) == ("INVALID_INPUT", [LIB, "/code/other"])
     assert (await harness.answer(accept=True, source="TwinOwl", from_project=LIB))["from_project"] == LIB
     assert (await harness.answer(accept=True, source="TwinOwl"))["from_project"] == "/code/other"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("user", "Did you mean Human?"), ("all", "There are "), ("claude", "BlueLake")]
+)
+async def test_a_target_that_nobody_can_be_is_refused_with_those_there_are(
+    name: str, told: str, harness: ContactsHarness
+) -> None:
+    error = await refused(harness.ask(target=name))
+
+    assert (error.code, error.data["parameter"]) == ("INVALID_INPUT", "to_agent")
+    assert told in error.hint
+    assert "leave it out" not in error.hint

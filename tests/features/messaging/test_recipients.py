@@ -199,13 +199,13 @@ async def test_a_bare_name_that_nobody_has_here_is_the_contact_of_that_name_else
 
 async def test_several_contacts_of_the_name_are_an_error_that_lists_them(contacts: ContactsHarness) -> None:
     await contacts.ask(source="QuietFox", target="Twin", project_key=LIB, to_project=APP)
-    await contacts.ask(source="QuietFox", target=f"Twin@{LIB}", project_key=LIB)
+    await contacts.ask(source="QuietFox", target=f"Twin@{LIB}", project_key=LIB, register_if_missing=True)
     await contacts.ask(target=f"QuietFox@{LIB}")
     seeded = contacts.seeded
     other = await seeded.store.write(
         lambda tx: tx.projects.add(slug="x", human_key="/code/x", plain_slug="x", now=tx.now)
     )
-    await contacts.ask(target="QuietFox", to_project=other.human_key)
+    await contacts.ask(target="QuietFox", to_project=other.human_key, register_if_missing=True)
     for key in (LIB, other.human_key):
         await contacts.answer(accept=True, project_key=key, target="QuietFox", from_project=APP)
     before = contacts.everything()

@@ -10,8 +10,11 @@ from mcp_agent_mail.domain.agents import AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.contacts import AddressesDiffer, ContactWithSelf, Relation
 from mcp_agent_mail.domain.identity.admission import NotAdmitted, ProjectAdmission
 from mcp_agent_mail.domain.identity.caller import Caller, ReservedIdentity
+from mcp_agent_mail.domain.identity.likely_names import means_person
 from mcp_agent_mail.domain.identity.names import (
+    HUMAN,
     NameEnforcement,
+    UnfitName,
     did_you_mean,
     name_to_register,
     nearest,
@@ -20,7 +23,7 @@ from mcp_agent_mail.domain.identity.names import (
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, add_agent, require_admission
-from mcp_agent_mail.features.identity.lookup import require_agent
+from mcp_agent_mail.features.identity.lookup import present_names, require_agent, told_present
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.transaction import Tx
@@ -165,7 +168,11 @@ def _make(
     """It is nobody's: the first to register the name gets its token. The one who asks for a contact never holds it."""
     project = admission_request.project
     program, model = profile.program or UNKNOWN, profile.model or UNKNOWN
-    fit = name_to_register(name, enforcement, program=program, model=model)
+    try:
+        fit = name_to_register(name, enforcement, program=program, model=model)
+    except UnfitName as unfit:
+        unfit.hint, unfit.data["parameter"] = _whom_else(tx, project, name), "to_agent"
+        raise
     if fit is None:
         raise _unknown(tx, project, name)
     agent = add_agent(
@@ -184,6 +191,12 @@ def _make(
     )
     record_event(tx, agent, None)
     return Actor(agent=agent, project=project)
+
+
+def _whom_else(tx: Tx, project: Project, name: str) -> str:
+    """Of a name that nobody can have: it is not the caller's own, which might be another or be left out."""
+    hint = "list_agents shows who is there."
+    return f"Did you mean {HUMAN}?" if means_person(name) else f"{told_present(present_names(tx, project))}{hint}"
 
 
 def _unknown(tx: Tx, project: Project, name: str, shut: AdmissionRequest | None = None) -> RecipientNotFound:
