@@ -271,7 +271,7 @@ def test_marking_and_acknowledging_anothers_mail_changes_nothing_and_is_no_error
     read = bench.connection.call("mark_message_read", **of_another)
     acknowledged = bench.connection.call("acknowledge_message", **of_another)
 
-    nothing = {"message_id": 1, "verified": False, "read_at": None}
+    nothing = {"message_id": 1, "verified": False, "read_at": None, "reason": "not_a_recipient"}
     assert read == {**nothing, "read": False}
     assert acknowledged == {**nothing, "acknowledged": False, "acknowledged_at": None}
     assert not bench.witness.saw_change()
