@@ -14,7 +14,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from mcp_agent_mail.core.likeness import most_like
+from mcp_agent_mail.core.likeness import LikenessBudget, most_like
 from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
 from mcp_agent_mail.domain.patterns.pattern import Pattern, anchor, covers
 from mcp_agent_mail.workspace.boundary import ProjectBoundary
@@ -25,6 +25,8 @@ MAX_STEPS = 60_000
 """Of comparing names with patterns, all of a search: about as long."""
 MAX_NAMES = 1_000
 """Folders among which the one that was meant is looked for."""
+MAX_NEAREST = 8
+"""Patterns of a call for which it is."""
 _LOOK_AT_TIME_EVERY = 64
 _GIT = ".git"
 
@@ -52,6 +54,8 @@ class PatternSearch:
         self._until = elapsed() + seconds
         self._inside = ProjectBoundary(root)
         self._work = WorkBudget(max_steps)
+        self._likeness = LikenessBudget()
+        self._nearest_left = MAX_NEAREST
         self._seen = 0
 
     def has_workspace(self) -> bool:
@@ -74,7 +78,12 @@ class PatternSearch:
             return None
 
     def nearest(self, pattern: Pattern) -> str | None:
-        """The pattern with the first of its folders that is not there replaced by the one most like it, if any is."""
+        """The pattern with the first of its folders that is not there replaced by the one most like it, if any is; of
+        the first few patterns, and while there is time.
+        """
+        self._nearest_left -= 1
+        if self._nearest_left < 0 or self._is_over():
+            return None
         names = anchor(pattern).split("/")
         segments = pattern.text.split("/")
         if pattern.ignore_case or segments[: len(names)] != names:
@@ -83,7 +92,8 @@ class PatternSearch:
             above = "/".join(names[:number])
             if self._is_folder(f"{above}/{name}" if above else name):
                 continue
-            close = most_like(name, islice(self._folders(above), MAX_NAMES), limit=1)
+            folders = islice(self._folders(above), MAX_NAMES)
+            close = most_like(name, folders, limit=1, budget=self._likeness)
             return "/".join([*segments[:number], *close, *segments[number + 1 :]]) if close else None
         return None
 
@@ -126,3 +136,6 @@ class PatternSearch:
         self._seen += 1
         if self._seen % _LOOK_AT_TIME_EVERY == 0 and self._elapsed() > self._until:
             raise _OutOfTime
+
+    def _is_over(self) -> bool:
+        return self._seen >= _LOOK_AT_TIME_EVERY and self._elapsed() > self._until
