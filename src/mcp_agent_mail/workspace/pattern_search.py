@@ -38,6 +38,8 @@ class _OutOfTime(Exception):  # No OSError: that is of a folder, and the search 
 class PatternSearch:
     """One search, for the patterns of one call: `seconds` are for all of them. Blocks: call it in a thread.
 
+    Where it `may_look` at nothing, nothing is there as far as it tells, and it never knows what a pattern covers.
+
     What is seen before the clock is first asked is always seen to the end, however slow the machine.
     """
 
@@ -48,8 +50,10 @@ class PatternSearch:
         seconds: float = SEARCH_S,
         max_steps: int = MAX_STEPS,
         elapsed: Callable[[], float] = time.monotonic,
+        may_look: Callable[[], bool] = lambda: True,
     ) -> None:
         self._root = root
+        self._may_look = may_look
         self._elapsed = elapsed
         self._until = elapsed() + seconds
         self._inside = ProjectBoundary(root)
@@ -64,10 +68,12 @@ class PatternSearch:
 
     def is_there(self, path: str) -> bool:
         """Does anything lie at this relative path? Not beyond a symbolic link that leads out."""
-        return self._inside.look(path.strip("/")) is not None
+        return self._may_look() and self._inside.look(path.strip("/")) is not None
 
     def covers_some(self, pattern: Pattern) -> bool | None:
         """Does it cover any file? None when that was not found out in time; a folder without files has none."""
+        if not self._may_look():
+            return None
         try:
             for literal in literal_paths(pattern):
                 found = self._inside.look(literal)
