@@ -42,6 +42,14 @@ class Param:
         part: IdentityPart | None = getattr(self.rule, "stands_for", None)
         return part
 
+    def is_left_out(self, value: object) -> bool:
+        """Does it stand for nothing? Null does, and blank text where nothing has to be given."""
+        return value is None or (not self.required and isinstance(value, str) and not value.strip())
+
+    def value_of(self, value: object) -> object:
+        """What the handler gets for it. Raises InvalidInput."""
+        return self.default if self.is_left_out(value) else self.rule.convert(self.name, value)
+
 
 def params_of(handler: Callable[..., Any]) -> dict[str, Param]:
     """The parameters that the signature of a tool or a resource declares, in its order."""
@@ -68,13 +76,11 @@ def bind(
     missing, wrong, bound = [], [], {}
     for name, param in params.items():
         value = given.get(name)
-        if value is None or (not param.required and isinstance(value, str) and not value.strip()):
-            bound[name] = param.default
-            if param.required:
-                missing.append(name)
+        if param.required and param.is_left_out(value):
+            missing.append(name)
             continue
         try:
-            bound[name] = param.rule.convert(name, value)
+            bound[name] = param.value_of(value)
         except InvalidInput as refused:
             wrong.append((name, refused))
     strangers = [name for name in given if name not in params]

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from mcp_agent_mail.core.arguments import FORMAT_ARGUMENT, TOKEN_ARGUMENTS, Param, bind, params_of
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied, in_sentences, listed
 from mcp_agent_mail.core.ids import ProjectId
-from mcp_agent_mail.core.likeness import COMPARED
+from mcp_agent_mail.core.likeness import COMPARED, one_likeness_budget
 from mcp_agent_mail.core.params import IdentityPart
 from mcp_agent_mail.core.synonyms import nearest_tools
 
@@ -256,12 +256,13 @@ class ToolTable:
 
     async def run(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> Json:
         """Validate, call and return the tool's plain result. Raises AgentMailError."""
-        spec = self.require(name, credentials)
-        credentials, given = take_token(credentials, arguments)
-        token_listed = spec.schema["properties"].keys() - spec.params.keys()
-        also = () if credentials.via == "local" else (FORMAT_ARGUMENT,)
-        call = bind(spec.params, given, what=name, taken_out=[*token_listed, *TOKEN_ARGUMENTS, *also])
-        return await call_as(replace(credentials, in_arguments=True), spec.handler, call)
+        with one_likeness_budget():
+            spec = self.require(name, credentials)
+            credentials, given = take_token(credentials, arguments)
+            token_listed = spec.schema["properties"].keys() - spec.params.keys()
+            also = () if credentials.via == "local" else (FORMAT_ARGUMENT,)
+            call = bind(spec.params, given, what=name, taken_out=[*token_listed, *TOKEN_ARGUMENTS, *also])
+            return await call_as(replace(credentials, in_arguments=True), spec.handler, call)
 
 
 async def call_as(credentials: Credentials, handler: Handler, arguments: Mapping[str, Json]) -> Json:

@@ -164,6 +164,16 @@ def calls_of(pipe: Pipe) -> tuple[Calls, LineQueue]:
     ), queue
 
 
+@pytest.mark.parametrize(("given", "is_told"), [("true", True), (" TRUE ", True), ("false", False), ("", False)])
+async def test_a_look_that_marks_is_told_however_it_says_so(pipe: Pipe, given: str, is_told: bool) -> None:
+    calls, queue = calls_of(pipe)
+
+    await calls.run_tool("fetch_inbox", {"mark_read": given}, FACTS)
+    queue.close()
+
+    assert ("read its inbox" in pipe.text()) is is_told
+
+
 async def test_calls_of_every_kind_are_told_where_they_are_run(pipe: Pipe) -> None:
     calls, queue = calls_of(pipe)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound, listed
+from mcp_agent_mail.core.likeness import most_like
 from mcp_agent_mail.domain.identity.name_words import ADJECTIVES, NOUNS
 
 HUMAN = "Human"
@@ -207,17 +207,32 @@ def _forms(wanted: str) -> Iterator[str]:
     yield from (bare_name(part) for part in reversed(re.split(r"[/\\#:@(),\s]+", text)[:_MOST_PARTS]))
 
 
-def nearest(wanted: str, known: Iterable[str], limit: int = 3) -> list[str]:
-    """At most `limit` of the known names, best first: those that stand in `wanted` in another spelling, where there are
-    none those that are spelt like it. For hints only: nothing is ever matched by likeness.
+class KnownNames:
+    """Names among which the one that was probably meant is looked for, however often. For hints only: nothing is ever
+    matched by likeness.
     """
-    shown = {name.lower(): name for name in known}
-    by_form: dict[str, list[str]] = {}
-    for name in shown.values():
-        by_form.setdefault(bare_name(name), []).append(name)
-    written = [name for form in dict.fromkeys(_forms(wanted)) if form for name in by_form.get(form, ())]
-    like = difflib.get_close_matches(wanted.strip().lower()[:_COMPARED], shown, n=limit, cutoff=0.6)
-    return written[:limit] or [shown[name] for name in like]
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._shown = {name.lower(): name for name in names}
+        self._by_form: dict[str, list[str]] = {}
+        for name in self._shown.values():
+            self._by_form.setdefault(bare_name(name), []).append(name)
+
+    def nearest(self, wanted: str, limit: int = 3) -> list[str]:
+        """At most `limit` of the names, best first: those that stand in `wanted` in another spelling, where there are
+        none those that are spelt like it, as far as there is time to compare them.
+        """
+        forms = dict.fromkeys(_forms(wanted))
+        written = [name for form in forms if form for name in self._by_form.get(form, ())]
+        if written:
+            return written[:limit]
+        like = most_like(wanted.strip().lower(), self._shown, limit=limit, compared=_COMPARED)
+        return [self._shown[name] for name in like]
+
+
+def nearest(wanted: str, known: Iterable[str], limit: int = 3) -> list[str]:
+    """Once, as `KnownNames.nearest`."""
+    return KnownNames(known).nearest(wanted, limit)
 
 
 def did_you_mean(names: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.ids import AgentId, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.archive_format.layout import profile_snapshot
@@ -117,7 +118,7 @@ def _require_own(caller: Caller, known: Agent, free_name: str | None) -> bool:
             raise
         raise type(refused)(
             refused.message,
-            hint=f"{refused.hint} {free_name} is free.",
+            hint=in_sentences(refused.hint, f"{free_name} is free."),
             data={**refused.data, "free_name": free_name},
         ) from None
 
