@@ -73,7 +73,9 @@ NAMES_OF_ARGUMENTS = [
     ),
     Mistake("agent", "fetch_inbox", {"project_key": APP, "agent": "BlueLake"}, ["mean agent_name?"], OWN),
     Mistake("cwd", "fetch_inbox", {"cwd": APP, "agent": "BlueLake"}, ["project_key for cwd", "agent_name for"], OWN),
-    Mistake("count", "fetch_inbox", {**OWN, "count": 5}, ["Did you mean limit?", "format."], {**OWN, "limit": 5}),
+    Mistake(
+        "count", "fetch_inbox", {**OWN, "count": 5}, ["Did you mean limit?"], {**OWN, "limit": 5}, never=["Accepted:"]
+    ),
     Mistake(
         "project-key-at-the-start",
         "macro_start_session",

@@ -139,17 +139,28 @@ def _find_by_derived_uid(view: View, uid: str) -> Project | None:
     return None if number is None else view.projects.find(ProjectId(number))
 
 
+def find_around(view: View, path: str) -> str | None:
+    """The key of the newest project's directory that a path is within, or is but for letter case; archived ones are
+    none.
+    """
+    return _around(path, [project.human_key for project in view.projects.newest(_LOOKED_AT)])
+
+
+def _around(key: str, paths: Sequence[str]) -> str | None:
+    wanted = f"{key.strip('/').lower()}/"
+    around = [path for path in paths if wanted.startswith(f"{path.strip('/').lower()}/")]
+    return max(around, key=len) if around else None
+
+
 def _nearest(key: str, known: Sequence[Project]) -> list[str]:
     """The paths of at most three projects that were probably meant: the one whose directory this is within, or is but
     for letter case; else those whose directory has the same name, then those spelt like it. `known` are the newest
     first.
     """
-    wanted = key.strip("/").lower()
-    last = wanted.rpartition("/")[2]
     paths = [project.human_key for project in known]
-    around = [path for path in paths if f"{wanted}/".startswith(f"{path.strip('/').lower()}/")]
-    if around:
-        return [max(around, key=len)]
+    if around := _around(key, paths):
+        return [around]
+    last = key.strip("/").lower().rpartition("/")[2]
     namesakes = [path for path in paths if last and path.rpartition("/")[2].lower() == last]
     by_key = {project.human_key if is_path(key) else project.slug: project.human_key for project in known[:_CANDIDATES]}
     alike = [by_key[like] for like in nearest(key, by_key)]
