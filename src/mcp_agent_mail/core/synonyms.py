@@ -106,6 +106,12 @@ _TOOL_WORDS = (
 )
 
 
+_PROJECTS = (
+    "No tool lists projects: your project_key is the absolute path of your working directory. resource://projects "
+    "lists all."
+)
+
+
 def _by_word(rows: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
     known: dict[str, list[str]] = {}
     for words, meant in rows:
@@ -160,6 +166,13 @@ def nearest_tools(wanted: str, tools: Collection[str], limit: int = 3) -> list[s
     best = max(scores.values(), default=0)
     near = [tool for tool in tools if scores[tool] >= max(_NEAR, best - _AS_GOOD)]
     return sorted(near, key=lambda tool: (-scores[tool], -likeness(bare, tool)))[:limit]
+
+
+def no_tool_for(wanted: str) -> str | None:
+    """What to do instead, where `wanted` is for what no tool is for: the list of projects."""
+    words = _words_of(in_snake_case(re.split(r"__|[./:]", wanted)[-1]))
+    asks = words[:1] == ["fetch"] and words[-1] in ("project", "projects")
+    return _PROJECTS if asks and "search" not in words else None
 
 
 def _share(wanted: str, tool: str) -> float:
