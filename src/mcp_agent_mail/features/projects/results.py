@@ -23,7 +23,7 @@ class KnownIdentity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EnsuredProject:
+class FoundProject:
     """`doubt`: whether the project, made now, is the one that was meant. `identity` where it was asked for."""
 
     project: Project

@@ -7,11 +7,11 @@ from pathlib import Path
 from mcp_agent_mail.core.clock import iso_or_none
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.projects.results import EnsuredProject, KnownIdentity
+from mcp_agent_mail.features.projects.results import FoundProject, KnownIdentity
 from mcp_agent_mail.features.projects.shapes import show_project
 
 
-def show_ensured(ensured: EnsuredProject, archive_path: Path) -> JsonObject:
+def show_ensured(ensured: FoundProject, archive_path: Path) -> JsonObject:
     """A project, what the directory is where that was asked for, and as `hint` what speaks against having made it."""
     identity = {} if ensured.identity is None else show_identity(ensured.identity)
     hint = {"hint": ensured.doubt} if ensured.doubt else {}

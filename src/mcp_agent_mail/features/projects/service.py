@@ -13,7 +13,7 @@ from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.projects.ensure import ProjectRequest, doubt_about_new, ensure, record_event
 from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.features.projects.lookup import find_known_path, find_tied, require_project
-from mcp_agent_mail.features.projects.results import EnsuredProject, KnownIdentity
+from mcp_agent_mail.features.projects.results import FoundProject, KnownIdentity
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
@@ -41,7 +41,7 @@ class ProjectService:
         facts = await (self._identities.marked(human_key) if is_plain else self._identities.look(human_key))
         return ProjectRequest(written=written, facts=facts, identity=identify(facts, wanted))
 
-    async def ensure(self, human_key: str) -> EnsuredProject:
+    async def ensure(self, human_key: str) -> FoundProject:
         """The project of this absolute path, created if it is new. Safe to repeat and to race.
 
         A path that is a project's key already stays one, even if it has become a symbolic link since.
@@ -49,10 +49,10 @@ class ProjectService:
         written = canonical_path(human_key)
         known = await self._store.read(lambda view: find_known_path(view, written))
         if known is not None and self._identities.mode is IdentityMode.DIR:
-            return EnsuredProject(project=known)
+            return FoundProject(project=known)
         return await self._ensure(await self.project_request(human_key))
 
-    async def ensure_identity(self, caller: Caller, human_key: str, mode: IdentityMode | None) -> EnsuredProject:
+    async def ensure_identity(self, caller: Caller, human_key: str, mode: IdentityMode | None) -> FoundProject:
         """As `ensure`; and when a mode is given or set, what says which project the directory is. Under `strict` only a
         proven caller is told what Git says of it.
         """
@@ -75,14 +75,14 @@ class ProjectService:
         project_request = ProjectRequest(written=path, facts=facts, identity=identify(facts, self._identities.mode))
         return await self._store.read(lambda view: _known(view, project, project_request, aliases=ALIASES_SHOWN))
 
-    async def _ensure(self, project_request: ProjectRequest) -> EnsuredProject:
+    async def _ensure(self, project_request: ProjectRequest) -> FoundProject:
         settled: Project | None = await self._store.read(project_request.settled)
         if settled is not None:
-            return EnsuredProject(project=settled)
+            return FoundProject(project=settled)
 
-        def unit(tx: Tx) -> EnsuredProject:
+        def unit(tx: Tx) -> FoundProject:
             doubt = doubt_about_new(tx, project_request)
-            return EnsuredProject(project=ensure(tx, project_request), doubt=doubt)
+            return FoundProject(project=ensure(tx, project_request), doubt=doubt)
 
         return await self._store.write(unit)
 

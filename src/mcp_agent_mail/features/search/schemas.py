@@ -6,7 +6,6 @@ from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.features.search.results import SearchResult
 from mcp_agent_mail.features.search.shapes import show_hit
 
-
 _NOTHING_ASKED = "The query has no word in it: give one."
 
 
