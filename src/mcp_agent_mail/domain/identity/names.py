@@ -235,6 +235,32 @@ def nearest(wanted: str, known: Iterable[str], limit: int = 3) -> list[str]:
     return KnownNames(known).nearest(wanted, limit)
 
 
+_SLIP = 0.85
+"""Names as like as that differ by a slip; more differ on purpose (`api-reviewer`, `ui-reviewer`)."""
+
+
+def mistaken_for(wanted: str, known: Iterable[str]) -> str | None:
+    """The known name that a new one may be a slip of: the same in another spelling, or with a letter or two wrong.
+    The first letter and numbers tell names apart (`worker-1`, `worker-2`). For hints only.
+    """
+    bare = bare_name(wanted)
+    like = difflib.SequenceMatcher(None, "", bare)
+    best, found = _SLIP, None
+    for name in known:
+        like.set_seq1(bare_name(name))
+        if name[:1].lower() != bare[:1] or _numbers(name) != _numbers(wanted):
+            continue
+        if like.real_quick_ratio() < best or like.quick_ratio() < best:
+            continue
+        if (ratio := like.ratio()) >= best:
+            best, found = ratio, name
+    return found
+
+
+def _numbers(name: str) -> list[str]:
+    return re.findall(r"[0-9]+", name)
+
+
 def did_you_mean(names: Sequence[str]) -> str:
     """The hint's first sentence, or nothing."""
     return f"Did you mean {listed(names)}? " if names else ""
