@@ -11,7 +11,7 @@ from mcp_agent_mail.cli.commands.inboxes import HUMAN, read_inbox
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.marks import importance_style, inbox_style, inbox_words, mail_flags, unread_style
+from mcp_agent_mail.cli.marks import importance_style, inbox_style, inbox_words, mail_flags, unread_style, unread_word
 from mcp_agent_mail.cli.output import (
     Column,
     ExactFlag,
@@ -61,6 +61,7 @@ def _inbox_columns(ack_ttl_s: int) -> tuple[Column, ...]:
         Column("flags", mail_flags, may_wrap=True, on_terminal=inbox_words(ack_ttl_s), style=inbox_style(ack_ttl_s)),
         Column("thread", "thread_id"),
         Column("subject", "subject", may_wrap=True, style=unread_style),
+        Column("unread", unread_word, piped_only=True),
     )
 
 
