@@ -153,7 +153,7 @@ def test_an_option_called_like_an_argument_is_refused_with_its_place(app: typer.
     with pytest.raises(typer.TyperException) as refused:
         call(app, "note", option, "x")
 
-    assert refused.value.format_message() == f"No such option: {option}. It takes no option: am note words"
+    assert refused.value.format_message() == f"No such option: {option}. Say it without one: am note words"
 
 
 def test_any_other_unknown_option_is_refused_with_those_alike(app: typer.Typer) -> None:

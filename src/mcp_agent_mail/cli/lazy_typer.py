@@ -92,7 +92,7 @@ class LeanCommand(TyperCommand):
         for parameter in self.get_params(ctx):
             metavar = str(parameter.metavar or parameter.name).rstrip(".").lower()
             if parameter.param_type_name == "argument" and name in (metavar, parameter.name):
-                error.message = f"{error.message}. It takes no option: {ctx.command_path} {parameter.metavar or name}"
+                error.message = f"{error.message}. Say it without one: {ctx.command_path} {parameter.metavar or name}"
                 error.possibilities = None
 
 

@@ -89,24 +89,16 @@ def test_what_a_call_did_is_said_in_words(tool: str, given: Any, result: Any, wo
 def test_blind_recipients_and_held_copies_are_not_named() -> None:
     result = sent(to=["RedStone", "GreenField"], bcc=["QuietFox"], held=["GreenField@lib"])
 
-    told = what_was_done("send_message", {}, result)
-
-    assert told == 'wrote to RedStone: "Plan" (#38); 1 copy held for consent'
-
-
-def test_a_held_blind_copy_is_not_counted() -> None:
-    result = sent(to=["RedStone"], bcc=["QuietFox"], held=["QuietFox"])
-
     assert what_was_done("send_message", {}, result) == 'wrote to RedStone: "Plan" (#38)'
 
 
-def test_of_mail_that_reached_nobody_who_may_be_named_the_id_is_told_and_that_it_is_held() -> None:
+def test_of_mail_that_reached_nobody_who_may_be_named_the_id_alone_is_told() -> None:
     words = [
         what_was_done("send_message", {}, sent(to=[], bcc=["QuietFox"])),
         what_was_done("send_message", {}, sent(to=["GreenField"], held=["GreenField"])),
     ]
 
-    assert words == ["wrote #38", "wrote #38; 1 copy held for consent"]
+    assert words == ["wrote #38", "wrote #38"]
 
 
 def test_who_reads_or_acknowledges_which_message_is_not_told() -> None:

@@ -80,15 +80,12 @@ def _wrote(_: Arguments, result: Json) -> str:
         kind: [name for one in deliveries for name in one["payload"][kind] if name.partition("@")[0] not in held]
         for kind in ("to", "cc")
     }
-    waiting = {name for one in deliveries for kind in named for name in one["payload"][kind]}
-    count = len({name.partition("@")[0] for name in waiting} & held)
     first = deliveries[0]["payload"]
-    more = f"; {count} cop{'y' if count == 1 else 'ies'} held for consent" if count else ""
     if not any(named.values()):
-        return f"wrote #{first['id']}{more}"
+        return f"wrote #{first['id']}"
     to = f" to {_listed(named['to'])}" if named["to"] else ""
     cc = f", cc {_listed(named['cc'])}" if named["cc"] else ""
-    return f'wrote{to}{cc}: "{shown(first["subject"], _MAX_SUBJECT)}" (#{first["id"]}){more}'
+    return f'wrote{to}{cc}: "{shown(first["subject"], _MAX_SUBJECT)}" (#{first["id"]})'
 
 
 def _counted(verb: str, key: str) -> Callable[[Arguments, Json], str]:
