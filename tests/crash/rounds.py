@@ -46,11 +46,12 @@ def live_through(root: Path, deaths: Sequence[Death], seed: int) -> Survived:
     began = time.monotonic()
     chance, record = random.Random(seed), Record()
     has_old_months = any(death.has_old_months for death in deaths)
+    has_old_archives = any(death.has_old_archives for death in deaths)
     server = LaunchedServer(root, files=FEW_FILES if has_old_months else None)
     scene = Scene(server, record, chance, seed * 1_000)
     die_while_the_store_is_made(server, chance)
     try:
-        _begin(scene, has_old_months=has_old_months)
+        _begin(scene, has_old_months=has_old_months, has_old_archives=has_old_archives)
         for number, death in enumerate(deaths, start=1):
             _start(scene, death, chance)
             before = sum(record.answered.values())
@@ -63,11 +64,18 @@ def live_through(root: Path, deaths: Sequence[Death], seed: int) -> Survived:
     return Survived(len(deaths) + 1, record, time.monotonic() - began)
 
 
-def _begin(scene: Scene, *, has_old_months: bool) -> None:
-    """Some mail, of months ago where months are to be put away."""
-    scene.server.doom(days_ago=MONTHS_AGO_DAYS if has_old_months else 0)
+def _begin(scene: Scene, *, has_old_months: bool, has_old_archives: bool) -> None:
+    """Some mail, of months ago where months are to be put away, in archives of the version before where such are to be
+    converted.
+    """
+    scene.server.doom(days_ago=MONTHS_AGO_DAYS if has_old_months else 0, begins_old_archives=has_old_archives)
     scene.server.start()
     set_up(scene.server, scene.record)
+    if has_old_archives:
+        with scene.clients():
+            scene.work_on()
+        scene.server.await_drained()
+        scene.server.stop()
     if has_old_months:
         with scene.clients():
             scene.work_on()
@@ -83,7 +91,7 @@ def _start(scene: Scene, death: Death, chance: random.Random) -> None:
     if scene.server.process is not None and doom:
         scene.server.stop()
     scene.server.doom(**doom)
-    if scene.server.process is None:
+    if scene.server.process is None and not death.has_old_archives:
         scene.server.start()
 
 
