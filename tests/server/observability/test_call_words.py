@@ -47,9 +47,11 @@ def leases(*patterns: str) -> list[dict[str, str]]:
         (
             "mark_message_read",
             {},
-            {"results": [{"read": True}, {"read": False, "reason": "held"}]},
-            "read 1 message, not all: held",
+            {"results": [{"read": True}, {"read": False, "reason": "expired"}]},
+            "read 1 message, not all: expired",
         ),
+        ("mark_message_read", {}, {"read": False, "reason": "held"}, "read nothing"),
+        ("send_message", {}, {"deliveries": []}, "wrote to nobody"),
         ("acquire_build_slot", {"slot": "ci"}, {"granted": {"slot": "ci"}, "conflicts": []}, "took build slot ci"),
         (
             "acquire_build_slot",

@@ -80,6 +80,8 @@ def _wrote(_: Arguments, result: Json) -> str:
         kind: [name for one in deliveries for name in one["payload"][kind] if name.partition("@")[0] not in held]
         for kind in ("to", "cc")
     }
+    if not deliveries:
+        return "wrote to nobody"
     first = deliveries[0]["payload"]
     if not any(named.values()):
         return f"wrote #{first['id']}"
@@ -92,7 +94,8 @@ def _counted(verb: str, key: str) -> Callable[[Arguments, Json], str]:
     def say(_: Arguments, result: Json) -> str:
         marked = result.get("results", [result])
         count = sum(bool(one[key]) for one in marked)
-        why_not = _listed(dict.fromkeys(str(one["reason"]).replace("_", " ") for one in marked if one.get("reason")))
+        reasons = {str(one["reason"]): None for one in marked if one.get("reason") not in (None, "held")}
+        why_not = _listed(reason.replace("_", " ") for reason in reasons)
         if not count:
             return f"{verb} nothing{f': {why_not}' if why_not else ''}"
         return f"{verb} {count} message{'' if count == 1 else 's'}{f', not all: {why_not}' if why_not else ''}"
