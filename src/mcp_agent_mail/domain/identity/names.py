@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound, listed
-from mcp_agent_mail.core.likeness import most_like
+from mcp_agent_mail.core.likeness import likeness, most_like, one_likeness_budget
 from mcp_agent_mail.domain.identity.name_words import ADJECTIVES, NOUNS
 
 HUMAN = "Human"
@@ -244,16 +244,13 @@ def mistaken_for(wanted: str, known: Iterable[str]) -> str | None:
     The first letter and numbers tell names apart (`worker-1`, `worker-2`). For hints only.
     """
     bare = bare_name(wanted)
-    like = difflib.SequenceMatcher(None, "", bare)
     best, found = _SLIP, None
-    for name in known:
-        like.set_seq1(bare_name(name))
-        if name[:1].lower() != bare[:1] or _numbers(name) != _numbers(wanted):
-            continue
-        if like.real_quick_ratio() < best or like.quick_ratio() < best:
-            continue
-        if (ratio := like.ratio()) >= best:
-            best, found = ratio, name
+    with one_likeness_budget():
+        for name in known:
+            if name[:1].lower() != bare[:1] or _numbers(name) != _numbers(wanted):
+                continue
+            if (ratio := likeness(bare, bare_name(name))) >= best:
+                best, found = ratio, name
     return found
 
 
