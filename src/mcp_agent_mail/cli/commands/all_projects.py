@@ -55,7 +55,7 @@ def search_everywhere(gateway: Gateway, asked: Answer) -> Answer:
 
 
 def find_thread(gateway: Gateway, thread_id: str, limit: int, refused: AgentMailError) -> Answer:
-    """The thread of the one project that has it. Raises InvalidInput where several have it, and `refused` where no project has it."""
+    """The thread of the one project that has it. Raises InvalidInput where several do, and `refused` where none does."""
     found: list[Answer] = []
     for project in projects_of(gateway):
         try:
