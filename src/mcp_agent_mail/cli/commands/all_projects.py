@@ -55,7 +55,7 @@ def search_everywhere(gateway: Gateway, asked: Answer) -> Answer:
 
 
 def find_thread(gateway: Gateway, thread_id: str, limit: int, refused: AgentMailError) -> Answer:
-    """The thread of the one project that has it. Raises InvalidInput where several do, and `refused` where none does."""
+    """The thread of the one project that has it. Raises InvalidInput where several do, `refused` where none."""
     found: list[Answer] = []
     for project in projects_of(gateway):
         try:
