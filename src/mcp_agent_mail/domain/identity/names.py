@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound, listed
-from mcp_agent_mail.core.likeness import most_like
+from mcp_agent_mail.core.likeness import likeness, most_like, one_likeness_budget
 from mcp_agent_mail.domain.identity.name_words import ADJECTIVES, NOUNS
 
 HUMAN = "Human"
@@ -233,6 +233,29 @@ class KnownNames:
 def nearest(wanted: str, known: Iterable[str], limit: int = 3) -> list[str]:
     """Once, as `KnownNames.nearest`."""
     return KnownNames(known).nearest(wanted, limit)
+
+
+_SLIP = 0.85
+"""Names as like as that differ by a slip; more differ on purpose (`api-reviewer`, `ui-reviewer`)."""
+
+
+def mistaken_for(wanted: str, known: Iterable[str]) -> str | None:
+    """The known name that a new one may be a slip of: the same in another spelling, or with a letter or two wrong.
+    The first letter and numbers tell names apart (`worker-1`, `worker-2`). For hints only.
+    """
+    bare = bare_name(wanted)
+    best, found = _SLIP, None
+    with one_likeness_budget():
+        for name in known:
+            if name[:1].lower() != bare[:1] or _numbers(name) != _numbers(wanted):
+                continue
+            if (ratio := likeness(bare, bare_name(name))) >= best:
+                best, found = ratio, name
+    return found
+
+
+def _numbers(name: str) -> list[str]:
+    return re.findall(r"[0-9]+", name)
 
 
 def did_you_mean(names: Sequence[str]) -> str:

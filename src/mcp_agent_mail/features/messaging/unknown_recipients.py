@@ -66,9 +66,7 @@ def unknown_recipients(view: View, home: Project, unknown: Sequence[UnknownRecip
         _EVERYONE if any(meaning.everyone for meaning in meanings.values()) else "",
         *_own_hints(unknown, at_a_loss),
         told_present(present),
-        "list_agents shows who is there; nothing was sent."
-        if first.nearest or has_more(present)
-        else "Nothing was sent.",
+        "list_agents shows who is there; nothing was sent." if has_more(present) else "Nothing was sent.",
     )
     data = {
         "unknown": [one.text for one in unknown],
