@@ -14,7 +14,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from mcp_agent_mail.core.likeness import LikenessBudget, most_like
+from mcp_agent_mail.core.likeness import HintBudget, most_like
 from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
 from mcp_agent_mail.domain.patterns.pattern import Pattern, anchor, covers
 from mcp_agent_mail.workspace.boundary import ProjectBoundary
@@ -58,7 +58,7 @@ class PatternSearch:
         self._until = elapsed() + seconds
         self._inside = ProjectBoundary(root)
         self._work = WorkBudget(max_steps)
-        self._likeness = LikenessBudget()
+        self._likeness = HintBudget()
         self._nearest_left = MAX_NEAREST
         self._seen = 0
 

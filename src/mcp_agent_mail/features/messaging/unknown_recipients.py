@@ -10,7 +10,7 @@ from typing import Any
 
 from mcp_agent_mail.core.errors import AgentMailError, RecipientNotFound, in_sentences, listed
 from mcp_agent_mail.core.ids import ProjectId
-from mcp_agent_mail.core.likeness import one_likeness_budget
+from mcp_agent_mail.core.likeness import one_hint_budget
 from mcp_agent_mail.domain.addresses import FORMS, UnreadableAddress, parse_address, shown_name
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.likely_names import means_everyone, means_person, names_in
@@ -55,7 +55,7 @@ def unknown_recipients(view: View, home: Project, unknown: Sequence[UnknownRecip
     guessed; its text holds what the next call needs.
     """
     names_of = cache(lambda project_id: KnownNames(view.agents.names(project_id)))
-    with one_likeness_budget():
+    with one_hint_budget():
         meanings = {one.text: _meaning(view, home, one, names_of) for one in unknown[:_MAX_EXPLAINED]}
     first = meanings[unknown[0].text]
     at_a_loss = [one for one in unknown if not _is_understood(meanings.get(one.text))]
