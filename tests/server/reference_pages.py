@@ -1,6 +1,6 @@
-"""Writes the reference pages of tools and resources from their declarations: `python -m tests.server.reference_pages`.
+"""Writes the reference pages of tools and resources, and the table of profiles.
 
-What a tool returns is not declared in code (no output schemas), so its keys come from the golden contract.
+`python -m tests.server.reference_pages`. What a tool returns is not declared in code (no output schemas), so its keys come from the golden contract.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from mcp_agent_mail.bootstrap import build_services
 from mcp_agent_mail.bootstrap.services import Services
 from mcp_agent_mail.core.arguments import Param
 from mcp_agent_mail.core.params import Choice, Count, Duration, Flag, Id, ParamType, Text, Texts, Time
+from mcp_agent_mail.core.profiles import LISTED_FIRST, NAMED
 from mcp_agent_mail.core.resources import ResourceSpec
 from mcp_agent_mail.core.settings.server import load_settings
 from mcp_agent_mail.core.tools import ToolSpec
@@ -24,7 +25,7 @@ from mcp_agent_mail.store.database import Store
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
-TOOLS, RESOURCES = REFERENCE / "tools.md", REFERENCE / "resources.md"
+TOOLS, RESOURCES, PROFILES = (REFERENCE / f"{name}.md" for name in ("tools", "resources", "profiles"))
 GOLDEN = ROOT / "tests" / "golden" / "surface.json"
 MAKE = "python -m tests.server.reference_pages"
 
@@ -60,6 +61,17 @@ changes nothing: what is unread stays unread. Keys in the path are percent-encod
 is unique in the store. A missing thing is an error, not an empty answer: a JSON-RPC error whose `data` is
 `{{"error": {{...}}}}`, as in [errors](errors.md).
 """
+
+
+_PROFILES_BEGIN = (
+    f"<!-- This table is made by `{MAKE}` from the profiles and the tools that there are; a test compares. -->\n"
+)
+_PROFILES_END = "<!-- Until here. -->\n"
+_FOR = {
+    "minimal": "an agent that works and reports",
+    "messaging": "an agent that only talks",
+    "core": "everyday work in a team: what both have, and more",
+}
 
 
 async def _services(folder: Path) -> Services:
@@ -173,8 +185,27 @@ def resources_page(specs: list[ResourceSpec]) -> str:
     return "".join(parts)
 
 
+def profiles_page(specs: list[ToolSpec], page: str) -> str:
+    """`page` with its table of profiles made anew: of each, the tools that are there, first those listed first."""
+    rows = ["| profile | for | tools |", "|---|---|---|"]
+    for name, purpose in _FOR.items():
+        there = {spec.name for spec in specs if spec.name in NAMED[name]}
+        listed = [*(tool for tool in LISTED_FIRST if tool in there), *sorted(there - set(LISTED_FIRST))]
+        tools = ", ".join(f"`{tool}`" for tool in listed)
+        rows.append(f"| `{name}` | {purpose} | {tools} |")
+    rows.append("| `full` | everything | all of [tools](tools.md) |")
+    rows.append(
+        "| `custom` | your own choice | `TOOLS_FILTER_CLUSTERS` and `TOOLS_FILTER_TOOLS`: only these "
+        "(`TOOLS_FILTER_MODE=include`), or all others (`exclude`) |"
+    )
+    before, _, rest = page.partition(_PROFILES_BEGIN)
+    _, _, after = rest.partition(_PROFILES_END)
+    return "".join((before, _PROFILES_BEGIN, "\n", *(f"{row}\n" for row in rows), "\n", _PROFILES_END, after))
+
+
 def main() -> None:
     tools, resources = declared()
+    PROFILES.write_text(profiles_page(tools, PROFILES.read_text()))
     TOOLS.write_text(tools_page(tools))
     RESOURCES.write_text(resources_page(resources))
 

@@ -97,12 +97,34 @@ async def test_a_request_from_one_who_is_elsewhere_is_told_the_right_call(
         {"from_agent": "Nobody", "to_agent": "RedStone", "to_project": LIB},
         {"from_agent": "Nobody", "to_agent": "RedStone", "to_project": "/no/where"},
         {"from_agent": "@", "to_agent": "RedStone"},
+        {"from_agent": "Nobody@", "to_agent": "RedStone"},
         {"from_agent": "QuietFox", "to_agent": "Nobody", "to_project": LIB},
     ],
 )
 async def test_where_a_swap_would_not_help_none_is_told(sides: dict[str, str], harness: ContactsHarness) -> None:
     error = await refused(harness.call("request_contact", **sides))
 
+    # What was wrong with the call stands, and not what was wrong with the look for a swap.
+    assert (error.code, error.message) == ("NOT_FOUND", f"No agent named '{sides['from_agent']}' in {APP}.")
+    assert "mixed up" not in error.hint
+    assert all(call["tool"] != "request_contact" for call in error.data.get("suggested_tool_calls", []))
+
+
+async def test_a_token_of_neither_side_tells_of_no_swap(harness: ContactsHarness) -> None:
+    proof = harness.proof(harness.seeded.blue)
+
+    error = await refused(harness.call("request_contact", proof, from_agent="RedStone", to_agent="GreenField"))
+
+    assert error.code == "PERMISSION_DENIED"
+    assert "mixed up" not in error.hint
+
+
+async def test_whoever_is_here_and_elsewhere_by_one_name_is_told_of_no_swap(harness: ContactsHarness) -> None:
+    sides = {"from_agent": "BlueLake", "to_agent": "RedStone", "to_project": LIB}
+
+    error = await refused(harness.call("request_contact", harness.proof(harness.seeded.fox), **sides))
+
+    assert error.code == "PERMISSION_DENIED"
     assert "mixed up" not in error.hint
 
 

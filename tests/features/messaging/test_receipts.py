@@ -296,3 +296,14 @@ async def test_of_private_mail_no_commit_will_say_that_it_was_read(harness: Mess
     told = [json.loads(snapshot) for (snapshot,) in harness.rows("SELECT snapshot FROM outbox WHERE kind = 'receipt'")]
     untold = [one["message_id"] for one in told if one.get("is_private")]
     assert (len(told), untold) == (2, [private.id])
+
+
+async def test_of_a_blind_copy_no_commit_will_say_that_it_was_read(harness: MessagingHarness) -> None:
+    message_id = await harness.sent_id(to=["RedStone"], bcc=["GreenField"])
+
+    for name in ("RedStone", "GreenField"):
+        await harness.call("mark_message_read", agent_name=name, message_id=message_id)
+
+    rows = harness.rows("SELECT agent_id, snapshot FROM outbox WHERE kind = 'receipt'")
+    blind = [agent_id for agent_id, snapshot in rows if json.loads(snapshot).get("is_blind")]
+    assert (len(rows), blind) == (2, [harness.seeded.green.id])

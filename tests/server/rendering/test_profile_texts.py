@@ -157,6 +157,14 @@ def test_suggested_calls_are_those_that_the_profile_can_make() -> None:
     }
 
 
+def test_a_suggested_call_is_not_carried_over_to_a_tool_that_calls_its_arguments_otherwise() -> None:
+    # The hint says `send_message with reply_to`; the call would be a letter without recipients.
+    calls = [suggest_call("reply_message", {"message_id": 3, "body_md": "Yes"}), suggest_call("list_agents", {})]
+    error = NotFound("Gone.", data={"suggested_tool_calls": calls})
+
+    assert fit_error(error, MINIMAL).data == {}
+
+
 def test_suggestions_that_all_take_other_tools_are_left_out() -> None:
     error = NotFound("Gone.", data={"suggested_tool_calls": [suggest_call("list_contacts", {})]})
 

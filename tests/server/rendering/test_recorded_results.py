@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 from toon_format import decode
@@ -10,7 +12,7 @@ from toon_format import decode
 from mcp_agent_mail.server.rendering.formats import OutputFormat
 from mcp_agent_mail.server.rendering.toon import as_tables
 from tests.server.rendering.formats_page import MAKE, PAGE, counts, page, written_as
-from tests.server.rendering.recorded_results import LINES, LISTS, recorded
+from tests.server.rendering.recorded_results import LINES, LISTS, record, recorded
 
 COUNTED = counts()
 RESULTS = recorded()
@@ -25,6 +27,23 @@ def _items(name: str) -> int:
 def test_there_are_twelve_typical_results() -> None:
     assert len(RESULTS) == 12
     assert "amt_" not in json.dumps(RESULTS)
+
+
+def _shape(value: Any) -> Any:
+    """Its keys in their order, and the kinds of what stands there."""
+    if isinstance(value, dict):
+        return [(key, _shape(one)) for key, one in value.items()]
+    if isinstance(value, list):
+        return [_shape(one) for one in value]
+    return type(value).__name__
+
+
+async def test_the_recording_has_the_form_that_these_calls_give_today(tmp_path: Path) -> None:
+    live = await record(tmp_path)
+
+    for name, result in live.items():
+        assert _shape(RESULTS[name]) == _shape(result), "run python -m tests.server.rendering.recorded_results"
+    assert list(RESULTS) == list(live)
 
 
 @pytest.mark.parametrize("name", RESULTS)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,30 @@ async def test_of_a_mailing_to_many_ten_are_named_and_no_blind_one(
     thread = await one(seeded)
 
     assert [who.name for who in thread.participants] == ["BlueLake", "RedStone"]
+
+
+async def test_whose_copy_is_held_takes_no_part_yet(seeded: SeededStore) -> None:
+    """Else a list of threads would tell that a message waits for somebody, and for whom."""
+    (waits,) = (replace(copy, held_code="CONTACT_REQUIRED") for copy in seeded.addressed([seeded.fox]))
+    await seeded.post(seeded.letter(seeded.blue, thread_id="A"), waits, *seeded.addressed([seeded.red]))
+
+    thread = await one(seeded)
+
+    assert [who.name for who in thread.participants] == ["BlueLake", "RedStone"]
+
+
+async def test_of_more_threads_the_newest_mail_of_each_is_looked_at_less_and_never_less_than_two(
+    seeded: SeededStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "AB":
+        for sender in (seeded.green, seeded.blue, seeded.red):
+            await seeded.post(seeded.letter(sender, thread_id=name), *seeded.addressed([sender]))
+    # Three for each would be six.
+    for scanned in (5, 1_000):
+        monkeypatch.setattr(threads, "SCANNED", scanned)
+        found, _ = await seeded.store.read(lambda view: view.threads.list_(seeded.app.id, ThreadFilter(), limit=2))
+        shown = [who.name for who in found[0].participants]
+        assert shown == ["RedStone", "BlueLake", "GreenField"][: 2 if scanned == 5 else 3]
 
 
 async def plans_of(seeded: SeededStore, query: Callable[[View], object]) -> list[str]:

@@ -30,12 +30,13 @@ INSERT INTO recipients (message_id, agent_id, kind, position, delivery_seq, deli
                         thread_id, topic_key, held_code)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-_COUNT_UNREAD = """
-UPDATE agents SET unread_count = unread_count + 1, open_unread_count = open_unread_count + :open,
-    inbox_count = inbox_count + 1, urgent_unread_count = urgent_unread_count + :urgent,
+COUNT_DELIVERED = """
+UPDATE agents SET unread_count = unread_count + :all, open_unread_count = open_unread_count + :open,
+    inbox_count = inbox_count + :all, urgent_unread_count = urgent_unread_count + :urgent,
     ack_pending_count = ack_pending_count + :ack
 WHERE id IN (SELECT value FROM json_each(:agents))
 """
+"""What each of `agents` has been delivered, added to the five counts of its inbox."""
 
 
 def draw_deliveries(connection: sqlite3.Connection, count: int, now: Micros) -> tuple[int, Micros]:
@@ -72,7 +73,7 @@ def add_message(
             for r in addressed
         ],
     )
-    _count_unread(connection, new, reached)
+    _count_delivered(connection, new, reached)
     return message, addressed
 
 
@@ -136,13 +137,13 @@ def _addressed(
     ]
 
 
-def _count_unread(connection: sqlite3.Connection, new: NewMessage, reached: Sequence[NewRecipient]) -> None:
+def _count_delivered(connection: sqlite3.Connection, new: NewMessage, reached: Sequence[NewRecipient]) -> None:
     """Of a copy that is for its recipient's eyes alone others must not learn by counting."""
-    asks = {"urgent": int(new.importance.is_urgent), "ack": int(new.ack_required)}
+    asks = {"all": 1, "urgent": int(new.importance.is_urgent), "ack": int(new.ack_required)}
     for is_open in (True, False):
         agents = [one.agent.id for one in reached if is_open is not (new.is_private or one.kind is RecipientKind.BCC)]
         if agents:
-            connection.execute(_COUNT_UNREAD, {"open": int(is_open), "agents": json.dumps(agents), **asks})
+            connection.execute(COUNT_DELIVERED, {"open": int(is_open), "agents": json.dumps(agents), **asks})
 
 
 def _add_row(connection: sqlite3.Connection, new: NewMessage, scope: str, now: Micros) -> MessageId:

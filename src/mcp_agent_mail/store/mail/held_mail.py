@@ -6,13 +6,14 @@ sees it. So approving a copy may also open the message to one or two projects.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from typing import Any, NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.contacts import HeldMail
-from mcp_agent_mail.store.mail.delivery import draw_deliveries
+from mcp_agent_mail.store.mail.delivery import COUNT_DELIVERED, draw_deliveries
 
 _WAITING = "r.agent_id = :target AND r.delivery_seq IS NULL AND r.refused_ts IS NULL"
 _FROM = "FROM recipients r INDEXED BY recipients_held CROSS JOIN messages m ON m.id = r.message_id"
@@ -34,12 +35,6 @@ _DELIVER = "UPDATE recipients SET delivery_seq = ?, delivered_ts = ? WHERE messa
 _OPEN = """
 INSERT INTO message_projects (project_id, message_id, delivered_ts, thread_id, topic_key, delivery_seq, is_late)
 VALUES (?, ?, ?, ?, ?, ?, 1) ON CONFLICT DO NOTHING
-"""
-_COUNT_UNREAD = """
-UPDATE agents SET unread_count = unread_count + :all, open_unread_count = open_unread_count + :open,
-    inbox_count = inbox_count + :all, urgent_unread_count = urgent_unread_count + :urgent,
-    ack_pending_count = ack_pending_count + :ack
-WHERE id = :target
 """
 _REFUSE = """
 UPDATE recipients SET refused_ts = :now
@@ -114,7 +109,7 @@ class Held:
             "urgent": sum(row[6] for row in rows),
             "ack": sum(row[7] for row in rows),
         }
-        self._connection.execute(_COUNT_UNREAD, {**counts, "target": target_id})
+        self._connection.execute(COUNT_DELIVERED, {**counts, "agents": json.dumps([target_id])})
         for place, (message_id, home, kind, thread_id, key, project_id, *_) in enumerate(rows):
             opened = dict.fromkeys((home,) if kind == "bcc" else (home, project_id))
             self._connection.executemany(

@@ -112,6 +112,10 @@ class ThreadFilter:
 
 
 class Threads:
+    """Reads alone. Who asks, and whether it may, is the caller's matter: what is told here is for the whole project, so
+    no blind or held copy names its holder.
+    """
+
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
