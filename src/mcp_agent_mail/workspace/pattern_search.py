@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
@@ -50,9 +51,12 @@ class PatternSearch:
         self._root = root
         self._elapsed = elapsed
         self._until = elapsed() + seconds
-        self._inside = ProjectBoundary(root)
         self._work = WorkBudget(max_steps)
         self._seen = 0
+
+    @cached_property
+    def _inside(self) -> ProjectBoundary:
+        return ProjectBoundary(self._root)
 
     def has_workspace(self) -> bool:
         """Is the project's directory on this disk?"""

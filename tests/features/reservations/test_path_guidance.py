@@ -168,3 +168,29 @@ async def test_a_folder_that_hangs_costs_the_warnings_and_neither_the_grant_nor_
             await spaces.looks.look(f"{claims.root}/**", list)
     finally:
         may_end.set()
+
+
+async def test_plain_paths_that_no_line_may_mean_cost_one_look_and_no_search(claims: Claims) -> None:
+    spaces = Workspaces()
+    claims.service._reader = PatternReader(spaces)
+    looked: list[str] = []
+    look = spaces.looks.look
+
+    async def counted(path: str, work: Any, **bounds: Any) -> Any:
+        looked.append(path)
+        return await look(path, work, **bounds)
+
+    spaces.looks.look = counted  # type: ignore[method-assign]  # the same, and counted
+
+    assert await warned(claims, "src/lexer/words.py", "src/new.py", "src", "tool://x") is None
+    assert looked == [claims.root]
+    assert len(await warned(claims, "src/{a,b}.py", "a.log")) == 2
+    assert looked == [claims.root, claims.root, f"{claims.root}/**"]
+
+
+async def test_many_paths_are_looked_at_apart_from_what_decides(claims: Claims) -> None:
+    paths = [f"src/{number}.py" for number in range(30)]
+
+    assert await warned(claims, *paths, "a.log") == [
+        {"path": "a.log", "reason": "Git ignores it: the commit guard never sees it"}
+    ]

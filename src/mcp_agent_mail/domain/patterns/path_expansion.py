@@ -18,6 +18,11 @@ _BRACES = re.compile(r"(?<!\\)\{([^{}]*,[^{}]*)\}")
 _JOINED = re.compile(r"[,\s]")
 
 
+def may_list(text: str) -> bool:
+    """Whether there is a comma or a blank in it that could divide paths."""
+    return bool(_JOINED.search(text.strip()))
+
+
 def listed_paths(text: str, is_there: Callable[[str], bool]) -> list[str]:
     """The paths that a text seems to list, in its order; none when it is one path.
 
@@ -26,7 +31,7 @@ def listed_paths(text: str, is_there: Callable[[str], bool]) -> list[str]:
     commas, what stands before a blank has to look like a whole path.
     """
     text = text.strip()
-    if not _JOINED.search(text):
+    if not may_list(text):
         return []
     by_comma = _divided(text, ",")
     if len(by_comma) == 1:
@@ -37,6 +42,8 @@ def listed_paths(text: str, is_there: Callable[[str], bool]) -> list[str]:
 
 def expanded_braces(text: str) -> list[str]:
     """What a shell would make of the braces in a text, MAX_EXPANDED at most; none where no braces hold a comma."""
+    if "{" not in text:
+        return []
     texts, is_expanded = [text], False
     while any(found := [_BRACES.search(one) for one in texts]):
         is_expanded = True

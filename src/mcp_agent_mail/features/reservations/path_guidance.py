@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from functools import cache
 
-from mcp_agent_mail.domain.patterns.path_expansion import expanded_braces, listed_paths
+from mcp_agent_mail.domain.patterns.path_expansion import expanded_braces, listed_paths, may_list
 from mcp_agent_mail.domain.patterns.pattern import Pattern, parse_pattern
 from mcp_agent_mail.domain.patterns.syntax import UnreadablePattern
 from mcp_agent_mail.domain.reservations import JoinedPaths, PathWarning, RequestedPath
@@ -18,6 +18,7 @@ from mcp_agent_mail.workspace.pattern_search import PatternSearch
 
 MAX_MEANT = 500
 """Paths of a call, and so of the list that is shown."""
+_FEW = 20
 _SHOWN = 10
 
 _BRACES = "braces are literal: it stands for the one file of that name"
@@ -25,10 +26,13 @@ _NO_FILE = "no file fits it"
 _IGNORED = "Git ignores it: the commit guard never sees it"
 
 
-def require_single_paths(paths: Sequence[str], root: str, search: PatternSearch) -> None:
+def require_single_paths(paths: Sequence[str], root: str, workspaces: Workspaces) -> None:
     """Raise JoinedPaths, with all that was meant, where a text lists several paths and nothing lies there of that
     very name.
     """
+    if not any(may_list(path) for path in paths):
+        return
+    search = workspaces.search(root)
     is_there = cache(lambda text: _is_there(text, root, search))
     meant = [listed_paths(path, is_there) for path in paths]
     together = [path.strip() for path, parts in zip(paths, meant, strict=True) if parts and not is_there(path)]
@@ -43,6 +47,19 @@ def require_single_paths(paths: Sequence[str], root: str, search: PatternSearch)
         f"{together[0]!r:.300} is several paths in one text; give a list.",
         hint=f"Did you mean {shown:.2000}{more}? A new file of that very name: \\ before each comma or blank.",
         data={"paths": together, "did_you_mean": did_you_mean},
+    )
+
+
+def may_warn(workspaces: Workspaces, root: str, wanted: Sequence[RequestedPath]) -> bool:
+    """Whether `find_warnings` has to look: not for a few plain paths that no line of a `.gitignore` may mean.
+
+    A few small reads, of what reading the paths looks at anyway; no walk and no Git. For a thread.
+    """
+    if len(wanted) > _FEW:
+        return True
+    patterns = [one.pattern for one in wanted if not one.pattern.is_virtual]
+    return any(_has_wildcard(one) or expanded_braces(one.text) for one in patterns) or workspaces.may_be_ignored(
+        root, [path for one in patterns for path in _for_git(one)]
     )
 
 

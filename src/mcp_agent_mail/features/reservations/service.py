@@ -72,8 +72,9 @@ class ReservationService:
 
     async def prepare(self, root: str, request: ReserveRequest) -> GrantRequest:
         """What `within` needs to know of a request; `root` is the directory of the project, which may be a new one."""
-        wanted = await self._reader.read_at(root, request.paths, exclusive=request.exclusive)
-        return GrantRequest(request=request, wanted=wanted, warnings=await self._reader.find_warnings(root, wanted))
+        read = self._reader.read_with_warnings
+        wanted, warnings = await read(root, request.paths, exclusive=request.exclusive)
+        return GrantRequest(request=request, wanted=wanted, warnings=warnings)
 
     async def within(self, asked: GrantRequest, who: Who, unit: Callable[[Tx, Reserve], T]) -> T:
         """Run `unit` as one unit of work; it reserves what is asked by calling the function it is given.
