@@ -207,7 +207,7 @@ def _forms(wanted: str) -> Iterator[str]:
     yield from (bare_name(part) for part in reversed(re.split(r"[/\\#:@(),\s]+", text)[:_MOST_PARTS]))
 
 
-def nearest(wanted: str, known: Iterable[str], limit: int = 3) -> list[str]:
+def nearest(wanted: str, known: Iterable[str], limit: int = 3, *, alike: float = 0.6) -> list[str]:
     """At most `limit` of the known names, best first: those that stand in `wanted` in another spelling, where there are
     none those that are spelt like it. For hints only: nothing is ever matched by likeness.
     """
@@ -216,7 +216,7 @@ def nearest(wanted: str, known: Iterable[str], limit: int = 3) -> list[str]:
     for name in shown.values():
         by_form.setdefault(bare_name(name), []).append(name)
     written = [name for form in dict.fromkeys(_forms(wanted)) if form for name in by_form.get(form, ())]
-    like = difflib.get_close_matches(wanted.strip().lower()[:_COMPARED], shown, n=limit, cutoff=0.6)
+    like = difflib.get_close_matches(wanted.strip().lower()[:_COMPARED], shown, n=limit, cutoff=alike)
     return written[:limit] or [shown[name] for name in like]
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcp_agent_mail.core.errors import listed
-from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.names import UnknownAgent, did_you_mean, nearest
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.store.transaction import View
 
 _PRESENT = 10
+_ELSEWHERE = 3
+ALIKE = 0.85
+"""A letter or two of a name are wrong: names of other projects are many, and half alike by chance."""
 
 
 def require_agent(view: View, project: Project, name: str) -> Agent:
@@ -41,6 +44,19 @@ def _otherwise(close: Sequence[str], present: Sequence[str]) -> str:
     elif present:
         hint = "register_agent adds one."
     return hint
+
+
+def near_elsewhere(view: View, home: Project, name: str) -> list[str]:
+    """Addresses of at most three agents of other projects: those of this name, else those of the newest that are
+    spelt nearly so.
+    """
+    found = [one for one in view.agents.find_everywhere(name, _ELSEWHERE) if one.kind is AgentKind.AGENT]
+    if not found:
+        newest = view.agents.newest_elsewhere(home.id)
+        close = nearest(name, [one.name for one in newest], _ELSEWHERE, alike=ALIKE)
+        found = [one for like in close for one in newest if one.name.lower() == like.lower()]
+    homes = [(one, view.projects.find(one.project_id)) for one in found[:_ELSEWHERE] if one.project_id != home.id]
+    return [f"{one.name}@{project.slug}" for one, project in homes if project is not None]
 
 
 def has_more(present: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ from mcp_agent_mail.domain.identity.likely_names import means_everyone, means_pe
 from mcp_agent_mail.domain.identity.names import HUMAN, SYSTEM, name_key, nearest
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.identity.lookup import has_more, present_names, told_present
+from mcp_agent_mail.features.identity.lookup import ALIKE, has_more, near_elsewhere, present_names, told_present
 from mcp_agent_mail.store.transaction import View
 
 _MAX_EXPLAINED = 5
@@ -104,11 +104,15 @@ def _meaning(view: View, home: Project, one: UnknownRecipient) -> _Meaning:
         return _Meaning(nearest=[HUMAN], several=[])
     if elsewhere := _elsewhere(view, one):
         return _Meaning(nearest=elsewhere, several=[])
-    close = nearest(one.name, view.agents.names(one.project.id))
+    names = view.agents.names(one.project.id)
+    close = nearest(one.name, names)
     several = [] if one.name in close else _several(view, home, one, close)
     if several:
         return _Meaning(nearest=[], several=several)
-    return _Meaning(nearest=[shown_name(name, one.project.id, one.project.slug, home.id) for name in close], several=[])
+    likely = [shown_name(name, one.project.id, one.project.slug, home.id) for name in close]
+    if one.text.strip() == one.name and not nearest(one.name, names, alike=ALIKE):
+        likely = [*near_elsewhere(view, home, one.name), *likely][:_MAX_LISTED]
+    return _Meaning(nearest=likely, several=[])
 
 
 def _elsewhere(view: View, one: UnknownRecipient) -> list[str]:
