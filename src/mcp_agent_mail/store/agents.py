@@ -191,8 +191,8 @@ class Agents:
         return [_agent(row) for row in self._connection.execute(_EVERYWHERE, (name_key(name), limit))]
 
     def newest_elsewhere(self, project_id: ProjectId, limit: int = 300) -> list[Agent]:
-        """Of the `limit` agents that were registered last those of other projects, the newest first: candidates for "did
-        you mean". Neither retired ones nor those of archived projects.
+        """Of the `limit` agents that were registered last those of other projects, the newest first: for "did you
+        mean". Neither retired ones nor those of archived projects.
         """
         rows = self._connection.execute(_NEWEST_ELSEWHERE, (limit, project_id, limit))
         return [_agent(row) for row in rows]

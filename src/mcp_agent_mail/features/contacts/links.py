@@ -202,11 +202,11 @@ _RETURNED_SHOWN = 25
 
 def intro_body(sender: str, reason: str, call: Mapping[str, Any]) -> str:
     """The text of an introduction, with the calls that approve or decline it; only the recipient can make them."""
-    accepting = {**call["arguments"], "accept": True}
+    accept = call_text({**call, "arguments": {**call["arguments"], "accept": True}})
     said = f" It says:\n\n{quoted(reason)}\n\n" if reason.strip() else "\n\n"
     return (
         f"{sender} would like to write to you.{said}"
-        f"What it sends you waits for your answer. `{call_text({**call, 'arguments': accepting})}` lets it write: you get "
+        f"What it sends you waits for your answer. `{accept}` lets it write: you get "
         f"what waits.\n`accept=false` instead turns it down: what waits goes back.\n"
     )
 

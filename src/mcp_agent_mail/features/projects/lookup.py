@@ -22,6 +22,7 @@ _may_look: ContextVar[bool] = ContextVar("may_look", default=False)
 
 _LOOKED_AT = 500
 """How many of the newest projects are looked at for "did you mean"."""
+_LEVELS = 64
 _CANDIDATES = 100
 """How many of these are compared by likeness: paths are long, 100 take up to 10 ms."""
 
@@ -50,6 +51,15 @@ def find_by_path(view: View, path: str) -> Project | None:
 def find_known_path(view: View, path: str) -> Project | None:
     """The project of a canonical path: its key, or another directory of it that is known."""
     return view.projects.find_by_human_key(path) or _find_by_alias(view, path)
+
+
+def find_around(view: View, path: str) -> Project | None:
+    """The project in whose directory this canonical path lies, the innermost; as far as its parts are known, without a
+    look at the disk.
+    """
+    parts = path.split("/")
+    above = ("/".join(parts[:count]) for count in range(min(len(parts), _LEVELS), 1, -1))
+    return next((project for one in above if (project := find_known_path(view, one)) is not None), None)
 
 
 def find_tied(view: View, tie: str) -> Project | None:

@@ -5,6 +5,7 @@ that may protect nothing is granted with a warning.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 
@@ -22,6 +23,8 @@ _FEW = 20
 _SHOWN = 10
 
 _BRACES = "braces are literal: it stands for the one file of that name"
+_BACKSLASH = "a backslash divides no folders: it stands for no path below them"
+_ESCAPES_NOTHING = re.compile(r"\\[\w.*?]")
 _NO_FILE = "no file fits it"
 _IGNORED = "Git ignores it: the commit guard never sees it"
 
@@ -58,9 +61,8 @@ def may_warn(workspaces: Workspaces, root: str, wanted: Sequence[RequestedPath])
     if len(wanted) > _FEW:
         return True
     patterns = [one.pattern for one in wanted if not one.pattern.is_virtual]
-    return any(_has_wildcard(one) or expanded_braces(one.text) for one in patterns) or workspaces.may_be_ignored(
-        root, [path for one in patterns for path in _for_git(one)]
-    )
+    is_odd = any(_has_wildcard(one) or "\\" in one.text or expanded_braces(one.text) for one in patterns)
+    return is_odd or workspaces.may_be_ignored(root, [path for one in patterns for path in _for_git(one)])
 
 
 def find_warnings(workspaces: Workspaces, root: str, wanted: Sequence[RequestedPath]) -> tuple[PathWarning, ...]:
@@ -81,6 +83,8 @@ def _warning(one: RequestedPath, search: PatternSearch, ignored: set[str]) -> Pa
     meant = expanded_braces(pattern.text)
     if meant and not _is_literally_there(pattern, search):
         return PathWarning(path=one.given, reason=_BRACES, did_you_mean=tuple(meant))
+    if _ESCAPES_NOTHING.search(pattern.text) and not _is_literally_there(pattern, search):
+        return PathWarning(path=one.given, reason=_BACKSLASH, did_you_mean=(pattern.text.replace("\\", "/"),))
     if not ignored.isdisjoint(_for_git(pattern)):
         return PathWarning(path=one.given, reason=_IGNORED)
     if _has_wildcard(pattern) and search.covers_some(pattern) is False:
