@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.errors import AgentMailError, call_text, listed, suggest_call
@@ -79,13 +80,18 @@ def _refusal(verdict: Verdict, about: ConsentContext, refused: Sequence[ConsentR
             "list_contacts shows where you stand.",
             data=data | {"suggested_tool_calls": [look]},
         )
+    return _ask_first(about, these, data)
+
+
+def _ask_first(about: ConsentContext, these: Sequence[ConsentResult], data: Mapping[str, Any]) -> AgentMailError:
+    """Whoever has been asked already is not to be asked again."""
     unasked = [one for one in these if one.relation is not Relation.PENDING]
     calls = [suggest_call("request_contact", _request_arguments(about, one)) for one in unasked[:_CALLS_SUGGESTED]]
     first = f"Ask first: {call_text(calls[0])}" if calls else "Wait for the answer"
     return SenderNotWelcome(
         f"{listed([one.reason for one in these[:3]], 'and')}; nothing was sent.",
         hint=f"{first}, or send again with auto_contact_if_blocked=true: the mail then waits for approval.",
-        data=data | {"suggested_tool_calls": calls},
+        data={**data, "suggested_tool_calls": calls},
     )
 
 
