@@ -55,6 +55,7 @@ ASKING = (
     ("contacts", "requests"),
     ("archive", "log"),
     ("archive", "stats"),
+    ("archive", "path"),
     ("archive", "checkout", "2026-01"),
     ("guard", "install"),
     ("guard", "log"),

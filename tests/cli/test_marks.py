@@ -14,6 +14,7 @@ from mcp_agent_mail.cli.marks import (
     lease_state,
     lease_style,
     mail_flags,
+    unread_word,
 )
 
 TTL_S = 1_800
@@ -60,16 +61,25 @@ def test_a_time_that_cannot_be_read_is_never_overdue() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "words", "style"),
+    ("given", "words", "style"),
     [
-        (lease(3_600), "", ""),
-        (lease(300), "", HIGH),
-        (lease(3_600, stale=True), "idle", HIGH),
-        (lease(-5), "expired", OVERDUE),
-        (lease(-5, stale=True), "idle, expired", OVERDUE),
-        (lease(-5, released_ts="2026-11-21T20:38:11Z"), "", ""),
-        (lease(0, expires_ts="soon"), "", ""),
+        ((3_600, {}), "", ""),
+        ((300, {}), "", HIGH),
+        ((3_600, {"stale": True}), "idle", HIGH),
+        ((-5, {}), "expired", OVERDUE),
+        ((-5, {"stale": True}), "idle, expired", OVERDUE),
+        ((-5, {"released_ts": "2026-11-21T20:38:11Z"}), "", ""),
+        ((0, {"expires_ts": "soon"}), "", ""),
     ],
 )
-def test_a_reservation_says_in_words_that_it_is_idle_or_over(row: dict[str, Any], words: str, style: str) -> None:
+def test_a_reservation_says_in_words_that_it_is_idle_or_over(
+    given: tuple[float, dict[str, Any]], words: str, style: str
+) -> None:
+    left_s, keys = given
+    row = lease(left_s, **keys)
+
     assert (lease_state(row), lease_style(row)) == (words, style)
+
+
+def test_unread_mail_is_called_so_and_read_mail_nothing() -> None:
+    assert [unread_word({"read_at": at}) for at in (None, "2026-11-21T20:38:11Z")] == ["unread", ""]

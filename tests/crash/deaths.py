@@ -130,6 +130,16 @@ def lose_the_archiver_at_a_point(scene: Scene) -> None:
         _go_on_after_the_archiver(scene)
 
 
+def lose_the_archiver_at_the_start(scene: Scene) -> None:
+    """With what it does unasked, before and beside the mail."""
+    scene.server.arm()
+    before = scene.server.archivers_ended()
+    scene.server.start()
+    with scene.clients():
+        scene.server.await_archivers_end(before)
+        _go_on_after_the_archiver(scene)
+
+
 def lose_the_archiver_resuming(scene: Scene) -> None:
     with scene.clients():
         scene.work_on()
@@ -182,6 +192,7 @@ class Death:
     of: str = "server"
     most: int = 1
     has_old_months: bool = False
+    has_old_archives: bool = False
     doom: dict[str, Any] = field(default_factory=dict)
 
     def doom_for(self, chance: random.Random) -> dict[str, Any]:
@@ -228,6 +239,11 @@ NAMED = (
     _archivers(FailPoint.THINNED, lose_the_archiver_idle, 2, has_old_months=True),
     _archivers(FailPoint.DRAIN, lose_the_archiver_draining, 2),
 )
+CONVERTING = (
+    _archivers(FailPoint.CONVERSION, lose_the_archiver_at_the_start, 2, has_old_archives=True),
+    _archivers(FailPoint.CONVERSION_SHOWN, lose_the_archiver_at_the_start, 2, has_old_archives=True),
+)
+"""An archive is converted once, so a store has one of these alone, and first."""
 
 
 def die_while_the_store_is_made(server: LaunchedServer, chance: random.Random) -> None:

@@ -12,6 +12,8 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, Faults, Kill, reach_that_kills
+from mcp_agent_mail.domain.archive_format.versions import OLDEST_VERSION
 from tests.power.entry import replace as exchange
 
 PACKS = 6
@@ -33,7 +36,8 @@ class Doom:
     """What is to happen to a server. Points are counted from the moment at which the file `armed` is there.
 
     `files`: so many files of an archive, and its old months are put away. `has_next_schema`: as a newer
-    version, with one migration more. `days_ago`: its clock is so much behind.
+    version, with one migration more. `days_ago`: its clock is so much behind. `begins_old_archives`: as the version
+    before, whose archives are of version 1 of the format.
     """
 
     armed: str
@@ -42,6 +46,7 @@ class Doom:
     files: int | None = None
     has_next_schema: bool = False
     days_ago: int = 0
+    begins_old_archives: bool = False
     without: str = ""
 
     def to_text(self) -> str:
@@ -53,6 +58,8 @@ def main(arguments: list[str]) -> int:
     make_rare_things_frequent()
     if doom.days_ago:
         set_clock_back(doom.days_ago)
+    if doom.begins_old_archives:
+        begin_old_archives()
     if doom.without:
         GUARDS[doom.without]()
     if arguments[1] == "archiver":
@@ -109,6 +116,17 @@ def make_rare_things_frequent() -> None:
 def set_clock_back(days: int) -> None:
     behind = days * 24 * 3_600 * 1_000_000_000
     exchange("core.clock", "time", SimpleNamespace(time_ns=lambda: time.time_ns() - behind))
+
+
+def begin_old_archives() -> None:
+    """And convert none."""
+    exchange("archive.writer", "FORMAT_VERSION", OLDEST_VERSION)
+    exchange("archiver", "open_drain", partial(open_drain_before, import_module("mcp_agent_mail.archiver").open_drain))
+
+
+def open_drain_before(open_drain: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """What `open_drain` opens, that converts nothing."""
+    return open_drain(*arguments, **{**named, "converts": False})
 
 
 def add_migration() -> None:

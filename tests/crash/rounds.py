@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_agent_mail.archive.conversion import CONVERSION_NOTE
+from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
 from tests.crash.checks import am_verify, faults_after, verify_here
 from tests.crash.clients import set_up
 from tests.crash.deaths import Death, Scene, die_while_the_store_is_made
@@ -15,9 +18,11 @@ from tests.crash.launched import LaunchedServer
 from tests.crash.lease_steps import OF_THE_TIME
 from tests.crash.mail_steps import repeat_keyed
 from tests.crash.record import Record
+from tests.served import pause
 
 MONTHS_AGO_DAYS = 100
 FEW_FILES = 100
+LOOKS = 3_000
 
 
 @dataclass(frozen=True)
@@ -46,16 +51,17 @@ def live_through(root: Path, deaths: Sequence[Death], seed: int) -> Survived:
     began = time.monotonic()
     chance, record = random.Random(seed), Record()
     has_old_months = any(death.has_old_months for death in deaths)
+    has_old_archives = any(death.has_old_archives for death in deaths)
     server = LaunchedServer(root, files=FEW_FILES if has_old_months else None)
     scene = Scene(server, record, chance, seed * 1_000)
     die_while_the_store_is_made(server, chance)
     try:
-        _begin(scene, has_old_months=has_old_months)
+        _begin(scene, has_old_months=has_old_months, has_old_archives=has_old_archives)
         for number, death in enumerate(deaths, start=1):
             _start(scene, death, chance)
             before = sum(record.answered.values())
             death.die(scene)
-            _examine(scene, f"{number}. {death.name}", is_last=number == len(deaths))
+            _examine(scene, death, f"{number}. {death.name}", is_last=number == len(deaths))
             assert sum(record.answered.values()) > before, f"{death.name}: the clients got something done"
     finally:
         if server.process is not None:
@@ -63,11 +69,29 @@ def live_through(root: Path, deaths: Sequence[Death], seed: int) -> Survived:
     return Survived(len(deaths) + 1, record, time.monotonic() - began)
 
 
-def _begin(scene: Scene, *, has_old_months: bool) -> None:
-    """Some mail, of months ago where months are to be put away."""
-    scene.server.doom(days_ago=MONTHS_AGO_DAYS if has_old_months else 0)
+def await_converted(server: LaunchedServer) -> set[int]:
+    """The versions of the archives, once all are whole or time is up."""
+    versions: set[int] = set()
+    for _ in range(LOOKS):
+        versions = {json.loads(file.read_bytes())["format"] for file in server.root.glob("projects/*/archive.json")}
+        if versions == {FORMAT_VERSION} and not list(server.root.glob(f"projects/*/{CONVERSION_NOTE}")):
+            break
+        pause()
+    return versions
+
+
+def _begin(scene: Scene, *, has_old_months: bool, has_old_archives: bool) -> None:
+    """Some mail, of months ago where months are to be put away, in archives of the version before where such are to be
+    converted.
+    """
+    scene.server.doom(days_ago=MONTHS_AGO_DAYS if has_old_months else 0, begins_old_archives=has_old_archives)
     scene.server.start()
     set_up(scene.server, scene.record)
+    if has_old_archives:
+        with scene.clients():
+            scene.work_on()
+        scene.server.await_drained()
+        scene.server.stop()
     if has_old_months:
         with scene.clients():
             scene.work_on()
@@ -83,17 +107,19 @@ def _start(scene: Scene, death: Death, chance: random.Random) -> None:
     if scene.server.process is not None and doom:
         scene.server.stop()
     scene.server.doom(**doom)
-    if scene.server.process is None:
+    if scene.server.process is None and not death.has_old_archives:
         scene.server.start()
 
 
-def _examine(scene: Scene, what: str, *, is_last: bool) -> None:
+def _examine(scene: Scene, death: Death, what: str, *, is_last: bool) -> None:
     if scene.server.process is None:
         scene.server.doom()
         scene.server.start()
     with scene.server.connect() as connection:
         repeat_keyed(connection, scene.record)
     scene.server.await_drained()
+    if death.has_old_archives:
+        assert await_converted(scene.server) == {FORMAT_VERSION}, what
     verify = am_verify if is_last else verify_here
     faults = list(dict.fromkeys(faults_after(scene.server, scene.record, verify=verify)))
     assert faults == [], f"{what}: {len(faults)} faults: {faults[:20]}"

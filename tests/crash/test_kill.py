@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.failpoints import FailPoint
-from tests.crash.deaths import NAMED, RANDOM, Death
+from tests.crash.deaths import CONVERTING, NAMED, RANDOM, Death
 from tests.crash.rounds import live_through
 
 SEED = 20_261_121
 STORES = 12
+STORES_CONVERTED = 3
 ROUNDS_OF_EACH_NAMED = 4
 ROUNDS_OF_EACH_RANDOM = 6
 IN_EVERY_TEST_RUN = ("server", f"server at {FailPoint.AFTER_COMMIT}", f"archiver at {FailPoint.AFTER_IMPORT}")
@@ -48,7 +49,17 @@ def test_a_store_outlives_every_kill(
     record_property("operations", survived.operations)
 
 
+@pytest.mark.crash
+@pytest.mark.parametrize("death", CONVERTING, ids=lambda death: death.name)
+@pytest.mark.parametrize("store", range(STORES_CONVERTED))
+def test_a_store_of_the_version_before_outlives_kills_while_its_archives_are_converted(
+    store: int, death: Death, tmp_path: Path
+) -> None:
+    survived = live_through(tmp_path / "store", [death, *RANDOM[:3]], SEED + 100 + store)
+    print(f"converted: {survived}; killed: {death.name}")  # noqa: T201  # for a person
+
+
 def test_every_named_point_has_a_kill() -> None:
-    said = " ".join(death.name for death in NAMED)
+    said = " ".join(death.name for death in (*NAMED, *CONVERTING))
 
     assert [point for point in FailPoint if f"at {point}" not in said] == []

@@ -11,6 +11,7 @@ from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store.engine.connection import add_functions
 from mcp_agent_mail.store.engine.migrate import apply_migration, shipped_migrations
 from tests.seeded_store import open_seeded_store
+from tests.store.older_stores import copy_rows
 
 _SCOPING = next(one for one in shipped_migrations() if "identifiers_delete" in one.sql)
 
@@ -28,7 +29,7 @@ async def test_names_in_older_mail_are_kept_once_by_the_migration(tmp_path: Path
             apply_migration(connection, migration, no_fault)
         connection.execute("ATTACH ? AS room", (str(tmp_path / "mail.sqlite3"),))
         for table in ("projects", "agents", "messages"):
-            connection.execute(f"INSERT INTO {table} SELECT * FROM room.{table}")
+            copy_rows(connection, table)
         home = "project_id, message_id, delivered_ts"
         connection.execute(f"INSERT INTO message_projects ({home}) SELECT {home} FROM room.message_projects")
         apply_migration(connection, _SCOPING, no_fault)

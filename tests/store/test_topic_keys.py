@@ -10,6 +10,7 @@ from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.store.engine.connection import add_functions
 from mcp_agent_mail.store.engine.migrate import apply_migration, shipped_migrations
 from tests.seeded_store import open_seeded_store
+from tests.store.older_stores import copy_rows
 
 _KEYING = next(one for one in shipped_migrations() if "topic_key" in one.sql)
 _OF = {
@@ -29,7 +30,7 @@ async def test_the_topics_of_older_mail_get_the_keys_that_new_mail_has(tmp_path:
             apply_migration(connection, migration, no_fault)
         connection.execute("ATTACH ? AS room", (str(tmp_path / "mail.sqlite3"),))
         for table in ("projects", "agents", "messages"):
-            connection.execute(f"INSERT INTO {table} SELECT * FROM room.{table}")
+            copy_rows(connection, table)
         for table, columns in _OF.items():
             connection.execute(
                 f"INSERT INTO {table} ({columns}, topic) SELECT r.{columns.replace(', ', ', r.')}, m.topic "

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied
-from mcp_agent_mail.core.tools import Credentials, ToolTable
+from mcp_agent_mail.core.params import CALLER_NAME, PROJECT_KEY
+from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, tool
 from mcp_agent_mail.domain.identity.caller import WrongToken
 from mcp_agent_mail.features.identity.connection import ConnectionIdentity, ConnectionTools, ForeignToken
 from tests.features.identity.harness import PROFILE, PROJECT, IdentityHarness, Ticking, open_identity, with_token
@@ -169,6 +170,22 @@ async def test_an_error_about_a_value_that_the_connection_said_tells_so(harness:
         await status(harness, replace(SAID, said_agent="GoldFox"))
 
     assert unknown.value.hint.endswith("agent_name was left out: this connection says it.")
+
+
+async def test_a_wrong_name_that_the_connection_said_is_told_whatever_the_tool_calls_it(
+    harness: IdentityHarness,
+) -> None:
+    async def write_as(project_key: Annotated[str, PROJECT_KEY], sender_name: Annotated[str, CALLER_NAME]) -> Json:
+        """Act."""
+        return await harness.call("whois", project_key=project_key, agent_name=sender_name)
+
+    tools = ToolTable([tool(write_as, cluster="messaging", title="Write")])
+    with pytest.raises(NotFound) as unknown:
+        await ConnectionTools(tools, ConnectionIdentity(harness.identity, at_once)).run(
+            "write_as", {}, replace(SAID, said_agent="GoldFox")
+        )
+
+    assert unknown.value.hint.endswith("sender_name was left out: this connection says it.")
 
 
 async def test_a_connection_is_known_by_what_it_says_and_by_what_it_proves(harness: IdentityHarness) -> None:

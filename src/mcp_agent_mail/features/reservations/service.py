@@ -142,8 +142,8 @@ class ReservationService:
             path = normpath(join(root, str(outside.data["pattern"])))
             around = await self._store.read(lambda view: find_around(view, path))
             if around is not None:
-                outside.hint = f"It lies in the project {around.human_key}, whose own agents can reserve it."
-                outside.data["project"] = around.human_key
+                outside.hint = f"It lies in the project {around}, whose own agents can reserve it."
+                outside.data["project"] = around
             raise
 
     def _stale_among(self, view: View, conflicts: Sequence[PathConflict]) -> set[LeaseId]:
