@@ -28,6 +28,11 @@ _MARKS = {by: re.compile(rf"\\.|[{{\[]+|[}}\]]+|{divider}+", re.DOTALL) for by, 
 _JOINED = re.compile(r"[,\s]")
 
 
+def may_list(text: str) -> bool:
+    """Whether there is a comma or a blank in it that could divide paths."""
+    return bool(_JOINED.search(text.strip()))
+
+
 def listed_paths(text: str, is_there: Callable[[str], bool]) -> list[str]:
     """The paths that a text seems to list, in its order; none when it is one path.
 
@@ -36,7 +41,7 @@ def listed_paths(text: str, is_there: Callable[[str], bool]) -> list[str]:
     commas, what stands before a blank has to look like a whole path.
     """
     text = text.strip()
-    if not _JOINED.search(text):
+    if not may_list(text):
         return []
     by_comma = _divided(text, ",")
     if len(by_comma) == 1:

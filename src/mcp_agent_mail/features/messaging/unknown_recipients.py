@@ -14,10 +14,10 @@ from mcp_agent_mail.core.likeness import one_hint_budget
 from mcp_agent_mail.domain.addresses import FORMS, UnreadableAddress, parse_address, shown_name
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.likely_names import means_everyone, means_person, names_in
-from mcp_agent_mail.domain.identity.names import HUMAN, SYSTEM, KnownNames, name_key
+from mcp_agent_mail.domain.identity.names import HUMAN, SYSTEM, KnownNames, mistaken_for, name_key
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.identity.lookup import has_more, present_names, told_present
+from mcp_agent_mail.features.identity.lookup import has_more, near_elsewhere, present_names, told_present
 from mcp_agent_mail.store.transaction import View
 
 _MAX_EXPLAINED = 5
@@ -114,7 +114,10 @@ def _meaning(view: View, home: Project, one: UnknownRecipient, names_of: _NamesO
     several = [] if one.name in close else _several(view, home, one, close, names_of)
     if several:
         return _Meaning(nearest=[], several=several)
-    return _Meaning(nearest=[shown_name(name, one.project.id, one.project.slug, home.id) for name in close], several=[])
+    likely = [shown_name(name, one.project.id, one.project.slug, home.id) for name in close]
+    if one.text.strip() == one.name and not mistaken_for(one.name, close):
+        likely = [*near_elsewhere(view, home, one.name), *likely][:_MAX_LISTED]
+    return _Meaning(nearest=likely, several=[])
 
 
 def _elsewhere(view: View, one: UnknownRecipient) -> list[str]:
