@@ -1,6 +1,7 @@
 """Writes the reference pages of tools and resources, and the table of profiles.
 
-`python -m tests.server.reference_pages`. What a tool returns is not declared in code (no output schemas), so its keys come from the golden contract.
+`python -m tests.server.reference_pages`. What a tool returns is not declared in code (no output schemas), so its keys
+come from the golden contract.
 """
 
 from __future__ import annotations
