@@ -10,6 +10,7 @@ import pytest
 
 from mcp_agent_mail.archive.folders import (
     NotAFile,
+    OtherSize,
     RealFolder,
     blob_of,
     facts_of,
@@ -84,8 +85,16 @@ def test_a_file_has_gits_name_for_what_it_holds(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "file").write_bytes(b"what is up, doc?")
 
-    assert blob_of(tmp_path, "a/file") == "bd9dbf5aae1a3862dd1526723246b20206e5fc37"
+    assert blob_of(tmp_path, "a/file", size=16) == "bd9dbf5aae1a3862dd1526723246b20206e5fc37"
     assert facts_of(RealFolder(tmp_path), "a/file").st_size == 16
+
+
+def test_a_file_of_another_size_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"what is up, doc?")
+
+    for size in (15, 17):
+        with pytest.raises(OtherSize):
+            blob_of(tmp_path, "file", size=size)
 
 
 def test_a_new_file_leaves_the_other_names_of_what_was_there_alone(tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import io
+import sys
+
 import pytest
 
 from mcp_agent_mail.cli.exit_codes import BadSettings, ExitCode, Misread, NoServer, WireError, code_of, tell_error
@@ -56,3 +59,23 @@ def test_what_could_not_be_made_sense_of_is_named_in_part() -> None:
     assert "(KeyError: 'xxx" in misread.message
     assert len(misread.message) < 300
     assert code_of(misread) == "INTERNAL"
+
+
+class _Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_on_a_terminal_fact_and_hint_are_folded_and_lines_of_their_own_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setattr(sys, "stderr", screen := _Screen())
+
+    tell_error(NotFound("word " * 5 + "here:\n  one", hint="Call " + "again " * 6))
+
+    assert screen.getvalue().splitlines() == [
+        "Error (NOT_FOUND): word word",
+        "          word word word here:",
+        "  one",
+        "Hint: Call again again again",
+        "      again again again",
+    ]

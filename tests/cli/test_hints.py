@@ -31,6 +31,7 @@ from tests.cli.shell import Shell
         ("resource://projects lists all.", "am projects list lists all."),
         ("resource://file_reservations/app-1 lists them.", "am reservations list lists them."),
         ("add ?project=<path or slug> for an archived one.", "add --project <path or slug> for an archived one."),
+        ("Add ?project= with one of: app-1, lib-2.", "Add --project with one of: app-1, lib-2."),
         ("register_agent adds one.", "An agent's register_agent adds one."),
         ("There is BlueLake. register_agent adds one.", "There is BlueLake. An agent's register_agent adds one."),
         ("It is gone: register_agent adds one.", "It is gone: an agent's register_agent adds one."),

@@ -146,3 +146,18 @@ def test_a_command_that_there_is_not_is_a_mistake_with_the_nearest_one() -> None
         call(root(), "statsu")
 
     assert "No such command 'statsu'. Did you mean 'status'?" in str(unknown.value)
+
+
+@pytest.mark.parametrize("option", ["--words", "--WORDS"])
+def test_an_option_called_like_an_argument_is_refused_with_its_place(app: typer.Typer, option: str) -> None:
+    with pytest.raises(typer.TyperException) as refused:
+        call(app, "note", option, "x")
+
+    assert refused.value.format_message() == f"No such option: {option}. Say it without one: am note words"
+
+
+def test_any_other_unknown_option_is_refused_with_those_alike(app: typer.Typer) -> None:
+    with pytest.raises(typer.TyperException) as refused:
+        call(app, "note", "--numbr", "1")
+
+    assert refused.value.format_message() == "No such option: --numbr (Possible options: --number)"

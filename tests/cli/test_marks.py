@@ -14,6 +14,7 @@ from mcp_agent_mail.cli.marks import (
     lease_state,
     lease_style,
     mail_flags,
+    unread_word,
 )
 
 TTL_S = 1_800
@@ -78,3 +79,7 @@ def test_a_reservation_says_in_words_that_it_is_idle_or_over(
     row = lease(left_s, **keys)
 
     assert (lease_state(row), lease_style(row)) == (words, style)
+
+
+def test_unread_mail_is_called_so_and_read_mail_nothing() -> None:
+    assert [unread_word({"read_at": at}) for at in (None, "2026-11-21T20:38:11Z")] == ["unread", ""]

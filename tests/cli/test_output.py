@@ -174,3 +174,27 @@ def test_a_letter_that_the_locale_lacks_is_written_in_ascii(monkeypatch: pytest.
     print_text("Zoë\nand \x07")
 
     assert written.getvalue() == b"Zo\\xeb\nand \\x07\n"
+
+
+def test_a_long_field_goes_on_below_its_beginning_on_a_terminal_alone(
+    on_a_terminal: OnATerminal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fields = [("name", "word " * 30 + "x" * 90), ("id", 1)]
+
+    print_fields(fields)
+    *lines, path, last = on_a_terminal(lambda: print_fields(fields)).splitlines()
+
+    assert capsys.readouterr().out == f"name\t{fields[0][1]}\nid\t1\n"
+    assert all(len(line) <= 80 for line in lines)
+    assert (lines[1][:11], path, last) == ("      word ", " " * 6 + "x" * 90, "id    1")
+
+
+def test_what_a_terminal_is_told_elsewhere_is_a_column_for_a_pipe_alone(
+    on_a_terminal: OnATerminal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = [Column("id", "id"), Column("unread", lambda _: "unread", piped_only=True)]
+
+    print_rows([{"id": 7}], columns, nothing="")
+
+    assert capsys.readouterr().out == "7\tunread\n"
+    assert on_a_terminal(lambda: print_rows([{"id": 7}], columns, nothing="")) == "ID\n7\n"

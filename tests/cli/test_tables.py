@@ -80,11 +80,20 @@ def test_in_a_very_narrow_terminal_each_row_is_a_block(screen: pytest.MonkeyPatc
     assert shown(columns) == [
         "id    1",
         "path  /very/long",
-        "sent  2026-11-21 20:38:11Z",
+        "sent  2026-11-21",
+        "      20:38:11Z",
         "",
         "id    2",
         "sent  now",
     ]
+
+
+def test_no_line_of_a_block_is_wider_than_the_terminal(screen: pytest.MonkeyPatch) -> None:
+    screen.setenv("COLUMNS", "24")
+    lines = shown([column("id", "1" * 20, is_whole=True), column("subject", "word " * 9 + "x" * 40, wraps=True)])
+
+    assert all(len(line) <= 24 for line in lines)
+    assert sum(line.count("x") for line in lines) == 40
 
 
 def test_wide_letters_count_as_two_cells() -> None:

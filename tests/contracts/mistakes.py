@@ -73,7 +73,9 @@ NAMES_OF_ARGUMENTS = [
     ),
     Mistake("agent", "fetch_inbox", {"project_key": APP, "agent": "BlueLake"}, ["mean agent_name?"], OWN),
     Mistake("cwd", "fetch_inbox", {"cwd": APP, "agent": "BlueLake"}, ["project_key for cwd", "agent_name for"], OWN),
-    Mistake("count", "fetch_inbox", {**OWN, "count": 5}, ["Did you mean limit?", "format."], {**OWN, "limit": 5}),
+    Mistake(
+        "count", "fetch_inbox", {**OWN, "count": 5}, ["Did you mean limit?"], {**OWN, "limit": 5}, never=["Accepted:"]
+    ),
     Mistake(
         "project-key-at-the-start",
         "macro_start_session",
@@ -138,6 +140,7 @@ RECIPIENTS = [
     _letter("one-of-another-project", "QuietFox", ["QuietFox@code-lib"], {**LETTER, "to": [f"QuietFox@{LIB}"]}),
     _letter("an-object", {"name": "RedStone"}, ["to must be a list, not an object", '["one", "two"]']),
     _letter("everyone-and-somebody", "RedStone", ["Leave to out, or set broadcast=false"], broadcast=True),
+    _letter("objects", [{"name": "RedStone"}], ['to[0] must be text, not an object. Send "RedStone".']),
     Mistake("nobody", "send_message", LETTER, ["to, cc or bcc", "broadcast=true"], {**LETTER, "to": ["RedStone"]}),
 ]
 
@@ -157,6 +160,21 @@ WHO_AND_WHERE = [
         {"project_key": APP, "to_agent": "BlueLake", "from_agent": "GreenField", "accept": True},
     ),
     Mistake(
+        "sides-by-other-names",
+        "respond_contact",
+        {"project_key": APP, "agent_name": "BlueLake", "contact": "GreenField", "approve": True},
+        ["to_agent for agent_name, from_agent for contact, accept for approve"],
+        {"project_key": APP, "to_agent": "BlueLake", "from_agent": "GreenField", "accept": True},
+    ),
+    Mistake("by-anothers-project", "fetch_inbox", {**OWN, "project_key": LIB}, [f"is an agent of {APP}:"], OWN),
+    Mistake(
+        "a-repository-by-its-name",
+        "fetch_inbox",
+        {**OWN, "project_key": "zork-42"},
+        [APP, LIB, "the absolute path of your working directory"],
+        OWN,
+    ),
+    Mistake(
         "sides-of-a-request",
         "request_contact",
         {"project_key": APP, "from_agent": "QuietFox", "to_agent": "BlueLake", "to_project": LIB},
@@ -169,6 +187,7 @@ TOOLS = [
     Mistake(
         "read_inbox", "read_inbox", OWN, ["Unknown tool: read_inbox. Did you mean fetch_inbox?"], OWN, "fetch_inbox"
     ),
+    Mistake("list_projects", "list_projects", {}, ["the absolute path of your working"], OWN, "fetch_inbox"),
     Mistake(
         "with-the-servers-name",
         "mcp__agent-mail__send_message",
@@ -190,6 +209,51 @@ TOOLS = [
 VALUES = [
     Mistake("since", "fetch_inbox", {**OWN, "since_ts": "yesterday"}, ["ISO 8601, like 2026-01-31T09:30:00Z"], OWN),
     Mistake("flag", "fetch_inbox", {**OWN, "unread_only": "yes"}, ["must be true or false"], OWN),
+    Mistake("name-in-a-list", "fetch_inbox", {**OWN, "agent_name": ["BlueLake"]}, ['Send "BlueLake".'], OWN),
+    Mistake(
+        "ids-in-one-text",
+        "mark_message_read",
+        {**OWN, "message_ids": "1,2"},
+        ["message_ids=[1, 2]"],
+        {**OWN, "message_ids": [1, 2]},
+    ),
+    Mistake(
+        "ids-as-one-id",
+        "mark_message_read",
+        {**OWN, "message_id": [1, 2]},
+        ["message_ids takes a list"],
+        {**OWN, "message_ids": [1, 2]},
+    ),
+    Mistake(
+        "all-mail",
+        "mark_message_read",
+        {**OWN, "message_ids": "all"},
+        ["fetch_inbox", "mark_read=true"],
+        {**OWN, "mark_read": True},
+        "fetch_inbox",
+    ),
+    Mistake(
+        "leases-in-one-text",
+        "release_file_reservations",
+        {**OWN, "file_reservation_ids": "1,2"},
+        ["file_reservation_ids=[1, 2]"],
+        {**OWN, "file_reservation_ids": [1, 2]},
+    ),
+    Mistake(
+        "all-leases",
+        "release_file_reservations",
+        {**OWN, "file_reservation_ids": "all"},
+        ["Leave it out"],
+        OWN,
+    ),
+    Mistake(
+        "a-subject-of-a-reply",
+        "reply_message",
+        {"project_key": APP, "sender_name": "BlueLake", "message_id": 1, "body_md": "Yes.", "subject": "Q"},
+        ["no argument 'subject'"],
+        {"project_key": APP, "sender_name": "BlueLake", "message_id": 1, "body_md": "Yes."},
+        never=["Did you mean subject_prefix"],
+    ),
     Mistake("no-id", "acknowledge_message", {**OWN, "message_id": "one"}, ["a whole number"], {**OWN, "message_id": 1}),
     Mistake(
         "four-at-once",

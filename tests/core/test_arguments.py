@@ -63,7 +63,7 @@ async def test_an_argument_by_a_name_that_means_the_token_is_told_where_tokens_g
     with pytest.raises(InvalidInput) as refused:
         await table().run("count_mail", {"agent_name": "BlueLake", name: "amt_x"}, OVER_MCP)
 
-    assert refused.value.hint.startswith("Did you mean registration_token? ")
+    assert refused.value.hint == "Did you mean registration_token?"
     assert refused.value.data["nearest"] == ["registration_token"]
 
 
@@ -108,7 +108,7 @@ async def test_what_is_missing_because_it_has_another_name_is_told_once() -> Non
     error = await mistakes(agent="BlueLake")
 
     assert error.message == "count_mail has no argument 'agent'."
-    assert error.hint.startswith("Did you mean agent_name? Accepted: ")
+    assert error.hint == "Did you mean agent_name?"
     assert error.data["missing"] == ["agent_name"]
 
 
@@ -138,7 +138,7 @@ async def test_what_is_missing_is_told_together() -> None:
     with pytest.raises(InvalidInput) as refused:
         bind(params_of(move), {}, what="move")
 
-    assert refused.value.text == "move needs source and target. Required: source, target."
+    assert refused.value.text == "move needs source and target."
     assert refused.value.data["missing"] == ["source", "target"]
 
 

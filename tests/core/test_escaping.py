@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_agent_mail.core.escaping import as_code, on_one_line, visible, visible_json, written_on_one_line
+from mcp_agent_mail.core.escaping import as_code, on_one_line, printable, visible, visible_json, written_on_one_line
 
 
 @pytest.mark.parametrize(
@@ -80,3 +80,16 @@ def _harmless(text: str) -> set[str]:
 )
 def test_code_stands_between_more_backticks_than_it_holds(text: str, code: str) -> None:
     assert as_code(text) == code
+
+
+@pytest.mark.parametrize(
+    "unseen", ["\n", "\t\r\n", "\x1b", "\u061c", "\u202e", "\U000e0041\U000e0042", "\ud800", "\u200d"]
+)
+def test_what_is_not_printable_is_one_blank(unseen: str) -> None:
+    assert printable(f"a{unseen}b") == "a b"
+
+
+def test_what_belongs_to_a_word_or_an_emoji_stays_printable() -> None:
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+
+    assert printable(f"Plan {family} \u2764\ufe0f") == f"Plan {family} \u2764\ufe0f"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.core.synonyms import in_snake_case, meanings, nearest_tools
+from mcp_agent_mail.core.synonyms import alike, in_snake_case, meanings, nearest_tools, no_tool_for
 
 LISTED = json.loads((Path(__file__).parents[1] / "golden" / "tools_list.json").read_text())
 TOOLS = {tool["name"]: list(tool["inputSchema"]["properties"]) for tool in LISTED}
@@ -58,6 +58,8 @@ def test_a_name_in_another_way_of_writing_is_that_name(name: str) -> None:
         ("request_contact", "agent", "from_agent"),
         ("respond_contact", "agent", "to_agent"),
         ("respond_contact", "from", "from_agent"),
+        ("respond_contact", "contact", "from_agent"),
+        ("request_contact", "contact", "to_agent"),
         ("install_precommit_guard", "repo", "code_repo_path"),
     ],
 )
@@ -109,3 +111,18 @@ def test_the_tool_that_reserves_is_meant_first_by_whoever_wants_to_lock() -> Non
 
 def test_no_tool_is_meant_where_there_is_none() -> None:
     assert nearest_tools("send_message", []) == []
+
+
+@pytest.mark.parametrize("wanted", ["list_projects", "get_projects", "mcp__agent-mail__list_project"])
+def test_whoever_wants_the_projects_is_told_that_no_tool_lists_them(wanted: str) -> None:
+    assert "resource://projects" in (no_tool_for(wanted) or "")
+
+
+@pytest.mark.parametrize("wanted", ["list_agents", "archive_projects", "send_mail", ""])
+def test_for_most_there_is_a_tool(wanted: str) -> None:
+    assert no_tool_for(wanted) is None
+
+
+def test_the_prefix_of_a_subject_is_no_subject() -> None:
+    assert alike("subject", ["subject_prefix", "to"]) == []
+    assert alike("subject_prefx", ["subject_prefix", "to"]) == ["subject_prefix"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_agent_mail.archive.conversion import CONVERSION_NOTE
+from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
 from tests.crash.checks import am_verify, faults_after, verify_here
 from tests.crash.clients import set_up
 from tests.crash.deaths import Death, Scene, die_while_the_store_is_made
@@ -15,9 +18,11 @@ from tests.crash.launched import LaunchedServer
 from tests.crash.lease_steps import OF_THE_TIME
 from tests.crash.mail_steps import repeat_keyed
 from tests.crash.record import Record
+from tests.served import pause
 
 MONTHS_AGO_DAYS = 100
 FEW_FILES = 100
+LOOKS = 3_000
 
 
 @dataclass(frozen=True)
@@ -56,12 +61,23 @@ def live_through(root: Path, deaths: Sequence[Death], seed: int) -> Survived:
             _start(scene, death, chance)
             before = sum(record.answered.values())
             death.die(scene)
-            _examine(scene, f"{number}. {death.name}", is_last=number == len(deaths))
+            _examine(scene, death, f"{number}. {death.name}", is_last=number == len(deaths))
             assert sum(record.answered.values()) > before, f"{death.name}: the clients got something done"
     finally:
         if server.process is not None:
             server.kill()
     return Survived(len(deaths) + 1, record, time.monotonic() - began)
+
+
+def await_converted(server: LaunchedServer) -> set[int]:
+    """The versions of the archives, once all are whole or time is up."""
+    versions: set[int] = set()
+    for _ in range(LOOKS):
+        versions = {json.loads(file.read_bytes())["format"] for file in server.root.glob("projects/*/archive.json")}
+        if versions == {FORMAT_VERSION} and not list(server.root.glob(f"projects/*/{CONVERSION_NOTE}")):
+            break
+        pause()
+    return versions
 
 
 def _begin(scene: Scene, *, has_old_months: bool, has_old_archives: bool) -> None:
@@ -95,13 +111,15 @@ def _start(scene: Scene, death: Death, chance: random.Random) -> None:
         scene.server.start()
 
 
-def _examine(scene: Scene, what: str, *, is_last: bool) -> None:
+def _examine(scene: Scene, death: Death, what: str, *, is_last: bool) -> None:
     if scene.server.process is None:
         scene.server.doom()
         scene.server.start()
     with scene.server.connect() as connection:
         repeat_keyed(connection, scene.record)
     scene.server.await_drained()
+    if death.has_old_archives:
+        assert await_converted(scene.server) == {FORMAT_VERSION}, what
     verify = am_verify if is_last else verify_here
     faults = list(dict.fromkeys(faults_after(scene.server, scene.record, verify=verify)))
     assert faults == [], f"{what}: {len(faults)} faults: {faults[:20]}"

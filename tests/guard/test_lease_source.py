@@ -282,3 +282,12 @@ def test_times_stand_as_text_or_as_microseconds(harness: GuardInProcess) -> None
 )
 def test_a_span_is_told_in_the_largest_unit_that_says_enough(seconds: int, words: str) -> None:
     assert in_words(seconds) == words
+
+
+def test_a_name_that_no_agent_has_is_answered_with_whom_it_may_mean(harness: GuardInProcess) -> None:
+    harness.hold("src/app.py")
+    said = {name: harness.commit("src/app.py", AGENT_NAME=name)[1] for name in ("RedStome", "Zork", "bluelake")}
+
+    assert "No agent here is called RedStome. Did you mean RedStone?" in said["RedStome"]
+    assert "No agent here is called Zork: set AGENT_NAME" in said["Zork"]
+    assert "No agent here" not in said["bluelake"]

@@ -136,7 +136,8 @@ def test_an_agent_without_a_name_is_told_by_what_it_was_known_and_how_to_say_it(
         "  pkg/a",
         "    held by RedStone until 08:10 (in 10 minutes) by a",
         "  As the agent that you registered as: AGENT_NAME=YourName git commit \u2026",
-        "  For good: export AGENT_NAME=YourName, or git config agent-mail.name YourName",
+        "  For good: export AGENT_NAME=YourName, or for this work tree alone:",
+        "    git config extensions.worktreeConfig true && git config --worktree agent-mail.name YourName",
         "  Or pass once, recorded: AGENT_MAIL_BYPASS=1 git commit \u2026",
         "  A person is here? AGENT_MAIL_GUARD_REQUIRE_NAME=false asks nobody.",
     ]
@@ -167,3 +168,19 @@ def test_what_a_peer_wrote_is_cut_and_quoted_where_its_ends_would_not_be_seen() 
 
 def test_who_has_no_name_is_given_one_to_replace() -> None:
     assert 'sender_name="YourName"' in "\n".join(report.refusal(_facts(_held("a"), agent=None)))
+
+
+def test_a_name_that_no_agent_has_is_said_and_stands_in_no_call() -> None:
+    misspelt = _facts(_held("a"), agent="BluLake")
+    misspelt = misspelt._replace(answer=misspelt.answer._replace(is_agent_known=False, nearest=["BlueLake"]))
+    stranger = misspelt._replace(answer=misspelt.answer._replace(agent="Zork\n\x1b", nearest=()))
+
+    refused, warned = report.refusal(misspelt), report.warning(misspelt, "so")
+    strange = "\n".join(report.refusal(stranger))
+
+    told = "  No agent here is called BluLake. Did you mean BlueLake? Set AGENT_NAME to the name you registered as."
+    assert refused[3] == warned[3] == told
+    assert 'sender_name="YourName"' in "\n".join(refused)
+    assert "No agent here is called Zork" in strange
+    assert "a person sets none" in strange
+    assert "\x1b" not in strange

@@ -11,6 +11,7 @@ from mcp_agent_mail.guard.repository import (
     Translation,
     find_values,
     look_at_repository,
+    name_command,
     own_value,
     project_of,
     translation_for,
@@ -165,3 +166,17 @@ def test_a_users_configuration_that_cannot_be_read_is_told(harness: GuardInProce
         pytest.raises(GitRefused, match=r"^git config: fatal: bad config line"),
     ):
         values_for(git)
+
+
+def test_the_line_that_names_the_committer_works_with_linked_work_trees_and_in_one_alone(
+    harness: GuardInProcess,
+) -> None:
+    linked = harness.root / "linked"
+    harness.git("worktree", "add", "-q", str(linked))
+
+    for folder, name in ((harness.code, "BlueLake"), (linked, "RedStone")):
+        done = harness.run("sh", "-c", name_command(name), cwd=folder)
+        assert done.returncode == 0, done.stderr
+
+    names = [own_value(look_at_repository({}, str(folder)), {}, "agent-mail.name") for folder in (harness.code, linked)]
+    assert names == ["BlueLake", "RedStone"]

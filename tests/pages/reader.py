@@ -1,8 +1,9 @@
 """A reader who types what a page says, line by line, in a fresh home folder, against a real server.
 
-Three things are not as on the page, all of them here: the port 8765 may be taken on this machine, so that a free one
+Four things are not as on the page, all of them here: the port 8765 may be taken on this machine, so that a free one
 stands in its place; the packages are not installed anew, this checkout's `.venv` is lent to a clone after the line that
-makes it; and the program `claude` is a stand-in that prints what it was told.
+makes it; the program `claude` is a stand-in that prints what it was told; and `make test`, which runs this, is not run
+within itself.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tests.served import Connection, pause
 
 _PRINTED_PORT = "127.0.0.1:8765"
 _SERVE = "make serve"
+_TEST = "make test"
 _COPIED = ("Makefile", "pyproject.toml", "README.md", "LICENSE", "requirements", "src", "hooks", "docs")
 _LINE_WITHIN_S = 120.0
 _LOOKS = 3_000
@@ -82,8 +84,9 @@ class Reader:
         """
         said, lines = "", ""
         for line in block.splitlines(keepends=True):
-            if line.split("#")[0].strip() != _SERVE:
-                lines += line
+            command = line.split("#")[0].strip()
+            if command != _SERVE:
+                lines += "" if command == _TEST else line
                 continue
             said += self._run(lines)
             lines = ""

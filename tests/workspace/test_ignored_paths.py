@@ -92,18 +92,33 @@ def test_stars_and_question_marks_fit_names(glob: str, name: str, is_fit: bool) 
     assert fits(glob, name) is is_fit
 
 
-def test_beyond_the_bound_on_comparing_git_is_asked_of_every_path(
-    code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def git_says_what_it_is_asked(code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For as long as the test runs, the repository was made by the real one."""
+    assert code.is_dir()
+    git = tmp_path / "bin" / "git"
+    git.parent.mkdir()
+    git.write_text("#!/bin/sh\nexec cat\n")
+    git.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{git.parent}:/usr/bin:/bin")
+
+
+@pytest.mark.usefixtures("git_says_what_it_is_asked")
+def test_beyond_the_bound_on_comparing_git_is_asked_of_every_path(code: Path) -> None:
     write(code, "hard/.gitignore", content="\n".join(f"{'ab' * 100}*{number}*z" for number in range(300)))
-    git_that_says_what_it_is_asked = tmp_path / "bin" / "git"
-    git_that_says_what_it_is_asked.parent.mkdir()
-    git_that_says_what_it_is_asked.write_text("#!/bin/sh\nexec cat\n")
-    git_that_says_what_it_is_asked.chmod(0o700)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
 
     assert ignored(code, "src/app.py", "a.log") == {"a.log"}
     assert ignored(code, "src/app.py", f"hard/{'a' * 200}", "src/x.py") == {f"hard/{'a' * 200}", "src/x.py"}
+
+
+@pytest.mark.usefixtures("git_says_what_it_is_asked")
+@pytest.mark.parametrize("line", ["*z{}", "z{}*"])
+def test_endings_and_beginnings_by_the_thousand_are_work_too(code: Path, line: str) -> None:
+    write(code, "hard/.gitignore", content="\n".join(line.format(number) for number in range(9_000)))
+    deep = "/".join(["hard", *["a"] * 600])
+
+    assert ignored(code, "src/app.py", "hard/a", "a.log") == {"a.log"}
+    assert ignored(code, "src/app.py", deep, "src/x.py") == {deep, "src/x.py"}
 
 
 def test_a_hard_glob_takes_no_longer_than_its_length_times_the_names() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from mcp_agent_mail.core.git.foreign_repository import UnfitRepository
 from mcp_agent_mail.core.git.process import GitFailed
-from mcp_agent_mail.workspace.repository import branch, find_work_tree, ignore_case, open_work_tree
+from mcp_agent_mail.workspace.repository import branch, find_work_tree, holds_code, ignore_case, open_work_tree
 from tests.workspace.code_repository import EPOCH_S, begin, commit, git, write
 
 LONG_S = 60.0
@@ -130,3 +130,19 @@ def test_ignored_paths_are_told_none_where_there_are_none_and_a_question_that_gi
         assert tree.ignored(["src/app.py"], timeout_s=30.0) == []
         with pytest.raises(GitFailed):
             tree.ignored(["out/x.log"], timeout_s=30.0)
+
+
+def test_code_lies_in_a_work_tree_that_is_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = begin(tmp_path / "code")
+    (code / "src").mkdir()
+    (tmp_path / "plain").mkdir()
+
+    assert [holds_code(path) for path in (code, code / "src", tmp_path / "plain", Path("/"), tmp_path / "none")] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+    monkeypatch.setenv("HOME", str(code))
+    assert [holds_code(path) for path in (code, code / "src")] == [False, False]

@@ -17,7 +17,6 @@ from itertools import groupby
 from pathlib import Path
 
 from mcp_agent_mail.archive.fast_import import NewCommit, PutBlob, PutFolder, Signature, import_folders
-from mcp_agent_mail.archive.folders import blob_of
 from mcp_agent_mail.archive.git_folder import STATE
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, sync
 from mcp_agent_mail.archive.worktree import WorkTree
@@ -184,7 +183,7 @@ class Conversion:
                 kept[old] = {name for _, _, name in entries}
                 for mode, blob, name in entries:
                     path = f"{_new(old)}/{name.decode('utf-8', 'surrogateescape')}"
-                    if mode == _FILE_MODE and self._tree.shows(path) and not _holds(self._repository, path, blob):
+                    if mode == _FILE_MODE and self._tree.shows(path) and not self._repository.shows(path, blob):
                         wanted.setdefault(blob, []).append(path)
             for blob, paths in wanted.items():
                 self._tree.put(_require(_read(objects, blob), blob), paths)
@@ -276,10 +275,3 @@ def _entries(tree: bytes) -> list[tuple[bytes, str, bytes]]:
 def _tree_id(entries: Iterable[tuple[bytes, str, bytes]]) -> str:
     content = b"".join(b"%s %s\0%s" % (mode, name, bytes.fromhex(blob)) for mode, blob, name in entries)
     return hashlib.sha1(b"tree %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-
-
-def _holds(repository: ArchiveRepository, path: str, blob: str) -> bool:
-    try:
-        return blob_of(repository.work_tree, path) == blob
-    except OSError:
-        return False

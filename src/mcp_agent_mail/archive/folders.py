@@ -33,6 +33,10 @@ class NotAFile(OSError):
     """A link, a FIFO or a device lies where a file is expected."""
 
 
+class OtherSize(OSError):
+    """A file is larger or smaller than the one that was expected."""
+
+
 @dataclass(frozen=True, slots=True)
 class RealFolder:
     """A folder whose path had no link on it when it was looked at: one that stands on it now is refused."""
@@ -101,11 +105,15 @@ def opened_file(fd: int, name: str) -> Iterator[int]:
         os.close(file)
 
 
-def blob_of(root: Path | RealFolder, path: str) -> str:
-    """Git's name for what the file at `path` below `root` holds. Raises OSError for anything but a plain file."""
+def blob_of(root: Path | RealFolder, path: str, *, size: int) -> str:
+    """Git's name for what the file of `size` bytes at `path` below `root` holds. Raises OSError for anything but a
+    plain file, and unread for one of another size: that may be as large as whoever put it there likes.
+    """
     folder, _, name = path.rpartition("/")
     with opened(root, folder) as fd, opened_file(fd, name) as file, open(file, "rb", closefd=False) as stream:
-        size = left = os.fstat(file).st_size
+        left = size
+        if os.fstat(file).st_size != size:
+            raise OtherSize(errno.EFBIG, "is of another size", name)
         hashed = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
         while chunk := stream.read(min(_CHUNK, left)):
             left -= len(chunk)

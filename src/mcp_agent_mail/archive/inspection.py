@@ -13,7 +13,7 @@ from mcp_agent_mail.archive.folders import blob_of, facts_of, opened, opened_fil
 from mcp_agent_mail.archive.git_folder import STATE
 from mcp_agent_mail.archive.months import MonthsNote
 from mcp_agent_mail.archive.ownership import OutboxPosition, require_fit, version_at
-from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
+from mcp_agent_mail.archive.repository import BRANCH, READ_UNASKED, ArchiveRepository
 from mcp_agent_mail.archive.workspace import require_project
 from mcp_agent_mail.core.git.process import GitFailed, run_git
 from mcp_agent_mail.domain.archive_format.blobs import blob_id
@@ -29,6 +29,8 @@ from mcp_agent_mail.domain.archive_format.versions import (
 _LIMIT_S = 3_600.0
 """For all that Git has, and for what is compared with it meanwhile."""
 _HASHES_REMEMBERED = 50_000
+_UNREAD = ""
+"""Stands for a content that Git has not: the file is larger than any that it may be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,10 +130,10 @@ class Inspection:
         """Git's name for what lies in the work tree."""
         found: str | None = None
         with suppress(OSError):
-            found = self._blob_on_disk(file.path)
+            found = self._blob_on_disk(file)
         if found != file.blob and self._is_converting:
             with suppress(OSError, ValueError):
-                found = self._blob_before(file.path) or found
+                found = self._blob_before(file) or found
         return found
 
     def is_checked_out(self) -> bool:
@@ -145,25 +147,40 @@ class Inspection:
             return failed.message
         return None
 
-    def _blob_on_disk(self, path: str) -> str:
-        facts = facts_of(self._repository.work_tree, path)
+    def _blob_on_disk(self, file: TreeFile) -> str:
+        facts = facts_of(self._repository.work_tree, file.path)
         key = (facts.st_dev, facts.st_ino, facts.st_mtime_ns, facts.st_size)
         if key not in self._hashed:
+            if not self._may_be(file, facts.st_size):
+                return _UNREAD
             # Copies of one mail are one inode; neighbours in the listing are not, so remember many.
             if len(self._hashed) >= _HASHES_REMEMBERED:
                 self._hashed.clear()
-            self._hashed[key] = blob_of(self._repository.work_tree, path)
+            self._hashed[key] = blob_of(self._repository.work_tree, file.path, size=facts.st_size)
         return self._hashed[key]
 
-    def _blob_before(self, path: str) -> str | None:
+    def _may_be(self, file: TreeFile, size: int) -> bool:
+        """Is a file of so many bytes worth reading? Others can make one as large as they like."""
+        if size <= READ_UNASKED:
+            return True
+        blobs = {file.blob, self._at_tip(file.path) or file.blob}
+        with suppress(GitFailed):
+            return any(size == self._repository.size_of(blob) for blob in blobs)
+        return False
+
+    def _blob_before(self, file: TreeFile) -> str | None:
         """What the file is as of this version, where it still is as it was in the version before."""
-        folder, _, name = path.rpartition("/")
-        former = "" if path == ARCHIVE_FILE else former_folder(folder)
+        folder, _, name = file.path.rpartition("/")
+        former = "" if file.path == ARCHIVE_FILE else former_folder(folder)
         if former is None:
             return None
-        with opened(self._repository.work_tree, former) as fd, opened_file(fd, name) as file:
-            content = os.pread(file, os.fstat(file).st_size, 0)
-        if path == ARCHIVE_FILE:
+        with opened(self._repository.work_tree, former) as fd, opened_file(fd, name) as former_file:
+            size = os.fstat(former_file).st_size
+            # What becomes of it is never smaller.
+            if size > READ_UNASKED and size > self._repository.size_of(file.blob):
+                return None
+            content = os.pread(former_file, size, 0)
+        if file.path == ARCHIVE_FILE:
             return blob_id(converted_archive_file(content))
         return blob_id(converted_mail(content) if is_mail_name(os.fsencode(name)) else content)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from mcp_agent_mail.archive.conversion import CONVERSION_NOTE
-from mcp_agent_mail.archive.folders import blob_of
 from mcp_agent_mail.archive.git_folder import STATE
 from mcp_agent_mail.archive.months import MonthsNote
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
@@ -91,7 +90,7 @@ def restore_recent_files(repository: ArchiveRepository, tree: WorkTree, tip: str
         tree.note(path)
         if blob is None:
             tree.remove(path)
-        elif not _holds(repository, path, blob):
+        elif not repository.shows(path, blob):
             wanted.setdefault(blob, []).append(path)
             restored += 1
         if len(wanted) >= _AT_ONCE:
@@ -110,7 +109,7 @@ def restore_files(repository: ArchiveRepository, tree: WorkTree, is_wanted: Call
     for entry in repository.records("ls-tree", "-r", "-z", BRANCH):
         facts, _, path = entry.partition("\t")
         blob = facts.rpartition(" ")[2]
-        if is_wanted(path) and not _holds(repository, path, blob):
+        if is_wanted(path) and not repository.shows(path, blob):
             wanted.setdefault(blob, []).append(path)
         if len(wanted) >= _AT_ONCE:
             _restore(repository, tree, wanted)
@@ -158,13 +157,6 @@ def _before_window(repository: ArchiveRepository, tip: str, noted: str) -> str:
 
 def _history(repository: ArchiveRepository, tip: str) -> Iterator[str]:
     return repository.records("log", "--first-parent", "-z", "--format=%ct %H", tip)
-
-
-def _holds(repository: ArchiveRepository, path: str, blob: str) -> bool:
-    try:
-        return blob_of(repository.work_tree, path) == blob
-    except OSError:
-        return False
 
 
 def _restore(repository: ArchiveRepository, tree: WorkTree, wanted: dict[str, list[str]]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
+from mcp_agent_mail.archive.folders import blob_of, facts_of
 from mcp_agent_mail.archive.git_folder import begin_git_folder, real_work_tree_of
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.core.git.environment import GitPlace
@@ -29,6 +30,8 @@ from mcp_agent_mail.domain.archive_format.commit_message import SEQ_TRAILER
 BRANCH = "refs/heads/main"
 BUILDING = ".git.new"
 """Beside `.git`, where it is built until it is whole."""
+READ_UNASKED = 1 << 20
+"""Bytes of a file that is read before Git is asked how large it should be."""
 TIP = ("for-each-ref", "--format=%(objectname)", BRANCH)
 
 # A person's subject may hold any character, so it comes last.
@@ -169,6 +172,22 @@ class ArchiveRepository:
         answers = self.git("cat-file", "--batch-check=%(objectname)", stdin=asked).split(b"\n")[:-1]
         # Of what is missing the path is said again, in whatever bytes it has.
         return [None if answer.endswith(b" missing") else answer.decode("ascii") for answer in answers]
+
+    def size_of(self, blob: str) -> int:
+        """Bytes of a content that Git has. Raises GitFailed."""
+        return int(self.git("cat-file", "-s", blob))
+
+    def shows(self, path: str, blob: str) -> bool:
+        """Does the file that people see at `path` hold this content? A large one is read only where it is as large as
+        the content is.
+        """
+        try:
+            size = facts_of(self.work_tree, path).st_size
+            if size > READ_UNASKED and size != self.size_of(blob):
+                return False
+            return blob_of(self.work_tree, path, size=size) == blob
+        except OSError:
+            return False
 
     def records(self, *arguments: str, timeout_s: float | None = None) -> Generator[str]:
         """The fields that a reading command prints with `-z`, as they come. The limit includes the reader's time."""

@@ -82,10 +82,20 @@ def tell_error(error: AgentMailError) -> int:
     """Print the fact, then the next step; return the exit code."""
     code = code_of(error)
     sys.stdout.flush()
-    sys.stderr.write(f"Error ({code}): {visible(error.message)}\n")
+    _tell(f"Error ({code}): ", error.message)
     if error.hint:
         # 2 ms, which only an error need pay.
         from mcp_agent_mail.cli.hints import in_commands
 
-        sys.stderr.write(f"Hint: {visible(in_commands(error.hint))}\n")
+        _tell("Hint: ", in_commands(error.hint))
     return _EXIT_CODES.get(code, ExitCode.REFUSED)
+
+
+def _tell(head: str, text: str) -> None:
+    """On a terminal folded to its width; lines of the text's own stay."""
+    from mcp_agent_mail.cli.output import folded
+
+    first, *more = visible(text).split("\n")
+    is_terminal = sys.stderr.isatty()
+    lines = [folded(head, first), *(folded("", line) for line in more)] if is_terminal else [head + first, *more]
+    sys.stderr.write("\n".join(lines) + "\n")

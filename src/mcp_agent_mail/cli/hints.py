@@ -59,14 +59,14 @@ _CALL = re.compile(
 )
 _ONE_ARGUMENT = re.compile(rf"\s*(?P<name>\w+)=(?P<value>{_VALUE})\s*")
 _RESOURCE = re.compile(rf"({'|'.join(RESOURCES)})(?:/[^\s,;?]*[^\s,;?.])?")
-_PROJECT_QUERY = re.compile(r"\?project=<path or slug>")
+_PROJECT_QUERY = re.compile(r"\?project= ?(?=\S)")
 
 
 def in_commands(hint: str) -> str:
     """The hint with commands for tools and resources; what only an agent can call is said to be an agent's."""
     told = _CALL.sub(_command, hint)
     told = _RESOURCE.sub(lambda found: RESOURCES[found[1]], told)
-    return _PROJECT_QUERY.sub("--project <path or slug>", told)
+    return _PROJECT_QUERY.sub("--project ", told)
 
 
 def _command(found: re.Match[str]) -> str:

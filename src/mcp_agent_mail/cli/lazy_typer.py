@@ -73,6 +73,28 @@ class LeanCommand(TyperCommand):
         _convert_plainly(parameters)
         return parameters
 
+    # Typer keeps the parameter classes private.
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The words that are left over. An option that is called like a positional argument is refused with the place
+        where that stands.
+        """
+        try:
+            rest: list[str] = super().parse_args(ctx, args)
+        except typer.TyperException as error:
+            self._tell_of_argument(ctx, error)
+            raise
+        return rest
+
+    def _tell_of_argument(self, ctx: Any, error: Any) -> None:
+        name = getattr(error, "option_name", "").lstrip("-").lower()
+        if not name or not hasattr(error, "possibilities"):
+            return
+        for parameter in self.get_params(ctx):
+            metavar = str(parameter.metavar or parameter.name).rstrip(".").lower()
+            if parameter.param_type_name == "argument" and name in (metavar, parameter.name):
+                error.message = f"{error.message}. Say it without one: {ctx.command_path} {parameter.metavar or name}"
+                error.possibilities = None
+
 
 class LeanGroup(TyperGroup):
     """A group whose parameters are converted by the standard library."""

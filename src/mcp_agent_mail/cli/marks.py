@@ -67,6 +67,11 @@ def unread_style(row: Row) -> str:
     return "" if row.get("read_at") else UNREAD
 
 
+def unread_word(row: Row) -> str:
+    """`unread`, or nothing: for a column of its own."""
+    return "" if row.get("read_at") else "unread"
+
+
 def lease_state(row: Row) -> str:
     """`idle` and `expired`, where a reservation that was not released is one of these."""
     words = ["idle"] if row.get("stale") else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ class Column:
 
     On a terminal `on_terminal` says it at more length, in the colour of `style`; a pipe always gets `value`. Where
     the width is too little, one that `may_wrap` goes on below, one that `is_whole`, a number or a time is never
-    narrowed, and any other ends in `…`.
+    narrowed, and any other ends in `…`. One that is `piped_only` says for a pipe what a terminal is told elsewhere.
     """
 
     heading: str
@@ -57,6 +58,7 @@ class Column:
     is_whole: bool = False
     on_terminal: Callable[[Row], str] | None = None
     style: Callable[[Row], str] | None = None
+    piped_only: bool = False
 
     def text(self, row: Row) -> str:
         """What a pipe gets: one line, times in full."""
@@ -149,6 +151,7 @@ def _print_table(rows: Sequence[Row], columns: Sequence[Column], *, now: Micros,
             is_whole=column.is_whole or column.is_right or isinstance(column.value, ShownTime),
         )
         for column in columns
+        if not column.piped_only
     ]
     _write(render_table(laid_out))
 
@@ -158,4 +161,20 @@ def print_fields(fields: Sequence[tuple[str, object]]) -> None:
     shown = [(name, on_one_line(_shown(value))) for name, value in fields if value not in (None, "")]
     width = max((len(name) for name, _ in shown), default=0)
     for name, text in shown:
-        _write(f"{name:<{width}}  {text}" if is_terminal() else f"{name}\t{text}")
+        _write(folded(f"{name:<{width}}  ", text) if is_terminal() else f"{name}\t{text}")
+
+
+def folded(head: str, text: str) -> str:
+    """`head` and `text`, which goes on below its own beginning where the terminal is too narrow. No word is broken, so
+    that a long path can be copied.
+    """
+    width = shutil.get_terminal_size().columns
+    if len(head) + len(text) <= width:
+        return head + text
+    # 1 ms, which only a long text need pay.
+    import textwrap
+
+    below = " " * min(len(head), width // 3)
+    return textwrap.fill(
+        text, width, initial_indent=head, subsequent_indent=below, break_long_words=False, break_on_hyphens=False
+    )

@@ -88,7 +88,7 @@ def render_table(columns: Sequence[TableColumn]) -> str:
         widest = [each for each, column in zip(widest, columns, strict=True) if column.has_values()]
     widths = fit_widths(shown, widest, width)
     with console.capture() as captured:
-        for line in _blocks(shown) if widths is None else _lines(console, shown, widths):
+        for line in _blocks(console, shown) if widths is None else _lines(console, shown, widths):
             console.print(line)
         if left_out:
             console.print(f"(in no row: {left_out})", style="dim")
@@ -129,15 +129,19 @@ def _row_lines(
     return lines
 
 
-def _blocks(columns: Sequence[TableColumn]) -> list[Text]:
-    """For a very narrow terminal: a line for each value, a blank line between rows. The terminal breaks long ones."""
+def _blocks(console: Console, columns: Sequence[TableColumn]) -> list[Text]:
+    """For a very narrow terminal: each value on lines of its own, a blank line between rows."""
     from rich.text import Text
 
     wide = max(len(column.heading) for column in columns)
+    room = max(console.width - wide - GAP, _CUT_DOWN_TO)
     lines: list[Text] = []
     for row in zip(*(column.cells for column in columns), strict=True):
         lines += [Text("")] if lines else []
         for column, cell in zip(columns, row, strict=True):
             if cell.text:
-                lines.append(Text(f"{column.heading:<{wide}}  ").append(cell.text, style=cell.style))
+                folded = Text(cell.text, style=cell.style, end="").wrap(console, room, overflow="fold", no_wrap=False)
+                for at, text in enumerate(folded):
+                    text.rstrip()
+                    lines.append(Text(f"{'' if at else column.heading:<{wide}}  ").append_text(text))
     return lines

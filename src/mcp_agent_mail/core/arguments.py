@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from mcp_agent_mail.core.errors import InvalidInput, in_sentences, listed
-from mcp_agent_mail.core.likeness import COMPARED, most_like
+from mcp_agent_mail.core.likeness import COMPARED
 from mcp_agent_mail.core.params import IdentityPart, ParamType
-from mcp_agent_mail.core.synonyms import in_snake_case, meanings
+from mcp_agent_mail.core.synonyms import alike, meanings
 
 TOKEN_ARGUMENTS = ("registration_token", "sender_token")
 """Accepted by every tool, listed only where a tool says so (`token_argument`)."""
@@ -42,6 +42,20 @@ class Param:
         part: IdentityPart | None = getattr(self.rule, "stands_for", None)
         return part
 
+    def is_left_out(self, value: object) -> bool:
+        """Does it stand for nothing? Null does, and blank text where nothing has to be given."""
+        return value is None or (not self.required and isinstance(value, str) and not value.strip())
+
+    def value_of(self, value: object) -> object:
+        """What the handler gets for it. Raises InvalidInput."""
+        return self.default if self.is_left_out(value) else self.rule.convert(self.name, value)
+
+    @property
+    def unless(self) -> str | None:
+        """The parameter beside which this one may be left out, though it is required."""
+        other: str | None = getattr(self.rule, "unless", None)
+        return other
+
 
 def params_of(handler: Callable[..., Any]) -> dict[str, Param]:
     """The parameters that the signature of a tool or a resource declares, in its order."""
@@ -68,14 +82,16 @@ def bind(
     missing, wrong, bound = [], [], {}
     for name, param in params.items():
         value = given.get(name)
-        if value is None or (not param.required and isinstance(value, str) and not value.strip()):
+        if param.required and param.is_left_out(value):
             bound[name] = param.default
-            if param.required:
+            if given.get(param.unless or "") is None:
                 missing.append(name)
             continue
         try:
-            bound[name] = param.rule.convert(name, value)
+            bound[name] = param.value_of(value)
         except InvalidInput as refused:
+            if isinstance(value, list) and f"{name}s" in params:
+                refused.hint = f"{name}s takes a list."
             wrong.append((name, refused))
     strangers = [name for name in given if name not in params]
     if strangers or missing or wrong:
@@ -119,7 +135,7 @@ def _understand(
         meant = next((one for one in possible[name] if one in free), None)
         if meant is not None and meant not in TOKEN_ARGUMENTS:
             free.remove(meant)
-        likely = [meant] if meant is not None else [] if possible[name] else most_like(in_snake_case(name), accepted)
+        likely = [meant] if meant is not None else [] if possible[name] else alike(name, accepted)
         found[name] = _Unknown(name=name, nearest=likely, is_sure=meant is not None)
     return [found.get(name, _Unknown(name=name, nearest=[])) for name in names]
 
@@ -182,12 +198,11 @@ class _Mistakes:
 
     def _hint(self) -> str:
         if not self.unknown:
-            return f"Required: {', '.join(self.required)}." if self.missing else ""
+            return ""
         accepted = f"Accepted: {', '.join(self.accepted) or 'none'}."
-        if len(self.unknown) == 1:
-            (one,) = self.unknown
-            return in_sentences(f"Did you mean {listed(one.nearest)}?" if one.nearest else "", accepted)
         meant = [f"{one.nearest[0]} for {one.name[:COMPARED]}" for one in self.unknown if one.nearest]
+        if len(self.unknown) == 1 and meant:
+            meant = [listed(self.unknown[0].nearest)]
         return in_sentences(
             f"Did you mean {', '.join(meant)}?" if meant else "",
             "" if all(one.is_sure for one in self.unknown) else accepted,

@@ -24,6 +24,7 @@ _ALONE = (
 )
 _OBEYED = re.compile(f"[{_CONTROL}{_REORDERING}{_UNSEEN}\ud800-\udfff]|{_ALONE}")
 _OBEYED_IN_JSON = re.compile(f"[\x7f-\x9f{_REORDERING}{_UNSEEN}\ud800-\udfff]|{_ALONE}")
+_UNPRINTABLE = re.compile(f"(?:[\t\n{_CONTROL}{_REORDERING}{_UNSEEN}\ud800-\udfff]|{_ALONE})+")
 _BREAKS = re.compile(r"[\t\n\r]+")
 
 
@@ -44,6 +45,13 @@ def as_code(text: str) -> str:
 def on_one_line(text: str) -> str:
     """`visible` text for a cell of a table: line breaks and tabs become blanks."""
     return visible(_BREAKS.sub(" ", text))
+
+
+def printable(text: str) -> str:
+    """`text` on one line that others show as it is: whatever `visible` would write out, breaks and tabs are a blank."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _UNPRINTABLE.sub(" ", text)
 
 
 def written_on_one_line(text: str) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from mcp_agent_mail.core.argument_hints import ids_in, means_all, text_in
 from mcp_agent_mail.core.clock import iso, parse_time
 from mcp_agent_mail.core.errors import InvalidInput, listed
 
@@ -51,7 +52,7 @@ def _shown(value: object) -> str:
 
 def _as_text(name: str, value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise _refuse(name, f"must be text, not {_shown(value)}", hint="Send a JSON string.", expected="string")
+        raise _refuse(name, f"must be text, not {_shown(value)}", hint=f"Send {text_in(value)}.", expected="string")
     text = value if isinstance(value, str) else json.dumps(value)
     try:
         text.encode()
@@ -272,10 +273,13 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """A list of ids; a single one is a list of one, and a string holding a JSON array is that array."""
+    """A list of ids; a single one is a list of one, and a string holding a JSON array is that array. `for_all` is the
+    hint for whoever writes `all`.
+    """
 
     max_items: int = 1_000
     min_items: int = 0
+    for_all: str = ""
 
     def schema(self) -> dict[str, Any]:
         return {"type": "array", "items": {"type": "integer"}}
@@ -284,6 +288,11 @@ class Ids:
         """The ids in their order, repeats included. Raises InvalidInput for too many or too few, or naming the first
         bad one by its index.
         """
+        if isinstance(value, str) and self.for_all and means_all(value):
+            raise _refuse(name, f"is a list of ids, not {_shown(value)}", hint=self.for_all, expected="array")
+        if isinstance(value, str) and (meant := ids_in(value)):
+            hint = f"Send a JSON list: {name}={meant}."
+            raise _refuse(name, "lists ids in one text", hint=hint, expected="array", did_you_mean=meant)
         items = _as_list(name, value, "[1, 2]")
         if len(items) > self.max_items:
             raise _refuse(name, f"has {len(items)} items; at most {self.max_items} are accepted", max=self.max_items)
@@ -332,10 +341,14 @@ class Time:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Text of at most `max_length` characters that `parse` accepts: the rule itself (names, topics) is `domain`'s."""
+    """Text of at most `max_length` characters that `parse` accepts: the rule itself (names, topics) is `domain`'s.
+
+    `unless`: where this parameter is given, a required text may be left out, for it follows from that.
+    """
 
     parse: Callable[[str], str]
     max_length: int = 4_000
+    unless: str | None = None
 
     def schema(self) -> dict[str, Any]:
         return {"type": "string"}

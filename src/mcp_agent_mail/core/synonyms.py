@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from mcp_agent_mail.core.likeness import COMPARED, likeness
+from mcp_agent_mail.core.likeness import COMPARED, likeness, most_like
 
 # What callers write, and the parameters that they may mean by it: the first that a tool has. A word may stand in
 # several rows; what stands further up comes first.
@@ -81,6 +81,11 @@ _SLIP = 0.85
 _EITHER_SIDE = frozenset("agent agent_id agent_name caller identity me my_name name self username who".split())
 """Of a contact call: whoever makes it, which is the one that its tool names first."""
 
+_OTHER_SIDE = frozenset("contact contact_name other other_agent peer peer_name".split())
+
+_NOT_MEANT = {"subject": "subject_prefix"}
+"""Alike, and yet something else: a reply keeps its original's subject."""
+
 # What tools are called elsewhere, word by word: the first of a row is ours.
 _TOOL_WORDS = (
     "fetch get list load look poll read view",
@@ -98,6 +103,12 @@ _TOOL_WORDS = (
     "summarize summarise summary",
     "agent agents",
     "search find grep query",
+)
+
+
+_PROJECTS = (
+    "No tool lists projects: your project_key is the absolute path of your working directory. resource://projects "
+    "lists all."
 )
 
 
@@ -124,11 +135,20 @@ def meanings(name: str, accepted: Sequence[str]) -> list[str]:
     """The `accepted` parameters that callers mean by `name`, best first: itself in another spelling, or a synonym."""
     plain = in_snake_case(name)
     known = [plain, *_MEANT.get(plain, ())]
+    sides = [side for side in accepted if side in ("from_agent", "to_agent")]
     if plain in _EITHER_SIDE:
-        known += [side for side in accepted if side in ("from_agent", "to_agent")]
+        known += sides
+    if plain in _OTHER_SIDE and len(sides) > 1:
+        known = sides[1:]
     if plain != "name" and _NAMES_AN_AGENT_BESIDE not in accepted:
         known = [meant for meant in known if meant != "name"]
     return [meant for meant in dict.fromkeys(known) if meant in accepted and meant != name]
+
+
+def alike(name: str, accepted: Sequence[str]) -> list[str]:
+    """The `accepted` parameters that are spelt like `name`, best first."""
+    plain = in_snake_case(name)
+    return [one for one in most_like(plain, accepted) if one != _NOT_MEANT.get(plain)]
 
 
 def _words_of(tool: str) -> list[str]:
@@ -146,6 +166,13 @@ def nearest_tools(wanted: str, tools: Collection[str], limit: int = 3) -> list[s
     best = max(scores.values(), default=0)
     near = [tool for tool in tools if scores[tool] >= max(_NEAR, best - _AS_GOOD)]
     return sorted(near, key=lambda tool: (-scores[tool], -likeness(bare, tool)))[:limit]
+
+
+def no_tool_for(wanted: str) -> str | None:
+    """What to do instead, where `wanted` is for what no tool is for: the list of projects."""
+    words = _words_of(in_snake_case(re.split(r"__|[./:]", wanted)[-1]))
+    asks = words[:1] == ["fetch"] and words[-1] in ("project", "projects")
+    return _PROJECTS if asks and "search" not in words else None
 
 
 def _share(wanted: str, tool: str) -> float:

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from mcp_agent_mail.core.arguments import FORMAT_ARGUMENT, TOKEN_ARGUMENTS, Param, bind, params_of
-from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied, in_sentences, listed
+from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied, listed
 from mcp_agent_mail.core.ids import ProjectId
-from mcp_agent_mail.core.likeness import COMPARED
+from mcp_agent_mail.core.likeness import COMPARED, one_likeness_budget
 from mcp_agent_mail.core.params import IdentityPart
-from mcp_agent_mail.core.synonyms import nearest_tools
+from mcp_agent_mail.core.synonyms import nearest_tools, no_tool_for
 
 Json = Any
 """A plain JSON value: what `json.dumps` takes. Typed `Any` because mypy's recursive form hides more than it says."""
@@ -205,21 +205,21 @@ _FEW = 12
 """So many tools are named in a refusal; more are for tools/list to name."""
 
 
-def unknown_tool(
-    name: str, shown: Sequence[str], *, profile: str | None = None, instead: str | None = None
-) -> UnknownTool:
+def unknown_tool(name: str, shown: Sequence[str], *, profile: str | None = None, way: str | None = None) -> UnknownTool:
     """The refusal of a tool that is not among those `shown` to the connection, with those that were probably meant.
 
-    `profile` is the connection's, where it is shown a part of them; `instead` does what the tool would have done.
+    `profile` is the connection's, where it is shown a part of them; `way` is what to do where it is a tool that this
+    part lacks.
     """
-    nearest = nearest_tools(name, shown)
-    likely = f"Use {instead}." if instead else f"Did you mean {listed(nearest)}?" if nearest else ""
+    way = way or no_tool_for(name)
+    nearest = [] if way else nearest_tools(name, shown)
+    likely = way or (f"Did you mean {listed(nearest)}?" if nearest else "")
     of_profile = "" if profile is None else f"This connection has the tool profile {profile}"
     if len(shown) <= _FEW:
         whole = f"{of_profile}: {', '.join(shown)}" if of_profile else f"There are: {', '.join(shown)}"
     else:
         whole = f"{of_profile}; tools/list names its tools" if of_profile else "tools/list names them all"
-    hint = in_sentences(likely, f"{whole}." if of_profile or not likely else "")
+    hint = likely or f"{whole}."
     data = {"nearest": nearest, **({} if profile is None else {"profile": profile})}
     return UnknownTool(f"Unknown tool: {name:.{COMPARED}}", hint=hint, data=data)
 
@@ -256,12 +256,13 @@ class ToolTable:
 
     async def run(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> Json:
         """Validate, call and return the tool's plain result. Raises AgentMailError."""
-        spec = self.require(name, credentials)
-        credentials, given = take_token(credentials, arguments)
-        token_listed = spec.schema["properties"].keys() - spec.params.keys()
-        also = () if credentials.via == "local" else (FORMAT_ARGUMENT,)
-        call = bind(spec.params, given, what=name, taken_out=[*token_listed, *TOKEN_ARGUMENTS, *also])
-        return await call_as(replace(credentials, in_arguments=True), spec.handler, call)
+        with one_likeness_budget():
+            spec = self.require(name, credentials)
+            credentials, given = take_token(credentials, arguments)
+            token_listed = spec.schema["properties"].keys() - spec.params.keys()
+            also = () if credentials.via == "local" else (FORMAT_ARGUMENT,)
+            call = bind(spec.params, given, what=name, taken_out=[*token_listed, *TOKEN_ARGUMENTS, *also])
+            return await call_as(replace(credentials, in_arguments=True), spec.handler, call)
 
 
 async def call_as(credentials: Credentials, handler: Handler, arguments: Mapping[str, Json]) -> Json:

@@ -79,9 +79,12 @@ class RepositoryFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceFacts:
+    """`is_missing`: the folder that it would lie in is on this disk, and it is no directory there."""
+
     path: str
     marks: Marks = field(default_factory=Marks)
     repository: RepositoryFacts | None = None
+    is_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

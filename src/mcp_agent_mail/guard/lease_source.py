@@ -24,6 +24,8 @@ MAX_PATHS_ASKED = 5_000
 MAX_SNAPSHOT_BYTES = 32 * 1024 * 1024
 SNAPSHOT_FORMAT = 1
 
+_MAX_NEAREST = 3
+_MAX_COMPARED = 300
 _WORK_STEPS = 4_000_000
 """About a second on the committer's machine, where nobody else waits."""
 
@@ -49,13 +51,17 @@ class LeaseQuery(NamedTuple):
 
 
 class LeaseAnswer(NamedTuple):
-    """`agent` is None for a person. `source` says where this comes from, and how old it is."""
+    """`agent` is None for a person. `source` says where this comes from, and how old it is. `nearest`: of a named
+    agent that the project does not have (`is_agent_known` is False), whom it may mean.
+    """
 
     agent: str | None
     held: Sequence[HeldPath]
     held_count: int
     source: str
     is_project_known: bool = True
+    is_agent_known: bool = True
+    nearest: Sequence[str] = ()
 
 
 class LeasesSource:
@@ -116,7 +122,8 @@ class LeasesSource:
         from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget  # noqa: PLC0415
 
         try:
-            agent = _agent_of(question.committer, found.get("agents") or ())
+            agents = found.get("agents") or ()
+            agent = _agent_of(question.committer, agents)
             leases = _holdings(found["leases"], Neighbourhood(question.paths), agent)
             held = held_paths(question.paths, agent, leases, self._now, WorkBudget(_WORK_STEPS))
             age = _age(self._now, found["as_of"])
@@ -125,7 +132,15 @@ class LeasesSource:
         except MISREAD as unreadable:
             raise CannotTell(f"{self.why_no_server}, and the snapshot of the leases cannot be read") from unreadable
         source = f"a snapshot of the leases, {age} ({self.why_no_server})"
-        return LeaseAnswer(agent=agent, held=held, held_count=len(held), source=source)
+        near = _nearest(agent, agents) if held and agent is not None else None
+        return LeaseAnswer(
+            agent=agent,
+            held=held,
+            held_count=len(held),
+            source=source,
+            is_agent_known=near is None,
+            nearest=near or (),
+        )
 
 
 def _unknown_project(question: LeaseQuery, who: str) -> LeaseAnswer:
@@ -141,7 +156,14 @@ def _read_answer(value: Json, sent: dict[str, str]) -> LeaseAnswer:
     agent = value["agent"]
     if agent is not None and not isinstance(agent, str):
         raise TypeError("an agent's name is text")
-    return LeaseAnswer(agent=agent, held=held, held_count=int(value["held_count"]), source="the server")
+    return LeaseAnswer(
+        agent=agent,
+        held=held,
+        held_count=int(value["held_count"]),
+        source="the server",
+        is_agent_known=value.get("agent_known") is not False,
+        nearest=[str(name) for name in value.get("nearest") or ()][:_MAX_NEAREST],
+    )
 
 
 def _holding(item: Json) -> GuardedLease:
@@ -177,6 +199,15 @@ def _agent_of(committer: Committer, agents: Sequence[str]) -> str | None:
     if committer.name is not None:
         return committer.name
     return next((name for name in agents if same_agent(committer.author, name)), None)
+
+
+def _nearest(agent: str, agents: Sequence[str]) -> list[str] | None:
+    """Whom a name that no agent of the snapshot has may mean; None for one of them."""
+    if any(same_agent(agent, name) for name in agents):
+        return None
+    from mcp_agent_mail.core.likeness import most_like  # noqa: PLC0415  # 5 ms, for a mistake alone
+
+    return most_like(agent, agents[:_MAX_COMPARED], limit=_MAX_NEAREST)
 
 
 def _find_snapshot(storage_root: Path, project: str) -> dict[str, Json] | None:

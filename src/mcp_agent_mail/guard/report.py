@@ -12,11 +12,13 @@ from mcp_agent_mail.core.escaping import on_one_line
 from mcp_agent_mail.domain.guard.agent_marks import AgentMark
 from mcp_agent_mail.domain.guard.decision import GuardedLease, HeldPath
 from mcp_agent_mail.guard.lease_source import LeaseAnswer, in_words
+from mcp_agent_mail.guard.repository import name_command
 
 MAX_PATHS_SHOWN = 20
 _MAX_REASON = 200
 _MAX_PATH = 300
 _MAX_ASKED = 5
+_MAX_NAME = 64
 
 
 class ReportContext(NamedTuple):
@@ -40,6 +42,7 @@ def refusal(facts: ReportContext) -> list[str]:
     return [
         f"{facts.deed} refused: {_paths(count)} held by another agent.",
         *_listed(held, count, facts),
+        *([] if facts.answer.is_agent_known else _unknown(facts)),
         *_what_to_do(held, facts),
         f"  This was read from {facts.answer.source}.",
     ]
@@ -51,8 +54,18 @@ def warning(facts: ReportContext, why_it_passes: str) -> list[str]:
     return [
         f"{facts.deed} passes, but {_paths(facts.answer.held_count)} held by another agent ({why_it_passes}).",
         *_listed(held, facts.answer.held_count, facts),
+        *([] if facts.answer.is_agent_known else _unknown(facts)),
         f"  This was read from {facts.answer.source}.",
     ]
+
+
+def _unknown(facts: ReportContext) -> list[str]:
+    """What is said of a name that no agent of the project has."""
+    name = on_one_line(facts.answer.agent or "")[:_MAX_NAME]
+    if facts.answer.nearest:
+        near = " or ".join(on_one_line(one)[:_MAX_NAME] for one in facts.answer.nearest)
+        return [f"  No agent here is called {name}. Did you mean {near}? Set AGENT_NAME to the name you registered as."]
+    return [f"  No agent here is called {name}: set AGENT_NAME to the name you registered as; a person sets none."]
 
 
 def nameless(facts: ReportContext, mark: AgentMark | None) -> list[str]:
@@ -65,7 +78,8 @@ def nameless(facts: ReportContext, mark: AgentMark | None) -> list[str]:
         f"{facts.deed} refused: say who you are. It does not say which agent makes it, and {why}.",
         *_listed(held, facts.answer.held_count, facts),
         f"  As the agent that you registered as: AGENT_NAME=YourName git {facts.deed} …",
-        "  For good: export AGENT_NAME=YourName, or git config agent-mail.name YourName",
+        "  For good: export AGENT_NAME=YourName, or for this work tree alone:",
+        f"    {name_command('YourName')}",
         f"  Or pass once, recorded: {_bypass(facts.deed)}",
         *([] if mark is None else ["  A person is here? AGENT_MAIL_GUARD_REQUIRE_NAME=false asks nobody."]),
     ]
@@ -129,7 +143,8 @@ def _what_to_do(held: Sequence[HeldPath], facts: ReportContext) -> list[str]:
     first = min((path.holding for path in held), key=lambda holding: holding.expires_ts)
     holders = list(dict.fromkeys(path.holding.agent for path in held))[:_MAX_ASKED]
     paths = [path.path for path in held[:_MAX_ASKED]]
-    me = facts.answer.agent or "YourName"
+    # A call as nobody could not work.
+    me = (facts.answer.agent if facts.answer.is_agent_known else None) or "YourName"
     ask = _call(
         "send_message",
         project_key=facts.project,

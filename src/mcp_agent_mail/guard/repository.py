@@ -15,6 +15,11 @@ NAME_KEY = "agent-mail.name"
 _KEYS = r"^(agent-mail\.(project|name)|(user|author)\.name)$"
 
 
+def name_command(name: str) -> str:
+    """The line for a shell that says who commits in the work tree where one stands, and in no other."""
+    return f"git config extensions.worktreeConfig true && git config --worktree {NAME_KEY} {name}"
+
+
 class CheckoutLayout(NamedTuple):
     """`top` is the work tree (None in a bare repository); `main_top` the main one, seen from a linked one."""
 

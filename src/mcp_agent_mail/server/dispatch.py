@@ -15,9 +15,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
-from mcp_agent_mail.core.errors import AgentMailError, Internal
+from mcp_agent_mail.core.errors import AgentMailError, Internal, InvalidInput
 from mcp_agent_mail.core.resources import ResourceTable
-from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, doer_told, recorded_doer, take_token, turn_of
+from mcp_agent_mail.core.tools import (
+    Credentials,
+    Json,
+    ToolSpec,
+    ToolTable,
+    doer_told,
+    recorded_doer,
+    take_token,
+    turn_of,
+)
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.server.observability.call_lines import CallLines, EndedCall
 from mcp_agent_mail.server.preferences import NO_WISHES, ResponsePreferences
@@ -124,7 +133,7 @@ class Calls:
             lines.tell(
                 EndedCall(
                     tool=name,
-                    changes=spec is not None and (not spec.read_only or arguments.get(_MARKS) is True),
+                    changes=spec is not None and _changes(spec, arguments),
                     arguments=arguments,
                     result=result,
                     error=error,
@@ -178,6 +187,18 @@ class Calls:
 
 _MARKS = "mark_read"
 """With it a look at an inbox changes what is unread."""
+
+
+def _changes(spec: ToolSpec, arguments: Mapping[str, Json]) -> bool:
+    """Asked of the value that the tool is given, however it was written."""
+    marks = spec.params.get(_MARKS)
+    if not spec.read_only or marks is None:
+        return not spec.read_only
+    try:
+        return marks.value_of(arguments.get(_MARKS)) is True
+    except InvalidInput:
+        return False
+
 
 _PROJECT_ARGUMENTS = ("project_key", "human_key", "product_key")
 

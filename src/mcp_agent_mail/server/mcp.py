@@ -46,7 +46,7 @@ from mcp_agent_mail.server.observability.trace_context import with_meta
 from mcp_agent_mail.server.preferences import ResponsePreferences
 from mcp_agent_mail.server.prompts import WORKFLOWS, prompt_of, shown_for
 from mcp_agent_mail.server.rendering.formats import of_uri, take_argument
-from mcp_agent_mail.server.rendering.profile_texts import fit_error, fitted, instead_of, instructions
+from mcp_agent_mail.server.rendering.profile_texts import fit_error, fitted, instructions, way_to
 from mcp_agent_mail.server.rendering.wire import (
     error_object,
     resource_error_code,
@@ -218,11 +218,14 @@ class _Bypass:
             return await call_next(ctx)
         for middleware in reversed(self._others):
             call_next = _wrap(middleware, call_next)
-        profile = _facts(ctx).wishes.profile
+        facts = _facts(ctx)
+        profile = facts.wishes.profile
         with shown_for(profile):
             result = await call_next(ctx)
         if isinstance(result, InitializeResult | DiscoverResult):
-            return result.model_copy(update={"instructions": instructions(profile)})
+            said = facts.credentials
+            is_known = said.said_project is not None and said.said_agent is not None
+            return result.model_copy(update={"instructions": instructions(profile, is_known=is_known)})
         return result
 
 
@@ -286,7 +289,7 @@ def _require_shown(calls: Calls, name: str, wishes: ResponsePreferences) -> None
     profile = wishes.profile
     if not profile.shows(name):
         shown = [spec.name for spec in calls.tools.specs() if not spec.operator_only and profile.shows(spec.name)]
-        raise unknown_tool(name, shown, profile=profile.name, instead=instead_of(name, profile))
+        raise unknown_tool(name, shown, profile=profile.name, way=way_to(name, profile))
 
 
 async def _complete(

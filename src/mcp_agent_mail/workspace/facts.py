@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from mcp_agent_mail.core.clock import SECOND, Clock, system_clock
@@ -41,6 +42,7 @@ class Workspaces:
         self._elapsed = elapsed
         self._case: Memory[bool] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_AT_MOST)
         self._folders: Memory[bool] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_AT_MOST)
+        self._code: Memory[bool] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_AT_MOST)
         self._branches: Memory[str | None] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_AT_MOST)
         self._activities: Memory[WorkspaceActivity] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_AT_MOST)
 
@@ -53,8 +55,11 @@ class Workspaces:
         return self._folders.get((root, path), lambda: is_folder(Path(root), path))
 
     def search(self, root: str) -> PatternSearch:
-        """A search of one call: its time runs from now."""
-        return PatternSearch(Path(root), elapsed=self._elapsed)
+        """A search of one call: its time runs from now. Outside of code repositories it finds out nothing."""
+        return PatternSearch(Path(root), elapsed=self._elapsed, may_look=partial(self._holds_code, root))
+
+    def _holds_code(self, root: str) -> bool:
+        return self._code.get(root, lambda: repository.holds_code(Path(root)))
 
     def ignored(self, root: str, paths: Sequence[str]) -> set[str]:
         """Those of the paths that Git ignores in the repository around `root`, as they are now."""

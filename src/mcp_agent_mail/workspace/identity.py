@@ -30,13 +30,15 @@ class WorkspaceIdentities:
 
     def marked(self, path: str) -> WorkspaceFacts:
         """Only the marks: a few looks at the disk, no Git."""
-        return WorkspaceFacts(path=path, marks=read_marks(Path(path)))
+        return WorkspaceFacts(path=path, marks=read_marks(Path(path)), is_missing=_is_missing(Path(path)))
 
     def facts(self, path: str) -> WorkspaceFacts:
         """All of it; what Git said is remembered for a few seconds. A directory that is not on this disk has none."""
         folder = Path(path)
         repository = self._repositories.get(path, lambda: self._repository(folder))
-        return WorkspaceFacts(path=path, marks=read_marks(folder), repository=repository)
+        return WorkspaceFacts(
+            path=path, marks=read_marks(folder), repository=repository, is_missing=_is_missing(folder)
+        )
 
     def _repository(self, folder: Path) -> RepositoryFacts | None:
         if not folder.is_dir():
@@ -57,3 +59,7 @@ class WorkspaceIdentities:
             ignore_case=found.is_set("core.ignorecase"),
             remote=normalized_remote(urls[0]) if urls else None,
         )
+
+
+def _is_missing(folder: Path) -> bool:
+    return not folder.is_dir() and folder.parent.is_dir()

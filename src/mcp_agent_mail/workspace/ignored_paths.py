@@ -58,7 +58,8 @@ class _IgnoreLines:
     globs: tuple[str, ...] = ()
 
     def steps(self, name: str) -> int:
-        return 1 + sum(len(glob) for glob in self.globs) * len(name) // 8
+        plain = (len(self.endings) + len(self.beginnings)) // 50
+        return 1 + plain + sum(len(glob) for glob in self.globs) * len(name) // 8
 
     def may_mean(self, name: str) -> bool:
         return (

@@ -14,7 +14,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from mcp_agent_mail.core.likeness import most_like
+from mcp_agent_mail.core.likeness import LikenessBudget, most_like
 from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
 from mcp_agent_mail.domain.patterns.pattern import Pattern, anchor, covers
 from mcp_agent_mail.workspace.boundary import ProjectBoundary
@@ -25,6 +25,8 @@ MAX_STEPS = 60_000
 """Of comparing names with patterns, all of a search: about as long."""
 MAX_NAMES = 1_000
 """Folders among which the one that was meant is looked for."""
+MAX_NEAREST = 8
+"""Patterns of a call for which it is."""
 _LOOK_AT_TIME_EVERY = 64
 _GIT = ".git"
 
@@ -36,6 +38,8 @@ class _OutOfTime(Exception):  # No OSError: that is of a folder, and the search 
 class PatternSearch:
     """One search, for the patterns of one call: `seconds` are for all of them. Blocks: call it in a thread.
 
+    Where it `may_look` at nothing, nothing is there as far as it tells, and it never knows what a pattern covers.
+
     What is seen before the clock is first asked is always seen to the end, however slow the machine.
     """
 
@@ -46,12 +50,16 @@ class PatternSearch:
         seconds: float = SEARCH_S,
         max_steps: int = MAX_STEPS,
         elapsed: Callable[[], float] = time.monotonic,
+        may_look: Callable[[], bool] = lambda: True,
     ) -> None:
         self._root = root
+        self._may_look = may_look
         self._elapsed = elapsed
         self._until = elapsed() + seconds
         self._inside = ProjectBoundary(root)
         self._work = WorkBudget(max_steps)
+        self._likeness = LikenessBudget()
+        self._nearest_left = MAX_NEAREST
         self._seen = 0
 
     def has_workspace(self) -> bool:
@@ -60,10 +68,12 @@ class PatternSearch:
 
     def is_there(self, path: str) -> bool:
         """Does anything lie at this relative path? Not beyond a symbolic link that leads out."""
-        return self._inside.look(path.strip("/")) is not None
+        return self._may_look() and self._inside.look(path.strip("/")) is not None
 
     def covers_some(self, pattern: Pattern) -> bool | None:
         """Does it cover any file? None when that was not found out in time; a folder without files has none."""
+        if not self._may_look():
+            return None
         try:
             for literal in literal_paths(pattern):
                 found = self._inside.look(literal)
@@ -74,7 +84,12 @@ class PatternSearch:
             return None
 
     def nearest(self, pattern: Pattern) -> str | None:
-        """The pattern with the first of its folders that is not there replaced by the one most like it, if any is."""
+        """The pattern with the first of its folders that is not there replaced by the one most like it, if any is; of
+        the first few patterns, and while there is time.
+        """
+        self._nearest_left -= 1
+        if self._nearest_left < 0 or self._is_over():
+            return None
         names = anchor(pattern).split("/")
         segments = pattern.text.split("/")
         if pattern.ignore_case or segments[: len(names)] != names:
@@ -83,7 +98,8 @@ class PatternSearch:
             above = "/".join(names[:number])
             if self._is_folder(f"{above}/{name}" if above else name):
                 continue
-            close = most_like(name, islice(self._folders(above), MAX_NAMES), limit=1)
+            folders = islice(self._folders(above), MAX_NAMES)
+            close = most_like(name, folders, limit=1, budget=self._likeness)
             return "/".join([*segments[:number], *close, *segments[number + 1 :]]) if close else None
         return None
 
@@ -126,3 +142,6 @@ class PatternSearch:
         self._seen += 1
         if self._seen % _LOOK_AT_TIME_EVERY == 0 and self._elapsed() > self._until:
             raise _OutOfTime
+
+    def _is_over(self) -> bool:
+        return self._seen >= _LOOK_AT_TIME_EVERY and self._elapsed() > self._until

@@ -5,8 +5,9 @@ shadow directory, so that the repository decides nothing of what runs. Nothing h
 from __future__ import annotations
 
 import os
+import pwd
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,28 @@ def find_work_tree(folder: Path) -> ForeignRepository | None:
     """The repository in whose work tree `folder` lies. Raises UnfitRepository when that cannot be told."""
     found = find_repository(str(folder))
     return found if found is not None and found.holds(str(folder)) else None
+
+
+def holds_code(folder: Path) -> bool:
+    """Does the folder lie in the work tree of a repository, which is neither the whole disk nor somebody's home?
+
+    Any caller can name any directory as a project: of others, nobody is told which files there are.
+    """
+    try:
+        found = find_work_tree(folder)
+        if found is None or found.top is None:
+            return False
+        places = {os.path.realpath(folder), os.path.realpath(found.top)}
+        return places.isdisjoint({"/", *(home for place in places for home in _homes(place))})
+    except (UnfitRepository, OSError, ValueError, RuntimeError):  # the last of who has no home
+        return False
+
+
+def _homes(place: str) -> Iterator[str]:
+    """Of the server's user, and of whoever the directory belongs to."""
+    yield os.path.realpath(Path.home())
+    with suppress(KeyError):
+        yield os.path.realpath(pwd.getpwuid(Path(place).stat().st_uid).pw_dir)
 
 
 def ignore_case(root: Path) -> bool:

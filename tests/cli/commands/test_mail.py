@@ -68,6 +68,7 @@ def test_a_piped_inbox_is_one_line_of_cells_per_message(at_post: Shell, post: Po
         "high, ack",
         "parser",
         "Who takes the parser?",
+        "",
     )
 
 

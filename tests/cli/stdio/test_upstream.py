@@ -182,7 +182,6 @@ def test_a_named_server_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.usefixtures("impatient")
 def test_that_a_named_server_is_not_there_is_said_once_on_stderr(tmp_path: Path) -> None:
     told = list[str]()
     to = telling(tmp_path, told, AGENT_MAIL_URL="http://127.0.0.1:1")
@@ -195,6 +194,7 @@ def test_that_a_named_server_is_not_there_is_said_once_on_stderr(tmp_path: Path)
     assert told[0].startswith("No server answers at http://127.0.0.1:1/mcp (Connection refused), which AGENT_MAIL_URL")
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_store_that_somebody_keeps_and_does_not_serve_is_told(tmp_path: Path) -> None:
     with owned(tmp_path / "store", None), pytest.raises(NoServer, match="is in use, but nobody serves it"):
         upstream_of(tmp_path / "store").connect()

@@ -150,7 +150,9 @@ def test_the_subject_line_says_what_happened(event: OutboxEvent, subject: str) -
     assert commit_text([event]).subject == subject
 
 
-@pytest.mark.parametrize("said", ["a\n\nOutbox-Seq: 9", "a\u2028Outbox-Seq: 9", "\u202eb", "x\x1b[31m", "\ufeff"])
+@pytest.mark.parametrize(
+    "said", ["a\n\nOutbox-Seq: 9", "a\u2028Outbox-Seq: 9", "\u202eb", "x\x1b[31m", "\ufeff", "\u061c", "\U000e0041"]
+)
 def test_what_agents_write_ends_no_line_and_is_no_trailer(said: str) -> None:
     events = [mail(entry("R"), subject=said), happened(EventKind.RESERVATION, LEASE | {"path_pattern": said})]
 

@@ -20,6 +20,7 @@ from mcp_agent_mail.domain.identity.names import (
     first_free,
     flaw_of,
     is_generated_form,
+    mistaken_for,
     name_from_hint,
     name_key,
     name_to_register,
@@ -212,3 +213,18 @@ def test_a_name_in_another_spelling_or_within_a_path_or_an_address_is_the_only_o
 def test_of_a_path_the_last_part_and_of_an_address_the_name_comes_first() -> None:
     assert nearest("/RedStone/BlueLake", ["RedStone", "BlueLake"]) == ["BlueLake", "RedStone"]
     assert nearest("RedStone@BlueLake", ["BlueLake", "RedStone"]) == ["RedStone", "BlueLake"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "meant"),
+    [
+        ("Redston", "RedStone"),
+        ("red-stone", "RedStone"),
+        ("RedStome", "RedStone"),
+        ("worker-2", None),
+        ("ui-reviewer", None),
+        ("GreenField", None),
+    ],
+)
+def test_a_new_name_is_mistaken_for_one_that_differs_by_a_slip_alone(wanted: str, meant: str | None) -> None:
+    assert mistaken_for(wanted, ["Human", "worker-1", "api-reviewer", "RedStone", "GrayStone"]) == meant

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_agent_mail.domain.patterns.path_expansion import MAX_EXPANDED, expanded_braces, listed_paths
+from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
+from mcp_agent_mail.domain.patterns.path_expansion import MAX_EXPANDED, expanded_braces, has_braces, listed_paths
 
 
 def nothing_there(_: str) -> bool:
@@ -71,8 +72,22 @@ def test_a_name_without_slash_and_ending_is_a_path_where_it_is_there() -> None:
     ],
 )
 def test_braces_stand_for_what_a_shell_makes_of_them(text: str, paths: list[str]) -> None:
-    assert sorted(expanded_braces(text)) == paths
+    assert sorted(expanded_braces(text, WorkBudget())) == paths
+    assert has_braces(text) is bool(paths)
 
 
 def test_many_braces_are_shown_as_a_few_paths() -> None:
-    assert len(expanded_braces("{a,b}" * 200)) == MAX_EXPANDED
+    assert len(expanded_braces("{a,b}" * 10, WorkBudget())) == MAX_EXPANDED
+    assert expanded_braces("{a,a,a,b}", WorkBudget()) == ["a", "b"]
+
+
+def test_more_braces_than_people_write_are_shown_as_none() -> None:
+    assert expanded_braces("{a,b}" * 200, WorkBudget()) == []
+    assert has_braces("{a,b}" * 200)
+
+
+def test_the_work_of_showing_what_braces_stand_for_is_counted() -> None:
+    work = WorkBudget(100)
+
+    with pytest.raises(PatternsTooHard):
+        [expanded_braces("{a,b}" * 10, work) for _ in range(10)]

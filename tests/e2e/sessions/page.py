@@ -19,11 +19,11 @@ _HEAD = f"""\
 <!-- Made by `{MAKE}` from the figures in tests/e2e/sessions; a test compares. -->
 
 Four sessions of agents with their usual mistakes, played by scripts against a real server
-([how, and what counts as a turn](../adr/0129-sessions-are-played-by-agents-that-read-the-text-alone.md)). Tokens (cl100k) are those of
-what the agents sent and were answered. Before: the version with schema 15, as JSON; after: this one, as Markdown (`?format=md`).
-`make sessions` plays them again.
+([how, and what counts as a turn](../adr/0129-sessions-are-played-by-agents-that-read-the-text-alone.md)).
+Tokens (cl100k) are those of what the agents sent and were answered. Before: the version with schema 15, as JSON;
+after: this one, as Markdown (`?format=md`). `make sessions` plays them again.
 
-| session | mistakes | turns before | after | | tokens before | after | | extra turns of the dearest mistake, before | after |
+| session | mistakes | turns before | after | | tokens before | after | | dearest mistake, extra turns before | after |
 |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|
 """
 

@@ -68,7 +68,7 @@ def test_what_a_look_up_tells_serves_the_other_corrections_too(player: Player) -
         "both",
         asked,
         put("limit", 5, told="never said", lookup=lookup),
-        put("urgent_only", value=True, told="human_key"),
+        put("urgent_only", value=True, told="needs model"),
     )
 
     assert player.cost.mistakes == {"both": 2}

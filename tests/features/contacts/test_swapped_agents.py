@@ -128,6 +128,22 @@ async def test_whoever_is_here_and_elsewhere_by_one_name_is_told_of_no_swap(harn
     assert "mixed up" not in error.hint
 
 
+async def test_an_answer_to_one_who_has_asked_from_elsewhere_is_told_the_right_call(harness: ContactsHarness) -> None:
+    await harness.ask(source="RedStone", target="QuietFox", to_project=LIB)
+    swapped = {"project_key": LIB, "to_agent": "RedStone", "from_agent": "QuietFox", "accept": True}
+
+    error = await refused(harness.call("respond_contact", **swapped))
+    unasked = await refused(harness.call("respond_contact", **{**swapped, "to_agent": "GreenField"}))
+    harness.identities.auth = AgentAuth.STRICT
+    strict = await refused(harness.call("respond_contact", **swapped))
+    harness.identities.auth = AgentAuth.OPEN
+
+    (call,) = error.data["suggested_tool_calls"]
+    assert "mixed up" not in unasked.hint
+    assert "mixed up" not in strict.hint
+    assert (await harness.call(call["tool"], **call["arguments"]))["from"] == "RedStone"
+
+
 async def test_under_strict_nobody_is_told_who_has_asked_whom(tmp_path: Path) -> None:
     async with open_contacts(tmp_path) as harness:
         await harness.ask(source="BlueLake", target="RedStone")

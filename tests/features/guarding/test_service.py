@@ -51,6 +51,22 @@ async def test_shared_own_expired_and_other_projects_leases_do_not_block(tmp_pat
         assert await post.held("shared", "own", "elsewhere", "late", "now") == [("now", "RedStone", False)]
 
 
+async def test_a_name_that_is_no_agents_is_said_with_the_nearest(tmp_path: Path) -> None:
+    async with open_guarding(tmp_path) as post:
+        asked = [
+            read_check({"project": post.seeded.app.human_key, "paths": ["a"], "agent": name})
+            for name in ("BlueLak", "Human", "bluelake", None)
+        ]
+        said = [await post.service.check(SOMEONE, request) for request in asked]
+
+    assert [(one.is_agent_known, list(one.nearest)) for one in said] == [
+        (False, ["BlueLake"]),
+        (False, []),
+        (True, []),
+        (True, []),
+    ]
+
+
 async def test_who_asks_is_the_named_one_else_an_author_that_is_an_agent(tmp_path: Path) -> None:
     async with open_guarding(tmp_path) as post:
         await post.hold(post.seeded.red, "a")

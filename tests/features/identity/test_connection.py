@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied
-from mcp_agent_mail.core.tools import Credentials, ToolTable
+from mcp_agent_mail.core.params import CALLER_NAME, PROJECT_KEY
+from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, tool
 from mcp_agent_mail.domain.identity.caller import WrongToken
 from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.identity.connection import ConnectionIdentity, ConnectionTools, ForeignToken
@@ -185,6 +186,22 @@ async def test_an_error_about_another_value_of_that_kind_says_nothing_of_the_con
         await connection.explain(spec, completed, error)
 
         assert error.hint == told
+
+
+async def test_a_wrong_name_that_the_connection_said_is_told_whatever_the_tool_calls_it(
+    harness: IdentityHarness,
+) -> None:
+    async def write_as(project_key: Annotated[str, PROJECT_KEY], sender_name: Annotated[str, CALLER_NAME]) -> Json:
+        """Act."""
+        return await harness.call("whois", project_key=project_key, agent_name=sender_name)
+
+    tools = ToolTable([tool(write_as, cluster="messaging", title="Write")])
+    with pytest.raises(NotFound) as unknown:
+        await ConnectionTools(tools, ConnectionIdentity(harness.identity, at_once)).run(
+            "write_as", {}, replace(SAID, said_agent="GoldFox")
+        )
+
+    assert unknown.value.hint.endswith("sender_name was left out: this connection says it.")
 
 
 async def test_a_connection_is_known_by_what_it_says_and_by_what_it_proves(harness: IdentityHarness) -> None:

@@ -29,8 +29,7 @@ async def test_where_a_name_is_near_it_is_told_and_no_other(harness: IdentityHar
     error = await refused(harness, "/agents/blue-lake")
 
     assert error.text == (
-        f"No agent named '/agents/blue-lake' in {PROJECT}. Did you mean BlueLake? "
-        "list_agents names those that exist, register_agent adds one."
+        f"No agent named '/agents/blue-lake' in {PROJECT}. Did you mean BlueLake? register_agent adds one."
     )
     assert error.data["nearest"] == ["BlueLake"]
     assert "present" not in error.data
@@ -60,3 +59,14 @@ async def test_of_many_the_ten_that_were_active_last_are_told(harness: IdentityH
 
 async def test_a_project_without_agents_says_so(harness: IdentityHarness) -> None:
     assert (await refused(harness, "Xyz")).hint == "It has no agents: register_agent adds one."
+
+
+async def test_who_lives_in_another_project_is_told_which(harness: IdentityHarness) -> None:
+    await harness.register("RedStone")
+    await harness.call("ensure_project", human_key="/code/lib")
+    await harness.call("register_agent", project_key="/code/lib", name="QuietFox", program="tests", model="none")
+
+    error = await refused(harness, "quietfox")
+
+    assert error.hint == "quietfox is an agent of /code/lib: give that as the project."
+    assert error.data["projects"] == ["/code/lib"]

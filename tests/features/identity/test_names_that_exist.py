@@ -52,7 +52,7 @@ async def test_who_may_not_have_a_name_is_told_one_that_is_free(harness: Identit
         await harness.register("BlueLake", by=with_token(red["registration_token"]))
 
     free = refused.value.data["free_name"]
-    assert refused.value.hint.endswith(f" {free} is free.")
+    assert refused.value.hint.endswith(f". {free} is free.")
     assert free not in ("BlueLake", "RedStone")
 
 

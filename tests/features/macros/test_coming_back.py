@@ -7,6 +7,8 @@ import pytest
 from mcp_agent_mail.features.macros import service
 from tests.features.macros.harness import APP, MacrosHarness
 
+PROFILE = {"program": "tests", "model": "none"}
+
 
 async def test_who_comes_back_is_told_so_with_what_it_holds_and_what_waits_for_it(team: MacrosHarness) -> None:
     await team.start("RedStone")
@@ -45,3 +47,26 @@ async def test_no_more_than_so_many_leases_are_shown_the_newest_first(
     started = await team.start("BlueLake", file_reservation_paths=paths)
 
     assert [grant["path_pattern"] for grant in started["held"]] == ["c/x", "b/x"]
+
+
+async def test_a_session_that_makes_a_second_project_by_mistake_is_told_so_once(team: MacrosHarness) -> None:
+    first = await team.start("BlueLake")
+    made = await team.call("macro_start_session", **{**PROFILE, "human_key": f"{APP}/src"})
+    again = await team.call("macro_start_session", **{**PROFILE, "human_key": f"{APP}/src"})
+
+    assert made["hint"] == (
+        f"New project: {APP}/src is within the project {APP}, whose agents and mail are not here. "
+        f"To join them use human_key={APP!r}."
+    )
+    assert "hint" not in first
+    assert "hint" not in again
+
+
+async def test_a_new_name_that_may_be_a_slip_of_anothers_is_told_so(team: MacrosHarness) -> None:
+    first = await team.start("RedStone")
+    slip = await team.start("Redston")
+    other = await team.start("GreenField")
+
+    assert slip["agent"]["hint"] == "A new agent. Did you mean RedStone, who is here already?"
+    assert "hint" not in first["agent"]
+    assert "hint" not in other["agent"]

@@ -15,13 +15,12 @@ from mcp_agent_mail.domain.projects import AliasKind
 from mcp_agent_mail.features.macros.participants import (
     AgentUnsaid,
     acting_as,
-    find_foreseen,
     registration,
     who_begins,
     who_joins,
 )
 from mcp_agent_mail.features.macros.requests import JoinRequest, Newcomer
-from mcp_agent_mail.features.projects.ensure import ProjectRequest
+from mcp_agent_mail.features.projects.ensure import ProjectRequest, find_foreseen
 from mcp_agent_mail.features.summaries.service import DigestOptions
 from mcp_agent_mail.store.transaction import View
 from tests.features.macros.harness import APP, LIB, MacrosHarness, refused

@@ -154,6 +154,21 @@ async def test_reply_to_joins_the_thread_of_the_message_answered(harness: Messag
         await thread_of(reply_to=999)
 
 
+async def test_an_answer_by_send_takes_what_it_leaves_out_from_the_message_answered(harness: MessagingHarness) -> None:
+    original = await harness.sent_id(to=["RedStone", "GreenField"])
+    own = {"sender_name": "RedStone", "body_md": "Yes."}
+
+    sent = await harness.call("send_message", reply_to=original, **own)
+    named = await harness.call("send_message", reply_to=original, cc=["GreenField"], subject="Now", **own)
+    with pytest.raises(InvalidInput, match=r"needs subject\.") as refused:
+        await harness.call("send_message", to=["BlueLake"], **own)
+
+    payload, other = (each["deliveries"][0]["payload"] for each in (sent, named))
+    assert (payload["to"], payload["cc"], payload["subject"]) == (["BlueLake"], [], "Re: Plan")
+    assert (other["to"], other["cc"], other["subject"]) == ([], ["GreenField"], "Now"), "who is named is meant alone"
+    assert refused.value.data["missing"] == ["subject"]
+
+
 @pytest.mark.parametrize("thread_id", ["999", 999, "007", "0", "99999999999999999999"])
 async def test_an_all_digit_thread_needs_its_message(harness: MessagingHarness, thread_id: object) -> None:
     for _ in range(7):

@@ -21,7 +21,7 @@ async def test_all_that_are_unknown_are_told_at_once_with_whom_each_may_mean(har
     assert error.message == f"{APP} has no agents 'RedStome', 'Xyz' or 'Greenfeld'."
     assert error.hint == (
         "Did you mean RedStone for 'RedStome'; GreenField for 'Greenfeld'? "
-        "There are GreenField, RedStone and BlueLake. list_agents shows who is there; nothing was sent."
+        "There are GreenField, RedStone and BlueLake. Nothing was sent."
     )
     assert error.data["unknown"] == ["RedStome", "Xyz", "Greenfeld"]
     assert error.data["nearest_by_recipient"] == {"RedStome": ["RedStone"], "Xyz": [], "Greenfeld": ["GreenField"]}

@@ -53,6 +53,22 @@ async def test_an_unknown_project_is_told_with_the_nearest_known_ones(tmp_path: 
     assert "ensure_project(human_key='/code/aplication')" in by_path.value.hint
     assert by_slug.value.data["nearest"] == ["/code/application"]
     assert unlike.value.data["nearest"] == []
+    assert unlike.value.hint == "There is /code/application. It is the absolute path of your working directory."
+    assert unlike.value.data["present"] == ["/code/application"]
+
+
+async def test_of_many_projects_the_ten_newest_are_told_where_none_is_near(tmp_path: Path) -> None:
+    async with open_identity(tmp_path) as harness:
+        with pytest.raises(NotFound) as none_there:
+            await harness.call("list_agents", project_key="zzz")
+        for number in range(11):
+            await harness.call("ensure_project", human_key=f"/code/{number}")
+        with pytest.raises(NotFound) as unknown:
+            await harness.call("list_agents", project_key="zzz")
+
+    assert none_there.value.hint == ""
+    assert unknown.value.data["present"] == [f"/code/{number}" for number in range(10, 0, -1)]
+    assert unknown.value.hint.startswith("The newest are /code/10, ")
 
 
 async def test_paths_are_compared_with_paths_and_slugs_with_slugs(tmp_path: Path) -> None:

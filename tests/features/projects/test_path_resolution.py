@@ -25,7 +25,7 @@ from tests.workspace.code_repository import commit, git, write
 
 
 async def test_a_symbolic_link_and_its_target_are_one_project(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "sub").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "real")
     async with open_identity(tmp_path) as harness:
         through_link = await harness.call("ensure_project", human_key=f"{tmp_path}/link/sub/../sub")

@@ -8,7 +8,7 @@ from mcp_agent_mail.core.clock import Micros, iso
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.project_identity import IdentityMode, Marks, WorkspaceFacts, identify
 from mcp_agent_mail.domain.projects import Alias, AliasKind, Project
-from mcp_agent_mail.features.projects.results import KnownIdentity
+from mcp_agent_mail.features.projects.results import FoundProject, KnownIdentity
 from mcp_agent_mail.features.projects.schemas import show_archiving, show_ensured, show_identity
 from mcp_agent_mail.features.projects.shapes import show_project
 from tests.features.projects.harness import ensured, open_desk
@@ -73,8 +73,8 @@ def test_when_a_project_was_archived_is_told_only_where_it_is() -> None:
 
 
 def test_an_ensured_project_tells_its_identity_only_where_one_was_asked_for() -> None:
-    plain = show_ensured(project(1, "app"), Path("/store/app"))
-    asked = show_ensured(project(1, "app"), Path("/store/app"), known())
+    plain = show_ensured(FoundProject(project=project(1, "app")), Path("/store/app"))
+    asked = show_ensured(FoundProject(project=project(1, "app"), identity=known()), Path("/store/app"))
 
     assert sorted(plain) == ["archive_path", "created_at", "human_key", "id", "slug"]
     assert asked == {**show_identity(known()), **plain}

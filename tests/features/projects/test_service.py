@@ -25,7 +25,9 @@ async def test_twenty_callers_ensuring_one_project_at_once_make_one(tmp_path: Pa
 
 async def test_a_project_keeps_its_key_when_its_path_becomes_a_link(tmp_path: Path) -> None:
     async with open_identity(tmp_path) as harness:
+        (tmp_path / "app").mkdir()
         before = await harness.call("ensure_project", human_key=f"{tmp_path}/app")
+        (tmp_path / "app").rmdir()
         (tmp_path / "moved").mkdir()
         (tmp_path / "app").symlink_to(tmp_path / "moved")
 

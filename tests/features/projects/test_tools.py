@@ -51,3 +51,31 @@ async def test_a_mode_can_be_given_with_the_call(code: Path, tmp_path: Path) -> 
 
     assert here["id"] == there["id"]
     assert here["normalized_remote"] == "example.org/team/app"
+
+
+@pytest.mark.parametrize("key", ["/code/app/src", "/code/app/src/a.py", "/Code/App", "/code/app/nonexist"])
+async def test_a_project_begun_within_another_or_in_another_case_is_told_of_it_once(tmp_path: Path, key: str) -> None:
+    async with open_identity(tmp_path) as harness:
+        first = await harness.call("ensure_project", human_key="/code/app")
+        made = await harness.call("ensure_project", human_key=key)
+        again = await harness.call("ensure_project", human_key=key)
+
+    assert made["hint"].endswith("To join them use human_key='/code/app'.")
+    assert "hint" not in first
+    assert "hint" not in again
+
+
+async def test_a_project_of_a_directory_that_is_not_there_is_told_so(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    async with open_identity(tmp_path / "store") as harness:
+        for name in ("wrok", "file"):
+            made = await harness.call("ensure_project", human_key=str(tmp_path / name), identity_mode="git-toplevel")
+            plain = await harness.call("ensure_project", human_key=str(tmp_path / f"{name}2"))
+
+            assert made["hint"].startswith(f"There is no directory {tmp_path / name} ")
+            assert plain["hint"].startswith(f"There is no directory {tmp_path / name}2 ")
+        there = await harness.call("ensure_project", human_key=str(tmp_path))
+        elsewhere = await harness.call("ensure_project", human_key="/of/another/machine")
+
+    assert "hint" not in there
+    assert "hint" not in elsewhere, "its folder is not on this disk either: the agent works on another"

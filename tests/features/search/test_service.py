@@ -51,7 +51,8 @@ class Desk:
     async def search(self, query: str, credentials: Credentials = NOBODY, /, **arguments: Any) -> list[dict[str, Any]]:
         given = {"project_key": "/code/app", "query": query, **arguments}
         answer = await self.tools.run("search_messages", given, credentials)
-        assert list(answer) == ["result"]
+        has_word = any(character.isalnum() for character in query)
+        assert list(answer) == (["result"] if has_word or answer["result"] else ["result", "hint"])
         found: list[dict[str, Any]] = answer["result"]
         return found
 

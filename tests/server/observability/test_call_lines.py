@@ -95,6 +95,20 @@ def test_a_line_stays_within_the_terminal(pipe: Pipe) -> None:
     assert line.endswith("…  4 ms")
 
 
+def test_a_refusal_is_folded_and_its_hint_told_whole(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    error = InvalidInput("No agent of the project /code/shop has this name.", hint="word " * 30 + "end.")
+
+    lines = told(pipe, ended(tool="whois", error=error, result=None))
+
+    assert lines[:2] == [
+        "hh:mm:ss shop BlueLake whois refused: INVALID_INPUT",
+        "         No agent of the project /code/shop has this",
+    ]
+    assert all(len(line) < 60 for line in lines)
+    assert " ".join(line.strip() for line in lines).endswith("word end.")
+
+
 def test_colours_are_beside_words_alone(pipe: Pipe) -> None:
     (line,) = told(pipe, ended(), coloured=True)
 
@@ -162,6 +176,16 @@ def calls_of(pipe: Pipe) -> tuple[Calls, LineQueue]:
     return Calls(
         table, ResourceTable([]), usage=Usage(clock=system_clock), lines=CallLines(queue, coloured=False)
     ), queue
+
+
+@pytest.mark.parametrize(("given", "is_told"), [("true", True), (" TRUE ", True), ("false", False), ("", False)])
+async def test_a_look_that_marks_is_told_however_it_says_so(pipe: Pipe, given: str, is_told: bool) -> None:
+    calls, queue = calls_of(pipe)
+
+    await calls.run_tool("fetch_inbox", {"mark_read": given}, FACTS)
+    queue.close()
+
+    assert ("read its inbox" in pipe.text()) is is_told
 
 
 async def test_calls_of_every_kind_are_told_where_they_are_run(pipe: Pipe) -> None:

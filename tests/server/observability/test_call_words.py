@@ -39,6 +39,27 @@ def leases(*patterns: str) -> list[dict[str, str]]:
             "acknowledged 2 messages",
         ),
         (
+            "acknowledge_message",
+            {},
+            {"message_id": 7, "acknowledged": False, "reason": "not_a_recipient"},
+            "acknowledged nothing: not a recipient",
+        ),
+        (
+            "mark_message_read",
+            {},
+            {"results": [{"read": True}, {"read": False, "reason": "expired"}]},
+            "read 1 message, not all: expired",
+        ),
+        ("mark_message_read", {}, {"read": False, "reason": "held"}, "read nothing"),
+        ("send_message", {}, {"deliveries": []}, "wrote to nobody"),
+        ("acquire_build_slot", {"slot": "ci"}, {"granted": {"slot": "ci"}, "conflicts": []}, "took build slot ci"),
+        (
+            "acquire_build_slot",
+            {"slot": "ci"},
+            {"granted": None, "conflicts": [{"agent": "RedStone"}]},
+            "was not given build slot ci, held by RedStone",
+        ),
+        (
             "file_reservation_paths",
             {},
             {
@@ -73,13 +94,13 @@ def test_blind_recipients_and_held_copies_are_not_named() -> None:
     assert what_was_done("send_message", {}, result) == 'wrote to RedStone: "Plan" (#38)'
 
 
-def test_mail_that_reached_nobody_who_may_be_named_is_not_told_at_all() -> None:
+def test_of_mail_that_reached_nobody_who_may_be_named_the_id_alone_is_told() -> None:
     words = [
         what_was_done("send_message", {}, sent(to=[], bcc=["QuietFox"])),
         what_was_done("send_message", {}, sent(to=["GreenField"], held=["GreenField"])),
     ]
 
-    assert words == ["wrote", "wrote"]
+    assert words == ["wrote #38", "wrote #38"]
 
 
 def test_who_reads_or_acknowledges_which_message_is_not_told() -> None:

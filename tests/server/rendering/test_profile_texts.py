@@ -18,6 +18,7 @@ from mcp_agent_mail.server.rendering.profile_texts import (
     fitted,
     instead_of,
     instructions,
+    way_to,
 )
 from tests.server.reference_pages import declared
 from tests.server.tool_list import tools_of
@@ -134,7 +135,7 @@ def test_a_hint_of_which_nothing_is_left_says_that_the_profile_lacks_the_tool() 
     error = fit_error(NotFound("Gone.", hint="products_link makes it part."), MINIMAL)
 
     assert error.hint == (
-        "That takes a tool which this connection's profile (minimal) lacks: ask Human, or work elsewhere."
+        "That takes a tool which the tool profile minimal lacks: connect with ?profile=full, or ask Human."
     )
 
 
@@ -174,6 +175,32 @@ def test_what_stands_in_for_a_tool_is_there_only_where_the_profile_has_it() -> N
     assert instead_of("reply_message", MINIMAL) == "send_message with reply_to"
     assert instead_of("reply_message", SMALL["one tool"]) is None
     assert instead_of("whois", MINIMAL) is None
+
+
+def test_whoever_calls_a_tool_that_the_profile_lacks_is_told_another_or_the_profile_that_has_it() -> None:
+    assert way_to("mark_message_read", MINIMAL) == (
+        "Use fetch_inbox with mark_read=true: the tool profile minimal has nothing else for it."
+    )
+    assert way_to("respond_contact", MINIMAL) == (
+        "That takes a tool which the tool profile minimal lacks: connect with ?profile=core, or ask Human."
+    )
+    assert "?profile=full" in (way_to("ensure_product", SMALL["messaging"]) or "")
+    assert way_to("no_such_tool", MINIMAL) is None
+
+
+def test_the_instructions_explain_no_key_to_a_connection_that_has_said_who_calls() -> None:
+    told = instructions(FULL, is_known=True)
+
+    assert told.startswith("Mail between coding agents. Begin with macro_start_session (this connection says ")
+    assert not re.search("human_key|project_key|registration_token", told)
+    assert told.endswith(INSTRUCTIONS[-200:])
+
+
+@PROFILES
+def test_no_sentence_of_the_instructions_is_torn(profile: ToolProfile) -> None:
+    sentences = re.split(r"(?<=[.!?;]) ", instructions(profile))
+
+    assert [one for one in sentences if not one[0].isupper() and not NAME.match(one)] == []
 
 
 def test_a_parameter_that_has_the_name_of_a_tool_is_told_whatever_the_profile() -> None:

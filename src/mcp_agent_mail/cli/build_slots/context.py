@@ -16,7 +16,7 @@ from mcp_agent_mail.cli.project_option import project_key, resource_uri
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.git.foreign_repository import UnfitRepository
 from mcp_agent_mail.guard.git import GitRefused
-from mcp_agent_mail.guard.repository import NAME_KEY, PROJECT_KEY, find_values
+from mcp_agent_mail.guard.repository import NAME_KEY, PROJECT_KEY, find_values, name_command
 from mcp_agent_mail.workspace.repository import branch
 
 AgentOption = Annotated[
@@ -57,7 +57,7 @@ def look_at_place(project: str | None, agent: str | None, context: CliContext) -
     if not name:
         raise NobodyNamed(
             "Nobody is named who would hold the slot.",
-            hint="Say --agent NAME, export AGENT_NAME=NAME, or: git config agent-mail.name NAME",
+            hint=f"Say --agent NAME, export AGENT_NAME=NAME, or: {name_command('NAME')}",
         )
     given = project or context.settings.agent_mail_project or config.get(PROJECT_KEY)
     return SlotContext(project_key=project_key(given, context), agent=name, branch=branch(Path.cwd()))

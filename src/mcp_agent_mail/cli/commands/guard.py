@@ -27,6 +27,7 @@ from mcp_agent_mail.guard.entry import main as guard_main
 from mcp_agent_mail.guard.hooks.code_repository import find_code_repository
 from mcp_agent_mail.guard.hooks.install import default_project, install_guard, recorded_project, uninstall_guard
 from mcp_agent_mail.guard.hooks.status import GuardStatus, look_at_guard
+from mcp_agent_mail.guard.repository import name_command
 from mcp_agent_mail.guard.server import find_server
 
 app = typer.Typer(
@@ -53,10 +54,7 @@ _DOES_NOT_SEE = (
     "git commit --no-verify, merges and rebases (the push looks at what they brought), push --no-verify, edits (am "
     "guard check asks before one), and files that nobody reserved"
 )
-_NAMES = (
-    "each agent says who it is: AGENT_NAME=BlueLake in its environment, or git config --worktree agent-mail.name "
-    "BlueLake"
-)
+_NAMES = f"each agent says who it is: AGENT_NAME=BlueLake in its environment, or {name_command('BlueLake')}"
 
 # Plain JSON, as `--json` prints it.
 Report = dict[str, Any]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from mcp_agent_mail.cli.commands.all_projects import is_outside, projects_of
 from mcp_agent_mail.cli.context import CliContext
-from mcp_agent_mail.cli.exit_codes import code_of
 from mcp_agent_mail.cli.gateway.port import Gateway
-from mcp_agent_mail.cli.project_option import list_uri, project_key, resource_uri
-from mcp_agent_mail.core.errors import AgentMailError, NotFound
+from mcp_agent_mail.cli.project_option import project_key, resource_uri
+from mcp_agent_mail.core.errors import AgentMailError
 
 HUMAN = "Human"
-_PAGE = 200
-_MAX_PROJECTS = 1_000
 
 # Plain JSON, as `--json` prints it.
 Inbox = dict[str, Any]
@@ -30,9 +28,7 @@ def read_inbox(
     try:
         return dict(gateway.read(resource_uri("inbox", agent, project=here, limit=limit, **asked)))
     except AgentMailError as refused:
-        is_named = bool(project or context.settings.agent_mail_project)
-        is_unknown = code_of(refused) == NotFound.code and refused.data.get("parameter") == "project_key"
-        if is_named or not is_unknown:
+        if not is_outside(refused, project, context):
             raise
     if agent.strip().lower() != HUMAN.lower():
         return dict(gateway.read(resource_uri("inbox", agent, limit=limit, **asked)))
@@ -41,23 +37,9 @@ def read_inbox(
 
 def _of_all_projects(gateway: Gateway, *, limit: int, **asked: str | bool | None) -> Inbox:
     messages: list[dict[str, Any]] = []
-    for project in _projects(gateway):
+    for project in projects_of(gateway):
         key = project["human_key"]
         found = gateway.read(resource_uri("inbox", HUMAN, project=key, limit=limit, **asked))
         messages += [{**message, "project": key} for message in found["messages"]]
     messages.sort(key=lambda message: (str(message["created_ts"]), int(message["id"])), reverse=True)
     return {"agent": HUMAN, "project": None, "messages": messages[:limit]}
-
-
-def _projects(gateway: Gateway) -> list[dict[str, Any]]:
-    """Those that are not archived, at most 1,000 of them."""
-    projects: list[dict[str, Any]] = []
-    after = 0
-    while len(projects) < _MAX_PROJECTS and (
-        page := gateway.read(list_uri("projects", limit=_PAGE, after_id=after or None))
-    ):
-        projects += page
-        before, after = after, page[-1]["id"]
-        if after <= before:
-            raise ValueError("projects that do not come in the order of their ids")
-    return projects[:_MAX_PROJECTS]

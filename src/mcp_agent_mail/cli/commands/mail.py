@@ -7,11 +7,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from mcp_agent_mail.cli.commands.all_projects import addressed_project, find_thread, is_outside, search_everywhere
 from mcp_agent_mail.cli.commands.inboxes import HUMAN, read_inbox
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.marks import importance_style, inbox_style, inbox_words, mail_flags, unread_style
+from mcp_agent_mail.cli.marks import importance_style, inbox_style, inbox_words, mail_flags, unread_style, unread_word
 from mcp_agent_mail.cli.output import (
     Column,
     ExactFlag,
@@ -26,6 +27,7 @@ from mcp_agent_mail.cli.output import (
     time_of,
 )
 from mcp_agent_mail.cli.project_option import ProjectOption, agents_of, project_key, resource_uri
+from mcp_agent_mail.core.errors import AgentMailError
 
 _MAX_SUBJECT = 512
 
@@ -61,6 +63,7 @@ def _inbox_columns(ack_ttl_s: int) -> tuple[Column, ...]:
         Column("flags", mail_flags, may_wrap=True, on_terminal=inbox_words(ack_ttl_s), style=inbox_style(ack_ttl_s)),
         Column("thread", "thread_id"),
         Column("subject", "subject", may_wrap=True, style=unread_style),
+        Column("unread", unread_word, piped_only=True),
     )
 
 
@@ -169,7 +172,12 @@ def thread(
     context = load_context()
     with open_gateway(context) as gateway:
         uri = resource_uri("thread", thread_id, project=project_key(project, context), include_bodies=True, limit=limit)
-        answer = gateway.read(uri)
+        try:
+            answer = gateway.read(uri)
+        except AgentMailError as refused:
+            if not is_outside(refused, project, context):
+                raise
+            answer = find_thread(gateway, thread_id, limit, refused)
     if json:
         print_json(answer)
         return
@@ -193,15 +201,22 @@ def search(
     exact: ExactFlag = False,
     json: JsonFlag = False,
 ) -> None:
-    """Search a project's mail."""
+    """Search a project's mail; outside a project that of all projects."""
     context = load_context()
     arguments = {"project_key": project_key(project, context), "query": query, "limit": limit, "order": order}
     with open_gateway(context) as gateway:
-        answer = gateway.call("search_messages", arguments)
+        columns: tuple[Column, ...] = _FOUND
+        try:
+            answer = gateway.call("search_messages", arguments)
+        except AgentMailError as refused:
+            if not is_outside(refused, project, context):
+                raise
+            answer = search_everywhere(gateway, arguments)
+            columns = (*_FOUND[:2], Column("project", "project"), *_FOUND[2:])
     if json:
         print_json(answer)
     else:
-        print_rows(answer["result"], _FOUND, nothing="Nothing found.", exact=exact)
+        print_rows(answer["result"], columns, nothing="Nothing found.", exact=exact)
 
 
 @app.command("send", cls=LeanCommand)
@@ -256,14 +271,25 @@ def send(
     }
     with open_gateway(context) as gateway:
         if to:
-            key = project_key(project, context)
-            answer = _send(gateway, {**arguments, "project_key": key, "subject": subject or _subject_from(text)})
+            answer = _send_there(gateway, {**arguments, "subject": subject or _subject_from(text)}, project, context)
         else:
             answer = _send(gateway, _as_answer(gateway, arguments, project, context))
     if json:
         print_json(answer)
     else:
         _print_sent(answer["deliveries"])
+
+
+# The answer is plain JSON.
+def _send_there(gateway: Gateway, arguments: dict[str, Any], project: str | None, context: CliContext) -> Any:
+    """In the project where one stands; outside of any in that of all the addresses: a person is in each."""
+    try:
+        return _send(gateway, {**arguments, "project_key": project_key(project, context)})
+    except AgentMailError as refused:
+        addressed = addressed_project(arguments["to"]) if is_outside(refused, project, context) else None
+        if addressed is None:
+            raise
+    return _send(gateway, {**arguments, "project_key": addressed})
 
 
 def _as_answer(gateway: Gateway, arguments: Row, project: str | None, context: CliContext) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.exit_codes import NoServer
 from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Unreachable
+from mcp_agent_mail.cli.gateway.place import FolderGateway
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX
@@ -46,6 +47,12 @@ class Gateway(Protocol):
 @contextmanager
 def open_gateway(context: CliContext) -> Iterator[Gateway]:
     """The gateway to the data of these surroundings. Raises NoServer when there is none."""
+    with _open(context) as gateway:
+        yield FolderGateway(gateway)
+
+
+@contextmanager
+def _open(context: CliContext) -> Iterator[Gateway]:
     server = find_server(context)
     if server is not None:
         with _over_http(server) as gateway:

@@ -4,10 +4,10 @@ has been written.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mcp_agent_mail.core.escaping import printable
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.layout import Snapshot, is_blind_receipt, is_tombstone, name_in
 from mcp_agent_mail.domain.archive_format.leases import is_stand_in
@@ -21,8 +21,6 @@ VERSION_TRAILER = "Archive-Format"
 LINES_SHOWN = 50
 _LINE_LENGTH = 100
 _NAMES_SHOWN = 3
-# What controls a terminal or the order of its characters, and what ends a line somewhere.
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]+")
 _LEASE_ENDS = {"expiry": "expired", "idle": "ended: idle", "force": "ended by force", "retirement": "ended: retired"}
 
 
@@ -90,7 +88,7 @@ def conversion_text(before: int, last_seq: OutboxSeq) -> CommitText:
 
 def _short(text: str, end: str = "") -> str:
     """One line that is printable and not too long, with `end`."""
-    line, room = _UNPRINTABLE.sub(" ", text).strip(), _LINE_LENGTH - len(end)
+    line, room = printable(text).strip(), _LINE_LENGTH - len(end)
     return (line if len(line) <= room else line[: room - 1].rstrip() + "…") + end
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound, listed
+from mcp_agent_mail.core.likeness import likeness, most_like, one_likeness_budget
 from mcp_agent_mail.domain.identity.name_words import ADJECTIVES, NOUNS
 
 HUMAN = "Human"
@@ -207,17 +207,55 @@ def _forms(wanted: str) -> Iterator[str]:
     yield from (bare_name(part) for part in reversed(re.split(r"[/\\#:@(),\s]+", text)[:_MOST_PARTS]))
 
 
-def nearest(wanted: str, known: Iterable[str], limit: int = 3) -> list[str]:
-    """At most `limit` of the known names, best first: those that stand in `wanted` in another spelling, where there are
-    none those that are spelt like it. For hints only: nothing is ever matched by likeness.
+class KnownNames:
+    """Names among which the one that was probably meant is looked for, however often. For hints only: nothing is ever
+    matched by likeness.
     """
-    shown = {name.lower(): name for name in known}
-    by_form: dict[str, list[str]] = {}
-    for name in shown.values():
-        by_form.setdefault(bare_name(name), []).append(name)
-    written = [name for form in dict.fromkeys(_forms(wanted)) if form for name in by_form.get(form, ())]
-    like = difflib.get_close_matches(wanted.strip().lower()[:_COMPARED], shown, n=limit, cutoff=0.6)
-    return written[:limit] or [shown[name] for name in like]
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._shown = {name.lower(): name for name in names}
+        self._by_form: dict[str, list[str]] = {}
+        for name in self._shown.values():
+            self._by_form.setdefault(bare_name(name), []).append(name)
+
+    def nearest(self, wanted: str, limit: int = 3) -> list[str]:
+        """At most `limit` of the names, best first: those that stand in `wanted` in another spelling, where there are
+        none those that are spelt like it, as far as there is time to compare them.
+        """
+        forms = dict.fromkeys(_forms(wanted))
+        written = [name for form in forms if form for name in self._by_form.get(form, ())]
+        if written:
+            return written[:limit]
+        like = most_like(wanted.strip().lower(), self._shown, limit=limit, compared=_COMPARED)
+        return [self._shown[name] for name in like]
+
+
+def nearest(wanted: str, known: Iterable[str], limit: int = 3) -> list[str]:
+    """Once, as `KnownNames.nearest`."""
+    return KnownNames(known).nearest(wanted, limit)
+
+
+_SLIP = 0.85
+"""Names as like as that differ by a slip; more differ on purpose (`api-reviewer`, `ui-reviewer`)."""
+
+
+def mistaken_for(wanted: str, known: Iterable[str]) -> str | None:
+    """The known name that a new one may be a slip of: the same in another spelling, or with a letter or two wrong.
+    The first letter and numbers tell names apart (`worker-1`, `worker-2`). For hints only.
+    """
+    bare = bare_name(wanted)
+    best, found = _SLIP, None
+    with one_likeness_budget():
+        for name in known:
+            if name[:1].lower() != bare[:1] or _numbers(name) != _numbers(wanted):
+                continue
+            if (ratio := likeness(bare, bare_name(name))) >= best:
+                best, found = ratio, name
+    return found
+
+
+def _numbers(name: str) -> list[str]:
+    return re.findall(r"[0-9]+", name)
 
 
 def did_you_mean(names: Sequence[str]) -> str:

@@ -6,15 +6,23 @@ A reservation of such a text would be of one file of that very name, and protect
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+
+from mcp_agent_mail.domain.patterns.budget import WorkBudget
 
 MAX_EXPANDED = 20
 """Paths that braces are shown to stand for."""
 
 _ENDING = re.compile(r"(?:^|[^/])\.\w{1,10}$")
 _WILDCARD = re.compile(r"[*?\[]")
-_BRACES = re.compile(r"(?<!\\)\{([^{}]*,[^{}]*)\}")
+# Possessive: what cannot end as braces is not tried again from each of its commas.
+_BRACES = re.compile(r"(?<!\\)\{([^{},]*+,[^{}]*+)\}")
+_MAX_BRACES = 12
+"""Pairs of them in one text: 4,000 paths."""
+_MAX_CHOICES = 200
+"""Looked at in one round: the same one may be there often."""
+_CHARS_PER_STEP = 20
 _JOINED = re.compile(r"[,\s]")
 
 
@@ -35,18 +43,39 @@ def listed_paths(text: str, is_there: Callable[[str], bool]) -> list[str]:
     return parts if all(_is_path(part) or is_there(part) for part in parts) else []
 
 
-def expanded_braces(text: str) -> list[str]:
-    """What a shell would make of the braces in a text, MAX_EXPANDED at most; none where no braces hold a comma."""
-    texts, is_expanded = [text], False
-    while any(found := [_BRACES.search(one) for one in texts]):
-        is_expanded = True
-        chosen = (
-            one if match is None else f"{one[: match.start()]}{choice.strip()}{one[match.end() :]}"
-            for one, match in zip(texts, found, strict=True)
-            for choice in ([""] if match is None else match[1].split(","))
-        )
-        texts = list(islice(dict.fromkeys(chosen), MAX_EXPANDED))
-    return texts if is_expanded else []
+def has_braces(text: str) -> bool:
+    """Would a shell make several paths of it?"""
+    return _BRACES.search(text) is not None
+
+
+def expanded_braces(text: str, work: WorkBudget) -> list[str]:
+    """What a shell would make of the braces in a text, MAX_EXPANDED at most; none where no braces hold a comma, and
+    where more do than people write.
+
+    Raises PatternsTooHard once `work` is spent.
+    """
+    texts = [text]
+    for number in range(_MAX_BRACES + 1):
+        work.spend(len(texts) * (1 + len(text) // _CHARS_PER_STEP))
+        found = [_BRACES.search(one) for one in texts]
+        if not any(found):
+            return texts if number else []
+        chosen: dict[str, None] = {}
+        for one in islice(_chosen(texts, found), _MAX_CHOICES):
+            chosen.setdefault(one)
+            if len(chosen) == MAX_EXPANDED:
+                break
+        texts = list(chosen)
+    return []
+
+
+def _chosen(texts: Sequence[str], found: Sequence[re.Match[str] | None]) -> Iterator[str]:
+    for one, match in zip(texts, found, strict=True):
+        if match is None:
+            yield one
+        else:
+            before, after = one[: match.start()], one[match.end() :]
+            yield from (f"{before}{choice.strip()}{after}" for choice in match[1].split(","))
 
 
 def _listed_by_blanks(text: str, is_there: Callable[[str], bool]) -> list[str]:

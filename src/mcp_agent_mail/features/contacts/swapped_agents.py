@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, suggest_call
 from mcp_agent_mail.domain.addresses import UnreadableAddress, parse_address
 from mcp_agent_mail.domain.contacts import Relation
-from mcp_agent_mail.domain.identity.caller import Caller, WrongToken
+from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, WrongToken
 from mcp_agent_mail.domain.identity.names import UnknownAgent, name_key
 from mcp_agent_mail.domain.projects import UnknownProject
 from mcp_agent_mail.features.identity.actor import Actor
@@ -93,14 +93,19 @@ def _is_swapped(view: View, caller: Caller, call: ContactCall) -> bool:
     proven = caller.name_in(home.id)
     if proven is not None:
         return name_key(proven) == name_key(call.other)
-    return view.agents.find_by_name(home.id, call.acting) is None and _is_elsewhere(view, call)
+    return view.agents.find_by_name(home.id, call.acting) is None and _is_elsewhere(view, caller, call)
 
 
-def _is_elsewhere(view: View, call: ContactCall) -> bool:
+def _is_elsewhere(view: View, caller: Caller, call: ContactCall) -> bool:
     try:
         address = parse_address(call.acting)
         key = address.project_key or call.other_project
-        return key is not None and view.agents.find_by_name(require_project(view, key).id, address.name) is not None
+        if key is None:
+            if caller.auth is not AgentAuth.OPEN:
+                return False  # Who has asked whom is for those who are proven.
+            other = view.agents.find_by_name(require_project(view, call.project_key).id, call.other)
+            return other is not None and bool(view.contacts.inbound_named(other.id, call.acting, limit=1))
+        return view.agents.find_by_name(require_project(view, key).id, address.name) is not None
     except (UnreadableAddress, UnknownProject):
         return False
 

@@ -46,11 +46,15 @@ class CheckRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckAnswer:
-    """`sent` says for each held path how it was asked for."""
+    """`sent` says for each held path how it was asked for. `nearest`: of a named `agent` that is none of the project's
+    (`is_agent_known` is False), whom it may mean.
+    """
 
     agent: str | None
     held: Sequence[HeldPath]
     sent: Mapping[str, str]
+    is_agent_known: bool = True
+    nearest: Sequence[str] = ()
 
 
 # Any: a body as it came over the wire.
@@ -110,7 +114,13 @@ def check_value(answer: CheckAnswer) -> dict[str, Json]:
     held = [
         {"path": answer.sent[held.path], "is_own_too": held.is_own_too, "holder": _holder(held)} for held in answer.held
     ]
-    return {"agent": answer.agent, "held": held, "held_count": len(held)}
+    return {
+        "agent": answer.agent,
+        "agent_known": answer.is_agent_known,
+        "nearest": list(answer.nearest),
+        "held": held,
+        "held_count": len(held),
+    }
 
 
 def _holder(held: HeldPath) -> dict[str, Json]:

@@ -13,11 +13,12 @@ from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
 from mcp_agent_mail.core.errors import AgentMailError, NotFound, Unavailable
 from mcp_agent_mail.core.ids import AgentId, ProjectId
 from mcp_agent_mail.core.tools import Json, current_turn
-from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.guard.decision import GuardedLease
 from mcp_agent_mail.domain.guard.events import GuardEvent, NewGuardEvent, read_guard_event
 from mcp_agent_mail.domain.guard.held_paths import held_paths, places_of
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_operator, require_proof
+from mcp_agent_mail.domain.identity.names import HUMAN, nearest
 from mcp_agent_mail.domain.identity.readership import require_reader, require_to_read
 from mcp_agent_mail.domain.leases import Lease, LeaseKind
 from mcp_agent_mail.domain.patterns.budget import WorkBudget
@@ -27,7 +28,7 @@ from mcp_agent_mail.features.guarding.schemas import CheckAnswer, CheckRequest
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.leases import ConflictFilter
-from mcp_agent_mail.store.transaction import Tx
+from mcp_agent_mail.store.transaction import Tx, View
 
 MAX_LEASES = 20_000
 """Looked at in one check; with more in the way the guard asks its snapshot."""
@@ -60,31 +61,42 @@ class GuardingService:
         require_reader(caller, _ASKING)
         project = await self._store.read(lambda view: require_project(view, request.project))
         require_to_read(caller, project, _ASKING)
-        known, agent = await self._agent(project.id, request)
-        standing = _standing_against(project.id, known)
+        who = await self._who(project.id, request)
+        standing = _standing_against(project.id, who.known)
         if len(request.paths) <= ON_THE_LOOP and request.weight <= WEIGHT_ON_THE_LOOP:
             near = _near(request)
             leases = await self._leases_near(standing, near.anchors)
             if len(leases) <= ON_THE_LOOP:
-                return self._answer(near, agent, leases)
+                return self._answer(near, who, leases)
             async with self._turns.turn(current_turn()):
-                return await computed(lambda: self._answer(near, agent, leases))
+                return await computed(lambda: self._answer(near, who, leases))
         async with self._turns.turn(current_turn()):
             near = await computed(lambda: _near(request))
             leases = await self._leases_near(standing, near.anchors)
-            return await computed(lambda: self._answer(near, agent, leases))
+            return await computed(lambda: self._answer(near, who, leases))
 
-    def _answer(self, near: _Near, agent: str | None, leases: Sequence[Lease]) -> CheckAnswer:
-        held = held_paths(near.paths.values(), agent, map(_holding, leases), self._clock(), WorkBudget(WORK_STEPS))
+    def _answer(self, near: _Near, who: _Who, leases: Sequence[Lease]) -> CheckAnswer:
+        held = held_paths(near.paths.values(), who.name, map(_holding, leases), self._clock(), WorkBudget(WORK_STEPS))
         over = {held_path.path for held_path in held}
         sent = {path: text for text, path in near.paths.items() if path in over}
-        return CheckAnswer(agent=agent, held=held, sent=sent)
+        return CheckAnswer(
+            agent=who.name, held=held, sent=sent, is_agent_known=who.near_names is None, nearest=who.near_names or ()
+        )
 
-    async def _agent(self, project_id: ProjectId, request: CheckRequest) -> tuple[Agent | None, str | None]:
-        """The agent, if it is one, and its name. A name that was given counts even if no agent has it."""
-        name = request.agent or request.author
-        known = await self._store.read(lambda view: view.agents.find_by_name(project_id, name)) if name else None
-        return (known, known.name) if known is not None else (None, request.agent)
+    async def _who(self, project_id: ProjectId, request: CheckRequest) -> _Who:
+        """A name that was given counts even if no agent has it; `Human` and `System` are no agents."""
+
+        def look(view: View) -> _Who:
+            name = request.agent or request.author
+            known = view.agents.find_by_name(project_id, name) if name else None
+            if known is not None and known.kind is AgentKind.AGENT:
+                return _Who(known, known.name, None)
+            if request.agent is None:
+                return _Who(known, known.name if known is not None else None, None)
+            names = [name for name in view.agents.names(project_id) if name != HUMAN]
+            return _Who(None, request.agent, nearest(request.agent, names))
+
+        return await self._store.read(look)
 
     async def _leases_near(self, standing: ConflictFilter, anchors: Iterable[str]) -> list[Lease]:
         """What can stand against the paths: by the folder that its pattern begins at. And the agent's own."""
@@ -154,6 +166,14 @@ def _require_to_report(caller: Caller, projects: Mapping[str, Project | None]) -
             require_to_read(caller, project, "Reporting")
         elif caller.auth is AgentAuth.STRICT and not caller.is_operator:
             raise NotFound(f"No project {key!r:.200}.", hint="Report for your own project.")
+
+
+class _Who(NamedTuple):
+    """The agent, if it is one, and its name; `near_names` of a name that was given and is no agent's."""
+
+    known: Agent | None
+    name: str | None
+    near_names: Sequence[str] | None
 
 
 class _Near(NamedTuple):

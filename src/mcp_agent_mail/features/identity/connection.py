@@ -111,10 +111,12 @@ class ConnectionIdentity:
             if active:
                 error.hint = f"{error.hint} Last active here: {', '.join(active)}.".strip()
                 error.data["agents"] = active
-        parameter = error.data.get("parameter")
-        value = completed.filled.get(parameter) if isinstance(parameter, str) else None
-        if value is not None and value in error.message:
-            error.hint = f"{error.hint} {parameter} was left out: this connection says it.".strip()
+        said = error.data.get("parameter")
+        for parameter, value in completed.filled.items():
+            # Rules about the caller call it agent_name, whatever the tool calls it.
+            is_meant = said == parameter or (said == "agent_name" and spec.params[parameter].stands_for == "caller")
+            if is_meant and value in error.message:
+                error.hint = f"{error.hint} {parameter} was left out: this connection says it.".strip()
 
     async def _active_names(self, project_key: str | None) -> list[str]:
         if project_key is None:

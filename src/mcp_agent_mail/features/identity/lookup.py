@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcp_agent_mail.core.errors import listed
-from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.names import UnknownAgent, did_you_mean, nearest
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.store.transaction import View
 
 _PRESENT = 10
+_HOMES = 3
 
 
 def require_agent(view: View, project: Project, name: str) -> Agent:
@@ -20,23 +21,38 @@ def require_agent(view: View, project: Project, name: str) -> Agent:
     agent = view.agents.find_by_name(project.id, name)
     if agent is None:
         close = nearest(name, view.agents.names(project.id))
-        present = [] if close else present_names(view, project)
+        homes = [] if close else _homes(view, name)
+        present = [] if close or homes else present_names(view, project)
         raise UnknownAgent(
             f"No agent named {name.strip()!r:.100} in {project.human_key}.",
-            hint=f"{did_you_mean(close) or told_present(present)}{_otherwise(close, present)}",
+            hint=_at_home(name, homes) or f"{did_you_mean(close) or told_present(present)}{_otherwise(close, present)}",
             data={
                 "parameter": "agent_name",
                 "project": project.human_key,
                 "nearest": close,
                 **({"present": present} if present else {}),
+                **({"projects": homes} if homes else {}),
             },
         )
     return agent
 
 
+def _homes(view: View, name: str) -> list[str]:
+    """The projects that have an agent of this very name."""
+    found = [agent for agent in view.agents.find_everywhere(name, _HOMES) if agent.kind is AgentKind.AGENT]
+    projects = [view.projects.find(agent.project_id) for agent in found]
+    return [project.human_key for project in projects if project is not None]
+
+
+def _at_home(name: str, homes: Sequence[str]) -> str:
+    return f"{name.strip():.100} is an agent of {listed(homes, 'and')}: give that as the project." if homes else ""
+
+
 def _otherwise(close: Sequence[str], present: Sequence[str]) -> str:
     hint = "It has no agents: register_agent adds one."
-    if close or has_more(present):
+    if close:
+        hint = "register_agent adds one."
+    elif has_more(present):
         hint = "list_agents names those that exist, register_agent adds one."
     elif present:
         hint = "register_agent adds one."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from mcp_agent_mail.core.errors import in_sentences
 from mcp_agent_mail.core.ids import AgentId, token_hash
 from mcp_agent_mail.domain.agents import Agent, AgentKind, AttachmentsPolicy, NewAgent
 from mcp_agent_mail.domain.archive_format.layout import profile_snapshot
@@ -15,6 +16,7 @@ from mcp_agent_mail.domain.identity.names import (
     first_free,
     flaw_of,
     is_generated_form,
+    mistaken_for,
     name_from_hint,
     name_to_register,
 )
@@ -55,7 +57,7 @@ class Registered:
     """`token` at creation only; `requested_name` when the name given was not taken as it was.
 
     `was` is the agent as it stood when it came back; `free_name` is for whoever took its name without proof, and may
-    not have meant it.
+    not have meant it. `like` is the agent that a new name may be a slip of.
     """
 
     agent: Agent
@@ -65,6 +67,7 @@ class Registered:
     window: Window | None = None
     was: Agent | None = None
     free_name: str | None = None
+    like: str | None = None
 
 
 def register(tx: Tx, caller: Caller, wanted: Registration, supplies: Supplies) -> Registered:
@@ -117,7 +120,7 @@ def _require_own(caller: Caller, known: Agent, free_name: str | None) -> bool:
             raise
         raise type(refused)(
             refused.message,
-            hint=f"{refused.hint} {free_name} is free.",
+            hint=in_sentences(refused.hint, f"{free_name} is free."),
             data={**refused.data, "free_name": free_name},
         ) from None
 
@@ -215,6 +218,7 @@ def _create(
         supplies.candidates,
         lambda candidate: tx.agents.find_by_name(admission_request.project.id, candidate) is not None,
     )
+    known = [] if name is None or wanted.name is None else tx.agents.names(admission_request.project.id)
     agent = add_agent(
         tx,
         admission_request,
@@ -235,4 +239,5 @@ def _create(
         is_verified=False,
         token=supplies.token,
         requested_name=wanted.name.strip() if wanted.name is not None and name is None else None,
+        like=mistaken_for(given, known),
     )

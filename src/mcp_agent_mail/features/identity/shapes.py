@@ -58,6 +58,8 @@ def show_registered(registered: Registered, caller: Caller) -> JsonObject:
         }
     if registered.free_name is not None:
         wire["hint"] = f"{registered.agent.name} was registered before. Not you? {registered.free_name} is free."
+    if registered.like is not None:
+        wire["hint"] = f"A new agent. Did you mean {registered.like}, who is here already?"
     if registered.window is not None:
         wire["window_id"] = registered.window.uuid
         wire["window_display_name"] = registered.window.display_name

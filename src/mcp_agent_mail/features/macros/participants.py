@@ -15,15 +15,9 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.lookup import require_agent
 from mcp_agent_mail.features.identity.register import Registration
 from mcp_agent_mail.features.macros.requests import HandshakeRequest, JoinRequest, Newcomer
-from mcp_agent_mail.features.projects.ensure import ProjectRequest
-from mcp_agent_mail.features.projects.lookup import find_tied, require_project, require_writable
+from mcp_agent_mail.features.projects.ensure import ProjectRequest, find_foreseen
+from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.transaction import View
-
-
-def find_foreseen(view: View, project_request: ProjectRequest) -> Project | None:
-    """What `ensure` would find; None where it would make a project."""
-    tie = project_request.identity.tie
-    return project_request.find(view) or (None if tie is None else find_tied(view, tie))
 
 
 def who_begins(

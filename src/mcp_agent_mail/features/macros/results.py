@@ -30,7 +30,7 @@ class Reserved:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
     """`held` are the agent's live reservations of files, newest first, those of this call among them. `inbox` has the
-    counts of all its mail, also when none was asked for.
+    counts of all its mail, also when none was asked for. `doubt` is whether the project that was made now was meant.
     """
 
     project: Project
@@ -39,6 +39,7 @@ class Started:
     held: list[Lease]
     inbox: InboxListing
     peers: list[Agent]
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

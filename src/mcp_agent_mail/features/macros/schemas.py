@@ -21,6 +21,7 @@ def show_started(started: Started, caller: Caller) -> JsonObject:
     counts = started.inbox.counts
     assert counts is not None
     return {
+        **({"hint": started.doubt} if started.doubt else {}),
         "project": show_project(started.project),
         "agent": show_registered(started.registered, caller),
         "resumed": started.registered.was is not None,

@@ -21,7 +21,6 @@ from mcp_agent_mail.features.identity.register import Registered, register
 from mcp_agent_mail.features.identity.service import IdentityService
 from mcp_agent_mail.features.macros.participants import (
     acting_as,
-    find_foreseen,
     registration,
     require_pair,
     who_begins,
@@ -32,7 +31,7 @@ from mcp_agent_mail.features.macros.results import Cycled, Handshake, Joined, Re
 from mcp_agent_mail.features.messaging.read import InboxListing
 from mcp_agent_mail.features.messaging.requests import InboxRequest, RecipientList, SendRequest
 from mcp_agent_mail.features.messaging.service import MessagingService
-from mcp_agent_mail.features.projects.ensure import ProjectRequest, ensure
+from mcp_agent_mail.features.projects.ensure import ProjectRequest, doubt_about_new, ensure, find_foreseen
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.features.projects.service import ProjectService
 from mcp_agent_mail.features.reservations.grant import GrantResult
@@ -72,6 +71,7 @@ class _OtherDirectory(Exception):  # Not an error of the caller's: the paths are
 class _Begun:
     project: Project
     registered: Registered
+    doubt: str
     decided: GrantResult | None = None
 
 
@@ -108,6 +108,7 @@ class MacroService:
                 ),
             ),
             peers=[peer for peer in peers if peer.id != agent.id][:MAX_PEERS],
+            doubt=begun.doubt,
         )
 
     async def _begin(self, caller: Caller, request: StartRequest, project_request: ProjectRequest) -> _Begun:
@@ -116,11 +117,12 @@ class MacroService:
         root = project_request.path if foreseen is None else foreseen.human_key
 
         def begin(tx: Tx) -> _Begun:
+            doubt = doubt_about_new(tx, project_request)
             project = ensure(tx, project_request)
             if project.human_key != root:
                 raise _OtherDirectory
             wanted = registration(tx, caller, project, request.newcomer)
-            return _Begun(project=project, registered=register(tx, caller, wanted, supplies))
+            return _Begun(project=project, registered=register(tx, caller, wanted, supplies), doubt=doubt)
 
         def begin_and_reserve(tx: Tx, reserve: Reserve) -> _Begun:
             begun = begin(tx)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.errors import InvalidInput, listed
 from mcp_agent_mail.core.params import Choice, Count, Ids, Matching, Text
-from mcp_agent_mail.domain.messages import Importance
+from mcp_agent_mail.domain.messages import Importance, parse_subject
 from mcp_agent_mail.domain.threads import parse_thread_id, parse_topic
 
 BODY = Text(max_length=64 * 1024 * 1024, may_be_blank=True, raw=True)  # MESSAGE_BODY_MAX_BYTES decides
@@ -13,7 +13,13 @@ THREAD = Matching(parse_thread_id)
 TOPIC = Matching(parse_topic)
 INBOX_LIMIT = Count(0, 1_000)
 """0 asks for the counts of an inbox alone."""
-MESSAGE_IDS = Ids(min_items=1, max_items=200)
+MESSAGE_IDS = Ids(
+    min_items=1,
+    max_items=200,
+    for_all="fetch_inbox lists the ids; with mark_read=true it marks read what it returns.",
+)
+SUBJECT = Matching(parse_subject, unless="reply_to")
+"""An answer has its original's."""
 
 
 class EitherIdRequired(InvalidInput):

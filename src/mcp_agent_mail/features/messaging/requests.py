@@ -21,10 +21,12 @@ class RecipientList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendRequest:
+    """Beside `reply_to` the subject may be None, and no recipient named: both are then as in a reply."""
+
     project_key: str
     sender_name: str
     recipients: RecipientList
-    subject: str
+    subject: str | None
     body_md: str
     importance: Importance = Importance.NORMAL
     ack_required: bool = False

@@ -88,12 +88,13 @@ def compose_new(tx: Tx, delivery: DeliveryPolicy, sender: Actor, request: SendRe
     """A message ready to be stored: its thread, its recipients, and whose copies are held. Raises when it must not be
     sent as asked.
     """
+    original = None if request.reply_to is None else require_message(tx, request.reply_to, sender.agent)
     new = NewMessage(
         sender=sender.agent,
         project=sender.project,
-        thread_id=_thread_of(tx, sender, request),
+        thread_id=_thread_of(tx, sender, request, original),
         topic=request.topic,
-        subject=request.subject,
+        subject=_subject_of(request, original),
         body_md=request.body_md,
         importance=request.importance,
         ack_required=request.ack_required,
@@ -101,7 +102,10 @@ def compose_new(tx: Tx, delivery: DeliveryPolicy, sender: Actor, request: SendRe
     )
     if request.broadcast:
         return _broadcast(tx, delivery, sender, new, request.recipients)
-    chosen = choose_named(tx, sender, request.recipients)
+    named = request.recipients
+    if original is not None and named == RecipientList():
+        named = RecipientList(to=_default_recipients(tx, original, sender))
+    chosen = choose_named(tx, sender, named)
     if not chosen:
         raise NobodyAddressed(
             "The message has no recipient.",
@@ -163,9 +167,15 @@ def _broadcast(tx: Tx, delivery: DeliveryPolicy, sender: Actor, new: NewMessage,
     )
 
 
-def _thread_of(tx: Tx, sender: Actor, request: SendRequest) -> str | None:
-    if request.reply_to is not None:
-        original = require_message(tx, request.reply_to, sender.agent)
+def _subject_of(request: SendRequest, original: Message | None) -> str:
+    if request.subject is not None:
+        return request.subject
+    assert original is not None, request
+    return reply_subject(original.subject, "Re:")
+
+
+def _thread_of(tx: Tx, sender: Actor, request: SendRequest, original: Message | None) -> str | None:
+    if original is not None:
         joined = thread_of_reply(original.id, original.thread_id)
         require_same_thread(request.thread_id, joined, original.id)
         return joined

@@ -15,20 +15,20 @@ from mcp_agent_mail.core.params import (
     PROJECT_KEY,
     Flag,
     Id,
-    Matching,
     Text,
     Texts,
     Time,
 )
 from mcp_agent_mail.core.tools import Json, ToolSpec, tool
 from mcp_agent_mail.domain.identity.caller import Caller
-from mcp_agent_mail.domain.messages import Importance, ReceiptStep, parse_subject
+from mcp_agent_mail.domain.messages import Importance, ReceiptStep
 from mcp_agent_mail.features.messaging import schemas, shapes
 from mcp_agent_mail.features.messaging.parameters import (
     BODY,
     IMPORTANCE,
     INBOX_LIMIT,
     MESSAGE_IDS,
+    SUBJECT,
     THREAD,
     TOPIC,
     require_one,
@@ -66,7 +66,7 @@ def _writing_tools(service: MessagingService, current_caller: Callable[[], Await
         project_key: Annotated[str, PROJECT_KEY],
         sender_name: Annotated[str, CALLER_NAME],
         to: Annotated[list[str] | None, Texts()] = None,
-        subject: Annotated[str, Matching(parse_subject)],
+        subject: Annotated[str | None, SUBJECT],
         body_md: Annotated[str, BODY],
         cc: Annotated[list[str] | None, Texts()] = None,
         bcc: Annotated[list[str] | None, Texts()] = None,

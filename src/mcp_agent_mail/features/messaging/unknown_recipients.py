@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from mcp_agent_mail.core.errors import AgentMailError, RecipientNotFound, in_sentences, listed
+from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.core.likeness import one_likeness_budget
 from mcp_agent_mail.domain.addresses import FORMS, UnreadableAddress, parse_address, shown_name
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.likely_names import means_everyone, means_person, names_in
-from mcp_agent_mail.domain.identity.names import HUMAN, SYSTEM, name_key, nearest
+from mcp_agent_mail.domain.identity.names import HUMAN, SYSTEM, KnownNames, name_key
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.lookup import has_more, present_names, told_present
 from mcp_agent_mail.store.transaction import View
 
 _MAX_EXPLAINED = 5
-"""For so many of them names are compared: 300 take 3 ms each."""
+"""For so many of them it is told whom each may mean."""
 _MAX_NAMED = 10
 _MAX_LISTED = 3
 """Agents of one name in other projects."""
+
+
+_NamesOf = Callable[[ProjectId], KnownNames]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +54,9 @@ def unknown_recipients(view: View, home: Project, unknown: Sequence[UnknownRecip
     """One refusal for them all: RecipientNotFound, or UnreadableAddress where nothing else is the matter. Nobody is
     guessed; its text holds what the next call needs.
     """
-    meanings = {one.text: _meaning(view, home, one) for one in unknown[:_MAX_EXPLAINED]}
+    names_of = cache(lambda project_id: KnownNames(view.agents.names(project_id)))
+    with one_likeness_budget():
+        meanings = {one.text: _meaning(view, home, one, names_of) for one in unknown[:_MAX_EXPLAINED]}
     first = meanings[unknown[0].text]
     at_a_loss = [one for one in unknown if not _is_understood(meanings.get(one.text))]
     present = present_names(view, at_a_loss[0].project) if at_a_loss else []
@@ -58,9 +66,7 @@ def unknown_recipients(view: View, home: Project, unknown: Sequence[UnknownRecip
         _EVERYONE if any(meaning.everyone for meaning in meanings.values()) else "",
         *_own_hints(unknown, at_a_loss),
         told_present(present),
-        "list_agents shows who is there; nothing was sent."
-        if first.nearest or has_more(present)
-        else "Nothing was sent.",
+        "list_agents shows who is there; nothing was sent." if has_more(present) else "Nothing was sent.",
     )
     data = {
         "unknown": [one.text for one in unknown],
@@ -97,15 +103,15 @@ def _own_hints(unknown: Sequence[UnknownRecipient], at_a_loss: Sequence[UnknownR
     return list(dict.fromkeys(hints))[:_MAX_NAMED]
 
 
-def _meaning(view: View, home: Project, one: UnknownRecipient) -> _Meaning:
+def _meaning(view: View, home: Project, one: UnknownRecipient, names_of: _NamesOf) -> _Meaning:
     if means_everyone(one.text):
         return _Meaning(nearest=[], several=[], everyone=True)
     if means_person(one.text):
         return _Meaning(nearest=[HUMAN], several=[])
     if elsewhere := _elsewhere(view, one):
         return _Meaning(nearest=elsewhere, several=[])
-    close = nearest(one.name, view.agents.names(one.project.id))
-    several = [] if one.name in close else _several(view, home, one, close)
+    close = names_of(one.project.id).nearest(one.name)
+    several = [] if one.name in close else _several(view, home, one, close, names_of)
     if several:
         return _Meaning(nearest=[], several=several)
     return _Meaning(nearest=[shown_name(name, one.project.id, one.project.slug, home.id) for name in close], several=[])
@@ -126,7 +132,7 @@ def _elsewhere(view: View, one: UnknownRecipient) -> list[str]:
     return [f"{agent.name}@{project.slug}" for agent, project in projects if project is not None]
 
 
-def _several(view: View, home: Project, one: UnknownRecipient, close: Sequence[str]) -> list[str]:
+def _several(view: View, home: Project, one: UnknownRecipient, close: Sequence[str], names_of: _NamesOf) -> list[str]:
     """The recipients in a text that lists them, each as it is written here. Words apart by blanks alone are a list
     where every one of them is an agent: `Blue Lake` is one in another spelling.
     """
@@ -134,14 +140,13 @@ def _several(view: View, home: Project, one: UnknownRecipient, close: Sequence[s
     known = view.agents.find_by_names(home.id, parts) if parts else {}
     if not parts or (len(known) < len(parts) and not any(mark in one.text for mark in ",;&+") and close):
         return []
-    candidates = view.agents.names(home.id) if len(known) < len(parts) else []
-    return [_as_written(part, known.get(name_key(part)), candidates) for part in parts[:_MAX_NAMED]]
+    return [_as_written(part, known.get(name_key(part)), names_of(home.id)) for part in parts[:_MAX_NAMED]]
 
 
-def _as_written(part: str, agent: Agent | None, candidates: Sequence[str]) -> str:
+def _as_written(part: str, agent: Agent | None, candidates: KnownNames) -> str:
     if agent is not None:
         return agent.name
-    likely = [] if "@" in part else nearest(part, candidates, limit=1)
+    likely = [] if "@" in part else candidates.nearest(part, limit=1)
     return likely[0] if likely else part
 
 

@@ -12,7 +12,7 @@ from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.names import HUMAN, SYSTEM
 from mcp_agent_mail.domain.project_identity import Identity, WorkspaceFacts, slug_alias
 from mcp_agent_mail.domain.projects import AliasKind, Project, plain_slug, slugs_of
-from mcp_agent_mail.features.projects.lookup import find_known_path, find_tied
+from mcp_agent_mail.features.projects.lookup import find_around, find_known_path, find_tied
 from mcp_agent_mail.store.transaction import Tx, View
 
 
@@ -38,6 +38,26 @@ class ProjectRequest:
         if own is None or self.identity.tie is None:
             return own
         return own if find_tied(view, self.identity.tie) is not None else None
+
+
+def find_foreseen(view: View, project_request: ProjectRequest) -> Project | None:
+    """What `ensure` would find; None where it would make a project."""
+    tie = project_request.identity.tie
+    return project_request.find(view) or (None if tie is None else find_tied(view, tie))
+
+
+def doubt_about_new(view: View, project_request: ProjectRequest) -> str:
+    """What speaks against a new project of this directory, for a hint: it is within that of another, or is it but for
+    letter case, or there is no such directory. Empty where nothing does, and where `ensure` would make none.
+    """
+    if find_foreseen(view, project_request) is not None:
+        return ""
+    path, around = project_request.path, find_around(view, project_request.path)
+    if around is None:
+        missing = f"There is no directory {path} on the server's machine: a new project was made of it all the same."
+        return missing if project_request.facts.is_missing else ""
+    how = f"but for letter case {around}" if len(around) == len(path) else f"within the project {around}"
+    return f"New project: {path} is {how}, whose agents and mail are not here. To join them use human_key={around!r}."
 
 
 def ensure(tx: Tx, project_request: ProjectRequest) -> Project:

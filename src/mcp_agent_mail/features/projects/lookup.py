@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
 
-from mcp_agent_mail.core.errors import suggest_call
+from mcp_agent_mail.core.errors import listed, suggest_call
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.plain_files import real_path
 from mcp_agent_mail.domain.identity.names import did_you_mean, nearest
@@ -22,6 +22,8 @@ _may_look: ContextVar[bool] = ContextVar("may_look", default=False)
 
 _LOOKED_AT = 500
 """How many of the newest projects are looked at for "did you mean"."""
+_PRESENT = 10
+"""How many are named where none is near."""
 _CANDIDATES = 100
 """How many of these are compared by likeness: paths are long, 100 take up to 10 ms."""
 
@@ -139,17 +141,28 @@ def _find_by_derived_uid(view: View, uid: str) -> Project | None:
     return None if number is None else view.projects.find(ProjectId(number))
 
 
+def find_around(view: View, path: str) -> str | None:
+    """The key of the newest project's directory that a path is within, or is but for letter case; archived ones are
+    none.
+    """
+    return _around(path, [project.human_key for project in view.projects.newest(_LOOKED_AT)])
+
+
+def _around(key: str, paths: Sequence[str]) -> str | None:
+    wanted = f"{key.strip('/').lower()}/"
+    around = [path for path in paths if wanted.startswith(f"{path.strip('/').lower()}/")]
+    return max(around, key=len) if around else None
+
+
 def _nearest(key: str, known: Sequence[Project]) -> list[str]:
     """The paths of at most three projects that were probably meant: the one whose directory this is within, or is but
     for letter case; else those whose directory has the same name, then those spelt like it. `known` are the newest
     first.
     """
-    wanted = key.strip("/").lower()
-    last = wanted.rpartition("/")[2]
     paths = [project.human_key for project in known]
-    around = [path for path in paths if f"{wanted}/".startswith(f"{path.strip('/').lower()}/")]
-    if around:
-        return [max(around, key=len)]
+    if around := _around(key, paths):
+        return [around]
+    last = key.strip("/").lower().rpartition("/")[2]
     namesakes = [path for path in paths if last and path.rpartition("/")[2].lower() == last]
     by_key = {project.human_key if is_path(key) else project.slug: project.human_key for project in known[:_CANDIDATES]}
     alike = [by_key[like] for like in nearest(key, by_key)]
@@ -168,10 +181,24 @@ def _unknown(view: View, key: str) -> UnknownProject:
             hint=f"Use the path: {', '.join(keys)}.",
             data={"parameter": "project_key", "nearest": keys},
         )
-    close = _nearest(key, view.projects.newest(_LOOKED_AT))
-    create = f"ensure_project(human_key={key!r:.300}) creates it." if is_path(key) else "resource://projects lists all."
+    known = view.projects.newest(_LOOKED_AT)
+    close = _nearest(key, known)
+    present = [] if close or is_path(key) else [project.human_key for project in known[:_PRESENT]]
+    create = f"ensure_project(human_key={key!r:.300}) creates it." if is_path(key) else _told_present(present)
     return UnknownProject(
         f"Unknown project: {key:.300}.",
-        hint=f"{did_you_mean(close)}{create}",
-        data={"parameter": "project_key", "nearest": close, **({"path": key} if is_path(key) else {})},
+        hint=f"{did_you_mean(close)}{create}".strip(),
+        data={
+            "parameter": "project_key",
+            "nearest": close,
+            **({"path": key} if is_path(key) else {}),
+            **({"present": present} if present else {}),
+        },
     )
+
+
+def _told_present(keys: Sequence[str]) -> str:
+    if not keys:
+        return ""
+    more = "The newest are" if len(keys) == _PRESENT else "There are" if keys[1:] else "There is"
+    return f"{more} {listed(keys, 'and')}. It is the absolute path of your working directory."

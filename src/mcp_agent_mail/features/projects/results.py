@@ -20,3 +20,12 @@ class KnownIdentity:
     uid: str
     rival: Project | None
     aliases: tuple[Alias, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundProject:
+    """`doubt`: whether the project, made now, is the one that was meant. `identity` where it was asked for."""
+
+    project: Project
+    doubt: str = ""
+    identity: KnownIdentity | None = None

@@ -7,13 +7,15 @@ from pathlib import Path
 from mcp_agent_mail.core.clock import iso_or_none
 from mcp_agent_mail.core.tools import JsonObject
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.projects.results import KnownIdentity
+from mcp_agent_mail.features.projects.results import FoundProject, KnownIdentity
 from mcp_agent_mail.features.projects.shapes import show_project
 
 
-def show_ensured(project: Project, archive_path: Path, known: KnownIdentity | None = None) -> JsonObject:
-    identity = {} if known is None else show_identity(known)
-    return {**identity, **show_project(project), "archive_path": str(archive_path)}
+def show_ensured(ensured: FoundProject, archive_path: Path) -> JsonObject:
+    """A project, what the directory is where that was asked for, and as `hint` what speaks against having made it."""
+    identity = {} if ensured.identity is None else show_identity(ensured.identity)
+    hint = {"hint": ensured.doubt} if ensured.doubt else {}
+    return {**identity, **show_project(ensured.project), "archive_path": str(archive_path), **hint}
 
 
 def show_identity(known: KnownIdentity) -> JsonObject:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -9,10 +10,10 @@ from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, require_pro
 from mcp_agent_mail.domain.project_identity import IdentityMode, derived_uid, identify
 from mcp_agent_mail.domain.projects import Project, canonical_path, is_path
 from mcp_agent_mail.features.archiving.places import ArchivePlaces
-from mcp_agent_mail.features.projects.ensure import ProjectRequest, ensure, record_event
+from mcp_agent_mail.features.projects.ensure import ProjectRequest, doubt_about_new, ensure, record_event
 from mcp_agent_mail.features.projects.identities import Identities
 from mcp_agent_mail.features.projects.lookup import find_known_path, find_tied, require_project
-from mcp_agent_mail.features.projects.results import KnownIdentity
+from mcp_agent_mail.features.projects.results import FoundProject, KnownIdentity
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
 from mcp_agent_mail.workspace.identity import WorkspaceIdentities
@@ -40,7 +41,7 @@ class ProjectService:
         facts = await (self._identities.marked(human_key) if is_plain else self._identities.look(human_key))
         return ProjectRequest(written=written, facts=facts, identity=identify(facts, wanted))
 
-    async def ensure(self, human_key: str) -> Project:
+    async def ensure(self, human_key: str) -> FoundProject:
         """The project of this absolute path, created if it is new. Safe to repeat and to race.
 
         A path that is a project's key already stays one, even if it has become a symbolic link since.
@@ -48,24 +49,23 @@ class ProjectService:
         written = canonical_path(human_key)
         known = await self._store.read(lambda view: find_known_path(view, written))
         if known is not None and self._identities.mode is IdentityMode.DIR:
-            return known
+            return FoundProject(project=known)
         return await self._ensure(await self.project_request(human_key))
 
-    async def ensure_identity(
-        self, caller: Caller, human_key: str, mode: IdentityMode | None
-    ) -> tuple[Project, KnownIdentity | None]:
+    async def ensure_identity(self, caller: Caller, human_key: str, mode: IdentityMode | None) -> FoundProject:
         """As `ensure`; and when a mode is given or set, what says which project the directory is. Under `strict` only a
         proven caller is told what Git says of it.
         """
         if mode is not None:
             require_proof(caller, "Asking Git about a directory")
         if mode is None and self._identities.mode is IdentityMode.DIR:
-            return await self.ensure(human_key), None
+            return await self.ensure(human_key)
         project_request = await self.project_request(human_key, mode)
-        project = await self._ensure(project_request)
+        ensured = await self._ensure(project_request)
         if caller.auth is AgentAuth.STRICT and not caller.is_verified:
-            return project, None
-        return project, await self._store.read(lambda view: _known(view, project, project_request))
+            return ensured
+        known = await self._store.read(lambda view: _known(view, ensured.project, project_request))
+        return replace(ensured, identity=known)
 
     async def identity(self, project_key: str) -> KnownIdentity:
         """What says which project a directory is, which may be named by its project's key. Writes nothing."""
@@ -75,9 +75,16 @@ class ProjectService:
         project_request = ProjectRequest(written=path, facts=facts, identity=identify(facts, self._identities.mode))
         return await self._store.read(lambda view: _known(view, project, project_request, aliases=ALIASES_SHOWN))
 
-    async def _ensure(self, project_request: ProjectRequest) -> Project:
+    async def _ensure(self, project_request: ProjectRequest) -> FoundProject:
         settled: Project | None = await self._store.read(project_request.settled)
-        return await self._store.write(lambda tx: ensure(tx, project_request)) if settled is None else settled
+        if settled is not None:
+            return FoundProject(project=settled)
+
+        def unit(tx: Tx) -> FoundProject:
+            doubt = doubt_about_new(tx, project_request)
+            return FoundProject(project=ensure(tx, project_request), doubt=doubt)
+
+        return await self._store.write(unit)
 
     async def set_archived(self, caller: Caller, project_key: str, *, archived: bool) -> Project:
         """Archive a project or bring it back; the first time stands. Nothing of it is lost either way."""

@@ -26,8 +26,8 @@ def project_tools(service: ProjectService, current_caller: Callable[[], Awaitabl
         """
         caller = await current_caller()
         mode = None if identity_mode is None else IdentityMode(identity_mode)
-        project, identity = await service.ensure_identity(caller, human_key, mode)
-        return show_ensured(project, await service.archive_path(project), identity)
+        ensured = await service.ensure_identity(caller, human_key, mode)
+        return show_ensured(ensured, await service.archive_path(ensured.project))
 
     async def archive_project(project_key: Annotated[str, PROJECT_KEY]) -> Json:
         """Put a finished project aside: it stays readable, refuses writes and leaves the lists.

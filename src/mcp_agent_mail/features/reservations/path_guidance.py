@@ -8,7 +8,8 @@ import json
 from collections.abc import Sequence
 from functools import cache
 
-from mcp_agent_mail.domain.patterns.path_expansion import expanded_braces, listed_paths
+from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
+from mcp_agent_mail.domain.patterns.path_expansion import expanded_braces, has_braces, listed_paths
 from mcp_agent_mail.domain.patterns.pattern import Pattern, parse_pattern
 from mcp_agent_mail.domain.patterns.syntax import UnreadablePattern
 from mcp_agent_mail.domain.reservations import JoinedPaths, PathWarning, RequestedPath
@@ -55,21 +56,28 @@ def find_warnings(workspaces: Workspaces, root: str, wanted: Sequence[RequestedP
     if not search.has_workspace():
         return ()
     ignored = workspaces.ignored(root, [path for one in wanted for path in _for_git(one.pattern)])
-    found = (_warning(one, search, ignored) for one in wanted if not one.pattern.is_virtual)
+    work = WorkBudget()
+    found = (_warning(one, search, ignored, work) for one in wanted if not one.pattern.is_virtual)
     return tuple(warning for warning in found if warning is not None)
 
 
-def _warning(one: RequestedPath, search: PatternSearch, ignored: set[str]) -> PathWarning | None:
+def _warning(one: RequestedPath, search: PatternSearch, ignored: set[str], work: WorkBudget) -> PathWarning | None:
     pattern = one.pattern
-    meant = expanded_braces(pattern.text)
-    if meant and not _is_literally_there(pattern, search):
-        return PathWarning(path=one.given, reason=_BRACES, did_you_mean=tuple(meant))
+    if has_braces(pattern.text) and not _is_literally_there(pattern, search):
+        return PathWarning(path=one.given, reason=_BRACES, did_you_mean=_meant(pattern, work))
     if not ignored.isdisjoint(_for_git(pattern)):
         return PathWarning(path=one.given, reason=_IGNORED)
     if _has_wildcard(pattern) and search.covers_some(pattern) is False:
         near = search.nearest(pattern)
         return PathWarning(path=one.given, reason=_NO_FILE, did_you_mean=() if near is None else (near,))
     return None
+
+
+def _meant(pattern: Pattern, work: WorkBudget) -> tuple[str, ...]:
+    try:
+        return tuple(expanded_braces(pattern.text, work))
+    except PatternsTooHard:
+        return ()
 
 
 def _has_wildcard(pattern: Pattern) -> bool:

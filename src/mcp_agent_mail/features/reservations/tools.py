@@ -28,7 +28,7 @@ from mcp_agent_mail.features.reservations.requests import LeaseSelector, Reserve
 from mcp_agent_mail.features.reservations.schemas import show_forced
 from mcp_agent_mail.features.reservations.service import ReservationService
 
-IDS = Ids()
+IDS = Ids(for_all="Leave it out, and all of yours are meant.")
 
 
 def reservation_tools(service: ReservationService, current_caller: Callable[[], Awaitable[Caller]]) -> list[ToolSpec]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import textwrap
 import threading
 import time
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ from mcp_agent_mail.server.observability.call_words import (
 MAX_WAITING = 1_000
 _END_WITHIN_S = 1.0
 _NAME_LIMIT = 100
+_BELOW = " " * 9
 _DIM, _BOLD, _RED, _PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[0m"
 
 
@@ -101,7 +103,7 @@ class CallLines:
         self._coloured = coloured
 
     def tell(self, call: EndedCall) -> None:
-        """One line for a call that changed something, two for a refusal with its hint, none for what only looked."""
+        """One line for a call that changed something, none for what only looked; a refusal with its hint is folded."""
         if call.error is not None:
             self._lines.put(self._refusal(call, call.error))
         elif call.changes:
@@ -124,12 +126,24 @@ class CallLines:
         now = self._in(_DIM, time.strftime("%H:%M:%S"))
         head = " ".join(part for part in (now, place, self._in(_BOLD, who)) if part)
         refused = self._in(_RED, f"refused: {error.code}")
-        told = f"{head} {shown(call.tool, _NAME_LIMIT)} {refused}{' ' if fact else ''}{fact}"
-        told += f"  {self._in(_DIM, _duration(call.took_s))}"
-        return f"{told}\n{' ' * 9}hint: {hint}" if hint else told
+        took = _duration(call.took_s)
+        told = f"{head} {shown(call.tool, _NAME_LIMIT)} {refused}"
+        plain = f"hh:mm:ss {place} {who} {call.tool} refused: {error.code}"
+        width = shutil.get_terminal_size().columns - len(f"  {took}") - 1
+        below = _folded(fact, width)
+        if below and len(plain) + 1 + len(fact) <= width:
+            told, below = f"{told} {fact}", []
+        lines = [told, *below]
+        lines[-1] += f"  {self._in(_DIM, took)}"
+        lines += _folded(f"hint: {hint}", width) if hint else []
+        return f"\n{_BELOW}".join(lines)
 
     def _in(self, style: str, text: str) -> str:
         return f"{style}{text}{_PLAIN}" if self._coloured else text
+
+
+def _folded(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, max(width - len(_BELOW), 20), break_on_hyphens=False)
 
 
 def _duration(seconds: float) -> str:

@@ -80,9 +80,11 @@ def _wrote(_: Arguments, result: Json) -> str:
         kind: [name for one in deliveries for name in one["payload"][kind] if name.partition("@")[0] not in held]
         for kind in ("to", "cc")
     }
-    if not any(named.values()):
-        return "wrote"
+    if not deliveries:
+        return "wrote to nobody"
     first = deliveries[0]["payload"]
+    if not any(named.values()):
+        return f"wrote #{first['id']}"
     to = f" to {_listed(named['to'])}" if named["to"] else ""
     cc = f", cc {_listed(named['cc'])}" if named["cc"] else ""
     return f'wrote{to}{cc}: "{shown(first["subject"], _MAX_SUBJECT)}" (#{first["id"]})'
@@ -92,7 +94,11 @@ def _counted(verb: str, key: str) -> Callable[[Arguments, Json], str]:
     def say(_: Arguments, result: Json) -> str:
         marked = result.get("results", [result])
         count = sum(bool(one[key]) for one in marked)
-        return f"{verb} {count} message{'' if count == 1 else 's'}"
+        reasons = {str(one["reason"]): None for one in marked if one.get("reason") not in (None, "held")}
+        why_not = _listed(reason.replace("_", " ") for reason in reasons)
+        if not count:
+            return f"{verb} nothing{f': {why_not}' if why_not else ''}"
+        return f"{verb} {count} message{'' if count == 1 else 's'}{f', not all: {why_not}' if why_not else ''}"
 
     return say
 
@@ -116,6 +122,13 @@ def _released(_: Arguments, result: Json) -> str:
 
 def _renewed(_: Arguments, result: Json) -> str:
     return f"renewed {_patterns(result['file_reservations']) or 'nothing'}"
+
+
+def _took_slot(given: Arguments, result: Json) -> str:
+    if result["granted"]:
+        return f"took build slot {given['slot']}"
+    holders = dict.fromkeys(holder["agent"] for holder in result["conflicts"])
+    return f"was not given build slot {given['slot']}, held by {_listed(holders)}"
 
 
 def _answered(_: Arguments, result: Json) -> str:
@@ -142,7 +155,7 @@ _SAID: Mapping[str, Callable[[Arguments, Json], str]] = {
     "release_file_reservations": _released,
     "renew_file_reservations": _renewed,
     "force_release_file_reservation": lambda _, result: f"released by force what {result['reservation']['agent']} held",
-    "acquire_build_slot": lambda given, _: f"asked for build slot {given['slot']}",
+    "acquire_build_slot": _took_slot,
     "release_build_slot": lambda given, _: f"let go of build slot {given['slot']}",
     "register_agent": lambda given, _: f"is here ({given['program']}, {given['model']})",
     "create_agent_identity": lambda given, _: f"is here ({given['program']}, {given['model']})",

@@ -22,6 +22,8 @@ _KINDS = (
 )
 _TITLES = ("subject", "name", "path_pattern", "path", "human_key", "thread_id")
 _BODY = "body_md"
+_HINT = "hint"
+"""Whole: half a hint is none."""
 COPIED = frozenset({"path", "path_pattern", "project", "human_key", "slug", "registration_token"})
 """Texts that a caller copies, so that no escape may stand in them."""
 _SAID = {
@@ -156,7 +158,7 @@ def _value(key: str, value: Json) -> str:
         return code(text)
     if time := _TIME.fullmatch(text):
         return f"{time[1]}Z"
-    return plain(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
+    return plain(text if len(text) <= _LONGEST or key == _HINT else f"{text[: _LONGEST - 1]}…")
 
 
 def _attachment(one: Mapping[str, Json]) -> str:

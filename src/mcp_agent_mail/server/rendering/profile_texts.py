@@ -8,25 +8,28 @@ texts are written: docs/adr/0125.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcp_agent_mail.core.arguments import WrongArguments
 from mcp_agent_mail.core.errors import AgentMailError
-from mcp_agent_mail.core.profiles import TOOLS, ToolProfile
+from mcp_agent_mail.core.profiles import NAMED, TOOLS, ToolProfile
 
-INSTRUCTIONS = """\
-Mail between coding agents. Begin with macro_start_session: human_key is the absolute path of your working directory, \
-which is project_key in every other call; keep your name and the registration_token. Between steps look again with \
-fetch_inbox (unread_only=true). Before you edit files reserve them with file_reservation_paths; what another holds \
-comes back under conflicts. Give them back with release_file_reservations once committed. Tell those whom your work \
+_WHO_CALLS = """\
+human_key is the absolute path of your working directory, which is project_key in every other call. Keep your name and \
+the registration_token."""
+
+INSTRUCTIONS = f"""\
+Mail between coding agents. Begin with macro_start_session: {_WHO_CALLS} Between steps look again with \
+fetch_inbox (unread_only=true). Before you edit files reserve them with file_reservation_paths, which tells under \
+conflicts what another holds. Give them back with release_file_reservations once committed. Tell those whom your work \
 concerns with send_message. Answer with reply_message. Where ack_required is set, acknowledge_message once you acted \
 on it."""
 """Said to a client when it connects. At most 120 words: every session pays for them."""
 
 INSTEAD: Mapping[str, str] = {
     "reply_message": "send_message with reply_to",
-    "mark_message_read": "acknowledge_message",
+    "mark_message_read": "fetch_inbox with mark_read=true",
     "register_agent": "macro_start_session",
     "create_agent_identity": "macro_start_session",
     "ensure_project": "macro_start_session",
@@ -49,9 +52,10 @@ _OR = ", or "
 _SUGGESTED = "suggested_tool_calls"
 
 
-def instructions(profile: ToolProfile) -> str:
-    """What a connection of this profile is told at its beginning."""
-    return fitted(INSTRUCTIONS, profile)
+def instructions(profile: ToolProfile, *, is_known: bool = False) -> str:
+    """What a connection of this profile is told at its beginning. `is_known`: it has said its project and its name."""
+    told = INSTRUCTIONS.replace(f": {_WHO_CALLS}", " (this connection says your project and name).")
+    return fitted(told if is_known else INSTRUCTIONS, profile)
 
 
 def fitted(text: str, profile: ToolProfile) -> str:
@@ -68,9 +72,7 @@ def fit_error(error: AgentMailError, profile: ToolProfile) -> AgentMailError:
     if profile.tools is None or isinstance(error, WrongArguments):
         return error
     if error.hint:
-        error.hint = fitted(error.hint, profile) or (
-            f"That takes a tool which this connection's profile ({profile.name}) lacks: ask Human, or work elsewhere."
-        )
+        error.hint = fitted(error.hint, profile) or _elsewhere(_lacking(error.hint, profile), profile)
     if _SUGGESTED in error.data:
         calls = [fitting for call in error.data[_SUGGESTED] if (fitting := _fitted_call(call, profile)) is not None]
         error.data = {key: value for key, value in error.data.items() if key != _SUGGESTED}
@@ -83,6 +85,23 @@ def instead_of(tool: str, profile: ToolProfile) -> str | None:
     """What `profile` has for a tool that it lacks."""
     instead = INSTEAD.get(tool)
     return instead if instead is not None and profile.shows(instead.partition(" ")[0]) else None
+
+
+def way_to(tool: str, profile: ToolProfile) -> str | None:
+    """What a connection of `profile`, which lacks the tool, does instead: another tool, or another profile. None where
+    there is no such tool.
+    """
+    if tool not in TOOLS:
+        return None
+    instead = instead_of(tool, profile)
+    own = f"Use {instead}: the tool profile {profile.name} has nothing else for it."
+    return own if instead is not None else _elsewhere([tool], profile)
+
+
+def _elsewhere(tools: Sequence[str], profile: ToolProfile) -> str:
+    name = "core" if NAMED["core"].issuperset(tools) else "full"
+    lacks = f"That takes a tool which the tool profile {profile.name} lacks"
+    return f"{lacks}: connect with ?profile={name}, or ask Human."
 
 
 def _fitted_sentence(sentence: str, profile: ToolProfile) -> str:
@@ -111,7 +130,11 @@ def _with_others(sentence: str, profile: ToolProfile) -> str:
 
 
 def _lacks(text: str, profile: ToolProfile) -> bool:
-    return any(not profile.shows(tool) for tool in _NAME.findall(text))
+    return bool(_lacking(text, profile))
+
+
+def _lacking(text: str, profile: ToolProfile) -> list[str]:
+    return [tool for tool in dict.fromkeys(_NAME.findall(text)) if not profile.shows(tool)]
 
 
 # Plain JSON: an entry of `suggested_tool_calls`.

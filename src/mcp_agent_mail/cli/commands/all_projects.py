@@ -1,0 +1,86 @@
+"""Outside of any project a command is about all of them: which those are, and what is found in each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp_agent_mail.cli.context import CliContext
+from mcp_agent_mail.cli.exit_codes import code_of
+from mcp_agent_mail.cli.gateway.port import Gateway
+from mcp_agent_mail.cli.project_option import list_uri, resource_uri
+from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, NotFound
+
+_PAGE = 200
+_MAX_PROJECTS = 1_000
+
+# Plain JSON, as `--json` prints it.
+Answer = dict[str, Any]
+
+
+class AmbiguousThread(InvalidInput):
+    """Several projects have a thread of this id."""
+
+
+def is_outside(refused: AgentMailError, project: str | None, context: CliContext) -> bool:
+    """Whether this refusal says that one stands in no project, and none was named."""
+    is_named = bool(project or context.settings.agent_mail_project)
+    is_unknown = code_of(refused) == NotFound.code and refused.data.get("parameter") == "project_key"
+    return is_unknown and not is_named
+
+
+def projects_of(gateway: Gateway) -> list[Answer]:
+    """Those that are not archived, at most 1,000 of them."""
+    projects: list[Answer] = []
+    after = 0
+    while len(projects) < _MAX_PROJECTS and (
+        page := gateway.read(list_uri("projects", limit=_PAGE, after_id=after or None))
+    ):
+        projects += page
+        before, after = after, page[-1]["id"]
+        if after <= before:
+            raise ValueError("projects that do not come in the order of their ids")
+    return projects[:_MAX_PROJECTS]
+
+
+def search_everywhere(gateway: Gateway, asked: Answer) -> Answer:
+    """What each project finds, each message with its `project`: the first of each before the second of any, or by time
+    where that was asked for.
+    """
+    found: list[tuple[int, Answer]] = []
+    for project in projects_of(gateway):
+        key = project["human_key"]
+        answer = gateway.call("search_messages", {**asked, "project_key": key})
+        found += [(rank, {**message, "project": key}) for rank, message in enumerate(answer["result"])]
+    order = asked["order"]
+    found.sort(key=lambda one: (str(one[1]["created_ts"]), int(one[1]["id"])), reverse=order != "oldest")
+    if order == "relevance":
+        found.sort(key=lambda one: one[0])
+    return {"result": [message for _, message in found[: asked["limit"]]]}
+
+
+def find_thread(gateway: Gateway, thread_id: str, limit: int, refused: AgentMailError) -> Answer:
+    """The thread of the one project that has it. Raises AmbiguousThread, and `refused` where no project has it."""
+    found: list[Answer] = []
+    for project in projects_of(gateway):
+        try:
+            uri = resource_uri("thread", thread_id, project=project["human_key"], include_bodies=True, limit=limit)
+            found.append(gateway.read(uri))
+        except AgentMailError as missing:
+            if code_of(missing) != NotFound.code:
+                raise
+    if not found:
+        raise refused
+    if len(found) > 1:
+        keys = [str(answer["project"]) for answer in found]
+        raise AmbiguousThread(
+            f"{len(keys)} projects have a thread {thread_id!r:.130}.",
+            hint=f"Add --project with one of: {', '.join(keys[:10])}.",
+            data={"projects": keys},
+        )
+    return found[0]
+
+
+def addressed_project(names: list[str]) -> str | None:
+    """The project that all these addresses (`Name@project`) name; None where they do not agree, or one names none."""
+    keys = {name.partition("@")[2].strip() for name in names}
+    return (keys.pop() or None) if len(keys) == 1 else None

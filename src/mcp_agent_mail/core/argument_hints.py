@@ -1,0 +1,33 @@
+"""What was probably meant by a value of the wrong form: for hints only, nothing is accepted by it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+_LONGEST = 400
+_LONGEST_SHOWN = 100
+_ALL = frozenset({"all", "*", "any", "everything"})
+_IDS = re.compile(r"\s*#?[0-9]{1,18}(?:(?:\s*[,;]\s*|\s+)#?[0-9]{1,18})+\s*[,;]?\s*")
+
+
+def ids_in(text: str) -> list[int]:
+    """The ids of a text that lists several (`1,2`, `1 2`, `#1; #2`), in its order; nothing where it is no such list, or
+    an endless one.
+    """
+    is_list = len(text) <= _LONGEST and _IDS.fullmatch(text) is not None
+    return [int(number) for number in re.findall(r"[0-9]+", text)] if is_list else []
+
+
+def means_all(text: str) -> bool:
+    return text.strip().lower() in _ALL
+
+
+def text_in(value: object) -> str:
+    """The text that a list of one or an object with a name holds, as JSON writes it; else what is to be sent, in
+    words.
+    """
+    inner = value[0] if isinstance(value, list) and len(value) == 1 else value
+    inner = inner.get("name") if isinstance(inner, dict) else inner
+    is_short = isinstance(inner, str) and len(inner) <= _LONGEST_SHOWN
+    return json.dumps(inner, ensure_ascii=False) if is_short else "a JSON string"
