@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from tests.e2e.sessions.measure import (
+    AFTER,
     BEFORE,
     MOST,
     ROOT,
@@ -19,10 +20,11 @@ from tests.e2e.sessions.measure import (
     Figures,
     before,
     figures_of,
-    keep_before,
+    keep,
     play,
     share,
 )
+from tests.e2e.sessions.page import PAGE, page
 from tests.e2e.sessions.player import Cost
 
 
@@ -32,6 +34,7 @@ def main() -> int:
     parser.add_argument("--format", choices=("json", "md"), default="json", help="of the agents' connections")
     parser.add_argument("--mistakes", action="store_true", help="the extra turns of each mistake, too")
     parser.add_argument("--keep-before", action="store_true", help=f"write {BEFORE.name} from this run")
+    parser.add_argument("--keep-after", action="store_true", help=f"write {AFTER.name} and its page from this run")
     given = parser.parse_args()
     known = {} if given.keep_before else before()
     played: dict[str, Figures] = {}
@@ -42,7 +45,10 @@ def main() -> int:
         if given.mistakes:
             _show_mistakes(cost)
     if given.keep_before:
-        keep_before(_version(given.server), given.format, played)
+        keep(BEFORE, _version(given.server), given.format, played)
+    if given.keep_after:
+        keep(AFTER, _version(given.server), given.format, played)
+        PAGE.write_text(page(), encoding="utf-8")
     is_dear = any(share(played[name], was) > MOST for name, was in known.items())
     return 1 if is_dear else 0
 

@@ -20,7 +20,7 @@ from tests.server.token_counts import encoding
 ROOT = Path(__file__).parents[3]
 MOST = 0.7
 """Of what a session cost before."""
-BEFORE = Path(__file__).with_name("before.json")
+BEFORE, AFTER = (Path(__file__).with_name(f"{name}.json") for name in ("before", "after"))
 SESSIONS: dict[str, Callable[[Served, Cost, str], None]] = {
     "conflict": conflict.play,
     "forgotten": forgotten.play,
@@ -70,8 +70,13 @@ def _tokens(texts: list[str]) -> int | None:
 
 def before() -> dict[str, Figures]:
     """By session, as kept in before.json."""
-    kept = json.loads(BEFORE.read_text(encoding="utf-8"))
-    return {name: Figures(**figures) for name, figures in kept["sessions"].items()}
+    return kept(BEFORE)
+
+
+def kept(place: Path) -> dict[str, Figures]:
+    """By session, as `keep` wrote them."""
+    sessions = json.loads(place.read_text(encoding="utf-8"))["sessions"]
+    return {name: Figures(**figures) for name, figures in sessions.items()}
 
 
 def share(now: Figures, was: Figures) -> float:
@@ -82,7 +87,7 @@ def share(now: Figures, was: Figures) -> float:
     return max(one / other for one, other in pairs)
 
 
-def keep_before(version: str, form: str, figures: dict[str, Figures]) -> None:
-    """Write before.json anew."""
-    kept = {"version": version, "format": form, "sessions": {name: asdict(one) for name, one in figures.items()}}
-    BEFORE.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+def keep(place: Path, version: str, form: str, figures: dict[str, Figures]) -> None:
+    """Write before.json or after.json anew."""
+    told = {"version": version, "format": form, "sessions": {name: asdict(one) for name, one in figures.items()}}
+    place.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
