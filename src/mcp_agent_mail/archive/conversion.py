@@ -316,15 +316,14 @@ def _converted(
         ]
         for entries in present:
             named = {entry[2]: entry for entry in (*new, *entries)}
-            new = sorted(named.values(), key=_git_order)
+            new = sorted(named.values(), key=lambda entry: _git_order(entry[0], entry[2]))
         if new != old:
             put_folder(new)
         made[trees] = _tree_id(new)
     return made
 
 
-def _git_order(entry: tuple[bytes, str, bytes]) -> bytes:
-    mode, _, name = entry
+def _git_order(mode: bytes, name: bytes) -> bytes:
     return name + b"/" if mode == _FOLDER_MODE else name
 
 
