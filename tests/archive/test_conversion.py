@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.archive import conversion
 from mcp_agent_mail.archive.conversion import CONVERSION_NOTE, VERSION_NOTE, is_outdated
 from mcp_agent_mail.archive.fast_import import import_folders
 from mcp_agent_mail.archive.ownership import ArchiveOwner, NewerArchive, OutboxPosition
@@ -76,6 +78,12 @@ def test_who_needs_a_conversion_is_known_without_opening_it(path: Path, tmp_path
     assert not (path / CONVERSION_NOTE).exists()
 
 
+def test_a_link_to_an_archive_is_not_looked_into(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(path)
+
+    assert (is_outdated(path), is_outdated(tmp_path / "link")) == (True, False)
+
+
 def test_a_new_archive_needs_none(tmp_path: Path) -> None:
     writer = open_writer(tmp_path / "new")
 
@@ -94,6 +102,87 @@ def test_one_that_is_cut_off_before_its_files_are_on_disk_goes_on(path: Path) ->
     convert(path)
     assert not (path / MAIL).exists()
     assert (path / MAIL.replace("/0/", "/0-499/")).read_bytes() == b"body\n"
+
+
+def set_back(path: Path, *files: tuple[str, bytes]) -> None:
+    """What a program of the version before writes, to an archive that has been converted."""
+    for name, content in files:
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_bytes(content)
+    git(path, "add", "-f", *(name for name, _ in files))
+    git(path, "commit", "-q", "-m", "Former", "--", *(name for name, _ in files))
+
+
+def test_what_lies_in_both_folders_of_a_block_is_there_after_another_conversion(path: Path) -> None:
+    convert(path)
+    other = MAIL.replace("__7.md", "__8.md")
+    set_back(
+        path, ("archive.json", FILES["archive.json"]), (MAIL, b"other"), (other, b"eight"), (f"{other}.d/x", b"mine")
+    )
+
+    convert(path)
+
+    folder = MAIL.rpartition("/")[0].replace("/0", "/0-499")
+    names = git(path, "ls-tree", "-r", "-z", "--name-only", "main", folder + "/").split("\0")[:-1]
+    assert [name.rpartition("11/0-499/")[2] for name in names] == [
+        MAIL.rpartition("/")[2],
+        other.rpartition("/")[2],
+        f"{other.rpartition('/')[2]}.d/x",
+        'a "b\u00e4.txt',
+    ]
+    assert (path / MAIL.replace("/0/", "/0-499/")).read_bytes() == b"body\n"
+    assert (path / other.replace("/0/", "/0-499/")).read_bytes() == b"eight\n"
+    assert not (path / other).exists()
+    git(path, "fsck", "--strict")
+
+
+def test_one_part_has_not_many_files_however_full_its_folders_are(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversion, "FILES_AT_ONCE", 2)
+    with version_1():
+        writer = open_writer(path)
+        mails: dict[str, bytes | None] = {MAIL.replace("__7", f"__{at}"): b"%d" % at for at in range(10, 15)}
+        writer.commit(mails, CommitText(subject="mail", agents=(), last_seq=OutboxSeq(3)), AT)
+        refresh(writer)
+    writer = open_writer(path)
+    seen = []
+    while writer.conversion.is_needed:
+        writer.convert(OutboxSeq(3), AT)
+        seen.append(len(list((path / "messages/2026/11").glob("0-499/*.md"))))
+
+    assert (seen.count(0), len(seen) - seen.count(0)) == (5, 6)
+    assert max(later - before for before, later in pairwise(seen)) == 2
+    assert seen[-1] == 6
+
+
+def test_files_that_could_not_be_moved_are_moved_by_a_later_step(path: Path) -> None:
+    writer = open_writer(path)
+    while writer.convert(OutboxSeq(3), AT) is None:
+        pass
+    (path / ".git/agent-mail/conversion").rename(path / "away")
+    with pytest.raises(FileNotFoundError):
+        writer.convert(OutboxSeq(3), AT)
+    (path / "away").rename(path / ".git/agent-mail/conversion")
+    while writer.conversion.is_needed:
+        writer.convert(OutboxSeq(3), AT)
+
+    assert (path / MAIL.replace("/0/", "/0-499/")).exists()
+    assert not (path / MAIL).exists()
+
+
+def test_a_file_that_is_blocked_meanwhile_is_written_at_its_new_place(path: Path) -> None:
+    writer = open_writer(path)
+    with version_1():
+        (path / MAIL).unlink()
+        (path / MAIL).mkdir()
+        text = CommitText(subject="mail", agents=(), last_seq=OutboxSeq(4))
+        writer.commit({MAIL: b"new"}, text, AT)
+    was_blocked = writer.has_blocked
+    while writer.convert(OutboxSeq(4), AT) is None:
+        pass
+    writer.write_blocked()
+
+    assert (was_blocked, writer.has_blocked) == (True, False)
+    assert (path / MAIL.replace("/0/", "/0-499/")).read_bytes() == b"new\n"
 
 
 def test_a_link_in_place_of_a_folder_is_not_followed(path: Path, tmp_path: Path) -> None:

@@ -18,10 +18,12 @@ from mcp_agent_mail.archive.ownership import (
     require_fit,
     require_same,
     store_of,
+    version_at,
 )
 from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.failpoints import no_fault
+from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
 from tests.archive.one_archive import AT, IDENTITY, add_commit, begin, open_writer, text
 from tests.archive_harness import git
@@ -133,3 +135,21 @@ def test_a_commit_is_of_our_events_when_it_holds_what_they_wrote(path: Path) -> 
     for how, blobs in others.items():
         with pytest.raises(ArchiveAhead, match=rf"under the numbers up to 3 \({how}\)"):
             require_same(repository, sealed, Written(blobs=blobs))
+
+
+def test_the_version_is_not_guessed_where_git_cannot_read_what_says_it(path: Path) -> None:
+    repository = begin(path)
+    (path / "archive.json").write_text('{"format": 1}')
+    git(path, "add", "-f", "archive.json")
+    git(path, "commit", "-q", "-m", "Begun")
+    (path / "mine").write_text("mine")
+    git(path, "add", "-f", "mine")
+    git(path, "rm", "-q", "--cached", "archive.json")
+    git(path, "commit", "-q", "-m", "Without")
+    found = [version_at(repository, revision) for revision in ("main~", "main")]
+    blob = git(path, "rev-parse", "main~:archive.json").strip()
+    (path / ".git/objects" / blob[:2] / blob[2:]).unlink()
+
+    assert found == [1, 2]
+    with pytest.raises(GitFailed):
+        version_at(repository, "main~")

@@ -20,3 +20,25 @@ def test_a_file_that_holds_what_it_should_is_left_as_it_is_on_disk(tmp_path: Pat
 
     assert (again.st_ino, again.st_mtime_ns) == (written.st_ino, written.st_mtime_ns)
     assert file.read_bytes() == b"other"
+
+
+def test_what_cannot_be_written_leaves_nothing_half_written(tmp_path: Path) -> None:
+    (tmp_path / "files/taken/mine").mkdir(parents=True)
+    (tmp_path / "scratch").mkdir()
+    tree = WorkTree(tmp_path / "files", tmp_path / "scratch", lambda _: True)
+
+    tree.put(b"new", ["taken"])
+
+    assert tree.blocked == {"taken"}
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_a_blocked_file_that_is_removed_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "files/taken").mkdir(parents=True)
+    (tmp_path / "scratch").mkdir()
+    tree = WorkTree(tmp_path / "files", tmp_path / "scratch", lambda _: True)
+
+    tree.put(b"new", ["taken"])
+    tree.remove("taken")
+
+    assert tree.blocked == set()

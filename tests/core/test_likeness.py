@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mcp_agent_mail.core.likeness import COMPARED, LikenessBudget, likeness, most_like, one_likeness_budget
+from mcp_agent_mail.core.likeness import COMPARED, HintBudget, likeness, most_like, one_hint_budget
 
 LONG = "x" * COMPARED
 
@@ -36,7 +36,7 @@ def test_likeness_is_a_number_and_nothing_for_what_is_not_near() -> None:
 
 
 def test_what_is_dear_to_compare_is_left_out_and_keeps_nothing_cheap_from_being_found() -> None:
-    budget = LikenessBudget(9_000)
+    budget = HintBudget(9_000)
     dear = ["aab" * 20 + f"a{number}" for number in range(50)]
 
     assert most_like("a" * 64, dear, budget=budget) == []
@@ -44,14 +44,14 @@ def test_what_is_dear_to_compare_is_left_out_and_keeps_nothing_cheap_from_being_
 
 
 def test_once_a_budget_is_spent_nothing_is_compared() -> None:
-    budget = LikenessBudget(1_000)
+    budget = HintBudget(1_000)
 
     assert most_like("BlueLke", [*(f"Red{number}" for number in range(500)), "BlueLake"], budget=budget) == []
     assert budget.spent <= budget.bound
 
 
 def test_all_hints_of_a_call_share_one_budget() -> None:
-    with one_likeness_budget() as budget, one_likeness_budget() as inner:
+    with one_hint_budget() as budget, one_hint_budget() as inner:
         most_like("BlueLke", ["BlueLake"])
         once = budget.spent
         likeness("BlueLke", "BlueLake")
@@ -59,5 +59,5 @@ def test_all_hints_of_a_call_share_one_budget() -> None:
         assert inner is budget
         assert 0 < once < budget.spent
 
-    with one_likeness_budget() as other:
+    with one_hint_budget() as other:
         assert other.spent == 0

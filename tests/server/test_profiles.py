@@ -65,7 +65,7 @@ async def test_what_does_as_well_as_a_tool_that_is_not_shown_is_told(era: Any) -
         misspelt = await post(f"{url}/mcp?profile=minimal", era, "tools/call", {"name": "fetch_inbx"})
 
     refused, near = (each.json()["result"]["structuredContent"]["error"] for each in (answer, misspelt))
-    assert refused["hint"].startswith("Use send_message with reply_to: the tool profile minimal has ")
+    assert refused["hint"] == "Use send_message with reply_to."
     assert near["hint"] == "Did you mean fetch_inbox?"
     assert near["data"]["nearest"] == ["fetch_inbox"]
 

@@ -104,6 +104,25 @@ async def test_a_name_is_found_in_every_project_that_is_not_archived(tmp_path: P
     assert [agent.project_id for agent in found] == [1, 3]
 
 
+async def test_of_the_newest_agents_those_of_other_projects_are_candidates_for_a_name(tmp_path: Path) -> None:
+    async with Store(tmp_path / "mail.sqlite3") as store:
+
+        def unit(tx: Tx) -> list[list[str]]:
+            home, other, shut = (add_project(tx, f"/code/{name}") for name in ("home", "other", "shut"))
+            add_agent(tx, home, "BlueLake")
+            for name in ("OldFern", "GoneFern", "NewFern"):
+                add_agent(tx, other, name)
+            add_agent(tx, other, "Human", kind=AgentKind.HUMAN)
+            add_agent(tx, shut, "ShutFern")
+            gone = tx.agents.find_by_name(other, "GoneFern")
+            assert gone is not None
+            tx.agents.set_retired(gone.id, tx.now, tx.now)
+            tx.projects.set_archived(shut, tx.now)
+            return [[one.name for one in tx.agents.newest_elsewhere(home, limit)] for limit in (300, 3)]
+
+        assert await store.write(unit) == [["NewFern", "OldFern"], ["NewFern"]]
+
+
 async def test_activity_never_goes_back(tmp_path: Path) -> None:
     async with Store(tmp_path / "mail.sqlite3") as store:
         added = await store.write(lambda tx: add_agent(tx, add_project(tx), "BlueLake", 100))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
-from mcp_agent_mail.workspace.ignored_paths import find_ignored, fits
+from mcp_agent_mail.workspace import ignored_paths
+from mcp_agent_mail.workspace.ignored_paths import IgnoredPaths, fits
 from tests.workspace.code_repository import begin, commit, git, write
 
 IGNORED = "# no.md\n*.log\ncore.*\n*~\n*.s?p\nq*y\n/build/\nnode_modules\n*.py[cod]\n!keep.log\ndocs/*.tmp\n**/cache/\n"
@@ -25,7 +27,11 @@ def code(tmp_path: Path) -> Path:
 
 
 def ignored(root: Path, *paths: str) -> set[str]:
-    return find_ignored(root, paths, timeout_s=30.0)
+    return lists().find(str(root), paths, timeout_s=30.0)
+
+
+def lists() -> IgnoredPaths:
+    return IgnoredPaths(time.monotonic, keep_s=10.0)
 
 
 def test_what_a_line_of_any_list_ignores_is_told_as_it_was_written(code: Path) -> None:
@@ -60,6 +66,25 @@ def test_git_is_not_asked_of_paths_that_no_line_may_mean(code: Path, monkeypatch
 
     assert ignored(code, "src/app.py", "README.md", "lib/") == set()
     assert ignored(code, "a.log") == set(), "without Git nothing is said"
+
+
+def test_a_list_that_has_changed_is_read_again_though_its_repository_is_remembered(code: Path) -> None:
+    known = lists()
+    assert known.doubtful(str(code), ["src/app.py", "a.log"]) == ["a.log"]
+
+    write(code, "src/.gitignore", content="app.*\n")
+
+    assert known.doubtful(str(code), ["src/app.py", "src/local.py"]) == ["src/app.py"]
+
+
+def test_a_list_that_is_the_same_is_not_read_again(code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = lists()
+    known.doubtful(str(code), ["src/app.py"])
+    read: list[str] = []
+    monkeypatch.setattr(ignored_paths, "read_plain", lambda path, *_, **__: read.append(path))
+
+    assert known.doubtful(str(code), ["src/local.py"]) == ["src/local.py"]
+    assert read == []
 
 
 def test_outside_of_a_repository_and_in_one_that_cannot_be_read_nothing_is_ignored(tmp_path: Path, code: Path) -> None:

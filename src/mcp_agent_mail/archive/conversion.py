@@ -1,9 +1,10 @@
 """Brings an archive from version 1 of the format to this one, beside its commits, in one commit of its own.
 
-What the commit needs is prepared in parts of a few folders each: contents and folders that no commit has yet, in packs
+What the commit needs is prepared in parts of some files each: contents and folders that no commit has yet, in packs
 of their own. What has changed meanwhile is prepared again. The commit itself then only names folders, so it is short
 however large the archive is; before it the archive is of the old version, after it of the new one, and nothing between.
-Then the work tree follows, folder by folder, newest first: a file lies at its old place or at its new one at any time.
+Then the work tree follows, some files at a time, newest first: a file lies at its old place or at its new one at any
+time.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from mcp_agent_mail.domain.archive_format.versions import (
     converted_archive_file,
     converted_folder,
     converted_mail,
+    former_folder,
     is_lease_name,
     is_mail_name,
 )
@@ -41,15 +43,16 @@ CONVERSION_NOTE = STATE / "conversion"
 VERSION_NOTE = STATE / "version"
 """Says the version of an archive that needs no conversion, so that nobody has to open it to know."""
 
-FOLDERS_AT_ONCE = 64
-"""As far as a single block has no more: a part, which the archive's next commit may have to wait for, takes some tenths
-of a second.
-"""
+FOLDERS_AT_ONCE = 16
+"""As far as a single block has no more."""
+FILES_AT_ONCE = 1_000
+"""About so many in a part, which the archive's next commit may have to wait for: some tenths of a second."""
 _ROUNDS = 5
 _FILE_MODE = b"100644"
+_FOLDER_MODE = b"40000"
 
-Folders = Mapping[str, str]
-"""Git's names of folders, by path."""
+Folders = Mapping[str, tuple[str, ...]]
+"""Git's name of each folder, by path; a second where what it is to be called from now on is there already."""
 
 
 def is_outdated(path: Path) -> bool:
@@ -72,10 +75,10 @@ class Conversion:
         self.version = version
         self._note = repository.path / CONVERSION_NOTE
         self._version_note = repository.path / VERSION_NOTE
-        self._trees: dict[str, str] = {}
-        self._todo: Iterator[dict[str, str]] = iter(())
+        self._trees: dict[tuple[str, ...], str] = {}
+        self._todo: Iterator[None] = iter(())
         self._rounds = 0
-        self._shown: Iterator[dict[str, str]] | None = None
+        self._shown: Iterator[None] | None = None
         self._has_shown = not self._note.exists()
         self.note_version()
 
@@ -97,28 +100,26 @@ class Conversion:
     def prepare(self, tip: str) -> bool:
         """Prepare the next part; True when all that `tip` has is prepared, so that it can be committed now."""
         self._fault_hook(FailPoint.CONVERSION)
-        part = next(self._todo, None)
-        if part is None:
-            left = {path: tree for path, tree in self._outdated(tip) if tree not in self._trees}
-            self._rounds += 1
-            # What a busy archive changes while the last of it is prepared is prepared with the commit.
-            if len(left) > FOLDERS_AT_ONCE and self._rounds < _ROUNDS:
-                self._todo = _parts(left)
-                return False
-            for last in _parts(left):
-                self._prepare(last)
-            return True
-        self._prepare(part)
-        return False
+        for _ in self._todo:
+            return False
+        left = {path: trees for path, trees in self._outdated(tip).items() if trees not in self._trees}
+        self._rounds += 1
+        self._todo = self._prepare_all(left)
+        # What a busy archive changes while the last of it is prepared is prepared with the commit.
+        if left and self._rounds < _ROUNDS:
+            return False
+        for _ in self._todo:
+            pass
+        return True
 
     def begin(self, tip: str, text: CommitText, owner: Signature, at: Micros) -> NewCommit:
         """The commit that converts `tip`, all of which is prepared. Noted before the branch moves: from here on files
         may lie at the places that they have in `tip`.
         """
         folders: dict[str, str | None] = {}
-        for path, tree in self._outdated(tip):
+        for path, trees in self._outdated(tip).items():
             folders[path] = None
-            folders[_new(path)] = self._trees[tree]
+            folders[_new(path)] = self._trees[trees]
         named = converted_archive_file(self._repository.git("cat-file", "blob", f"{tip}:{ARCHIVE_FILE}"))
         files = {ARCHIVE_FILE: named}
         fresh = self._note.with_suffix(".new")
@@ -133,16 +134,22 @@ class Conversion:
         """The branch is of this version now."""
         self.version = FORMAT_VERSION
         self._trees.clear()
+        self._tree.blocked = {_new_path(path) for path in self._tree.blocked}
 
     def show(self) -> bool:
-        """Let the next folders of the work tree be as the branch has them; False while there are more."""
+        """Let the next files of the work tree be as the branch has them; False while there are more.
+
+        After a failure all of them are looked at again.
+        """
         if self._shown is None:
-            self._shown = self._to_show()
-        part = next(self._shown, None)
-        if part is not None:
-            self._show(part)
-            self._fault_hook(FailPoint.CONVERSION_SHOWN)
-            return False
+            self._shown = self._show_all()
+        try:
+            for _ in self._shown:
+                self._fault_hook(FailPoint.CONVERSION_SHOWN)
+                return False
+        except Exception:
+            self._shown = None
+            raise
         self._has_shown = True
         return True
 
@@ -153,42 +160,106 @@ class Conversion:
         self._version_note.write_text(f"{FORMAT_VERSION}\n")
         self._note.unlink(missing_ok=True)
 
-    def _outdated(self, revision: str) -> Iterator[tuple[str, str]]:
+    def _outdated(self, revision: str) -> dict[str, tuple[str, ...]]:
+        """Folders that are called otherwise in this version. Both names are there where a program of the version before
+        went on with an archive that was of this version once.
+        """
+        outdated: dict[str, str] = {}
+        present: dict[str, str] = {}
         for entry in self._repository.records("ls-tree", "-r", "-d", "-z", revision):
             facts, _, path = entry.partition("\t")
+            tree = facts.rpartition(" ")[2]
             if converted_folder(path) is not None:
-                yield path, facts.rpartition(" ")[2]
+                outdated[path] = tree
+            elif former_folder(path) is not None:
+                present[path] = tree
+        return {
+            path: (tree, present[_new(path)]) if _new(path) in present else (tree,) for path, tree in outdated.items()
+        }
 
-    def _prepare(self, folders: Folders) -> None:
+    def _prepare_all(self, folders: Folders) -> Iterator[None]:
+        for part in _parts(folders):
+            yield from self._prepare(part)
+
+    def _prepare(self, folders: Folders) -> Iterator[None]:
         with self._repository.talk("cat-file", "--batch") as objects:
+            blobs = _mails_of(objects, folders)
+        mails: dict[str, str] = {}
+        for start in range(0, max(1, len(blobs)), FILES_AT_ONCE):
+            some = blobs[start : start + FILES_AT_ONCE]
+            # Git takes the folders once it has all that lies in them.
+            ready = folders if start + FILES_AT_ONCE >= len(blobs) else {}
+            with self._repository.talk("cat-file", "--batch") as objects:
+                import_folders(self._repository, partial(self._fill, objects, some, mails, ready))
+            yield
 
-            def fill(put_blob: PutBlob, put_folder: PutFolder) -> None:
-                self._trees |= _converted(objects, folders, put_blob, put_folder)
+    def _fill(
+        self,
+        objects: Conversation,
+        blobs: list[str],
+        mails: dict[str, str],
+        folders: Folders,
+        put_blob: PutBlob,
+        put_folder: PutFolder,
+    ) -> None:
+        for blob in blobs:
+            content = converted_mail(_require(_read(objects, blob), blob))
+            put_blob(content)
+            mails[blob] = blob_id(content)
+        self._trees |= _converted(objects, folders, mails, put_folder)
 
-            import_folders(self._repository, fill)
-
-    def _to_show(self) -> Iterator[dict[str, str]]:
+    def _show_all(self) -> Iterator[None]:
         if not self._repository.is_checked_out():
             return  # Git brings the files when somebody switches back.
         self._tree.put(self._repository.git("cat-file", "blob", f"{BRANCH}:{ARCHIVE_FILE}"), [ARCHIVE_FILE])
         before = json.loads(self._note.read_text())["before"]
-        yield from _parts(dict(self._outdated(before)))
+        for part in _parts(self._outdated(before)):
+            yield from self._show(part)
 
-    def _show(self, folders: Folders) -> None:
+    def _show(self, folders: Folders) -> Iterator[None]:
+        done: set[str] = set()
+        is_done = False
+        while not is_done:
+            kept: dict[str, set[bytes]] = {}
+            with self._repository.talk("cat-file", "--batch") as objects:
+                # Read again after each step: commits come between.
+                wanted = self._wanted(objects, folders, kept)
+                left = {blob: paths for blob, paths in wanted.items() if blob not in done}
+                some = _some(left)
+                for blob in some:
+                    paths = [path for path in left[blob] if not self._repository.shows(path, blob)]
+                    if paths:
+                        self._tree.put(_require(_read(objects, blob), blob), paths)
+            done.update(some)
+            is_done = len(some) == len(left)
+            if is_done:
+                for old, names in kept.items():
+                    self._tree.clear(old, partial(_is_ours, names))
+            yield
+
+    def _wanted(self, objects: Conversation, folders: Folders, kept: dict[str, set[bytes]]) -> dict[str, list[str]]:
+        """Where each content is to lie in the work tree. Notes in `kept` which names each folder has now."""
         wanted: dict[str, list[str]] = {}
-        kept: dict[str, set[bytes]] = {}
-        with self._repository.talk("cat-file", "--batch") as objects:
-            for old in folders:
-                entries = _entries(_read(objects, f"{BRANCH}:{_new(old)}") or b"")
-                kept[old] = {name for _, _, name in entries}
-                for mode, blob, name in entries:
-                    path = f"{_new(old)}/{name.decode('utf-8', 'surrogateescape')}"
-                    if mode == _FILE_MODE and self._tree.shows(path) and not self._repository.shows(path, blob):
-                        wanted.setdefault(blob, []).append(path)
-            for blob, paths in wanted.items():
-                self._tree.put(_require(_read(objects, blob), blob), paths)
-        for old, names in kept.items():
-            self._tree.clear(old, partial(_is_ours, names))
+        for old in folders:
+            entries = _entries(_read(objects, f"{BRANCH}:{_new(old)}") or b"")
+            kept[old] = {name for _, _, name in entries}
+            for mode, blob, name in entries:
+                path = f"{_new(old)}/{name.decode('utf-8', 'surrogateescape')}"
+                if mode == _FILE_MODE and self._tree.shows(path):
+                    wanted.setdefault(blob, []).append(path)
+        return wanted
+
+
+def _some(wanted: Mapping[str, list[str]]) -> list[str]:
+    """The first of these contents, so many as a step may show: all copies of one, which share a file."""
+    some: list[str] = []
+    files = 0
+    for blob, paths in wanted.items():
+        if files >= FILES_AT_ONCE:
+            break
+        some.append(blob)
+        files += len(paths)
+    return some
 
 
 def _is_ours(names: Collection[bytes], name: bytes) -> bool:
@@ -202,14 +273,21 @@ def _new(path: str) -> str:
     return new
 
 
-def _parts(folders: Folders) -> Iterator[dict[str, str]]:
+def _new_path(path: str) -> str:
+    """Where a file lies in this version."""
+    folder, _, name = path.rpartition("/")
+    new = converted_folder(folder)
+    return path if new is None else f"{new}/{name}"
+
+
+def _parts(folders: Folders) -> Iterator[dict[str, tuple[str, ...]]]:
     """One block after the other, newest first, small ones together: copies of a mail are always in the same part."""
 
     def block(path: str) -> tuple[str, str, int]:
         year, month, number = path.split("/")[-3:]
         return year, month, int(number)
 
-    part: dict[str, str] = {}
+    part: dict[str, tuple[str, ...]] = {}
     for _, copies in groupby(sorted(folders, key=lambda path: (block(path), path), reverse=True), key=block):
         following = {path: folders[path] for path in copies}
         if part and len(part) + len(following) > FOLDERS_AT_ONCE:
@@ -220,28 +298,33 @@ def _parts(folders: Folders) -> Iterator[dict[str, str]]:
         yield part
 
 
-def _converted(objects: Conversation, folders: Folders, put_blob: PutBlob, put_folder: PutFolder) -> dict[str, str]:
-    """What becomes of each folder's tree."""
-    mails: dict[str, str] = {}
-    trees: dict[str, str] = {}
+def _mails_of(objects: Conversation, folders: Folders) -> list[str]:
+    """Contents of mail that is to be converted, each once."""
+    entries = (entry for trees in folders.values() for entry in _entries(_require(_read(objects, trees[0]), trees[0])))
+    return list(dict.fromkeys(blob for mode, blob, name in entries if mode == _FILE_MODE and is_mail_name(name)))
 
-    def converted(blob: str) -> str:
-        if blob not in mails:
-            content = converted_mail(_require(_read(objects, blob), blob))
-            put_blob(content)
-            mails[blob] = blob_id(content)
-        return mails[blob]
 
-    for tree in dict.fromkeys(folders.values()):
-        entries = _entries(_require(_read(objects, tree), tree))
+def _converted(
+    objects: Conversation, folders: Folders, mails: Mapping[str, str], put_folder: PutFolder
+) -> dict[tuple[str, ...], str]:
+    """What becomes of each folder's tree, or of both: what this version has already stays as it is."""
+    made: dict[tuple[str, ...], str] = {}
+    for trees in dict.fromkeys(folders.values()):
+        old, *present = (_entries(_require(_read(objects, tree), tree)) for tree in trees)
         new = [
-            (mode, converted(blob) if mode == _FILE_MODE and is_mail_name(name) else blob, name)
-            for mode, blob, name in entries
+            (mode, mails[blob] if mode == _FILE_MODE and is_mail_name(name) else blob, name) for mode, blob, name in old
         ]
-        if new != entries:
+        for entries in present:
+            named = {entry[2]: entry for entry in (*new, *entries)}
+            new = sorted(named.values(), key=lambda entry: _git_order(entry[0], entry[2]))
+        if new != old:
             put_folder(new)
-        trees[tree] = _tree_id(new)
-    return trees
+        made[trees] = _tree_id(new)
+    return made
+
+
+def _git_order(mode: bytes, name: bytes) -> bytes:
+    return name + b"/" if mode == _FOLDER_MODE else name
 
 
 def _read(objects: Conversation, name: str) -> bytes | None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from mcp_agent_mail.archive.git_folder import ArchiveRefused, require_ours
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, SealedCommit
-from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, version_in
@@ -145,10 +144,16 @@ def _require_known(repository: ArchiveRepository) -> None:
 
 
 def version_at(repository: ArchiveRepository, revision: str) -> int:
-    """The version of the format that a commit is in; the one that archives are begun in where the commit cannot say."""
+    """The version of the format that a commit is in; the one that archives are begun in where the commit cannot say.
+
+    Raises GitFailed when Git cannot tell: that proves nothing.
+    """
+    if not repository.git("ls-tree", "-z", revision, "--", ARCHIVE_FILE):
+        return FORMAT_VERSION
+    content = repository.git("cat-file", "blob", f"{revision}:{ARCHIVE_FILE}")
     try:
-        return version_in(repository.git("cat-file", "blob", f"{revision}:{ARCHIVE_FILE}"))
-    except (GitFailed, ValueError):
+        return version_in(content)
+    except ValueError:
         return FORMAT_VERSION
 
 

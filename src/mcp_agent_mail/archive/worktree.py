@@ -65,25 +65,27 @@ class WorkTree:
         if not shown:
             return
         with opened(self._scratch) as scratch:
-            write_new(scratch, _FRESH, content)
-            for path in shown:
-                folder, _, name = path.rpartition("/")
-                try:
-                    with opened(self._root, folder, make=True) as fd:
-                        _place(scratch, fd, name, content)
-                except (IsADirectoryError, NotADirectoryError, FileExistsError):
-                    # A person put a folder where a file belongs, or a file or a link where a folder does.
-                    # Git has it: go on.
-                    self._note_blocked(path)
-                else:
-                    self.note(path)
-            with suppress(FileNotFoundError):
-                os.unlink(_FRESH, dir_fd=scratch)
+            try:
+                write_new(scratch, _FRESH, content)
+                for path in shown:
+                    folder, _, name = path.rpartition("/")
+                    try:
+                        with opened(self._root, folder, make=True) as fd:
+                            _place(scratch, fd, name, content)
+                    except (IsADirectoryError, NotADirectoryError, FileExistsError):
+                        # A person put a folder where a file belongs, or a file or a link where a folder does.
+                        # Git has it: go on.
+                        self._note_blocked(path)
+                    else:
+                        self.note(path)
+            finally:
+                _remove(scratch, _FRESH)
 
     def remove(self, path: str) -> None:
         """Remove the file at `path` if it is shown. A folder that a person has put there is left alone, and so is what
         lies behind a link.
         """
+        self.blocked.discard(path)
         if self._shows(path):
             folder, _, name = path.rpartition("/")
             with (
@@ -183,16 +185,29 @@ def _has(folder: int, name: str, content: bytes) -> bool:
 
 
 def _replace(scratch: int, folder: int, name: str, content: bytes) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(_SECOND, dir_fd=scratch)
+    _remove(scratch, _SECOND)
     try:
         os.link(_FRESH, _SECOND, src_dir_fd=scratch, dst_dir_fd=scratch, follow_symlinks=False)
     except OSError:
         _replace_by_copy(scratch, folder, name, content)
     else:
-        os.rename(_SECOND, name, src_dir_fd=scratch, dst_dir_fd=folder)
+        _move(scratch, _SECOND, folder, name)
 
 
 def _replace_by_copy(scratch: int, folder: int, name: str, content: bytes) -> None:
     write_new(scratch, _COPY, content)
-    os.rename(_COPY, name, src_dir_fd=scratch, dst_dir_fd=folder)
+    _move(scratch, _COPY, folder, name)
+
+
+def _move(scratch: int, made: str, folder: int, name: str) -> None:
+    """To its name, or away: what cannot be replaced leaves nothing in the scratch folder."""
+    try:
+        os.rename(made, name, src_dir_fd=scratch, dst_dir_fd=folder)
+    except OSError:
+        _remove(scratch, made)
+        raise
+
+
+def _remove(scratch: int, name: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=scratch)

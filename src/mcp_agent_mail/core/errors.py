@@ -7,6 +7,7 @@ not an `AgentMailError` is a bug: it is masked as INTERNAL and logged.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -125,6 +126,12 @@ class Internal(AgentMailError):
 def suggest_call(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """One entry of `data.suggested_tool_calls`."""
     return {"tool": tool, "arguments": dict(arguments)}
+
+
+def call_text(call: Mapping[str, Any]) -> str:
+    """Such an entry as it stands in a sentence; its values are JSON."""
+    written = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in call["arguments"].items())
+    return f"{call['tool']}({', '.join(written)})"
 
 
 def listed(names: Sequence[str], conjunction: str = "or") -> str:

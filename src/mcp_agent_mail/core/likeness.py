@@ -25,7 +25,7 @@ _ALIKE = 0.6
 _STEPS_PER_NAME = 10
 
 
-class LikenessBudget:
+class HintBudget:
     """The steps that comparing may take. A third of them is kept for what is cheap to compare, so that names which are
     dear keep no other from being found.
     """
@@ -45,11 +45,11 @@ class LikenessBudget:
         return True
 
 
-_of_call: ContextVar[LikenessBudget | None] = ContextVar("likeness_budget", default=None)
+_of_call: ContextVar[HintBudget | None] = ContextVar("hint_budget", default=None)
 
 
 @contextmanager
-def one_likeness_budget() -> Iterator[LikenessBudget]:
+def one_hint_budget() -> Iterator[HintBudget]:
     """Inside, all comparing shares one budget, however many hints are made: that of the block around, if there is one.
     Outside, every name that is looked for has one of its own.
     """
@@ -57,7 +57,7 @@ def one_likeness_budget() -> Iterator[LikenessBudget]:
     if around is not None:
         yield around
         return
-    budget = LikenessBudget()
+    budget = HintBudget()
     reset = _of_call.set(budget)
     try:
         yield budget
@@ -66,7 +66,7 @@ def one_likeness_budget() -> Iterator[LikenessBudget]:
 
 
 def most_like(
-    wanted: str, known: Iterable[str], *, limit: int = 3, compared: int = COMPARED, budget: LikenessBudget | None = None
+    wanted: str, known: Iterable[str], *, limit: int = 3, compared: int = COMPARED, budget: HintBudget | None = None
 ) -> list[str]:
     """At most `limit` of the known names, best first. Once the budget is spent the rest of them are not looked at."""
     comparison = _Comparison(wanted[:compared], budget)
@@ -88,8 +88,8 @@ def likeness(wanted: str, known: str) -> float:
 class _Comparison:
     """Of one name with others."""
 
-    def __init__(self, wanted: str, budget: LikenessBudget | None) -> None:
-        self._budget = budget or _of_call.get() or LikenessBudget()
+    def __init__(self, wanted: str, budget: HintBudget | None) -> None:
+        self._budget = budget or _of_call.get() or HintBudget()
         self._length = len(wanted)
         self._letters = Counter(wanted)
         self._matcher = difflib.SequenceMatcher(None, "", wanted)

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from mcp_agent_mail.core.arguments import Param, bind, params_of
 from mcp_agent_mail.core.errors import NotFound, listed
-from mcp_agent_mail.core.likeness import most_like, one_likeness_budget
+from mcp_agent_mail.core.likeness import most_like, one_hint_budget
 from mcp_agent_mail.core.tools import Credentials, Handler, Json, call_as
 
 SCHEME = "resource://"
@@ -105,7 +105,7 @@ class ResourceTable:
 
     async def read(self, uri: str, credentials: Credentials) -> Json:
         """Validate, call and return the resource's plain JSON. Raises AgentMailError."""
-        with one_likeness_budget():
+        with one_hint_budget():
             spec, given = self.match(uri)
             return await call_as(credentials, spec.handler, bind(spec.params, given, what=spec.name))
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from mcp_agent_mail.core.arguments import FORMAT_ARGUMENT, TOKEN_ARGUMENTS, Param, bind, params_of
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied, listed
 from mcp_agent_mail.core.ids import ProjectId
-from mcp_agent_mail.core.likeness import COMPARED, one_likeness_budget
+from mcp_agent_mail.core.likeness import COMPARED, one_hint_budget
 from mcp_agent_mail.core.params import IdentityPart
 from mcp_agent_mail.core.synonyms import nearest_tools, no_tool_for
 
@@ -256,7 +256,7 @@ class ToolTable:
 
     async def run(self, name: str, arguments: Mapping[str, Json], credentials: Credentials) -> Json:
         """Validate, call and return the tool's plain result. Raises AgentMailError."""
-        with one_likeness_budget():
+        with one_hint_budget():
             spec = self.require(name, credentials)
             credentials, given = take_token(credentials, arguments)
             token_listed = spec.schema["properties"].keys() - spec.params.keys()

@@ -61,6 +61,12 @@ _EVERYWHERE = f"""
     WHERE a.name_key = ? AND p.archived_ts IS NULL
     ORDER BY a.project_id LIMIT ?
 """
+_NEWEST_ELSEWHERE = f"""
+    SELECT {_OF_A} FROM agents a JOIN projects p ON p.id = a.project_id
+    WHERE a.id IN (SELECT id FROM agents ORDER BY id DESC LIMIT ?)
+    AND a.project_id <> ? AND a.kind = 'agent' AND a.retired_ts IS NULL AND p.archived_ts IS NULL
+    ORDER BY a.id DESC LIMIT ?
+"""
 _LISTED = "project_id = ? AND kind = 'agent' AND (? OR retired_ts IS NULL) AND last_active_ts >= ?"
 _LIST = f"SELECT {_COLUMNS} FROM agents WHERE {_LISTED} ORDER BY last_active_ts DESC, id DESC LIMIT ?"
 _COUNT = f"SELECT count(*) FROM agents WHERE {_LISTED}"
@@ -183,6 +189,13 @@ class Agents:
     def find_everywhere(self, name: str, limit: int = 50) -> list[Agent]:
         """The agents of this name in all projects that are not archived, oldest project first."""
         return [_agent(row) for row in self._connection.execute(_EVERYWHERE, (name_key(name), limit))]
+
+    def newest_elsewhere(self, project_id: ProjectId, limit: int = 300) -> list[Agent]:
+        """Of the `limit` agents that were registered last those of other projects, the newest first: for "did you
+        mean". Neither retired ones nor those of archived projects.
+        """
+        rows = self._connection.execute(_NEWEST_ELSEWHERE, (limit, project_id, limit))
+        return [_agent(row) for row in rows]
 
     def list_(
         self, project_id: ProjectId, *, include_retired: bool = False, active_since: int = 0, limit: int

@@ -14,7 +14,7 @@ from mcp_agent_mail.domain.staleness import WorkspaceActivity
 from mcp_agent_mail.workspace import repository
 from mcp_agent_mail.workspace.activity import ActivityQuery, Bounds, find_activity
 from mcp_agent_mail.workspace.boundary import is_folder
-from mcp_agent_mail.workspace.ignored_paths import find_ignored
+from mcp_agent_mail.workspace.ignored_paths import IgnoredPaths
 from mcp_agent_mail.workspace.pattern_search import PatternSearch
 from mcp_agent_mail.workspace.ttl_cache import Memory
 
@@ -44,6 +44,7 @@ class Workspaces:
         self._folders: Memory[bool] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_AT_MOST)
         self._code: Memory[bool] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_AT_MOST)
         self._branches: Memory[str | None] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_AT_MOST)
+        self._ignored = IgnoredPaths(elapsed, keep_s=keep_s)
         self._activities: Memory[WorkspaceActivity] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_AT_MOST)
 
     def ignore_case(self, root: str) -> bool:
@@ -61,9 +62,13 @@ class Workspaces:
     def _holds_code(self, root: str) -> bool:
         return self._code.get(root, lambda: repository.holds_code(Path(root)))
 
+    def may_be_ignored(self, root: str, paths: Sequence[str]) -> bool:
+        """Whether `ignored` has to ask Git of any of the paths: of most it need not."""
+        return bool(self._ignored.doubtful(root, paths))
+
     def ignored(self, root: str, paths: Sequence[str]) -> set[str]:
-        """Those of the paths that Git ignores in the repository around `root`, as they are now."""
-        return find_ignored(Path(root), paths, timeout_s=self._bounds.seconds)
+        """Those of the paths that Git ignores in the repository around `root`."""
+        return self._ignored.find(root, paths, timeout_s=self._bounds.seconds)
 
     def branch(self, root: str) -> str | None:
         """The branch checked out in the repository around `root`; None when detached, or without one."""

@@ -7,14 +7,15 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.core.git.foreign_repository import ForeignRepository, UnfitRepository
+from mcp_agent_mail.core.git.foreign_repository import UnfitRepository
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.core.plain_files import UnfitFile, read_plain
 from mcp_agent_mail.workspace.repository import find_work_tree, open_work_tree
+from mcp_agent_mail.workspace.ttl_cache import Memory
 
 MAX_BYTES = 65_536
 MAX_FILES = 200
@@ -28,24 +29,66 @@ _BRACKET = re.compile(r"\[[!^]?\]?[^\]]*\]")
 _EVERYTHING = "*"
 
 
-def find_ignored(root: Path, paths: Sequence[str], *, timeout_s: float) -> set[str]:
-    """Those of `paths` that Git ignores, relative to `root`, as they were written; a final `/` means a folder.
+KEEP_TREES = 1_000
+KEEP_LISTS = 64
+KEEP_BYTES = 16_384
+"""A longer list is read anew each time."""
 
-    A tracked file is not ignored. Blocks for `timeout_s` at most, beside a few small reads. What cannot be told
-    counts as not ignored: this is for advice alone.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WorkTree:
+    """`above` are the folders on the way from `top` to the project's own."""
+
+    top: str
+    above: tuple[str, ...]
+    excludes: str
+
+
+class IgnoredPaths:
+    """Remembers for `keep_s` where a directory's repository lies, and what its lists say while the files are the same.
+
+    Every method blocks: a few small reads. What cannot be told counts as not ignored: this is for advice alone.
     """
+
+    def __init__(self, elapsed: Callable[[], float], *, keep_s: float) -> None:
+        self._trees: Memory[_WorkTree | None] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_TREES)
+        self._lists: Memory[_IgnoreLines] = Memory(elapsed, keep_s=keep_s, at_most=KEEP_LISTS)
+
+    def doubtful(self, root: str, paths: Sequence[str]) -> list[str]:
+        """Those of `paths`, relative to `root`, that a line of the lists may mean; Git ignores none of the others. Asks
+        no Git.
+        """
+        tree = self._trees.get(root, lambda: _find_tree(Path(root)))
+        if tree is None:
+            return []
+        hints = _IgnoreHints(tree, self._lists)
+        return [path for path in paths if hints.may_mean(path)]
+
+    def find(self, root: str, paths: Sequence[str], *, timeout_s: float) -> set[str]:
+        """Those that Git ignores, as they were written; a final `/` means a folder. Blocks for `timeout_s` at most.
+
+        A tracked file is not ignored.
+        """
+        asked = self.doubtful(root, paths)
+        if not asked:
+            return set()
+        try:
+            with open_work_tree(Path(root)) as tree:
+                return set() if tree is None else set(tree.ignored(asked, timeout_s=timeout_s))
+        except (UnfitRepository, UnfitFile, GitFailed, OSError, ValueError):
+            return set()
+
+
+def _find_tree(root: Path) -> _WorkTree | None:
     try:
         found = find_work_tree(root)
         if found is None or found.top is None:
-            return set()
-        hints = _IgnoreHints(found.top, os.path.relpath(os.path.realpath(root), found.top), found)
-        asked = [path for path in paths if hints.may_mean(path)]
-        if not asked:
-            return set()
-        with open_work_tree(root) as tree:
-            return set() if tree is None else set(tree.ignored(asked, timeout_s=timeout_s))
-    except (UnfitRepository, UnfitFile, GitFailed, OSError, ValueError):
-        return set()
+            return None
+        prefix = os.path.relpath(os.path.realpath(root), found.top)
+    except (UnfitRepository, UnfitFile, OSError, ValueError):
+        return None
+    above = () if prefix == "." else tuple(prefix.split("/"))
+    return _WorkTree(top=found.top, above=above, excludes=f"{found.common_dir}/info/exclude")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -77,12 +120,13 @@ _NONE = _IgnoreLines()
 class _IgnoreHints:
     """Takes in more than Git ignores, never less: letter case, folders and exceptions (`!`) are not looked at."""
 
-    def __init__(self, top: str, prefix: str, found: ForeignRepository) -> None:
-        self._top = top
-        self._above = [] if prefix == "." else prefix.split("/")
+    def __init__(self, tree: _WorkTree, known: Memory[_IgnoreLines]) -> None:
+        self._top = tree.top
+        self._above = tree.above
+        self._known = known
         self._lists: dict[str, _IgnoreLines] = {}
         self._left = MAX_STEPS
-        self._of_all = self._read(f"{found.common_dir}/info/exclude")
+        self._of_all = self._read(tree.excludes)
 
     def may_mean(self, path: str) -> bool:
         """Beyond MAX_STEPS of comparing every path may be meant."""
@@ -109,10 +153,23 @@ class _IgnoreHints:
 
     def _read(self, file: str) -> _IgnoreLines:
         try:
-            content = read_plain(file, MAX_BYTES, follow=False)
-        except UnfitFile:
+            found = os.lstat(file)
+        except (FileNotFoundError, NotADirectoryError):
+            return _NONE
+        except (OSError, ValueError):
             return _ANY
-        return _NONE if content is None else _lines_of(content.decode("utf-8", "surrogateescape"))
+        if found.st_size > KEEP_BYTES:
+            return _read_lines(file)
+        version = (file, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        return self._known.get(version, lambda: _read_lines(file))
+
+
+def _read_lines(file: str) -> _IgnoreLines:
+    try:
+        content = read_plain(file, MAX_BYTES, follow=False)
+    except UnfitFile:
+        return _ANY
+    return _NONE if content is None else _lines_of(content.decode("utf-8", "surrogateescape"))
 
 
 def _is_real_folder(path: str) -> bool:

@@ -11,10 +11,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
-from mcp_agent_mail.core.likeness import LikenessBudget, most_like
+from mcp_agent_mail.core.likeness import HintBudget, most_like
 from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
 from mcp_agent_mail.domain.patterns.pattern import Pattern, anchor, covers
 from mcp_agent_mail.workspace.boundary import ProjectBoundary
@@ -56,11 +57,14 @@ class PatternSearch:
         self._may_look = may_look
         self._elapsed = elapsed
         self._until = elapsed() + seconds
-        self._inside = ProjectBoundary(root)
         self._work = WorkBudget(max_steps)
-        self._likeness = LikenessBudget()
+        self._likeness = HintBudget()
         self._nearest_left = MAX_NEAREST
         self._seen = 0
+
+    @cached_property
+    def _inside(self) -> ProjectBoundary:
+        return ProjectBoundary(self._root)
 
     def has_workspace(self) -> bool:
         """Is the project's directory on this disk?"""

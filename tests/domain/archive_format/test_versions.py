@@ -49,6 +49,7 @@ def test_a_folder_is_converted_to_what_is_written_now_and_back(number: int) -> N
         "file_reservations/2026/11/0",
         "messages/2026/11/0/deeper",
         "agents/A/B/inbox/2026/11/0",
+        "messages/2026/11/00",
     ],
 )
 def test_other_folders_stay_as_they_are(folder: str) -> None:

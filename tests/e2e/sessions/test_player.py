@@ -100,7 +100,7 @@ def test_what_the_connection_says_is_not_said_again_and_what_differs_is(player: 
     ]
 
 
-def test_what_markdown_escapes_is_read_as_what_it_means(server: Served) -> None:
+def test_what_markdown_says_is_read_as_what_it_means(server: Served) -> None:
     player = Player(server, Cost(), project="/code/shop", profile="core", form="md", name="BlueLake")
     start(player)
     wrong = Call("acknowledge_message", {**own(player), "message_id": 99})
@@ -109,5 +109,5 @@ def test_what_markdown_escapes_is_read_as_what_it_means(server: Served) -> None:
         player.mistake("escaped", wrong, put("message_id", 98, told="no_such_message"), met=lambda _: False)
 
     assert player.cost.turns == 3
-    assert "no\\_such\\_message" in player.cost.texts[-1]
+    assert "no_such_message" in player.cost.texts[-1]
     player.close()

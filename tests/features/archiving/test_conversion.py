@@ -11,7 +11,7 @@ from mcp_agent_mail.archive.conversion import CONVERSION_NOTE
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.domain.archive_format import versions
 from mcp_agent_mail.domain.projects import plain_slug
-from mcp_agent_mail.features.archiving.protocol import CareFailed, Committed, Converted
+from mcp_agent_mail.features.archiving.protocol import Committed, Converted
 from tests.archive_harness import (
     ArchiveHarness,
     Killed,
@@ -236,8 +236,8 @@ def test_what_fails_is_told_holds_no_mail_up_and_is_tried_again_later(old: Old) 
         old.harness.send(old.blue, [old.red], subject="More")
         old.commit(drain)
 
-    (told,) = [report for report in old.harness.reports if isinstance(report, CareFailed)]
-    assert told.message == "cannot convert the archive to the new format: no room"
+    (told,) = [report for report in old.harness.reports if isinstance(report, Converted) and report.problem]
+    assert told.problem == "cannot convert the archive to the new format: no room"
     assert old.harness.failures == []
     assert not old.harness.tx.outbox.pending(old.project.id)
     assert (old.version, old.harness.verify().findings) == (1, ())

@@ -26,6 +26,7 @@ from mcp_agent_mail.features.archiving.protocol import (
     LOCKS_FOLDER,
     PROJECTS_FOLDER,
     Committed,
+    Converted,
     Failed,
     Recovered,
     Report,
@@ -33,7 +34,7 @@ from mcp_agent_mail.features.archiving.protocol import (
     from_line,
 )
 from mcp_agent_mail.store.outbox import Outbox
-from tests.archive_harness import LOOKS, ArchiveHarness, git, open_archive_harness
+from tests.archive_harness import LOOKS, ArchiveHarness, fill, git, open_archive_harness, version_1
 
 WITHIN_S = 30.0
 
@@ -350,3 +351,40 @@ def test_the_time_of_one_that_commits_batch_after_batch_begins_anew_with_each(
 
     assert in_the_end == 0
     assert seconds[0] < 100
+
+
+def test_a_conversion_that_hangs_keeps_no_other_archive_from_being_converted(
+    harness: ArchiveHarness, tmp_path: Path
+) -> None:
+    harness.converts = False
+    with version_1(), harness.drain() as drain:
+        for name in ("one", "other"):
+            fill(harness, tmp_path / name)
+            drain.step()
+            harness.clock.step(3)
+            harness.tidy(drain)
+    harness.converts = True
+    harness.patience_s, harness.hangs_after_s = 0.1, 0.5
+    may_go_on, first = threading.Event(), threading.Lock()
+
+    def hang(reached: FailPoint) -> None:
+        if reached is FailPoint.CONVERSION and first.acquire(blocking=False):
+            may_go_on.wait()
+
+    def done() -> list[str]:
+        return [report.project for report in harness.reports if isinstance(report, Converted) and report.is_done]
+
+    with harness.drain(hang) as drain:
+        drain.resume()
+        try:
+            for _ in range(LOOKS):
+                wait = drain.begin()
+                if done():
+                    break
+                select.select([drain], [], [], 0.05 if wait is None else min(wait, 0.05))
+                harness.clock.step(1)
+            while_it_hung = done()
+        finally:
+            may_go_on.set()
+
+    assert len(while_it_hung) == 1

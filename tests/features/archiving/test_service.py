@@ -25,7 +25,14 @@ from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.backpressure import Backpressure
 from mcp_agent_mail.features.archiving.offline_drain import drain_in_process
-from mcp_agent_mail.features.archiving.protocol import LOCK_FILE, ArchiverSettings, Ready, Workload
+from mcp_agent_mail.features.archiving.protocol import (
+    LOCK_FILE,
+    ArchiverSettings,
+    CareTaken,
+    Converted,
+    Ready,
+    Workload,
+)
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.faults import StoreFailed
@@ -305,3 +312,18 @@ async def test_what_is_to_be_mended_is_unknown_until_an_archiver_has_looked(tmp_
 
         assert before is None
         assert service.care().workload == Workload(unfinished=3)
+
+
+async def test_a_failed_conversion_is_told_until_it_is_done_whatever_other_care_was_taken(tmp_path: Path) -> None:
+    settings, _ = prepare(tmp_path)
+    async with Store(tmp_path / "mail.sqlite3") as store:
+        service = ArchivingService(store, settings)
+        taken = CareTaken(project="app", packs=1, pack_bytes=1, index_bytes=1, files=1, is_thinned=False)
+
+        await service._hear(Converted(project="app", is_done=False, problem="no room"))
+        await service._hear(taken)
+        failed = service.care()
+        await service._hear(Converted(project="app", is_done=True))
+
+        assert (failed.last_error, failed.converting) == ("app: no room", None)
+        assert service.care().last_error is None

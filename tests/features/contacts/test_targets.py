@@ -186,6 +186,17 @@ async def test_a_request_from_another_project_is_answered_without_naming_it(harn
     assert (await harness.answer(accept=False, source="QuietFox"))["status"] == "blocked", "later, too"
 
 
+async def test_a_name_nearly_like_one_of_another_project_makes_no_agent_here(harness: ContactsHarness) -> None:
+    before = harness.everything()
+
+    error = await refused(harness.ask(target="QuietFax", register_if_missing=None))
+    never = await refused(harness.ask(target="QuietFax", register_if_missing=False))
+
+    assert error.data["nearest"] == never.data["nearest"] == [f"QuietFox@{harness.seeded.lib.slug}"]
+    assert harness.everything() == before
+    assert (await harness.ask(target="QuietMoon", register_if_missing=None))["registered_target"] is True
+
+
 async def test_an_agent_here_that_asks_goes_before_one_elsewhere(harness: ContactsHarness) -> None:
     await harness.ask(source="BlueLake", target=f"RedStone@{APP}", project_key=LIB)
     await harness.ask(source="BlueLake", target="RedStone")

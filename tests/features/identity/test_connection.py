@@ -173,21 +173,6 @@ async def test_an_error_about_a_value_that_the_connection_said_tells_so(harness:
     assert unknown.value.hint.endswith("agent_name was left out: this connection says it.")
 
 
-async def test_an_error_about_another_value_of_that_kind_says_nothing_of_the_connection(
-    harness: IdentityHarness,
-) -> None:
-    connection = ConnectionIdentity(harness.identity, at_once)
-    spec = harness.tools.require("set_status", SAID)
-    completed = await connection.complete(spec, {"status": "busy"}, SAID)
-    for key, told in ((PROJECT, "project_key was left out: this connection says it."), ("/nowhere", "")):
-        # As a recipient's address in a project that is not there.
-        error = UnknownProject(f"Unknown project: {key}.", data={"parameter": "project_key"})
-
-        await connection.explain(spec, completed, error)
-
-        assert error.hint == told
-
-
 async def test_a_wrong_name_that_the_connection_said_is_told_whatever_the_tool_calls_it(
     harness: IdentityHarness,
 ) -> None:
@@ -202,6 +187,21 @@ async def test_a_wrong_name_that_the_connection_said_is_told_whatever_the_tool_c
         )
 
     assert unknown.value.hint.endswith("sender_name was left out: this connection says it.")
+
+
+async def test_an_error_about_another_value_of_that_kind_says_nothing_of_the_connection(
+    harness: IdentityHarness,
+) -> None:
+    connection = ConnectionIdentity(harness.identity, at_once)
+    spec = harness.tools.require("set_status", SAID)
+    completed = await connection.complete(spec, {"status": "busy"}, SAID)
+    for key, told in ((PROJECT, "project_key was left out: this connection says it."), ("/nowhere", "")):
+        # As a recipient's address in a project that is not there.
+        error = UnknownProject(f"Unknown project: {key}.", data={"parameter": "project_key"})
+
+        await connection.explain(spec, completed, error)
+
+        assert error.hint == told
 
 
 async def test_a_connection_is_known_by_what_it_says_and_by_what_it_proves(harness: IdentityHarness) -> None:

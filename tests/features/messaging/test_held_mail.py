@@ -8,7 +8,7 @@ import pytest
 
 from mcp_agent_mail.domain.contacts import MAX_HELD_OF_MESSAGE, MAX_HELD_OF_PAIR, ContactRules
 from mcp_agent_mail.features.messaging import held_mail
-from tests.features.contacts.harness import LIB, ContactsHarness, open_contacts, refused
+from tests.features.contacts.harness import APP, LIB, ContactsHarness, open_contacts, refused
 from tests.seeded_store import add_agent
 
 
@@ -66,8 +66,23 @@ async def test_the_call_that_asks_across_projects_says_in_which(harness: Contact
         "RedStone takes mail from its contacts only; nothing was sent."
     )
     across, here = (call["arguments"] for call in error.data["suggested_tool_calls"])
-    assert (across["to_agent"], across["to_project"]) == ("QuietFox", LIB)
-    assert (here["to_agent"], "to_project" in here) == ("RedStone", False)
+    assert (across["to_agent"], here["to_agent"]) == (f"QuietFox@{harness.seeded.lib.slug}", "RedStone")
+    assert error.hint.startswith(
+        f'Ask first: request_contact(project_key="{APP}", from_agent="BlueLake", to_agent="{across["to_agent"]}"), or '
+    )
+
+
+async def test_who_has_been_asked_already_is_not_to_be_asked_first(harness: ContactsHarness) -> None:
+    for name in ("RedStone", "GreenField"):
+        await harness.policy(name, "contacts_only")
+    await harness.ask(reason="the parser")
+
+    waiting = await refused(harness.send(to=["RedStone"], auto_contact_if_blocked=False))
+    mixed = await refused(harness.send(to=["RedStone", "GreenField"], auto_contact_if_blocked=False))
+
+    assert waiting.hint.startswith("Wait for the answer, or send again with auto_contact_if_blocked=true")
+    assert waiting.data["suggested_tool_calls"] == []
+    assert [call["arguments"]["to_agent"] for call in mixed.data["suggested_tool_calls"]] == ["GreenField"]
 
 
 async def test_a_blocking_recipient_refuses_the_whole_message(harness: ContactsHarness) -> None:

@@ -148,6 +148,28 @@ async def test_held_mail_is_read_by_its_sender_alone(tmp_path: Path) -> None:
         assert ids(await harness.call("read_mail", message_id=held, agent_name="BlueLake")) == [held]
 
 
+async def test_only_who_has_to_consent_is_told_that_a_message_is_held(tmp_path: Path) -> None:
+    async with open_messaging(tmp_path, enforced=True) as harness:
+        seeded = harness.seeded
+        policy = ContactPolicy.CONTACTS_ONLY
+        await seeded.store.write(lambda tx: tx.agents.set_contact_policy(seeded.red.id, policy, tx.now))
+        held = await harness.sent_id()
+
+        told = {}
+        for name in ("RedStone", "GreenField"):
+            with pytest.raises(NotFound) as reading:
+                await harness.call("read_mail", message_id=held, agent_name=name)
+            with pytest.raises(NotFound) as replying:
+                await harness.call("reply_message", message_id=held, sender_name=name, body_md="Yes")
+            assert replying.value.to_wire() == reading.value.to_wire()
+            told[name] = reading.value.message
+
+        assert told == {
+            "RedStone": f"Message {held} is held until you consent.",
+            "GreenField": f"No message {held} is to be seen here.",
+        }
+
+
 async def test_reading_by_tool_marks_nothing_and_is_activity_of_who_names_itself(harness: MessagingHarness) -> None:
     sent = await harness.sent_id(thread_id="T", importance="urgent", ack_required=True)
     before = harness.rows("SELECT * FROM recipients"), harness.rows("SELECT * FROM outbox")

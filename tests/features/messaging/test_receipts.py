@@ -180,6 +180,7 @@ async def test_mail_that_waits_for_consent_is_held_for_its_recipient_and_nothing
         for name in ("RedStone", "GreenField", "BlueLake"):
             answer = await harness.call("acknowledge_message", agent_name=name, message_id=held)
             why[name] = (answer["acknowledged"], answer["reason"])
+            assert ("respond_contact" in answer.get("hint", "")) is (name == "RedStone")
 
         assert why == {
             "RedStone": (False, "held"),

@@ -89,6 +89,14 @@ async def test_a_project_that_is_nearly_right_is_told_as_the_address_that_was_me
     assert error.hint.startswith(f"Did you mean QuietFox@{harness.seeded.lib.slug}?")
 
 
+async def test_a_name_nearly_like_one_of_another_project_is_told_with_its_address(harness: MessagingHarness) -> None:
+    error = await refused(harness, "QuietFx")
+    half_alike = await refused(harness, "QuietMoon")
+
+    assert error.data["nearest"] == [f"QuietFox@{harness.seeded.lib.slug}"]
+    assert half_alike.data["nearest"] == []
+
+
 async def test_near_names_of_another_project_are_told_as_they_are_written_here(harness: MessagingHarness) -> None:
     error = await refused(harness, f"QuietFix@{LIB}")
 

@@ -126,7 +126,7 @@ async def test_a_refusal_says_the_same_time_in_its_text_and_as_data_and_it_is_ri
 
         after_s = refused.value.data["retry_after_s"]
         assert after_s == 900 - 100 + 1
-        assert f"try again in {after_s} s: if nothing happens there until then" in refused.value.hint
+        assert f"try again in {after_s} s, if nothing happens there until then" in refused.value.hint
         harness.clock.step(after_s - 1)
         with pytest.raises(NotAbandoned):
             await force(harness, lease.id)
@@ -142,7 +142,7 @@ async def test_a_reservation_that_ends_before_it_may_be_forced_says_when_it_ends
             await force(harness, lease.id)
 
         assert refused.value.data["retry_after_s"] == 600
-        assert "try again in 600 s: it ends then, unless renewed" in refused.value.hint
+        assert "try again in 600 s, when it ends, unless renewed" in refused.value.hint
 
 
 async def test_the_suggested_calls_are_complete(tmp_path: Path) -> None:

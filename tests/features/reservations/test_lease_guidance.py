@@ -55,7 +55,9 @@ async def test_a_path_that_a_wider_reservation_covers_names_it_and_how_to_narrow
 async def test_what_is_not_covered_as_a_whole_has_no_wider_one(claims: Claims, held: str, path: str) -> None:
     await claims.hold("BlueLake", held)
 
-    assert await reason(claims, path) == NOTHING
+    told = await reason(claims, path)
+    assert told.startswith(NOTHING)
+    assert "covers" not in told
 
 
 async def test_neither_anothers_nor_an_expired_reservation_is_a_wider_one(claims: Claims) -> None:
@@ -63,8 +65,8 @@ async def test_neither_anothers_nor_an_expired_reservation_is_a_wider_one(claims
     await claims.hold("BlueLake", "docs/**", ttl_seconds=60)
     claims.seeded.clock.step(61)
 
-    assert await reason(claims, "src/a.py") == NOTHING
-    assert await reason(claims, "docs/a.md") == NOTHING
+    assert await reason(claims, "src/a.py") == "you hold no live reservation"
+    assert await reason(claims, "docs/a.md") == "you hold no live reservation"
 
 
 async def test_a_renewal_names_the_wider_one_too(claims: Claims) -> None:
@@ -89,4 +91,38 @@ async def test_beyond_the_bound_on_work_no_wider_one_is_named(claims: Claims) ->
 
     answer = await claims.release("BlueLake", paths=["src/a.md"])
 
-    assert answer["not_released"][0]["reason"] == NOTHING
+    told = answer["not_released"][0]["reason"]
+    assert told.startswith(f"{NOTHING}, but of s*0/x/*.py")
+
+
+async def test_a_misspelt_path_is_told_the_near_one_and_another_what_there_is(claims: Claims) -> None:
+    await claims.hold("BlueLake", "src/lexer.py", "docs/**", "*.md", "tests/", "a.txt")
+
+    assert await reason(claims, "src/lexr.py") == f"{NOTHING}: did you mean src/lexer.py?"
+    assert await reason(claims, "Makefile") == f"{NOTHING}, but of src/lexer.py, docs/**, *.md and 2 more"
+
+
+@pytest.mark.parametrize("text", ["all", "ALL", "*", "**", "."])
+async def test_a_word_for_all_is_told_how_all_are_meant(claims: Claims, text: str) -> None:
+    await claims.hold("BlueLake", "src/a.py")
+
+    assert await reason(claims, text) == f"{NOTHING}: leave paths out to mean all that you hold"
+    renewed = await claims.renew("BlueLake", paths=[text])
+    assert renewed["not_renewed"][0]["reason"] == f"{NOTHING}: leave paths out to mean all that you hold"
+
+
+async def test_what_the_call_itself_gives_back_is_not_told_as_held(claims: Claims) -> None:
+    await claims.hold("BlueLake", "src/a.py", "src/b.py", "docs/")
+
+    answer = await claims.release("BlueLake", paths=["src/a.py", "src/b.py", "Makefile"])
+
+    assert answer["not_released"][0]["reason"] == f"{NOTHING}, but of docs/"
+
+
+async def test_of_many_paths_the_first_are_compared(claims: Claims) -> None:
+    await claims.hold("BlueLake", "docs/")
+
+    answer = await claims.release("BlueLake", paths=[f"src/{number}.py" for number in range(8)])
+
+    reasons = [one["reason"] for one in answer["not_released"]]
+    assert reasons == [f"{NOTHING}, but of docs/"] * 5 + [NOTHING] * 3

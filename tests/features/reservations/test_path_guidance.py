@@ -11,6 +11,7 @@ import pytest
 
 from mcp_agent_mail.core.concurrency.looks import DirectorySilent
 from mcp_agent_mail.core.errors import IdempotencyKeyConflict
+from mcp_agent_mail.domain.patterns.syntax import OutsideProject
 from mcp_agent_mail.domain.reservations import JoinedPaths
 from mcp_agent_mail.features.reservations.offload import PatternReader
 from mcp_agent_mail.workspace.facts import Workspaces
@@ -100,6 +101,37 @@ async def test_braces_are_granted_as_they_are_and_warned_of_with_what_a_shell_ma
     ]
 
 
+@pytest.mark.parametrize("path", ["src\\lexer\\words.py", "src\\*.py"])
+async def test_backslashes_for_slashes_are_warned_of_with_what_was_meant(claims: Claims, path: str) -> None:
+    assert await warned(claims, path) == [
+        {
+            "path": path,
+            "reason": "a backslash divides no folders: it stands for no path below them",
+            "did_you_mean": [path.replace("\\", "/")],
+        }
+    ]
+
+
+async def test_a_backslash_that_makes_a_character_literal_is_not_warned_of(claims: Claims) -> None:
+    write(Path(claims.root), "src/odd\\name.py")
+
+    assert await warned(claims, "src/\\[id\\].py", "src/a\\ b.py", "src/odd\\name.py") is None
+
+
+async def test_a_path_of_another_project_is_refused_by_the_name_of_that(claims: Claims, tmp_path: Path) -> None:
+    for path in ("/code/lib/src/a.py", "/code/lib/../lib/*.py"):
+        with pytest.raises(OutsideProject) as raised:
+            await claims.reserve("BlueLake", path)
+        assert raised.value.hint == "It lies in the project /code/lib, whose own agents can reserve it."
+    with pytest.raises(OutsideProject) as looked:
+        await claims.check("BlueLake", "/code/lib/a.py")
+    with pytest.raises(OutsideProject) as nowhere:
+        await claims.reserve("BlueLake", f"{tmp_path}/elsewhere/a.py")
+
+    assert looked.value.data["project"] == "/code/lib"
+    assert nowhere.value.hint.startswith("Write paths from the repository's root")
+
+
 async def test_a_file_with_braces_in_its_name_is_not_warned_of(claims: Claims) -> None:
     write(Path(claims.root), "src/{a,b}.py")
 
@@ -168,3 +200,29 @@ async def test_a_folder_that_hangs_costs_the_warnings_and_neither_the_grant_nor_
             await spaces.looks.look(f"{claims.root}/**", list)
     finally:
         may_end.set()
+
+
+async def test_plain_paths_that_no_line_may_mean_cost_one_look_and_no_search(claims: Claims) -> None:
+    spaces = Workspaces()
+    claims.service._reader = PatternReader(spaces)
+    looked: list[str] = []
+    look = spaces.looks.look
+
+    async def counted(path: str, work: Any, **bounds: Any) -> Any:
+        looked.append(path)
+        return await look(path, work, **bounds)
+
+    spaces.looks.look = counted  # type: ignore[method-assign]  # the same, and counted
+
+    assert await warned(claims, "src/lexer/words.py", "src/new.py", "src", "tool://x") is None
+    assert looked == [claims.root]
+    assert len(await warned(claims, "src/{a,b}.py", "a.log")) == 2
+    assert looked == [claims.root, claims.root, f"{claims.root}/**"]
+
+
+async def test_many_paths_are_looked_at_apart_from_what_decides(claims: Claims) -> None:
+    paths = [f"src/{number}.py" for number in range(30)]
+
+    assert await warned(claims, *paths, "a.log") == [
+        {"path": "a.log", "reason": "Git ignores it: the commit guard never sees it"}
+    ]

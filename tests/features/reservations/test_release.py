@@ -72,7 +72,7 @@ async def test_paths_are_meant_as_they_were_reserved(claims: Claims) -> None:
 
     assert [one["path_pattern"] for one in answer["file_reservations"]] == ["src/app.py"]
     assert answer["not_released"] == [
-        {"path": "lib/*.py", "reason": "you hold no live reservation of exactly this pattern"}
+        {"path": "lib/*.py", "reason": "you hold no live reservation of exactly this pattern, but of src/**"}
     ]
 
 

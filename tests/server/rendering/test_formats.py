@@ -92,7 +92,7 @@ async def test_markdown_is_the_text_and_json_stays_beside_it(era: Any) -> None:
     async with hosted(toy_app()) as url:
         result = await count(url, era, form="md")
 
-    assert result["content"][0]["text"] == "# Count\n\n| number |\n|---|\n| 0 |\n| 1 |\n"
+    assert result["content"][0]["text"] == "| number |\n|---|\n| 0 |\n| 1 |\n"
     assert result["structuredContent"] == {"result": LIST}
 
 
@@ -103,7 +103,7 @@ async def test_the_url_beats_the_header_and_a_calls_argument_beats_both() -> Non
         by_argument = await count(url, era, {"format": "md"}, query="?format=json")
 
     assert by_url["content"][0]["text"].startswith("[")
-    assert by_argument["content"][0]["text"].startswith("# Count")
+    assert by_argument["content"][0]["text"].startswith("| number |")
 
 
 async def test_the_servers_own_form_is_for_mcp_alone() -> None:
@@ -113,7 +113,7 @@ async def test_the_servers_own_form_is_for_mcp_alone() -> None:
         result = await count(url, era)
         plain = await client.post(f"{url}/rpc/count", json={"limit": 2})
 
-    assert result["content"][0]["text"].startswith("# Count")
+    assert result["content"][0]["text"].startswith("| number |")
     assert plain.json() == LIST
 
 

@@ -47,7 +47,7 @@ def test_mail_says_what_is_not_as_usual() -> None:
 
     assert line_of(unusual) == (
         "- 7 **Plan \\*now\\***: thread SHOP-42, topic release, from BlueLake, urgent, ack asked for, "
-        "2026-11-23T09:25Z, attached a\\_b.webp, image/webp, bcc, 2 newer from the sender, read 2026-11-23T10:00Z, "
+        "2026-11-23T09:25Z, attached a_b.webp, image/webp, bcc, 2 newer from the sender, read 2026-11-23T10:00Z, "
         "expired yes"
     )
 
@@ -81,7 +81,7 @@ def test_a_body_comes_beside_its_line_and_an_empty_one_not() -> None:
         ),
         (
             {"id": 4, "agent": "A", "path_pattern": "src/a", "stale": True, "stale_reasons": ["no_mail", "idle"]},
-            "- 4 `src/a`: A, stale, no\\_mail and idle",
+            "- 4 `src/a`: A, stale, no_mail and idle",
         ),
         (
             {"path": "a.py", "holders": [{"agent": "A", "reservation_id": 5}, {"agent": "B", "reservation_id": 6}]},
@@ -113,6 +113,19 @@ def test_a_long_text_is_cut_and_says_so() -> None:
 )
 def test_a_path_that_a_code_span_cannot_hold_is_escaped(path: str, shown: str) -> None:
     assert line_of({"id": 1, "path_pattern": path}) == f"- 1 {shown}"
+
+
+def test_an_underscore_within_a_word_is_none_and_one_at_its_edge_is_escaped() -> None:
+    assert plain("wait_seconds=50 of src/a_1.py") == "wait_seconds=50 of src/a_1.py"
+    assert plain("_so_ or __init__") == r"\_so\_ or \_\_init\_\_"
+
+
+def test_a_contact_and_a_renewed_lease_are_a_line_each() -> None:
+    link = {"direction": "outbound", "to": "RedStone", "from": "BlueLake", "project": "/code/app", "status": "approved"}
+    renewed = {"id": 4, "path_pattern": "src/a", "old_expires_ts": "2026-11-23T10:00:00+00:00", "new_expires_ts": None}
+
+    assert line_of(link) == "- outbound, to RedStone, from BlueLake, in `/code/app`, approved"
+    assert line_of(renewed) == "- 4 `src/a`: before 2026-11-23T10:00Z"
 
 
 @pytest.mark.parametrize("hostile", ["a\n# b", "[x](http://e)", "`code`", "<img src=x>", "a\u2028# b", "a\x85b"])

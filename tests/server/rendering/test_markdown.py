@@ -22,9 +22,7 @@ MAIL = {
 def test_plain_values_are_a_list() -> None:
     text = to_markdown("Health", {"status": "ok", "port": 8765, "ready": True, "note": None, "tags": ["a", "b"]})
 
-    assert text == (
-        "# Health\n\n- **status**: ok\n- **port**: 8765\n- **ready**: yes\n- **note**: none\n- **tags**: a, b\n"
-    )
+    assert text == ("# Health\n\n- status: ok\n- port: 8765\n- ready: yes\n- note: none\n- tags: a, b\n")
 
 
 def test_a_message_has_a_line_of_its_own_and_its_body_in_a_fence() -> None:
@@ -44,11 +42,11 @@ def test_an_item_of_another_kind_has_a_heading_and_its_texts_in_fences() -> None
     assert text == (
         "# Inbox\n\n"
         "## 7: Plan \\*now\\*\n\n"
-        "- **id**: 7\n- **subject**: Plan \\*now\\*\n- **from**: BlueLake\n"
-        "- **ack\\_required**: yes\n- **topic**: none\n"
-        "- **to**: RedStone, GrayFox\n\n"
-        "**body\\_md**:\n````text\n# Heading of a peer\n```sh\nrm -rf\n```\n\n````\n\n"
-        "### more\n\n- **count**: 1\n"
+        "- id: 7\n- subject: Plan \\*now\\*\n- from: BlueLake\n"
+        "- ack_required: yes\n- topic: none\n"
+        "- to: RedStone, GrayFox\n\n"
+        "body_md:\n````text\n# Heading of a peer\n```sh\nrm -rf\n```\n\n````\n\n"
+        "### more\n\n- count: 1\n"
     )
 
 
@@ -78,22 +76,22 @@ def test_nested_objects_get_deeper_headings() -> None:
     text = to_markdown("Health", {"archive": {"pending_events": 0, "last": {"commit": "3f2a1c"}}, "status": "ok"})
 
     assert text.splitlines()[2:] == [
-        "- **status**: ok",
+        "- status: ok",
         "",
         "## archive",
         "",
-        "- **pending\\_events**: 0",
+        "- pending_events: 0",
         "",
         "### last",
         "",
-        "- **commit**: 3f2a1c",
+        "- commit: 3f2a1c",
     ]
 
 
 def test_an_object_that_has_a_line_is_a_line_under_its_heading() -> None:
     text = to_markdown("Start", {"agent": {"id": 3, "name": "BlueLake", "program": "codex"}, "resumed": True})
 
-    assert text == "# Start\n\n- **resumed**: yes\n\n## agent\n\n- 3 **BlueLake**: codex\n"
+    assert text == "# Start\n\n- resumed: yes\n\n## agent\n\n- 3 **BlueLake**: codex\n"
 
 
 def test_what_an_answer_says_of_its_message_is_told_once_with_the_delivery() -> None:
@@ -110,7 +108,7 @@ def test_what_an_answer_says_of_its_message_is_told_once_with_the_delivery() -> 
     result = {"id": 9, "subject": "Re: Plan", "reply_to": 3, "deliveries": [{"project": "/a_b", "payload": payload}]}
 
     assert to_markdown("Sent", result) == (
-        "# Sent\n\n- **reply\\_to**: 3\n\n## deliveries\n\n"
+        "# Sent\n\n- reply_to: 3\n\n## deliveries\n\n"
         "- 9 **Re: Plan**: from BlueLake, to RedStone and GrayFox, cc, held, in `/a_b`\n"
     )
 
@@ -118,7 +116,7 @@ def test_what_an_answer_says_of_its_message_is_told_once_with_the_delivery() -> 
 def test_what_a_caller_copies_stands_without_escapes() -> None:
     text = to_markdown("Agent", {"registration_token": "amt_a_b", "slug": "a_b", "note": "a_b"})
 
-    assert text.splitlines()[2:] == ["- **registration\\_token**: `amt_a_b`", "- **slug**: `a_b`", "- **note**: a\\_b"]
+    assert text.splitlines()[2:] == ["- registration_token: `amt_a_b`", "- slug: `a_b`", "- note: a_b"]
 
 
 def test_an_empty_object_within_a_row_is_told_as_nothing() -> None:
@@ -136,9 +134,9 @@ def test_text_of_one_line_stands_in_its_line_and_more_of_it_in_a_fence() -> None
     text = to_markdown("Mail", {"one": "a b", "more": "a\nb", "many": [{"x": "a" * 81}]})
 
     assert text.splitlines()[2:] == [
-        "- **one**: a b",
+        "- one: a b",
         "",
-        "**more**:",
+        "more:",
         "```text",
         "a",
         "b",
@@ -148,5 +146,5 @@ def test_text_of_one_line_stands_in_its_line_and_more_of_it_in_a_fence() -> None
         "",
         "### 1",
         "",
-        f"- **x**: {'a' * 81}",
+        f"- x: {'a' * 81}",
     ]

@@ -70,7 +70,7 @@ def test_toon_that_would_be_longer_is_plain_json_in_both_places() -> None:
 def test_markdown_is_the_text_alone() -> None:
     result = tool_result(TOOLS["echo"], {"text": "a"}, output(OutputFormat.MD))
 
-    assert text_of(result) == "# Echo\n\n- **text**: a\n"
+    assert text_of(result) == "- text: a\n"
     assert result["structuredContent"] == {"text": "a"}
 
 

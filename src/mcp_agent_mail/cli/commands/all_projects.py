@@ -17,10 +17,6 @@ _MAX_PROJECTS = 1_000
 Answer = dict[str, Any]
 
 
-class AmbiguousThread(InvalidInput):
-    """Several projects have a thread of this id."""
-
-
 def is_outside(refused: AgentMailError, project: str | None, context: CliContext) -> bool:
     """Whether this refusal says that one stands in no project, and none was named."""
     is_named = bool(project or context.settings.agent_mail_project)
@@ -59,7 +55,7 @@ def search_everywhere(gateway: Gateway, asked: Answer) -> Answer:
 
 
 def find_thread(gateway: Gateway, thread_id: str, limit: int, refused: AgentMailError) -> Answer:
-    """The thread of the one project that has it. Raises AmbiguousThread, and `refused` where no project has it."""
+    """The thread of the one project that has it. Raises InvalidInput where several do, `refused` where none."""
     found: list[Answer] = []
     for project in projects_of(gateway):
         try:
@@ -72,7 +68,7 @@ def find_thread(gateway: Gateway, thread_id: str, limit: int, refused: AgentMail
         raise refused
     if len(found) > 1:
         keys = [str(answer["project"]) for answer in found]
-        raise AmbiguousThread(
+        raise InvalidInput(
             f"{len(keys)} projects have a thread {thread_id!r:.130}.",
             hint=f"Add --project with one of: {', '.join(keys[:10])}.",
             data={"projects": keys},

@@ -17,7 +17,7 @@ BLOCK = 500
 
 _FOLDER = re.compile(
     r"((?:messages|agents/[^/]+/(?:inbox|outbox)|(?:file_reservations|build_slots)/released)"
-    r"/[0-9]{4}/[0-9]{2}/)([0-9]{1,15})(-[0-9]{1,15})?"
+    r"/[0-9]{4}/[0-9]{2}/)(0|[1-9][0-9]{0,14})(-[0-9]{1,15})?"
 )
 _MAIL_NAME = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}Z__[a-z0-9._-]+__[0-9]+\.md")
 _LEASE_NAME = re.compile(rb"id-[0-9]+\.json")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from mcp_agent_mail.core.errors import Conflict, InvalidInput, NotFound, listed
-from mcp_agent_mail.core.likeness import likeness, most_like, one_likeness_budget
+from mcp_agent_mail.core.likeness import likeness, most_like, one_hint_budget
 from mcp_agent_mail.domain.identity.name_words import ADJECTIVES, NOUNS
 
 HUMAN = "Human"
@@ -245,7 +245,7 @@ def mistaken_for(wanted: str, known: Iterable[str]) -> str | None:
     """
     bare = bare_name(wanted)
     best, found = _SLIP, None
-    with one_likeness_budget():
+    with one_hint_budget():
         for name in known:
             if name[:1].lower() != bare[:1] or _numbers(name) != _numbers(wanted):
                 continue

@@ -23,6 +23,10 @@ class UnreadablePattern(InvalidInput):
     """The text stands for no path of the project; the message says why."""
 
 
+class OutsideProject(UnreadablePattern):
+    """The path lies somewhere else."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatternText:
     """A pattern as it is stored and shown, and its parts: `segments` are unread, `is_rooted` a leading `/`."""
@@ -172,8 +176,8 @@ def _assembled(segments: list[str], *, is_rooted: bool, ends_in_slash: bool) -> 
     return PatternText(text=text, segments=tuple(segments), is_rooted=is_rooted, ends_in_slash=ends_in_slash)
 
 
-def _outside(text: str) -> UnreadablePattern:
-    return UnreadablePattern(
+def _outside(text: str) -> OutsideProject:
+    return OutsideProject(
         f"{text!r:.200} lies outside the project.",
         hint="Write paths from the repository's root, like src/app.py.",
         data={"pattern": text},

@@ -8,7 +8,7 @@ from mcp_agent_mail.archive.repository import SealedCommit
 from mcp_agent_mail.core.clock import SECOND, Clock, Micros
 from mcp_agent_mail.features.archiving.archives import ArchiveState, log_unforeseen, message_of
 from mcp_agent_mail.features.archiving.maintenance import Maintenance
-from mcp_agent_mail.features.archiving.protocol import CareFailed, Converted, Report
+from mcp_agent_mail.features.archiving.protocol import Converted, Report
 from mcp_agent_mail.features.archiving.threads import Permits
 
 NEXT_PART_S = 0.01
@@ -113,4 +113,4 @@ class FormatConversion:
         self.abandon()
         self._not_before = Micros(self._clock() + _AGAIN_AFTER)
         message = f"cannot convert the archive to the new format: {message_of(failure)}"
-        self._report(CareFailed(project=self._slug, message=message))
+        self._report(Converted(project=self._slug, is_done=False, problem=message))

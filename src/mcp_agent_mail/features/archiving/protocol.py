@@ -143,11 +143,15 @@ class CareFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Converted:
-    """An archive of an older version of the format is being brought to this one, or has been, in so many seconds."""
+    """An archive of an older version of the format is being brought to this one, or has been, in so many seconds.
+
+    `problem`: why it is not, for now; it is tried again by itself.
+    """
 
     project: str
     is_done: bool
     seconds: float = 0.0
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -189,10 +189,11 @@ class ArchivingService:
 
     def care(self) -> CareFigures:
         """The largest archive's figures, as far as archives have reported; the first error of any."""
+        errors = self._care_error | self._conversions.errors
         return CareFigures(
             packs=max((taken.packs for taken in self._care.values()), default=None),
             index_bytes=max((taken.index_bytes for taken in self._care.values()), default=None),
-            last_error=next((f"{project}: {why}" for project, why in self._care_error.items()), None),
+            last_error=next((f"{project}: {why}" for project, why in errors.items()), None),
             workload=self._workload,
             converting=self._conversions.converting,
             converted=self._conversions.converted,
@@ -248,6 +249,7 @@ class ArchivingService:
         self._why_ended = None
         self._health.forget()
         self._care_error.clear()
+        self._conversions.forget()
         try:
             self._tell(self._settings.to_line())
             if self.keeper.is_stopping:

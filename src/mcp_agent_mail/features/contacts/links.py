@@ -4,13 +4,12 @@ mail that tells of it: the introduction, and what is returned to a sender.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mcp_agent_mail.core.clock import Micros
-from mcp_agent_mail.core.errors import suggest_call
+from mcp_agent_mail.core.errors import call_text, suggest_call
 from mcp_agent_mail.core.ids import AgentId, MessageId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.agents import ContactPolicy
@@ -203,11 +202,11 @@ _RETURNED_SHOWN = 25
 
 def intro_body(sender: str, reason: str, call: Mapping[str, Any]) -> str:
     """The text of an introduction, with the calls that approve or decline it; only the recipient can make them."""
-    arguments = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in call["arguments"].items())
+    accept = call_text({**call, "arguments": {**call["arguments"], "accept": True}})
     said = f" It says:\n\n{quoted(reason)}\n\n" if reason.strip() else "\n\n"
     return (
         f"{sender} would like to write to you.{said}"
-        f"What it sends you waits for your answer. `{call['tool']}({arguments}, accept=true)` lets it write: you get "
+        f"What it sends you waits for your answer. `{accept}` lets it write: you get "
         f"what waits.\n`accept=false` instead turns it down: what waits goes back.\n"
     )
 

@@ -23,14 +23,13 @@ from mcp_agent_mail.domain.identity.names import (
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.actor import Actor
 from mcp_agent_mail.features.identity.admission import AdmissionRequest, NamingRules, add_agent, require_admission
-from mcp_agent_mail.features.identity.lookup import present_names, require_agent, told_present
+from mcp_agent_mail.features.identity.lookup import near_elsewhere, present_names, require_agent, told_present
 from mcp_agent_mail.features.identity.register import record_event
 from mcp_agent_mail.features.projects.lookup import require_project, require_writable
 from mcp_agent_mail.store.transaction import Tx
 
 UNKNOWN = "unknown"
-_ELSEWHERE = 3
-"""Agents of other projects that an error names."""
+_NEAR = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,11 +133,9 @@ def _project_of_asking(tx: Tx, target: Actor, name: str) -> Project:
 
 
 def _require_far(tx: Tx, project: Project, name: str) -> None:
-    """Raise NoSuchTarget where the name is like one of the project, or is one elsewhere."""
+    """Raise NoSuchTarget where the name is like one of the project, or nearly one elsewhere."""
     near = nearest(name, tx.agents.names(project.id))
-    others = [one for one in tx.agents.find_everywhere(name, _ELSEWHERE) if one.kind is AgentKind.AGENT]
-    homes = [(one, tx.projects.find(one.project_id)) for one in others]
-    near += [f"{one.name}@{home.slug}" for one, home in homes if home is not None]
+    near += near_elsewhere(tx, project, name)
     if near:
         raise NoSuchTarget(
             f"{project.human_key} has no agent {name!r:.100}.",
@@ -201,7 +198,7 @@ def _whom_else(tx: Tx, project: Project, name: str) -> str:
 
 def _unknown(tx: Tx, project: Project, name: str, shut: AdmissionRequest | None = None) -> RecipientNotFound:
     """`shut`: its door, where it is why the name could not be made."""
-    close = nearest(name, tx.agents.names(project.id))
+    close = [*nearest(name, tx.agents.names(project.id)), *near_elsewhere(tx, project, name)][:_NEAR]
     return RecipientNotFound(
         f"{project.human_key} has no agent {name!r:.100}.",
         hint=f"{did_you_mean(close)}list_agents shows who is there.{'' if shut is None else _who_lets_in(shut)}",

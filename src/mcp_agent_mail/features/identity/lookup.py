@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from mcp_agent_mail.core.errors import listed
 from mcp_agent_mail.domain.agents import Agent, AgentKind
-from mcp_agent_mail.domain.identity.names import UnknownAgent, did_you_mean, nearest
+from mcp_agent_mail.domain.identity.names import UnknownAgent, did_you_mean, mistaken_for, nearest
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.store.transaction import View
 
 _PRESENT = 10
+_ELSEWHERE = 3
 _HOMES = 3
 
 
@@ -57,6 +58,19 @@ def _otherwise(close: Sequence[str], present: Sequence[str]) -> str:
     elif present:
         hint = "register_agent adds one."
     return hint
+
+
+def near_elsewhere(view: View, home: Project, name: str) -> list[str]:
+    """Addresses of at most three agents of other projects: those of this name, else those of the newest that are
+    spelt nearly so.
+    """
+    found = [one for one in view.agents.find_everywhere(name, _ELSEWHERE) if one.kind is AgentKind.AGENT]
+    if not found:
+        newest = view.agents.newest_elsewhere(home.id)
+        like = mistaken_for(name, [one.name for one in newest])
+        found = [one for one in newest if one.name == like]
+    homes = [(one, view.projects.find(one.project_id)) for one in found[:_ELSEWHERE] if one.project_id != home.id]
+    return [f"{one.name}@{project.slug}" for one, project in homes if project is not None]
 
 
 def has_more(present: Sequence[str]) -> bool:

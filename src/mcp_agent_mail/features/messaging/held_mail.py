@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.errors import AgentMailError, listed, suggest_call
+from mcp_agent_mail.core.errors import AgentMailError, call_text, listed, suggest_call
 from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.domain.addresses import shown_name
 from mcp_agent_mail.domain.contacts import (
@@ -79,24 +80,28 @@ def _refusal(verdict: Verdict, about: ConsentContext, refused: Sequence[ConsentR
             "list_contacts shows where you stand.",
             data=data | {"suggested_tool_calls": [look]},
         )
-    calls = [suggest_call("request_contact", _request_arguments(about, one)) for one in these[:_CALLS_SUGGESTED]]
+    return _ask_first(about, these, data)
+
+
+def _ask_first(about: ConsentContext, these: Sequence[ConsentResult], data: Mapping[str, Any]) -> AgentMailError:
+    """Whoever has been asked already is not to be asked again."""
+    unasked = [one for one in these if one.relation is not Relation.PENDING]
+    calls = [suggest_call("request_contact", _request_arguments(about, one)) for one in unasked[:_CALLS_SUGGESTED]]
+    first = f"Ask first: {call_text(calls[0])}" if calls else "Wait for the answer"
     return SenderNotWelcome(
         f"{listed([one.reason for one in these[:3]], 'and')}; nothing was sent.",
-        hint=f"Ask first: request_contact(to_agent={names[0]!r}), or send again with auto_contact_if_blocked=true: "
-        "the mail then waits for approval.",
-        data=data | {"suggested_tool_calls": calls},
+        hint=f"{first}, or send again with auto_contact_if_blocked=true: the mail then waits for approval.",
+        data={**data, "suggested_tool_calls": calls},
     )
 
 
 def _request_arguments(about: ConsentContext, one: ConsentResult) -> dict[str, str]:
-    arguments = {
-        "project_key": about.project.human_key,
+    home, agent, project = about.project, one.recipient.agent, one.recipient.project
+    return {
+        "project_key": home.human_key,
         "from_agent": about.sender.name,
-        "to_agent": one.recipient.agent.name,
+        "to_agent": shown_name(agent.name, project.id, project.slug, home.id),
     }
-    if one.recipient.project.id != about.project.id:
-        arguments["to_project"] = one.recipient.project.human_key
-    return arguments
 
 
 def _require_room(tx: Tx, about: ConsentContext, one: ConsentResult) -> None:

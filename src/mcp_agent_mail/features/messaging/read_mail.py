@@ -16,7 +16,7 @@ from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.identity.actor import Actor, require_actor_in
 from mcp_agent_mail.features.messaging.read import MailListing, load_bodies, read_thread
 from mcp_agent_mail.features.messaging.requests import MailRequest, ThreadListRequest, ThreadRequest
-from mcp_agent_mail.features.messaging.visibility import is_visible_from, is_visible_to, unknown_message
+from mcp_agent_mail.features.messaging.visibility import is_visible_from, is_visible_to, unseen_message
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.store.mail.messages import MAX_ADDRESSEES
 from mcp_agent_mail.store.mail.threads import ListedThread, ThreadFilter
@@ -91,7 +91,7 @@ def _one(view: View, caller: Caller, project: Project, reader: Actor | None, mes
     )
     head = view.messages.find_head(message_id) if is_seen else None
     if head is None:
-        raise unknown_message(message_id)
+        raise unseen_message(view, message_id, None if reader is None else reader.agent)
     return head
 
 

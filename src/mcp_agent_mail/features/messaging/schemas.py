@@ -20,9 +20,10 @@ from mcp_agent_mail.features.messaging.read import (
     ThreadPage,
 )
 from mcp_agent_mail.features.messaging.read_mail import MailPage, ThreadListing
-from mcp_agent_mail.features.messaging.receipts import MarkedReceipt, MarkedReceipts
+from mcp_agent_mail.features.messaging.receipts import MarkedReceipt, MarkedReceipts, MarkRefusal
 from mcp_agent_mail.features.messaging.send import Sent
 from mcp_agent_mail.features.messaging.shapes import add_body, list_names, show_inbox_items, show_message, show_sent
+from mcp_agent_mail.features.messaging.visibility import HELD_HINT
 
 _COMMIT_DIGITS = 12
 
@@ -166,7 +167,10 @@ def _show_acknowledged(marked: MarkedReceipt) -> JsonObject:
 
 
 def _with_reason(wire: JsonObject, marked: MarkedReceipt) -> JsonObject:
-    return wire if marked.reason is None else {**wire, "reason": marked.reason.value}
+    if marked.reason is None:
+        return wire
+    hint = {"hint": HELD_HINT} if marked.reason is MarkRefusal.HELD else {}
+    return {**wire, "reason": marked.reason.value, **hint}
 
 
 def show_mail_page(page: MailPage) -> JsonObject:

@@ -10,14 +10,14 @@ from typing import Any
 
 from mcp_agent_mail.core.errors import AgentMailError, RecipientNotFound, in_sentences, listed
 from mcp_agent_mail.core.ids import ProjectId
-from mcp_agent_mail.core.likeness import one_likeness_budget
+from mcp_agent_mail.core.likeness import one_hint_budget
 from mcp_agent_mail.domain.addresses import FORMS, UnreadableAddress, parse_address, shown_name
 from mcp_agent_mail.domain.agents import Agent, AgentKind
 from mcp_agent_mail.domain.identity.likely_names import means_everyone, means_person, names_in
-from mcp_agent_mail.domain.identity.names import HUMAN, SYSTEM, KnownNames, name_key
+from mcp_agent_mail.domain.identity.names import HUMAN, SYSTEM, KnownNames, mistaken_for, name_key
 from mcp_agent_mail.domain.messages import RecipientKind
 from mcp_agent_mail.domain.projects import Project
-from mcp_agent_mail.features.identity.lookup import has_more, present_names, told_present
+from mcp_agent_mail.features.identity.lookup import has_more, near_elsewhere, present_names, told_present
 from mcp_agent_mail.store.transaction import View
 
 _MAX_EXPLAINED = 5
@@ -55,7 +55,7 @@ def unknown_recipients(view: View, home: Project, unknown: Sequence[UnknownRecip
     guessed; its text holds what the next call needs.
     """
     names_of = cache(lambda project_id: KnownNames(view.agents.names(project_id)))
-    with one_likeness_budget():
+    with one_hint_budget():
         meanings = {one.text: _meaning(view, home, one, names_of) for one in unknown[:_MAX_EXPLAINED]}
     first = meanings[unknown[0].text]
     at_a_loss = [one for one in unknown if not _is_understood(meanings.get(one.text))]
@@ -114,7 +114,10 @@ def _meaning(view: View, home: Project, one: UnknownRecipient, names_of: _NamesO
     several = [] if one.name in close else _several(view, home, one, close, names_of)
     if several:
         return _Meaning(nearest=[], several=several)
-    return _Meaning(nearest=[shown_name(name, one.project.id, one.project.slug, home.id) for name in close], several=[])
+    likely = [shown_name(name, one.project.id, one.project.slug, home.id) for name in close]
+    if one.text.strip() == one.name and not mistaken_for(one.name, close):
+        likely = [*near_elsewhere(view, home, one.name), *likely][:_MAX_LISTED]
+    return _Meaning(nearest=likely, several=[])
 
 
 def _elsewhere(view: View, one: UnknownRecipient) -> list[str]:

@@ -69,10 +69,12 @@ def open_outbox(view: View, caller: Caller, agent_name: str, project_key: str | 
 
 
 def require_message(view: View, message_id: MessageId, reader: Agent) -> Message:
-    """The message, when its project's mail or its recipients include the reader; else it does not exist for it."""
+    """The message, when its project's mail or its recipients include the reader; else it does not exist for it, but
+    that its recipient is told what it waits for.
+    """
     message = view.messages.find(message_id)
     if message is None or not is_visible_to(view, message, reader):
-        raise unknown_message(message_id)
+        raise unseen_message(view, message_id, reader)
     return message
 
 
@@ -92,6 +94,20 @@ def is_visible_from(view: View, caller: Caller, message: Message, project: Proje
 
 def is_party(view: View, message: Message, agent_id: AgentId) -> bool:
     return message.sender_id == agent_id or view.messages.is_recipient(message.id, agent_id)
+
+
+HELD_HINT = "It comes once you approve its sender: respond_contact(accept=true) answers the request in your inbox."
+
+
+def unseen_message(view: View, message_id: MessageId, reader: Agent | None) -> UnknownMessage:
+    """As `unknown_message`; for the reader whose copy waits for its consent it says so, as an acknowledgement does."""
+    if reader is None or not view.inboxes.is_held(reader.id, message_id):
+        return unknown_message(message_id)
+    return UnknownMessage(
+        f"Message {message_id} is held until you consent.",
+        hint=HELD_HINT,
+        data={"message_id": message_id, "reason": "held"},
+    )
 
 
 def unknown_message(message_id: int) -> UnknownMessage:

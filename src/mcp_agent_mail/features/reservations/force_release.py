@@ -173,8 +173,8 @@ def _when_again(lease: Lease, stale_ts: Micros | None, now: Micros) -> tuple[str
     """The hint, and the seconds that it names."""
     at = lease.expires_ts if stale_ts is None else min(stale_ts, lease.expires_ts)
     after_s = max(1, -((now - at) // SECOND))
-    then = "it ends then, unless renewed" if at == lease.expires_ts else "if nothing happens there until then"
-    return f"Write to {lease.agent}, work elsewhere, or try again in {after_s} s: {then}.", after_s
+    then = "when it ends, unless renewed" if at == lease.expires_ts else "if nothing happens there until then"
+    return f"Write to {lease.agent}, work elsewhere, or try again in {after_s} s, {then}.", after_s
 
 
 def _question(lease: Lease) -> dict[str, Json]:

@@ -22,7 +22,7 @@ from mcp_agent_mail.domain.patterns.pattern import Pattern, overlap, parse_patte
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.domain.reservations import PathWarning, Patterns, RequestedPath, conflicts_with
 from mcp_agent_mail.features.reservations.conflicts import Precheck, shown_per_path
-from mcp_agent_mail.features.reservations.path_guidance import find_warnings, require_single_paths
+from mcp_agent_mail.features.reservations.path_guidance import find_warnings, may_warn, require_single_paths
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.leases import ConflictFilter
 from mcp_agent_mail.workspace.facts import Workspaces
@@ -154,23 +154,32 @@ class PatternReader:
         """
         return await self.read_at(project.human_key, paths, exclusive=exclusive)
 
-    async def find_warnings(self, root: str, wanted: Sequence[RequestedPath]) -> tuple[PathWarning, ...]:
-        """What of the paths may protect nothing. Advice alone: where a folder below `root` does not answer there is
-        none, and `root` itself is not taken for silent.
+    async def read_with_warnings(
+        self, root: str, paths: Sequence[str], *, exclusive: bool
+    ) -> tuple[list[RequestedPath], tuple[PathWarning, ...]]:
+        """As `read_at`, with what of the paths may protect nothing. That is advice alone: where a folder below `root`
+        does not answer there is none, and `root` itself is not taken for silent.
         """
+        looks = self._workspaces.looks
+        wanted, is_doubtful = await looks.look(root, partial(self._read_and_ask, root, paths, exclusive=exclusive))
+        if not is_doubtful:
+            return wanted, ()
+        find = partial(find_warnings, self._workspaces, root, wanted)
         try:
-            return await self._workspaces.looks.look(
-                f"{root}/**", partial(find_warnings, self._workspaces, root, wanted), within_s=self._advice_within_s
-            )
+            return wanted, await looks.look(f"{root}/**", find, within_s=self._advice_within_s)
         except Unavailable:
-            return ()
+            return wanted, ()
 
     async def read_at(self, root: str, paths: Sequence[str], *, exclusive: bool) -> list[RequestedPath]:
         """As `read`, for the directory `root` of a project that may not exist yet."""
         return await self._workspaces.looks.look(root, partial(self._read, root, paths, exclusive=exclusive))
 
+    def _read_and_ask(self, root: str, paths: Sequence[str], *, exclusive: bool) -> tuple[list[RequestedPath], bool]:
+        wanted = self._read(root, paths, exclusive=exclusive)
+        return wanted, may_warn(self._workspaces, root, wanted)
+
     def _read(self, root: str, paths: Sequence[str], *, exclusive: bool) -> list[RequestedPath]:
-        require_single_paths(paths, root, self._workspaces.search(root))
+        require_single_paths(paths, root, self._workspaces)
         ignore_case = self._workspaces.ignore_case(root)
         wanted: dict[str, RequestedPath] = {}
         chars = 0

@@ -5,11 +5,12 @@ that may protect nothing is granted with a warning.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 
 from mcp_agent_mail.domain.patterns.budget import PatternsTooHard, WorkBudget
-from mcp_agent_mail.domain.patterns.path_expansion import expanded_braces, has_braces, listed_paths
+from mcp_agent_mail.domain.patterns.path_expansion import expanded_braces, has_braces, listed_paths, may_list
 from mcp_agent_mail.domain.patterns.pattern import Pattern, parse_pattern
 from mcp_agent_mail.domain.patterns.syntax import UnreadablePattern
 from mcp_agent_mail.domain.reservations import JoinedPaths, PathWarning, RequestedPath
@@ -19,17 +20,23 @@ from mcp_agent_mail.workspace.pattern_search import PatternSearch
 
 MAX_MEANT = 500
 """Paths of a call, and so of the list that is shown."""
+_FEW = 20
 _SHOWN = 10
 
 _BRACES = "braces are literal: it stands for the one file of that name"
+_BACKSLASH = "a backslash divides no folders: it stands for no path below them"
+_ESCAPES_NOTHING = re.compile(r"\\[\w.*?]")
 _NO_FILE = "no file fits it"
 _IGNORED = "Git ignores it: the commit guard never sees it"
 
 
-def require_single_paths(paths: Sequence[str], root: str, search: PatternSearch) -> None:
+def require_single_paths(paths: Sequence[str], root: str, workspaces: Workspaces) -> None:
     """Raise JoinedPaths, with all that was meant, where a text lists several paths and nothing lies there of that
     very name.
     """
+    if not any(may_list(path) for path in paths):
+        return
+    search = workspaces.search(root)
     is_there = cache(lambda text: _is_there(text, root, search))
     meant = [listed_paths(path, is_there) for path in paths]
     together = [path.strip() for path, parts in zip(paths, meant, strict=True) if parts and not is_there(path)]
@@ -45,6 +52,18 @@ def require_single_paths(paths: Sequence[str], root: str, search: PatternSearch)
         hint=f"Did you mean {shown:.2000}{more}? A new file of that very name: \\ before each comma or blank.",
         data={"paths": together, "did_you_mean": did_you_mean},
     )
+
+
+def may_warn(workspaces: Workspaces, root: str, wanted: Sequence[RequestedPath]) -> bool:
+    """Whether `find_warnings` has to look: not for a few plain paths that no line of a `.gitignore` may mean.
+
+    A few small reads, of what reading the paths looks at anyway; no walk and no Git. For a thread.
+    """
+    if len(wanted) > _FEW:
+        return True
+    patterns = [one.pattern for one in wanted if not one.pattern.is_virtual]
+    is_odd = any(_has_wildcard(one) or "\\" in one.text or has_braces(one.text) for one in patterns)
+    return is_odd or workspaces.may_be_ignored(root, [path for one in patterns for path in _for_git(one)])
 
 
 def find_warnings(workspaces: Workspaces, root: str, wanted: Sequence[RequestedPath]) -> tuple[PathWarning, ...]:
@@ -65,6 +84,8 @@ def _warning(one: RequestedPath, search: PatternSearch, ignored: set[str], work:
     pattern = one.pattern
     if has_braces(pattern.text) and not _is_literally_there(pattern, search):
         return PathWarning(path=one.given, reason=_BRACES, did_you_mean=_meant(pattern, work))
+    if _ESCAPES_NOTHING.search(pattern.text) and not _is_literally_there(pattern, search):
+        return PathWarning(path=one.given, reason=_BACKSLASH, did_you_mean=(pattern.text.replace("\\", "/"),))
     if not ignored.isdisjoint(_for_git(pattern)):
         return PathWarning(path=one.given, reason=_IGNORED)
     if _has_wildcard(pattern) and search.covers_some(pattern) is False:

@@ -174,7 +174,7 @@ def _normal(holder: Actor, paths: Iterable[str]) -> dict[str, str]:
 
 def _unheld(texts: dict[str, str], own: Sequence[Lease], now: Micros, instead: str) -> list[LeaseRefusal]:
     held = {lease.path_pattern for lease in own}
-    guidance = LeaseGuidance([lease for lease in own if lease.is_live(now)], instead=instead)
+    guidance = LeaseGuidance([lease for lease in own if lease.is_live(now)], named=texts, instead=instead)
     return [
         LeaseRefusal(reason=guidance.why_unheld(text), path=path) for text, path in texts.items() if text not in held
     ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from posixpath import join, normpath
 from typing import TypeVar
 
 from mcp_agent_mail.core.clock import Clock
@@ -10,9 +11,10 @@ from mcp_agent_mail.core.ids import LeaseId
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.identity.readership import require_to_read
+from mcp_agent_mail.domain.patterns.syntax import OutsideProject
 from mcp_agent_mail.domain.reservations import PathConflict, Patterns
 from mcp_agent_mail.features.identity.actor import require_actor
-from mcp_agent_mail.features.projects.lookup import require_project
+from mcp_agent_mail.features.projects.lookup import find_around, require_project
 from mcp_agent_mail.features.reservations.conflicts import (
     ConflictPreview,
     NeedsPrecheck,
@@ -72,8 +74,9 @@ class ReservationService:
 
     async def prepare(self, root: str, request: ReserveRequest) -> GrantRequest:
         """What `within` needs to know of a request; `root` is the directory of the project, which may be a new one."""
-        wanted = await self._reader.read_at(root, request.paths, exclusive=request.exclusive)
-        return GrantRequest(request=request, wanted=wanted, warnings=await self._reader.find_warnings(root, wanted))
+        reading = self._reader.read_with_warnings(root, request.paths, exclusive=request.exclusive)
+        wanted, warnings = await self._told_whose(root, reading)
+        return GrantRequest(request=request, wanted=wanted, warnings=warnings)
 
     async def within(self, asked: GrantRequest, who: Who, unit: Callable[[Tx, Reserve], T]) -> T:
         """Run `unit` as one unit of work; it reserves what is asked by calling the function it is given.
@@ -99,7 +102,8 @@ class ReservationService:
     ) -> ConflictPreview:
         """What an exclusive claim would meet; changes nothing."""
         holder = await self._store.read(lambda view: require_actor(view, caller, project_key, agent_name))
-        wanted = await self._reader.read(holder.project, paths, exclusive=True)
+        reading = self._reader.read(holder.project, paths, exclusive=True)
+        wanted = await self._told_whose(holder.project.human_key, reading)
         others = others_leases(holder.project.id, holder.agent.id, exclusive=True)
         try:
             found = await self._store.read(lambda view: find_holders(view, others, wanted, self._patterns).holders)
@@ -129,6 +133,18 @@ class ReservationService:
     def wake(self) -> None:
         """The server stops: whoever waits is told."""
         self._reserver.wake()
+
+    async def _told_whose(self, root: str, reading: Awaitable[T]) -> T:
+        """What is read; the refusal of a path that lies in another project names that one."""
+        try:
+            return await reading
+        except OutsideProject as outside:
+            path = normpath(join(root, str(outside.data["pattern"])))
+            around = await self._store.read(lambda view: find_around(view, path))
+            if around is not None:
+                outside.hint = f"It lies in the project {around}, whose own agents can reserve it."
+                outside.data["project"] = around
+            raise
 
     def _stale_among(self, view: View, conflicts: Sequence[PathConflict]) -> set[LeaseId]:
         leases = {lease.id: lease for conflict in conflicts for lease in conflict.holders}

@@ -15,6 +15,7 @@ from mcp_agent_mail.core.tools import Json
 _KINDS = (
     frozenset({"subject", "from"}),  # messages, what a search found
     frozenset({"name", "program"}),  # agents
+    frozenset({"direction", "to", "from"}),  # links to contacts
     frozenset({"path_pattern"}),  # leases and grants
     frozenset({"path", "holders"}),  # conflicts
     frozenset({"thread_id", "participants"}),  # threads
@@ -35,6 +36,7 @@ _SAID = {
     "contact_policy": "contacts {}",
     "expires_ts": "until {}",
     "fencing": "fencing {}",
+    "direction": "{}",
     "from": "from {}",
     "holders": "held by {}",
     "importance": "{}",
@@ -47,6 +49,8 @@ _SAID = {
     "model": "{}",
     "newer_from_sender": "{} newer from the sender",
     "program": "{}",
+    "new_expires_ts": "until {}",
+    "old_expires_ts": "before {}",
     "project": "in {}",
     "read_at": "read {}",
     "reason": "{}",
@@ -80,7 +84,8 @@ _UNTOLD = frozenset({"age_s", "project_id", "attachments_policy", "inception_ts"
 """What other keys of the item tell, or no reader acts on."""
 _LONGEST = 64
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d):\d\d(?:\.\d+)?\+00:00")
-_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~])")
+_SPECIAL = re.compile(r"([\\`*\[\]<>#|~]|(?<![^\W_])_|_(?![^\W_]))")
+"""An underscore within a word is none: names of tools and parameters are copied."""
 _BREAKS = re.compile(r"[\r\n\t\v\f\x1c-\x1e\x85\u2028\u2029]+")
 
 
@@ -102,8 +107,8 @@ def item_lines(values: Sequence[Mapping[str, Json]]) -> Iterator[tuple[str, str 
         if title is not None:
             named.append(_named(title, item[title]))
         told = ", ".join(_parts({key: one for key, one in item.items() if key not in ("id", title, _BODY)}))
-        line = f"- {' '.join(named)}"
-        yield (f"{line}: {told}" if told else line), item.get(_BODY) or None
+        parts = [part for part in (" ".join(named), told) if part]
+        yield f"- {': '.join(parts)}", item.get(_BODY) or None
 
 
 def _is_line(item: Mapping[str, Json]) -> bool:

@@ -1,6 +1,6 @@
 """Results as Markdown, for people and models that read better than they parse.
 
-One way for every result: plain values are a list of `**key**: value`, mail, agents and leases are a
+One way for every result: plain values are a list of `key: value`, mail, agents and leases are a
 line each, lists of other small objects are tables, larger objects have headings, and text of several
 lines is fenced. What agents wrote is data: it never starts a heading, a link or a fence of its own.
 """
@@ -21,9 +21,10 @@ _BREAKS = re.compile(r"[\r\n\t\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _FENCES = re.compile(r"`{3,}")
 
 
-def to_markdown(title: str, value: Json) -> str:
-    """`title` as the heading, then `value`."""
-    return "\n".join([f"# {_plain(title)}", "", *_block(value, depth=2)]).rstrip() + "\n"
+def to_markdown(title: str | None, value: Json) -> str:
+    """`title` as the heading, then `value`. Without one where the reader has just named it, as whoever calls a tool."""
+    heading = [] if title is None else [f"# {_plain(title)}", ""]
+    return "\n".join([*heading, *_block(value, depth=2)]).strip() + "\n"
 
 
 def _block(value: Json, depth: int) -> Iterator[str]:
@@ -42,11 +43,11 @@ def _object(value: Mapping[str, Json], depth: int) -> Iterator[str]:
     blocks = {key: one for key, one in value.items() if _needs_block(one)}
     for key, one in value.items():
         if key not in blocks:
-            yield f"- **{_plain(key)}**: {code(one) if key in COPIED and isinstance(one, str) else _inline(one)}"
+            yield f"- {_plain(key)}: {code(one) if key in COPIED and isinstance(one, str) else _inline(one)}"
     for key, one in blocks.items():
         yield ""
         if isinstance(one, str):
-            yield f"**{_plain(key)}**:"
+            yield f"{_plain(key)}:"
             yield from _fenced(one)
         else:
             yield f"{'#' * min(depth, _DEEPEST)} {_plain(key)}"

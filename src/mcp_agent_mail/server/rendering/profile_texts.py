@@ -94,8 +94,7 @@ def way_to(tool: str, profile: ToolProfile) -> str | None:
     if tool not in TOOLS:
         return None
     instead = instead_of(tool, profile)
-    own = f"Use {instead}: the tool profile {profile.name} has nothing else for it."
-    return own if instead is not None else _elsewhere([tool], profile)
+    return f"Use {instead}." if instead is not None else _elsewhere([tool], profile)
 
 
 def _elsewhere(tools: Sequence[str], profile: ToolProfile) -> str:

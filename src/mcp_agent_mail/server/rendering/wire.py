@@ -65,7 +65,7 @@ def tool_result(spec: ToolSpec, result: Json, output: Output = PLAIN) -> dict[st
     if (envelope := _shorter_envelope(result, output)) is not None:
         return _call_result(compact(envelope), envelope, is_error=False)
     structured = _structured_list(result) if spec.result_list else result
-    text = to_markdown(spec.title, result) if output.format is OutputFormat.MD else compact(result)
+    text = to_markdown(None, result) if output.format is OutputFormat.MD else compact(result)
     return _call_result(text, structured, is_error=False)
 
 
