@@ -75,6 +75,7 @@ def test_a_store_of_the_version_before_outlives_kills_while_its_archives_are_con
 
 def await_converted(server: LaunchedServer) -> set[int]:
     """The versions of the archives, once all are whole or time is up."""
+    versions: set[int] = set()
     for _ in range(LOOKS):
         versions = {json.loads(file.read_bytes())["format"] for file in server.root.glob("projects/*/archive.json")}
         if versions == {FORMAT_VERSION} and not list(server.root.glob(f"projects/*/{CONVERSION_NOTE}")):
