@@ -20,6 +20,7 @@ from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, doer_told, recorded_doer, take_token, turn_of
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.server.observability.call_lines import CallLines, EndedCall
+from mcp_agent_mail.server.observability.call_words import named_project
 from mcp_agent_mail.server.preferences import NO_WISHES, ResponsePreferences
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class Calls:
                 return result
             finally:
                 said = facts.credentials.said_project
-                project = next((arguments[key] for key in _PROJECT_ARGUMENTS if key in arguments), said)
+                project = named_project(arguments, said)
                 self._usage.note(name, time.perf_counter() - started, failed=failed, project=project, doer=doer)
 
     async def _told(
@@ -178,8 +179,6 @@ class Calls:
 
 _MARKS = "mark_read"
 """With it a look at an inbox changes what is unread."""
-
-_PROJECT_ARGUMENTS = ("project_key", "human_key", "product_key")
 
 
 async def _logged(running: Awaitable[Json], what: str, facts: RequestFacts) -> Json:

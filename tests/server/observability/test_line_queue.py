@@ -14,6 +14,7 @@ from typing import TextIO
 import pytest
 
 from mcp_agent_mail.server.observability.line_queue import LineQueue, queued_output
+from tests.served import pause
 from tests.server.observability.pipe import Pipe
 
 FAR_TOO_LONG_S = 30.0
@@ -64,15 +65,19 @@ def test_a_terminal_that_stands_still_with_a_full_queue_is_left_in_the_end() -> 
         termios.tcflow(stream.fileno(), termios.TCOOFF)
         queue = LineQueue(stream.fileno(), size=1)
         queue.start()
-        for number in range(3):
-            queue.put(f"line {number}")
+        queue.put("line 0")
+        while queue._waiting.qsize():
+            pause()
+        queue.put("line 1")
+        queue.put("line 2")
         closing = threading.Thread(target=queue.close, daemon=True)
 
         closing.start()
         closing.join(FAR_TOO_LONG_S)
-
-        assert not closing.is_alive()
+        was_kept_waiting = closing.is_alive()
         termios.tcflow(stream.fileno(), termios.TCOON)
+
+        assert not was_kept_waiting
 
 
 def test_both_streams_of_one_terminal_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,8 +121,9 @@ def test_a_write_to_a_terminal_that_stands_still_keeps_nobody_waiting(monkeypatc
             writing = threading.Thread(target=sys.stdout.write, args=("said\n",), daemon=True)
             writing.start()
             writing.join(FAR_TOO_LONG_S)
-
-            assert not writing.is_alive()
+            was_kept_waiting = writing.is_alive()
             termios.tcflow(stream.fileno(), termios.TCOON)
+
+            assert not was_kept_waiting
 
         assert shown(reader, until="said") == ["said"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections import deque
 from typing import Any
 
 from mcp_agent_mail.cli.context import CliContext
@@ -9,10 +11,12 @@ from mcp_agent_mail.cli.exit_codes import code_of
 from mcp_agent_mail.cli.gateway.port import Gateway
 from mcp_agent_mail.cli.project_option import list_uri, project_key, resource_uri
 from mcp_agent_mail.core.errors import AgentMailError, NotFound
+from mcp_agent_mail.core.escaping import visible
+from mcp_agent_mail.domain.identity.names import HUMAN
 
-HUMAN = "Human"
 _PAGE = 200
 _MAX_PROJECTS = 1_000
+"""Each is asked by itself."""
 
 # Plain JSON, as `--json` prints it.
 Inbox = dict[str, Any]
@@ -40,24 +44,32 @@ def read_inbox(
 
 
 def _of_all_projects(gateway: Gateway, *, limit: int, **asked: str | bool | None) -> Inbox:
+    """Never more than twice `limit` messages at a time. Where there are more than 1,000 projects, it is said that the
+    older ones were not asked: the newest are.
+    """
     messages: list[dict[str, Any]] = []
-    for project in _projects(gateway):
+    projects, left_out = _projects(gateway)
+    if left_out:
+        sys.stderr.write(
+            visible(f"Notice: {left_out} older projects were left out; --project names one, am projects list all.\n")
+        )
+    for project in projects:
         key = project["human_key"]
         found = gateway.read(resource_uri("inbox", HUMAN, project=key, limit=limit, **asked))
         messages += [{**message, "project": key} for message in found["messages"]]
-    messages.sort(key=lambda message: (str(message["created_ts"]), int(message["id"])), reverse=True)
-    return {"agent": HUMAN, "project": None, "messages": messages[:limit]}
+        messages.sort(key=lambda message: (str(message["created_ts"]), int(message["id"])), reverse=True)
+        del messages[limit:]
+    return {"agent": HUMAN, "project": None, "messages": messages}
 
 
-def _projects(gateway: Gateway) -> list[dict[str, Any]]:
-    """Those that are not archived, at most 1,000 of them."""
-    projects: list[dict[str, Any]] = []
-    after = 0
-    while len(projects) < _MAX_PROJECTS and (
-        page := gateway.read(list_uri("projects", limit=_PAGE, after_id=after or None))
-    ):
+def _projects(gateway: Gateway) -> tuple[deque[dict[str, Any]], int]:
+    """Those that are not archived: the newest, at most 1,000, and how many older ones there are."""
+    projects: deque[dict[str, Any]] = deque(maxlen=_MAX_PROJECTS)
+    seen = after = 0
+    while page := gateway.read(list_uri("projects", limit=_PAGE, after_id=after or None)):
         projects += page
+        seen += len(page)
         before, after = after, page[-1]["id"]
         if after <= before:
             raise ValueError("projects that do not come in the order of their ids")
-    return projects[:_MAX_PROJECTS]
+    return projects, seen - len(projects)

@@ -64,7 +64,7 @@ class LineQueue:
             data = data[os.write(self._file, data) :]
 
 
-class QueuedText(io.TextIOBase):
+class LineFile(io.TextIOBase):
     """In place of a stream that is a terminal: what is written to it goes through a line queue."""
 
     def __init__(self, lines: LineQueue, terminal: TextIO) -> None:
@@ -110,9 +110,9 @@ def queued_output() -> Iterator[LineQueue | None]:
             is_same = shown is not None and os.ttyname(output.fileno()) == os.ttyname(errors.fileno())
             told = shown if is_same else _opened(stack, errors)
         if shown is not None:
-            stack.enter_context(redirect_stdout(QueuedText(shown, output)))
+            stack.enter_context(redirect_stdout(LineFile(shown, output)))
         if told is not None:
-            stack.enter_context(redirect_stderr(QueuedText(told, errors)))
+            stack.enter_context(redirect_stderr(LineFile(told, errors)))
         yield shown or told
 
 
