@@ -31,7 +31,7 @@ ALLOWED = {
     ("server/observability/tracing.py", "to_thread"): "waits for that thread, with a time limit",
     ("server/observability/metrics.py", "to_thread"): "an import",
     (
-        "server/observability/call_lines.py",
+        "server/observability/line_queue.py",
         "Thread",
     ): "shows lines: nobody waits for them, a terminal that has gone is its end",
     (

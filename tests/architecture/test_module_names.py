@@ -20,7 +20,7 @@ ack activity actor addresse admission adoption age agent answer app archive arch
 background backpressure blob boundary bu budget cache caller catalog chain change charset check client clock code
 command committer completion computation config conflict connection consent contact content context conversion
 coordination cue database decision delivery digest dispatch doctor drain endpoint entry env environment error escaping
-event expansion fact failpoint fault file finding folder format foundation git grant guard guidance hearing hint
+event expansion fact failpoint fault file finding flag folder format foundation git grant guard guidance hearing hint
 history holder hook http id idempotency identifier identitie identity import inbox inboxe index inspection
 instrumentation integrity keeper key kind layout lease ledger lifespan likenes limit line link listener llm lock log
 logging look lookup mail maintenance mark markdown marker mcp message meta metric month mount name notice option

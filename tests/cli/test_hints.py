@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import re
+import shlex
+
 import pytest
 
 from mcp_agent_mail.cli.app import ENTRIES
 from mcp_agent_mail.cli.hints import COMMANDS, RESOURCES, in_commands
 from tests.cli.shell import Shell
+from tests.server.rendering.test_profile_texts import NAME, hints
+
+AWKWARD = '/code/it\'s "my" (old) app'
 
 
 @pytest.mark.parametrize(
@@ -40,11 +46,42 @@ from tests.cli.shell import Shell
             "am projects list shows them and --project names one; an agent's ensure_project(name='x') makes it.",
         ),
         ("A whois of somebody, or my_send_message_2.", "A whois of somebody, or my_send_message_2."),
+        (
+            f"unarchive_project(project_key={AWKWARD!r}) brings it back.",
+            f"am projects unarchive {shlex.quote(AWKWARD)} brings it back.",
+        ),
+        ("unretire_agent(agent_name='Blue", "am agents unretire"),
+        (
+            "To reach everyone active here: send_message with broadcast=true and without to.",
+            "To reach everyone active here: am mail send with --to for each that am agents list names.",
+        ),
+        (
+            "Use broadcast=true to reach everyone.",
+            "Use --to for each that am agents list names to reach everyone.",
+        ),
+        ('to is a list: to=["BlueLake", "RedStone"].', "--to takes one name: --to BlueLake --to RedStone."),
+        ('cc is a list: cc=["O\'Neill"].', """--cc takes one name: --cc 'O'"'"'Neill'."""),
+        ("to is a list: to=[X].", "--to takes one name; repeat it for more."),
+        ("Leave thread_id out: it joins.", "Leave --thread out: it joins."),
+        (
+            "Or send again with auto_contact_if_blocked=true.",
+            "Or send again with an agent's auto_contact_if_blocked=true.",
+        ),
         ("Start one with: am serve", "Start one with: am serve"),
     ],
 )
 def test_a_hint_names_the_commands_of_am(hint: str, told: str) -> None:
     assert in_commands(hint) == told
+
+
+@pytest.mark.parametrize("hint", hints())
+def test_no_hint_of_the_source_names_a_call_where_am_has_a_command(hint: str) -> None:
+    told = in_commands(hint)
+
+    named = {name for name in NAME.findall(told) if name in COMMANDS} - {"whois"}
+    assert named == set()
+    assert "broadcast=true" not in told
+    assert re.search(rf"(?:{'|'.join(COMMANDS.values())})\(", told) is None
 
 
 @pytest.mark.parametrize("command", sorted({*COMMANDS.values(), *RESOURCES.values()}))

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
 
-from tests.served import Connection, Served
+from tests.served import Connection, Served, children_of, pause
 
 HEALTH_KEYS = {
     "failing",
@@ -155,3 +157,53 @@ def test_the_settings_of_fastmcp_are_not_read_from_a_strangers_env_file(root: Pa
     root.parent.joinpath(".env").write_text("FASTMCP_LOG_LEVEL=no-such-level\n")
     with Served(root, FASTMCP_TELEMETRY_MODE="no-such-mode") as server, server.connect() as connection:
         assert connection.call("health_check")["status"] == "ok"
+
+
+class ServedOnStandstill(Served):
+    """On a terminal that was stopped by Ctrl-S before the first line."""
+
+    def spawn(self) -> None:
+        self.root.mkdir(parents=True)
+        self.reader, slave = pty.openpty()
+        termios.tcflow(slave, termios.TCOOFF)
+        self.process = subprocess.Popen(
+            [*self.command(), "--host", "127.0.0.1", "--port", "0"],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            cwd=self.root.parent,
+            env={**self.environment(), "TERM": "xterm"},
+        )
+        os.close(slave)
+
+    def _is_ready(self) -> bool:
+        owner = self.root / "server.json"
+        url = json.loads(owner.read_text()).get("url") if owner.exists() else None
+        if url is None:
+            return False
+        self.port = int(url.rpartition(":")[2])
+        with Connection(self.port) as connection:
+            return connection.request("GET", "/health/readiness").status == 200
+
+
+@pytest.mark.parametrize("rich", ["true", "false"])
+def test_a_terminal_that_stands_still_holds_up_neither_calls_nor_the_end(root: Path, rich: str) -> None:
+    limit_s = 10
+    server = ServedOnStandstill(root, LOG_RICH_ENABLED=rich, SHUTDOWN_TIMEOUT_SECONDS=str(limit_s))
+    server.log.touch()
+    with server, server.connect() as connection:
+        connection.call("ensure_project", human_key="/code/app")
+        while not (archivers := children_of(server.pid)):
+            pause()
+        os.kill(archivers[0], signal.SIGKILL)
+        while archivers[0] in children_of(server.pid):
+            pause()
+
+        for _ in range(3):
+            connection.call("ensure_project", human_key="/code/app")
+        process = server.process
+        assert process is not None
+        process.send_signal(signal.SIGTERM)
+
+        assert process.wait(limit_s) == 0
+    os.close(server.reader)

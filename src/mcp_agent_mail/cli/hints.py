@@ -5,6 +5,8 @@ One table, applied where an error is printed, so that no rule words its hint twi
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 import shlex
 
@@ -52,21 +54,46 @@ _AGENTS_ONLY = frozenset(tool for tools in CLUSTERS.values() for tool in tools) 
 _NAMED = ("project_key", "agent_name")
 """Arguments that the command takes as its first word, where the call in the hint has just one of them."""
 
-_VALUE = r"(?:'[^'\n]*'|\"[^\"\n]*\")"
+_VALUE = r"(?:'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\")"
+_BRACKETED = rf"(?:[^()'\"\n]|{_VALUE}|\((?:[^()'\"\n]|{_VALUE})*\))*"
+_CUT_SHORT = r"[^\n]*"
+"""What stands in brackets where a hint was cut, or quotes something that is no value."""
+
 _CALL = re.compile(
     rf"`?\b(?P<tool>{'|'.join(sorted((*COMMANDS, *_AGENTS_ONLY), key=len, reverse=True))})\b"
-    rf"(?:\((?P<arguments>(?:[^()'\"\n]|{_VALUE})*)\))?`?"
+    rf"(?:\((?:(?P<arguments>{_BRACKETED})\)|{_CUT_SHORT}))?(?P<to_all> with broadcast=true(?: and without to)?)?`?"
 )
 _ONE_ARGUMENT = re.compile(rf"\s*(?P<name>\w+)=(?P<value>{_VALUE})\s*")
 _RESOURCE = re.compile(rf"({'|'.join(RESOURCES)})(?:/[^\s,;?]*[^\s,;?.])?")
+_LIST = re.compile(r"\b(?P<kind>to|cc|bcc) is a list: (?P=kind)=(?P<names>\[[^\]\n]*\])")
+_TO_ALL = re.compile(r"\b(?:with |set )?broadcast=true\b(?: and without to\b)?")
+_EACH = "--to for each that am agents list names"
+_OPTIONS = {"thread_id": "--thread", "reply_to": "--reply-to"}
+_OPTION = re.compile(rf"\b({'|'.join(_OPTIONS)})\b(?!=)")
+_ONLY_IN_CALLS = re.compile(r"(?<!agent's )\b(?:auto_contact_if_blocked|register_if_missing|wait_seconds)=\w+")
+"""No command has an option for these."""
 _PROJECT_QUERY = re.compile(r"\?project= ?(?=\S)")
 
 
 def in_commands(hint: str) -> str:
     """The hint with commands for tools and resources; what only an agent can call is said to be an agent's."""
-    told = _CALL.sub(_command, hint)
+    told = _LIST.sub(_each_by_itself, hint)
+    told = _CALL.sub(_command, told)
+    told = _TO_ALL.sub(_EACH, told)
+    told = _OPTION.sub(lambda found: _OPTIONS[found[1]], told)
+    told = _ONLY_IN_CALLS.sub(lambda found: f"an agent's {found[0]}", told)
     told = _RESOURCE.sub(lambda found: RESOURCES[found[1]], told)
     return _PROJECT_QUERY.sub("--project ", told)
+
+
+def _each_by_itself(found: re.Match[str]) -> str:
+    """`--to A --to B` for a list of recipients."""
+    option = f"--{found['kind']}"
+    try:
+        names = json.loads(found["names"])
+    except ValueError:
+        return f"{option} takes one name; repeat it for more"
+    return f"{option} takes one name: {' '.join(f'{option} {shlex.quote(str(name))}' for name in names)}"
 
 
 def _command(found: re.Match[str]) -> str:
@@ -78,7 +105,17 @@ def _command(found: re.Match[str]) -> str:
     if tool not in COMMANDS:
         before = found.string[: found.start()].rstrip()
         return f"{'An' if not before or before.endswith('.') else 'an'} agent's {found[0]}"
+    if found["to_all"]:
+        return f"{COMMANDS[tool]} with {_EACH}"
     one = _ONE_ARGUMENT.fullmatch(found["arguments"] or "")
     if one is None or one["name"] not in _NAMED:
         return COMMANDS[tool]
-    return f"{COMMANDS[tool]} {shlex.quote(one['value'][1:-1])}"
+    return f"{COMMANDS[tool]} {shlex.quote(_text(one['value']))}"
+
+
+def _text(value: str) -> str:
+    """What a quoted value of a call stands for."""
+    try:
+        return str(ast.literal_eval(value))
+    except (ValueError, SyntaxError):
+        return value[1:-1]

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress as Bars
 
-Told = Callable[[int, int], None]
-"""Called with how many are done and how many there are, from any thread, as often as the work likes."""
+    from mcp_agent_mail.features.archiving.artifact_files import Progress
 
 
 class _Bars:
     """The bars of one command; none at all without `shown`."""
 
-    def __init__(self, shown: Progress | None = None) -> None:
+    def __init__(self, shown: Bars | None = None) -> None:
         self._shown = shown
 
-    def bar(self, what: str) -> Told:
-        """A further bar, which moves to and fro until it is told of how many."""
+    def bar(self, what: str) -> Progress:
+        """A further bar, which moves to and fro until it is told of how many; from any thread."""
         bars = self._shown
         if bars is None:
             return lambda _done, _total: None
@@ -48,12 +47,13 @@ def progress_bars() -> Iterator[_Bars]:
         yield _Bars()
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
 
     from mcp_agent_mail.core.logging import color_system
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True, color_system=color_system())
     # Not redirected: rich would send what is meant for a pipe to this terminal.
-    with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as shown:
+    with Bars(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as shown:
         yield _Bars(shown)

@@ -29,6 +29,7 @@ from mcp_agent_mail.core.tools import (
 )
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.server.observability.call_lines import CallLines, EndedCall
+from mcp_agent_mail.server.observability.call_words import named_project
 from mcp_agent_mail.server.preferences import NO_WISHES, ResponsePreferences
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class Calls:
                 return result
             finally:
                 said = facts.credentials.said_project
-                project = next((arguments[key] for key in _PROJECT_ARGUMENTS if key in arguments), said)
+                project = named_project(arguments, said)
                 self._usage.note(name, time.perf_counter() - started, failed=failed, project=project, doer=doer)
 
     async def _told(
@@ -199,8 +200,6 @@ def _changes(spec: ToolSpec, arguments: Mapping[str, Json]) -> bool:
     except InvalidInput:
         return False
 
-
-_PROJECT_ARGUMENTS = ("project_key", "human_key", "product_key")
 
 
 async def _logged(running: Awaitable[Json], what: str, facts: RequestFacts) -> Json:

@@ -307,6 +307,6 @@ async def _read_resource(calls: Calls, ctx: Context, _params: RawParams) -> Hand
         output = of_uri(uri, facts.wishes.output)
         return resource_result(uri, await calls.read_resource(uri, facts), output)
     except AgentMailError as error:
-        fit_error(error, facts.wishes.profile)
+        error = fit_error(error, facts.wishes.profile)
         code = resource_error_code(error, is_modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
         raise MCPError(code=code, message=error.text, data={**error_object(error), "uri": uri[:MAX_URI]}) from error

@@ -6,7 +6,6 @@ import asyncio
 import gc
 import os
 import sys
-from contextlib import ExitStack
 from enum import IntEnum
 
 import uvloop
@@ -17,7 +16,8 @@ from mcp_agent_mail.core.failpoints import NO_FAULTS, Faults
 from mcp_agent_mail.core.logging import configure_logs
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.server.lifespan import Announce, Running, run_server
-from mcp_agent_mail.server.observability.call_lines import call_lines
+from mcp_agent_mail.server.observability.call_lines import CallLines
+from mcp_agent_mail.server.observability.line_queue import LineQueue, queued_output
 from mcp_agent_mail.server.transport.listener import CannotListen, PortTaken
 from mcp_agent_mail.store.engine.lock import StoreInUse
 
@@ -48,19 +48,25 @@ def serve(
     """
     # A full collection walks every object of every import for nothing; it is switched on again after the start.
     gc.disable()
-    configure_logs(
-        level=settings.log_level, rich_enabled=settings.log_rich_enabled, json_enabled=settings.log_json_enabled
-    )
-    quiet_fastmcp()
-    try:
-        with ExitStack() as stack:
-            lines = None if quiet or not is_watched(settings) else stack.enter_context(call_lines(sys.stdout))
-            runner = stack.enter_context(asyncio.Runner(loop_factory=uvloop.new_event_loop))
-            runner.run(run_server(settings, announce, faults, lines))
-    except AgentMailError as error:
-        sys.stderr.write(f"{visible(error.message)}\n{visible(error.hint)}\n")
-        return _exit_code(error)
+    with queued_output() as terminal:
+        configure_logs(
+            level=settings.log_level, rich_enabled=settings.log_rich_enabled, json_enabled=settings.log_json_enabled
+        )
+        quiet_fastmcp()
+        lines = _call_lines(terminal) if terminal is not None and not quiet and is_watched(settings) else None
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(run_server(settings, announce, faults, lines))
+        except AgentMailError as error:
+            sys.stderr.write(f"{visible(error.message)}\n{visible(error.hint)}\n")
+            return _exit_code(error)
     return ServeExit.STOPPED
+
+
+def _call_lines(terminal: LineQueue) -> CallLines:
+    """In colours unless NO_COLOR is set or the terminal is a dumb one."""
+    is_plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM", "dumb") == "dumb"
+    return CallLines(terminal, coloured=not is_plain)
 
 
 def is_watched(settings: Settings) -> bool:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -80,3 +81,40 @@ def test_a_list_of_projects_that_does_not_go_on_is_not_followed() -> None:
         read_inbox(gateway, "Human", None, load_context(), limit=20)
 
     assert gateway.asked < 5
+
+
+class _Many:
+    """A server of many projects, each with three messages, the newer project's the newer."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.asked: list[str] = []
+
+    def call(self, tool: str, arguments: object) -> Any:
+        raise NotImplementedError
+
+    def read(self, uri: str) -> Any:
+        query = parse_qs(urlsplit(uri).query)
+        if uri.startswith("resource://projects"):
+            after, limit = int(query.get("after_id", ["0"])[0]), int(query["limit"][0])
+            return [{"id": n, "human_key": f"/p/{n}"} for n in range(after + 1, min(after + limit, self.count) + 1)]
+        key = query.get("project", [""])[0]
+        if not key.startswith("/p/"):
+            raise UnknownProject("Unknown project.", data={"parameter": "project_key"})
+        self.asked.append(key)
+        first = int(key.removeprefix("/p/")) * 3
+        return {"messages": [{"id": n, "created_ts": f"{n:09}"} for n in range(first, first + 3)]}
+
+
+@pytest.mark.usefixtures("shell")
+@pytest.mark.parametrize(("count", "left_out"), [(1_000, ""), (1_203, "Notice: 203 older projects were left out")])
+def test_of_more_projects_than_are_asked_the_newest_are_and_the_rest_is_told(
+    count: int, left_out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gateway = _Many(count)
+
+    inbox = read_inbox(gateway, "Human", None, load_context(), limit=4)
+
+    assert [message["id"] for message in inbox["messages"]] == [count * 3 + 2, count * 3 + 1, count * 3, count * 3 - 1]
+    assert (len(gateway.asked), gateway.asked[-1]) == (1_000, f"/p/{count}")
+    assert capsys.readouterr().err[: len(left_out) or None] == left_out

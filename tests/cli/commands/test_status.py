@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mcp_agent_mail.cli.commands import status
 from mcp_agent_mail.store.engine.lock import StoreLock
 from mcp_agent_mail.store.engine.migrate import shipped_migrations
 from tests.cli.command_line import am, modules_after
@@ -215,3 +217,33 @@ def test_what_is_no_server_of_ours_does_not_answer_as_one(shell: Shell) -> None:
 
     assert done.code == 69
     assert "no agent-mail server" in dict(done.lines())["problem"]
+
+
+@pytest.mark.parametrize("has_store", [True, False])
+def test_a_port_taken_by_what_never_answers_is_told(
+    has_store: bool, stopped_post: Post, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(status, "_ANSWER_TIMEOUT_S", 0.2)
+    if has_store:
+        shell.set(STORAGE_ROOT=str(stopped_post.server.root))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        shell.set(HTTP_PORT=str(port))
+        done = shell.am("status")
+        report = json.loads(shell.am("status", "--json").out)
+
+    lines = dict(done.lines())
+    assert done.code == 69
+    assert lines["server"].startswith("not running")
+    assert lines["other server"].startswith(f"http://127.0.0.1:{port} is taken: ")
+    assert "did not answer in time. Start yours with another --port" in lines["other server"]
+    assert (report["running"], report["other_server"]["is_stranger"]) == (False, True)
+
+
+def test_a_port_taken_by_another_program_is_told(shell: Shell) -> None:
+    with ScriptedServer(answer(["hello"], status=404)) as server:
+        shell.set(HTTP_PORT=str(server.port))
+        done = shell.am("status")
+
+    assert done.code == 69
+    assert "is taken: What answers there is no agent-mail server" in dict(done.lines())["other server"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Annotated, Any
 
@@ -15,21 +14,11 @@ from mcp_agent_mail.core.resources import ResourceTable
 from mcp_agent_mail.core.tools import Credentials, Json, ToolTable, tell_doer, tool
 from mcp_agent_mail.features.introspection.usage import Usage
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
-from mcp_agent_mail.server.observability.call_lines import CallLines, EndedCall, LineQueue
+from mcp_agent_mail.server.observability.call_lines import CallLines, EndedCall
+from mcp_agent_mail.server.observability.line_queue import LineQueue
+from tests.server.observability.pipe import Pipe
 
 FACTS = RequestFacts(credentials=Credentials(via="mcp"), request_id="1")
-
-
-class Pipe:
-    """What a line queue writes into, read to its end."""
-
-    def __init__(self) -> None:
-        self.reader, self.writer = os.pipe()
-
-    def text(self) -> str:
-        os.close(self.writer)
-        with os.fdopen(self.reader, "rb") as file:
-            return file.read().decode()
 
 
 @pytest.fixture(autouse=True)
@@ -114,30 +103,6 @@ def test_colours_are_beside_words_alone(pipe: Pipe) -> None:
 
     assert re.sub(r"\x1b\[\d*m", "", line) == "hh:mm:ss shop BlueLake is busy  4 ms"
     assert "\x1b[1mBlueLake\x1b[0m" in line
-
-
-def test_a_terminal_that_stands_still_keeps_nobody_waiting_and_hears_what_it_missed() -> None:
-    pipe = Pipe()
-    queue = LineQueue(pipe.writer, size=2)
-    for number in range(5):
-        queue.put(f"line {number}")
-
-    queue.start()
-    queue.close()
-    queue.put("after the end")
-
-    assert pipe.text().splitlines()[:2] == ["(3 lines left out: this terminal was too slow)", "line 0"]
-
-
-def test_a_terminal_that_has_gone_is_no_trouble() -> None:
-    pipe = Pipe()
-    os.close(pipe.reader)
-    queue = LineQueue(pipe.writer)
-    queue.start()
-
-    queue.put("nobody reads this")
-    queue.close()
-    os.close(pipe.writer)
 
 
 def calls_of(pipe: Pipe) -> tuple[Calls, LineQueue]:

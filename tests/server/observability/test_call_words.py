@@ -8,6 +8,7 @@ from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.server.observability.call_words import (
     MAX_WORDS,
     caller_of,
+    named_project,
     project_of,
     shown,
     what_was_done,
@@ -151,3 +152,9 @@ def test_words_of_peers_drive_no_terminal_write_no_lines_and_show_no_tokens() ->
 def test_words_have_a_bound() -> None:
     assert len(shown("x" * 100_000)) == MAX_WORDS
     assert shown("abcdef", 4) == "abc…"
+
+
+def test_a_project_given_as_null_counts_as_left_out() -> None:
+    assert named_project({"project_key": None, "human_key": "/a"}, "/said") == "/a"
+    assert named_project({"project_key": None}, "/said") == "/said"
+    assert named_project({}, None) is None

@@ -9,7 +9,6 @@ import typer
 from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.gateway.port import open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.marks import UNREAD
 from mcp_agent_mail.cli.output import (
     Column,
     ExactFlag,
@@ -22,6 +21,7 @@ from mcp_agent_mail.cli.output import (
     time_of,
 )
 from mcp_agent_mail.cli.project_option import ProjectOption, project_key, resource_uri
+from mcp_agent_mail.cli.row_flags import UNREAD
 
 app = typer.Typer(
     cls=LeanGroup,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections import deque
 from typing import Any
 
 from mcp_agent_mail.cli.context import CliContext
@@ -9,9 +11,11 @@ from mcp_agent_mail.cli.exit_codes import code_of
 from mcp_agent_mail.cli.gateway.port import Gateway
 from mcp_agent_mail.cli.project_option import list_uri, resource_uri
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, NotFound
+from mcp_agent_mail.core.escaping import visible
 
 _PAGE = 200
 _MAX_PROJECTS = 1_000
+"""Each is asked by itself."""
 
 # Plain JSON, as `--json` prints it.
 Answer = dict[str, Any]
@@ -25,17 +29,22 @@ def is_outside(refused: AgentMailError, project: str | None, context: CliContext
 
 
 def projects_of(gateway: Gateway) -> list[Answer]:
-    """Those that are not archived, at most 1,000 of them."""
-    projects: list[Answer] = []
-    after = 0
-    while len(projects) < _MAX_PROJECTS and (
-        page := gateway.read(list_uri("projects", limit=_PAGE, after_id=after or None))
-    ):
+    """Those that are not archived: the newest 1,000, oldest first. Where there are more it is said, on stderr, that the
+    older ones were left out.
+    """
+    projects: deque[Answer] = deque(maxlen=_MAX_PROJECTS)
+    seen = after = 0
+    while page := gateway.read(list_uri("projects", limit=_PAGE, after_id=after or None)):
         projects += page
+        seen += len(page)
         before, after = after, page[-1]["id"]
         if after <= before:
             raise ValueError("projects that do not come in the order of their ids")
-    return projects[:_MAX_PROJECTS]
+    if left_out := seen - len(projects):
+        sys.stderr.write(
+            visible(f"Notice: {left_out} older projects were left out; --project names one, am projects list all.\n")
+        )
+    return list(projects)
 
 
 def search_everywhere(gateway: Gateway, asked: Answer) -> Answer:

@@ -9,8 +9,7 @@ from mcp_agent_mail.cli.context import CliContext
 from mcp_agent_mail.cli.gateway.port import Gateway
 from mcp_agent_mail.cli.project_option import project_key, resource_uri
 from mcp_agent_mail.core.errors import AgentMailError
-
-HUMAN = "Human"
+from mcp_agent_mail.domain.identity.names import HUMAN
 
 # Plain JSON, as `--json` prints it.
 Inbox = dict[str, Any]
@@ -36,10 +35,12 @@ def read_inbox(
 
 
 def _of_all_projects(gateway: Gateway, *, limit: int, **asked: str | bool | None) -> Inbox:
+    """Never more than twice `limit` messages at a time."""
     messages: list[dict[str, Any]] = []
     for project in projects_of(gateway):
         key = project["human_key"]
         found = gateway.read(resource_uri("inbox", HUMAN, project=key, limit=limit, **asked))
         messages += [{**message, "project": key} for message in found["messages"]]
-    messages.sort(key=lambda message: (str(message["created_ts"]), int(message["id"])), reverse=True)
-    return {"agent": HUMAN, "project": None, "messages": messages[:limit]}
+        messages.sort(key=lambda message: (str(message["created_ts"]), int(message["id"])), reverse=True)
+        del messages[limit:]
+    return {"agent": HUMAN, "project": None, "messages": messages}

@@ -8,11 +8,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 from mcp_agent_mail.cli.commands.all_projects import addressed_project, find_thread, is_outside, search_everywhere
-from mcp_agent_mail.cli.commands.inboxes import HUMAN, read_inbox
+from mcp_agent_mail.cli.commands.inboxes import read_inbox
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.marks import importance_style, inbox_style, inbox_words, mail_flags, unread_style, unread_word
 from mcp_agent_mail.cli.output import (
     Column,
     ExactFlag,
@@ -27,9 +26,17 @@ from mcp_agent_mail.cli.output import (
     time_of,
 )
 from mcp_agent_mail.cli.project_option import ProjectOption, agents_of, project_key, resource_uri
+from mcp_agent_mail.cli.row_flags import (
+    importance_style,
+    inbox_style,
+    inbox_words,
+    mail_flags,
+    unread_style,
+    unread_word,
+)
+from mcp_agent_mail.core.clock import Micros, system_clock
 from mcp_agent_mail.core.errors import AgentMailError
-
-_MAX_SUBJECT = 512
+from mcp_agent_mail.domain.identity.names import HUMAN
 
 
 class MailGroup(LeanGroup):
@@ -54,13 +61,14 @@ app = typer.Typer(
 LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="At most this many (1 to 1000).")]
 
 
-def _inbox_columns(ack_ttl_s: int) -> tuple[Column, ...]:
+def _inbox_columns(ack_ttl_s: int, now: Micros) -> tuple[Column, ...]:
+    words, style = inbox_words(ack_ttl_s, now=now), inbox_style(ack_ttl_s, now=now)
     return (
         Column("id", "id", is_right=True),
         Column("received", at("created_ts")),
         Column("from", "from"),
         Column("kind", "kind"),
-        Column("flags", mail_flags, may_wrap=True, on_terminal=inbox_words(ack_ttl_s), style=inbox_style(ack_ttl_s)),
+        Column("flags", mail_flags, may_wrap=True, on_terminal=words, style=style),
         Column("thread", "thread_id"),
         Column("subject", "subject", may_wrap=True, style=unread_style),
         Column("unread", unread_word, piped_only=True),
@@ -99,7 +107,7 @@ def inbox(
     if json:
         print_json(answer)
     else:
-        columns = _inbox_columns(context.settings.ack_ttl_seconds)
+        columns = _inbox_columns(context.settings.ack_ttl_seconds, system_clock())
         place = answer["project"]
         if place is None:
             columns, place = (*columns[:2], Column("project", "project"), *columns[2:]), "any project"
@@ -294,13 +302,15 @@ def _send_there(gateway: Gateway, arguments: dict[str, Any], project: str | None
 
 def _as_answer(gateway: Gateway, arguments: Row, project: str | None, context: CliContext) -> dict[str, Any]:
     """To the sender of the message (of one's own: to whom that went), in its project, wherever one stands."""
+    from mcp_agent_mail.domain.messages import MAX_SUBJECT
+
     is_named = bool(project or context.settings.agent_mail_project)
     key = project_key(project, context) if is_named else None
     message = gateway.read(resource_uri("message", arguments["reply_to"], project=key))
     is_own = message["from"] == arguments["sender_name"]
     subject, answered = arguments["subject"], str(message["subject"])
     if not subject:
-        subject = answered if answered.lower().startswith("re:") else f"Re: {answered}"[:_MAX_SUBJECT]
+        subject = answered if answered.lower().startswith("re:") else f"Re: {answered}"[:MAX_SUBJECT]
     return {
         **arguments,
         "project_key": key or message["project"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -10,12 +11,13 @@ import typer
 from mcp_agent_mail.cli.context import load_context
 from mcp_agent_mail.cli.gateway.port import Gateway, open_gateway
 from mcp_agent_mail.cli.lazy_typer import LeanCommand, LeanGroup
-from mcp_agent_mail.cli.marks import lease_state, lease_style
 from mcp_agent_mail.cli.output import Column, ExactFlag, JsonFlag, Row, at, print_fields, print_json, print_rows
 from mcp_agent_mail.cli.project_option import ProjectOption, project_key, resource_uri
+from mcp_agent_mail.cli.row_flags import lease_state, lease_style
+from mcp_agent_mail.core.clock import Micros, system_clock
 from mcp_agent_mail.core.errors import NotFound
+from mcp_agent_mail.domain.identity.names import HUMAN
 
-HUMAN = "Human"
 _PAGE = 1_000
 _MOST = 20_000
 
@@ -27,16 +29,19 @@ app = typer.Typer(
     help="See who holds which files, and release what nobody works on.",
 )
 
-_COLUMNS = (
-    Column("id", "id", is_right=True),
-    Column("agent", "agent"),
-    Column("pattern", "path_pattern", may_wrap=True),
-    Column("kind", lambda row: "exclusive" if row["exclusive"] else "shared"),
-    Column("expires", at("expires_ts"), style=lease_style),
-    Column("ended", at("released_ts")),
-    Column("holder", lambda row: "idle" if row["stale"] else "", on_terminal=lease_state, style=lease_style),
-    Column("reason", "reason", may_wrap=True),
-)
+
+def _columns(now: Micros) -> tuple[Column, ...]:
+    style, state = partial(lease_style, now=now), partial(lease_state, now=now)
+    return (
+        Column("id", "id", is_right=True),
+        Column("agent", "agent"),
+        Column("pattern", "path_pattern", may_wrap=True),
+        Column("kind", lambda row: "exclusive" if row["exclusive"] else "shared"),
+        Column("expires", at("expires_ts"), style=style),
+        Column("ended", at("released_ts")),
+        Column("holder", lambda row: "idle" if row["stale"] else "", on_terminal=state, style=style),
+        Column("reason", "reason", may_wrap=True),
+    )
 
 
 class NoSuchReservation(NotFound):
@@ -77,7 +82,7 @@ def _show(
     if as_json:
         print_json(rows)
     else:
-        print_rows(rows, _COLUMNS, nothing="No reservations.", exact=exact)
+        print_rows(rows, _columns(system_clock()), nothing="No reservations.", exact=exact)
 
 
 def _leases(gateway: Gateway, project: str, *, active_only: bool) -> list[Row]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import closing
+from enum import Enum, auto
 from typing import Any
 
 import typer
 
 from mcp_agent_mail.cli.context import CliContext, load_context
 from mcp_agent_mail.cli.exit_codes import ExitCode, NoServer, WireError
-from mcp_agent_mail.cli.gateway.http import HttpGateway, Server
+from mcp_agent_mail.cli.gateway.http import HttpGateway, Server, Unreachable
 from mcp_agent_mail.cli.gateway.port import server_at
 from mcp_agent_mail.cli.lazy_typer import LeanCommand
 from mcp_agent_mail.cli.output import JsonFlag, print_fields, print_json, time_of
@@ -20,6 +21,15 @@ _ANSWER_TIMEOUT_S = 5.0
 
 # Plain JSON, as `--json` prints it.
 Report = dict[str, Any]
+
+
+class _Listener(Enum):
+    """What there is at an address."""
+
+    SERVER = auto()
+    NOBODY = auto()
+    STRANGER = auto()
+    """It listens, and answers as no server of ours does, or not at all."""
 
 
 @app.command("status", cls=LeanCommand)
@@ -61,7 +71,7 @@ def _report(context: CliContext) -> Report:
         _ask_elsewhere(report, context)
         if not report["store"]["exists"]:
             return report
-    if url is not None and _ask(report, server_at(url, context)):
+    if url is not None and _ask(report, server_at(url, context)) is _Listener.SERVER:
         if report["serves"] == context.settings.database_url:
             report["serves"] = None
         return report
@@ -72,21 +82,21 @@ def _report(context: CliContext) -> Report:
     return report
 
 
-def _ask(report: Report, server: Server) -> bool:
-    """Fill in what the server at `server` says of itself; False when none does."""
+def _ask(report: Report, server: Server) -> _Listener:
+    """Fill in what the server at `server` says of itself, or the problem with it."""
     gateway = HttpGateway(server, answer_timeout_s=_ANSWER_TIMEOUT_S)
     try:
         health = gateway.call("health_check", {})
     except WireError as refused:
         report["problem"] = f"{refused.message} {refused.hint}".rstrip()
         if refused.wire_code == NoServer.code:
-            return False
+            return _Listener.STRANGER
         # Whoever refuses is there.
         report |= {"running": True, "status": "refusing"}
-        return True
+        return _Listener.SERVER
     except NoServer as silent:
         report["problem"] = silent.message
-        return False
+        return _Listener.NOBODY if isinstance(silent, Unreachable) else _Listener.STRANGER
     finally:
         gateway.close()
     report |= {"running": True, "status": health["status"], "version": health["version"], "archive": health["archive"]}
@@ -94,7 +104,7 @@ def _ask(report: Report, server: Server) -> bool:
     report["workers"] = health.get("workers", {})
     report["store"]["schema_version"] = health["store"]["schema_version"]
     report["owner"] = report["owner"] or {"pid": health["store"]["owner_pid"], "url": None, "started": None}
-    return True
+    return _Listener.SERVER
 
 
 def _ask_elsewhere(report: Report, context: CliContext) -> None:
@@ -106,12 +116,15 @@ def _ask_elsewhere(report: Report, context: CliContext) -> None:
     about = report if is_ours_to_use else {"owner": None, "store": {}}
     if not report["store"]["exists"]:
         report["status"] = "absent"
-    if _ask(about, server_at(url, context)):
+    found = _ask(about, server_at(url, context))
+    if found is not _Listener.NOBODY:
         report["other_server"] = {"url": url, "serves": about.get("serves"), "problem": about.get("problem")}
-        if is_ours_to_use:
-            report |= {"url": url, "serves": None}
+    if is_ours_to_use and found is _Listener.SERVER:
+        report |= {"url": url, "serves": None}
     elif is_ours_to_use:
         del report["problem"]
+    if found is _Listener.STRANGER:
+        report["other_server"]["is_stranger"] = True
 
 
 def _look_into_store(report: Report, context: CliContext) -> None:
@@ -166,6 +179,8 @@ def _other_server(report: Report) -> str | None:
     other = report["other_server"]
     if other is None:
         return None
+    if other.get("is_stranger"):
+        return f"{other['url']} is taken: {other['problem']} Start yours with another --port, or end what is there."
     which = f" ({other['serves']})" if other["serves"] else ""
     use = "" if report["running"] else f"; to use it: AGENT_MAIL_URL={other['url']}"
     return f"{other['url']} serves another store{which}{use}"

@@ -1,21 +1,14 @@
 """`am serve` on a terminal: a line for each call that changes something, and for each refusal with its hint.
 
-Not a log: nothing of it is kept. A terminal may stand still (Ctrl-S), so a thread writes, what waits for it is bounded,
-and what found no place is counted.
+Not a log: nothing of it is kept.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import textwrap
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from queue import Full, Queue
-from typing import TextIO
 
 from mcp_agent_mail.core.errors import AgentMailError
 from mcp_agent_mail.core.tools import Json
@@ -27,9 +20,8 @@ from mcp_agent_mail.server.observability.call_words import (
     what_was_done,
     why_refused,
 )
+from mcp_agent_mail.server.observability.line_queue import LineQueue
 
-MAX_WAITING = 1_000
-_END_WITHIN_S = 1.0
 _NAME_LIMIT = 100
 _BELOW = " " * 9
 _DIM, _BOLD, _RED, _PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[0m"
@@ -48,51 +40,6 @@ class EndedCall:
     took_s: float
     said_project: str | None = None
     """Where the connection says that its calls belong."""
-
-
-class LineQueue:
-    """Lines on their way to a terminal. `put` never waits; beyond MAX_WAITING lines are counted and dropped."""
-
-    def __init__(self, file: int, *, size: int = MAX_WAITING) -> None:
-        self._file = file
-        self._waiting: Queue[str | None] = Queue(size)
-        self._dropped = 0
-        self._counting = threading.Lock()
-        self._thread = threading.Thread(target=self._run, name="call-lines", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def put(self, line: str) -> None:
-        """Queue a line, or count it as dropped where MAX_WAITING wait already."""
-        try:
-            self._waiting.put_nowait(line)
-        except Full:
-            with self._counting:
-                self._dropped += 1
-
-    def close(self) -> None:
-        """Wait for what is on its way, a second at most: nobody can make a terminal go on."""
-        try:
-            self._waiting.put(None, timeout=_END_WITHIN_S)
-        except Full:
-            return
-        self._thread.join(_END_WITHIN_S)
-
-    def _run(self) -> None:
-        while (line := self._waiting.get()) is not None:
-            with self._counting:
-                self._dropped, dropped = 0, self._dropped
-            if dropped:
-                line = f"({dropped} lines left out: this terminal was too slow)\n{line}"
-            try:
-                self._write(line.encode("utf-8", "backslashreplace") + b"\n")
-            except OSError:  # The terminal has gone.
-                return
-
-    def _write(self, data: bytes) -> None:
-        while data:
-            data = data[os.write(self._file, data) :]
 
 
 class CallLines:
@@ -150,15 +97,3 @@ def _duration(seconds: float) -> str:
     if seconds >= 1:
         return f"{seconds:.1f} s"
     return f"{max(1, round(seconds * 1_000))} ms"
-
-
-@contextmanager
-def call_lines(terminal: TextIO) -> Iterator[CallLines]:
-    """Lines for `terminal` while it is open; in colours unless NO_COLOR is set or the terminal is a dumb one."""
-    lines = LineQueue(terminal.fileno())
-    lines.start()
-    try:
-        is_plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM", "dumb") == "dumb"
-        yield CallLines(lines, coloured=not is_plain)
-    finally:
-        lines.close()

@@ -19,7 +19,7 @@ _MAX_NAMES = 5
 _MAX_SUBJECT = 80
 _MAX_NAME = 64
 _CALLERS = ("agent_name", "sender_name", "from_agent", "requester", "name")
-_PROJECTS = ("project_key", "human_key", "product_key")
+_PROJECT_ARGUMENTS = ("project_key", "human_key", "product_key")
 
 Arguments = Mapping[str, Json]
 
@@ -30,11 +30,16 @@ def shown(text: object, limit: int = MAX_WORDS) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
+def named_project(arguments: Arguments, said: str | None) -> str | None:
+    """The project as the call names it, else as its connection `said`; null counts as left out."""
+    return next((named for name in _PROJECT_ARGUMENTS if isinstance(named := arguments.get(name), str)), said)
+
+
 def project_of(arguments: Arguments, said: str | None) -> str:
     """The last part of the project's path, or its slug: as the call names it, else as its connection `said`. Empty
     where neither does.
     """
-    named = next((arguments[name] for name in _PROJECTS if isinstance(arguments.get(name), str)), said or "")
+    named = str(named_project(arguments, said) or "")
     return shown(PurePosixPath(named).name or named, _MAX_NAME)
 
 

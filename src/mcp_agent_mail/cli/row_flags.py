@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mcp_agent_mail.core.clock import SECOND, Micros, parse_time, system_clock
+from mcp_agent_mail.core.clock import SECOND, Micros, parse_time
 
 Row = Mapping[str, Any]
 
@@ -34,25 +34,25 @@ def is_overdue(row: Row, *, now: Micros, ack_ttl_s: int) -> bool:
         return False
 
 
-def inbox_words(ack_ttl_s: int) -> Callable[[Row], str]:
+def inbox_words(ack_ttl_s: int, *, now: Micros) -> Callable[[Row], str]:
     """The flags of an item of an inbox as a terminal shows them: whether it is unread, acknowledged or overdue too."""
 
     def words(row: Row) -> str:
         said = importance_words(row)
         if "ack" in said and row.get("acknowledged_at"):
             said[said.index("ack")] = "acked"
-        elif is_overdue(row, now=system_clock(), ack_ttl_s=ack_ttl_s):
+        elif is_overdue(row, now=now, ack_ttl_s=ack_ttl_s):
             said[said.index("ack")] = "overdue"
         return ", ".join([*([] if row.get("read_at") else ["unread"]), *said])
 
     return words
 
 
-def inbox_style(ack_ttl_s: int) -> Callable[[Row], str]:
+def inbox_style(ack_ttl_s: int, *, now: Micros) -> Callable[[Row], str]:
     """The colour of those flags: the gravest wins."""
 
     def style(row: Row) -> str:
-        if is_overdue(row, now=system_clock(), ack_ttl_s=ack_ttl_s):
+        if is_overdue(row, now=now, ack_ttl_s=ack_ttl_s):
             return OVERDUE
         return importance_style(row) or unread_style(row)
 
@@ -72,25 +72,25 @@ def unread_word(row: Row) -> str:
     return "" if row.get("read_at") else "unread"
 
 
-def lease_state(row: Row) -> str:
+def lease_state(row: Row, *, now: Micros) -> str:
     """`idle` and `expired`, where a reservation that was not released is one of these."""
     words = ["idle"] if row.get("stale") else []
-    return ", ".join([*words, *(["expired"] if _left_s(row) == 0 else [])])
+    return ", ".join([*words, *(["expired"] if _left_s(row, now) == 0 else [])])
 
 
-def lease_style(row: Row) -> str:
+def lease_style(row: Row, *, now: Micros) -> str:
     """Red from the end on, yellow for ten minutes before it and for a holder that is idle."""
-    left = _left_s(row)
+    left = _left_s(row, now)
     if left is None:
         return ""
     return OVERDUE if left == 0 else HIGH if left <= SOON_S or row.get("stale") else ""
 
 
-def _left_s(row: Row) -> float | None:
+def _left_s(row: Row, now: Micros) -> float | None:
     """Until it expires, not below 0; None for one that was released."""
     if row.get("released_ts"):
         return None
     try:
-        return max(0.0, (parse_time(str(row["expires_ts"])) - system_clock()) / SECOND)
+        return max(0.0, (parse_time(str(row["expires_ts"])) - now) / SECOND)
     except ValueError:
         return None

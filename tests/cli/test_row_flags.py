@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mcp_agent_mail.cli.marks import (
+from mcp_agent_mail.cli.row_flags import (
     HIGH,
     OVERDUE,
     UNREAD,
@@ -16,17 +16,20 @@ from mcp_agent_mail.cli.marks import (
     mail_flags,
     unread_word,
 )
+from mcp_agent_mail.core.clock import parse_time
 
 TTL_S = 1_800
+NOW = parse_time("2020-02-29T12:00:00+00:00")
+AT = datetime(2020, 2, 29, 12, tzinfo=UTC)
 
 
 def item(age_s: float = 0, **keys: Any) -> dict[str, Any]:
-    sent = datetime.now(UTC) - timedelta(seconds=age_s)
+    sent = AT - timedelta(seconds=age_s)
     return {"importance": "normal", "ack_required": False, "created_ts": sent.isoformat(), **keys}
 
 
 def lease(left_s: float, **keys: Any) -> dict[str, Any]:
-    return {"stale": False, "expires_ts": (datetime.now(UTC) + timedelta(seconds=left_s)).isoformat(), **keys}
+    return {"stale": False, "expires_ts": (AT + timedelta(seconds=left_s)).isoformat(), **keys}
 
 
 @pytest.mark.parametrize(
@@ -43,7 +46,7 @@ def lease(left_s: float, **keys: Any) -> dict[str, Any]:
     ],
 )
 def test_an_inbox_says_in_words_what_its_colours_say(row: dict[str, Any], words: str, style: str) -> None:
-    assert (inbox_words(TTL_S)(row), inbox_style(TTL_S)(row)) == (words, style)
+    assert (inbox_words(TTL_S, now=NOW)(row), inbox_style(TTL_S, now=NOW)(row)) == (words, style)
 
 
 def test_flags_for_a_pipe_are_importance_and_the_wish_for_an_acknowledgement() -> None:
@@ -57,7 +60,7 @@ def test_flags_for_a_pipe_are_importance_and_the_wish_for_an_acknowledgement() -
 def test_a_time_that_cannot_be_read_is_never_overdue() -> None:
     row = item(ack_required=True, created_ts="soon")
 
-    assert inbox_words(TTL_S)(row) == "unread, ack"
+    assert inbox_words(TTL_S, now=NOW)(row) == "unread, ack"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +81,7 @@ def test_a_reservation_says_in_words_that_it_is_idle_or_over(
     left_s, keys = given
     row = lease(left_s, **keys)
 
-    assert (lease_state(row), lease_style(row)) == (words, style)
+    assert (lease_state(row, now=NOW), lease_style(row, now=NOW)) == (words, style)
 
 
 def test_unread_mail_is_called_so_and_read_mail_nothing() -> None:

@@ -1,0 +1,129 @@
+"""Lines on their way to a terminal that may stand still, and the streams that lead there."""
+
+from __future__ import annotations
+
+import os
+import pty
+import sys
+import termios
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+import pytest
+
+from mcp_agent_mail.server.observability.line_queue import LineQueue, queued_output
+from tests.served import pause
+from tests.server.observability.pipe import Pipe
+
+FAR_TOO_LONG_S = 30.0
+
+
+@contextmanager
+def terminal() -> Iterator[tuple[int, TextIO]]:
+    """What a person would see on it, and the stream of a process."""
+    reader, slave = pty.openpty()
+    with os.fdopen(slave, "w") as stream:
+        yield reader, stream
+    os.close(reader)
+
+
+def shown(reader: int, *, until: str) -> list[str]:
+    text = ""
+    while until not in text:
+        text += os.read(reader, 4_096).decode()
+    return text.splitlines()
+
+
+def test_a_terminal_that_stands_still_keeps_nobody_waiting_and_hears_what_it_missed() -> None:
+    pipe = Pipe()
+    queue = LineQueue(pipe.writer, size=2)
+    for number in range(5):
+        queue.put(f"line {number}")
+
+    queue.start()
+    queue.close()
+    queue.put("after the end")
+
+    assert pipe.text().splitlines()[:2] == ["(3 lines left out: this terminal was too slow)", "line 0"]
+
+
+def test_a_terminal_that_has_gone_is_no_trouble() -> None:
+    pipe = Pipe()
+    os.close(pipe.reader)
+    queue = LineQueue(pipe.writer)
+    queue.start()
+
+    queue.put("nobody reads this")
+    queue.close()
+    os.close(pipe.writer)
+
+
+def test_a_terminal_that_stands_still_with_a_full_queue_is_left_in_the_end() -> None:
+    with terminal() as (_, stream):
+        termios.tcflow(stream.fileno(), termios.TCOOFF)
+        queue = LineQueue(stream.fileno(), size=1)
+        queue.start()
+        queue.put("line 0")
+        while queue._waiting.qsize():
+            pause()
+        queue.put("line 1")
+        queue.put("line 2")
+        closing = threading.Thread(target=queue.close, daemon=True)
+
+        closing.start()
+        closing.join(FAR_TOO_LONG_S)
+        was_kept_waiting = closing.is_alive()
+        termios.tcflow(stream.fileno(), termios.TCOON)
+
+        assert not was_kept_waiting
+
+
+def test_both_streams_of_one_terminal_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    with terminal() as (reader, stream), os.fdopen(os.dup(stream.fileno()), "w") as errors:
+        monkeypatch.setattr(sys, "stdout", stream)
+        monkeypatch.setattr(sys, "stderr", errors)
+        with queued_output() as queue:
+            assert queue is not None
+            sys.stdout.write("one ")
+            sys.stdout.write("two\n")
+            sys.stderr.write("three\n")
+            queue.put("four")
+            sys.stderr.write("five\nsi")
+            sys.stderr.write("x\n")
+
+        assert shown(reader, until="six") == ["one two", "three", "four", "five", "six"]
+        assert (sys.stdout, sys.stderr) == (stream, errors)
+
+
+def test_a_stream_that_is_no_terminal_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = Pipe()
+    with terminal() as (reader, stream), os.fdopen(os.dup(pipe.writer), "w") as piped:
+        monkeypatch.setattr(sys, "stdout", piped)
+        monkeypatch.setattr(sys, "stderr", stream)
+        with queued_output() as queue:
+            assert queue is not None
+            assert sys.stdout is piped
+            sys.stderr.write("said\n")
+        monkeypatch.setattr(sys, "stderr", piped)
+        with queued_output() as none:
+            assert none is None
+
+        assert shown(reader, until="said") == ["said"]
+
+
+def test_a_write_to_a_terminal_that_stands_still_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    with terminal() as (reader, stream):
+        monkeypatch.setattr(sys, "stdout", stream)
+        termios.tcflow(stream.fileno(), termios.TCOOFF)
+        with queued_output():
+            writing = threading.Thread(target=sys.stdout.write, args=("said\n",), daemon=True)
+            writing.start()
+            writing.join(FAR_TOO_LONG_S)
+            was_kept_waiting = writing.is_alive()
+            termios.tcflow(stream.fileno(), termios.TCOON)
+
+            assert not was_kept_waiting
+
+        assert shown(reader, until="said") == ["said"]
