@@ -20,11 +20,11 @@ call cannot care change check checked checkout choice cli client closed closing 
 config conversation conversion converted count counter counting cue cursor cutoff cycled database deadline declined
 denied differ direction directory disk done draft drained draining duration echo echoing either else ended endpoint
 enforcement entry env error exceeded exhausted exit expected expired fact fail failed failure figure filter finding
-fixture flag folder forced foreign format found full function gate gateway git given glob gone grant group guarded
+fixture flag folder forced foreign found full function gate gateway git given glob gone grant group guarded
 guarding guidance handshake hard head health hearing history hit holder http identifier identitie ignored importance
 in inboxe index input inspection installation installed instruction instrumented integrity internal introspection
 invalid invited item job joined json judgement kept keyed kill kind known lag large layout lazy lean leased ledger
-left likenes limit limited limiter line link linked list listed listen listing lite llm loaded lock locked log long
+left limit limited limiter line link linked list listed listen listing lite llm loaded lock locked log long
 lost mail many
 markdown marked matching mcp memory message messaging meta metric migration mismatch misread missing mistake mode
 model month move moved much name named naming near nearby need neighbourhood new newcomer newer newest no nobody not

@@ -201,7 +201,6 @@ def _changes(spec: ToolSpec, arguments: Mapping[str, Json]) -> bool:
         return False
 
 
-
 async def _logged(running: Awaitable[Json], what: str, facts: RequestFacts) -> Json:
     """A line per call: what, outcome, duration. Never arguments or results."""
     started = time.perf_counter()
