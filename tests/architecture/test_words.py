@@ -14,7 +14,7 @@ _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 PLAIN = frozenset(
     """
 a abandoned acquired action activity addres addresse addressed addressee admission admitted adopted adoption aggregate
-ahead aliase ambiguou amount answer answered app archiving argument assessment at attachment audience auth
+ahead aliase ambiguou amount answer answered app archiving argument assessment at audience auth
 authentication auto background backlog bad behind beside blocked body both bound boundary bounded bu budget busy by
 call cannot care change check checked checkout choice cli client closed closing column command committed completion
 config conversation conversion converted count counter counting cue cursor cutoff cycled database deadline declined
