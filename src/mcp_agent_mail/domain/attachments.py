@@ -68,6 +68,11 @@ class Attachment:
     original: StoredContent | None = None
 
     @property
+    def type(self) -> str:
+        """`inline` or `file`, as results and archives say it."""
+        return "inline" if self.is_inline else "file"
+
+    @property
     def contents(self) -> tuple[StoredContent, ...]:
         """All that has to be kept for it."""
         return (self.content,) if self.original is None else (self.content, self.original)

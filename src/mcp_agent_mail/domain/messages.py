@@ -15,6 +15,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.attachments import Attachment
 from mcp_agent_mail.domain.projects import Project
 
 MAX_SUBJECT = 512
@@ -74,11 +75,14 @@ class Message:
     is_system: bool
     is_private: bool = False
     purged_ts: Micros | None = None
+    attachments: tuple[Attachment, ...] = ()
 
 
 # Lists make these by the thousand on the event loop, and a tuple costs a fifth of a frozen dataclass.
 class MessageHead(NamedTuple):
-    """A message as lists show it: without its body, of which only the length is known."""
+    """A message as lists show it: without its body, of which only the length is known. `attachments` are JSON as
+    `domain.attachments.from_json` reads it, None for none.
+    """
 
     id: MessageId
     project_id: ProjectId
@@ -93,6 +97,7 @@ class MessageHead(NamedTuple):
     reply_to: MessageId | None
     is_system: bool
     body_bytes: int
+    attachments: str | None = None
 
 
 class InboxEntry(NamedTuple):
@@ -161,6 +166,7 @@ class NewMessage:
     reply_to: MessageId | None
     is_system: bool = False
     is_private: bool = False
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,6 +34,7 @@ PROJECT_COLUMNS: Mapping[tuple[str, str], AdoptionRule] = {
     ("outbox", "project_id"): AdoptionRule.MOVE,
     ("product_projects", "project_id"): AdoptionRule.MERGE,
     ("project_aliases", "project_id"): AdoptionRule.MOVE,
+    ("project_contents", "project_id"): AdoptionRule.MERGE,
     ("windows", "project_id"): AdoptionRule.MERGE,
 }
 """Every column that refers to a project. A test compares it with the schema: whoever adds one decides."""

@@ -13,6 +13,7 @@ from mcp_agent_mail.store.idempotency import IdempotencyKeys
 from mcp_agent_mail.store.join_codes import JoinCodes
 from mcp_agent_mail.store.lease_holders import Holders
 from mcp_agent_mail.store.leases import Leases
+from mcp_agent_mail.store.mail.attachments import Attachments
 from mcp_agent_mail.store.mail.digests import Digests, LlmSpending
 from mcp_agent_mail.store.mail.held_mail import Held
 from mcp_agent_mail.store.mail.inboxes import Inboxes, Unread
@@ -44,6 +45,7 @@ class View:
         self.join_codes = JoinCodes(connection)
         self.windows = Windows(connection)
         self.messages = Messages(connection)
+        self.attachments = Attachments(connection)
         self.threads = Threads(connection)
         self.inboxes = Inboxes(connection)
         self.unread = Unread(connection)

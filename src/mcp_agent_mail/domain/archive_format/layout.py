@@ -22,6 +22,7 @@ from mcp_agent_mail.domain.archive_format.json_text import compact, document
 from mcp_agent_mail.domain.archive_format.leases import FOLDERS, lease_changes
 from mcp_agent_mail.domain.archive_format.products import PRODUCTS_FOLDER, product_file
 from mcp_agent_mail.domain.archive_format.versions import block_folder, mail_end
+from mcp_agent_mail.domain.attachments import from_record, to_record
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.messages import Message, Receipt, Recipient
 from mcp_agent_mail.domain.projects import Alias, Project
@@ -119,6 +120,7 @@ def mail_snapshot(message: Message, recipients: Sequence[Recipient], project_id:
         "reply_to": message.reply_to,
         "is_system": message.is_system,
         **({"is_private": True} if message.is_private else {}),
+        **({"attachments": [to_record(one) for one in message.attachments]} if message.attachments else {}),
         **({} if message.purged_ts is None else {"purged_ts": message.purged_ts}),
         "recipients": [
             {
@@ -339,7 +341,7 @@ def _mail_file(snapshot: Snapshot, version: int, *, with_blind: bool) -> bytes:
     ]
     front = {
         "ack_required": snapshot["ack_required"],
-        "attachments": [],
+        "attachments": [_attachment(record) for record in snapshot.get("attachments", ())],
         "bcc": _names(named, "bcc"),
         "cc": _names(named, "cc"),
         "created": iso(snapshot["created_ts"]),
@@ -368,6 +370,24 @@ def _mail_file(snapshot: Snapshot, version: int, *, with_blind: bool) -> bytes:
 
 def _names(recipients: Sequence[Mapping[str, Any]], kind: str) -> list[str]:
     return [entry["name"] for entry in recipients if entry["kind"] == kind]
+
+
+def _attachment(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What a message carries, by the file in which the archive keeps it."""
+    one = from_record(record)
+    shown = {
+        "bytes": one.content.bytes,
+        "height": one.height,
+        "media_type": one.media_type,
+        "name": one.name,
+        "path": one.content.path,
+        "sha256": one.content.sha256,
+        "type": one.type,
+        "width": one.width,
+    }
+    if one.original is not None:
+        shown |= {"original_bytes": one.original.bytes, "original_path": one.original.path}
+    return shown
 
 
 def _recipient(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import MessageId, ProjectId
 from mcp_agent_mail.domain.messages import Message, NewMessage, NewRecipient, Recipient, RecipientKind
 from mcp_agent_mail.domain.threads import topic_key
+from mcp_agent_mail.store.mail.attachments import Attachments
 
 _DRAW = """
 UPDATE counters SET value = CASE name WHEN 'delivery' THEN value + :count ELSE max(value, :now) END
@@ -58,6 +59,8 @@ def add_message(
     first_seq, delivered_ts = draw_deliveries(connection, len(reached), now)
     open_to = _open_to(new, recipients)
     message = _stored(new, _add_row(connection, new, _scope(open_to, recipients), now), now)
+    if new.attachments:
+        Attachments(connection).add(message.id, new.attachments)
     addressed = _addressed(recipients, message.id, first_seq, delivered_ts)
     if len(reached) < len(recipients):
         open_to = _open_to(new, reached) if reached else []
@@ -109,6 +112,7 @@ def _stored(new: NewMessage, message_id: MessageId, now: Micros) -> Message:
         reply_to=new.reply_to,
         is_system=new.is_system,
         is_private=new.is_private,
+        attachments=new.attachments,
     )
 
 

@@ -28,6 +28,8 @@ def record_events(tx: Tx, message_ids: Iterable[MessageId], by: AgentId | None) 
 
 def _tell(tx: Tx, message: Message, recipients: Sequence[Recipient], by: AgentId | None) -> None:
     for project_id in involved_projects(message, recipients):
+        if message.attachments:
+            tx.attachments.keep(project_id, message.attachments)
         tx.outbox.add(
             NewEvent(
                 project_id=project_id,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import AgentId, MessageId, ProjectId
+from mcp_agent_mail.domain.attachments import from_json
 from mcp_agent_mail.domain.messages import (
     Addressee,
     Importance,
@@ -24,8 +25,9 @@ from mcp_agent_mail.store.mail.delivery import add_message
 
 _FIND = """
 SELECT m.id, m.project_id, p.slug, p.human_key, m.sender_id, a.name, m.thread_id, m.topic, m.subject, m.importance,
-       m.ack_required, m.created_ts, m.reply_to, m.is_system, m.body_md, m.scope, m.purged_ts
+       m.ack_required, m.created_ts, m.reply_to, m.is_system, m.body_md, m.scope, m.purged_ts, t.attachments
 FROM messages m JOIN agents a ON a.id = m.sender_id JOIN projects p ON p.id = m.project_id
+LEFT JOIN message_attachments t ON t.message_id = m.id
 WHERE m.id = ?
 """
 _RECIPIENTS = """
@@ -51,9 +53,10 @@ ORDER BY o.seq
 """
 
 HEAD_COLUMNS = """m.id, m.project_id, p.slug, a.name, m.thread_id, m.topic, m.subject, m.importance, m.ack_required,
-       m.created_ts, m.reply_to, m.is_system, m.body_bytes"""
+       m.created_ts, m.reply_to, m.is_system, m.body_bytes, t.attachments"""
 # CROSS JOIN and INDEXED BY pin the plan: statistics must never turn the walk of a page into a scan.
-HEAD_JOINS = "CROSS JOIN agents a ON a.id = m.sender_id CROSS JOIN projects p ON p.id = m.project_id"
+HEAD_JOINS = """CROSS JOIN agents a ON a.id = m.sender_id CROSS JOIN projects p ON p.id = m.project_id
+LEFT JOIN message_attachments t ON t.message_id = m.id"""
 
 _HEAD = f"SELECT {HEAD_COLUMNS} FROM messages m {HEAD_JOINS} WHERE m.id = ?"
 _THREAD = f"""
@@ -168,6 +171,7 @@ class Messages:
             body_md=row[14],
             is_private=f"p{row[1]}" not in row[15].split(),
             purged_ts=row[16],
+            attachments=from_json(row[17]),
         )
 
     def find_head(self, message_id: MessageId) -> MessageHead | None:

@@ -135,6 +135,34 @@ class IdentifierRow(SQLModel, table=True):
     name: str = Field(sa_type=Text)
 
 
+class MessageAttachmentsRow(SQLModel, table=True):
+    __tablename__ = "message_attachments"
+    __table_args__: ClassVar[tuple[Any, ...]] = (CheckConstraint("json_valid(attachments)"),)
+
+    message_id: int = Field(primary_key=True, foreign_key="messages.id")
+    attachments: str = Field(sa_type=Text)
+
+
+class ContentMessageRow(SQLModel, table=True):
+    __tablename__ = "content_messages"
+    __table_args__: ClassVar[tuple[Any, ...]] = (CheckConstraint("length(sha256) = 64"),)
+
+    sha256: str = Field(sa_type=Text, primary_key=True)
+    message_id: int = Field(primary_key=True, foreign_key="messages.id")
+
+
+class ProjectContentRow(SQLModel, table=True):
+    __tablename__ = "project_contents"
+    __table_args__: ClassVar[tuple[Any, ...]] = (
+        CheckConstraint("length(sha256) = 64"),
+        CheckConstraint("bytes >= 0"),
+    )
+
+    project_id: int = Field(primary_key=True, foreign_key="projects.id")
+    sha256: str = Field(sa_type=Text, primary_key=True)
+    bytes: int
+
+
 class DigestRow(SQLModel, table=True):
     __tablename__ = "digests"
     __table_args__: ClassVar[tuple[Any, ...]] = (

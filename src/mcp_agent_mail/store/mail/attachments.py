@@ -1,0 +1,88 @@
+"""What messages carry, which messages carry a content, and what each project's archive keeps of them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+
+from mcp_agent_mail.core.ids import MessageId, ProjectId
+from mcp_agent_mail.domain.attachments import Attachment, StoredContent, to_json
+
+_ADD = "INSERT INTO message_attachments (message_id, attachments) VALUES (?, ?)"
+_CARRY = "INSERT OR IGNORE INTO content_messages (sha256, message_id) VALUES (?, ?)"
+_KEEP = "INSERT OR IGNORE INTO project_contents (project_id, sha256, bytes) VALUES (?, ?, ?)"
+_CARRIERS = "SELECT message_id FROM content_messages WHERE sha256 = ? ORDER BY message_id DESC LIMIT ?"
+_KEPT_BYTES = "SELECT coalesce(sum(bytes), 0) FROM project_contents WHERE project_id = ?"
+_KEPT = """
+SELECT sha256 FROM project_contents WHERE project_id = ? AND sha256 IN (SELECT value FROM json_each(?))
+"""
+_IS_CARRIED = "SELECT 1 FROM content_messages WHERE sha256 = ? LIMIT 1"
+_IS_CARRIED_IN = """
+SELECT 1 FROM content_messages c
+WHERE c.sha256 = :sha256 AND (
+    EXISTS (SELECT 1 FROM messages m WHERE m.id = c.message_id AND m.project_id = :project)
+    OR EXISTS (
+        SELECT 1 FROM recipients r JOIN agents a ON a.id = r.agent_id
+        WHERE r.message_id = c.message_id AND a.project_id = :project AND r.delivery_seq IS NOT NULL))
+LIMIT 1
+"""
+_DROP = "DELETE FROM message_attachments WHERE message_id = ?"
+_LEAVE = "DELETE FROM content_messages WHERE sha256 = ? AND message_id = ?"
+_FREE = "DELETE FROM project_contents WHERE project_id = ? AND sha256 = ?"
+
+
+class Attachments:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def add(self, message_id: MessageId, attachments: Iterable[Attachment]) -> None:
+        """Note what a new message carries: one attachment at least."""
+        attachments = tuple(attachments)
+        self._connection.execute(_ADD, (message_id, to_json(attachments)))
+        carried = [(content.sha256, message_id) for content in _contents(attachments)]
+        self._connection.executemany(_CARRY, carried)
+
+    def keep(self, project_id: ProjectId, attachments: Iterable[Attachment]) -> None:
+        """The project's archive gets mail that carries these: at the send, or when a held copy is delivered."""
+        rows = [(project_id, content.sha256, content.bytes) for content in _contents(attachments)]
+        self._connection.executemany(_KEEP, rows)
+
+    def carriers(self, sha256: str, limit: int) -> list[MessageId]:
+        """The messages that carry the content, newest first, whoever may see them."""
+        return [MessageId(number) for (number,) in self._connection.execute(_CARRIERS, (sha256, limit))]
+
+    def is_carried(self, sha256: str) -> bool:
+        return self._connection.execute(_IS_CARRIED, (sha256,)).fetchone() is not None
+
+    def kept_bytes(self, project_id: ProjectId) -> int:
+        """Of all that the project's archive keeps, each content once."""
+        (count,) = self._connection.execute(_KEPT_BYTES, (project_id,)).fetchone()
+        return int(count)
+
+    def new_bytes(self, project_id: ProjectId, attachments: Iterable[Attachment]) -> int:
+        """By how much `kept_bytes` grows with mail that carries these."""
+        sizes = {content.sha256: content.bytes for content in _contents(attachments)}
+        kept = self._connection.execute(_KEPT, (project_id, json.dumps(list(sizes))))
+        return sum(sizes.values()) - sum(sizes[sha256] for (sha256,) in kept)
+
+    def drop(self, message_id: MessageId, attachments: Iterable[Attachment]) -> None:
+        """The message carries these no more."""
+        self._connection.execute(_DROP, (message_id,))
+        left = [(content.sha256, message_id) for content in _contents(attachments)]
+        self._connection.executemany(_LEAVE, left)
+
+    def free(self, project_id: ProjectId, attachments: Iterable[Attachment]) -> list[StoredContent]:
+        """Those contents that no mail of the project carries any more: its archive keeps them no longer."""
+        freed = []
+        for content in _contents(attachments):
+            key = {"sha256": content.sha256, "project": project_id}
+            if self._connection.execute(_IS_CARRIED_IN, key).fetchone() is None:
+                self._connection.execute(_FREE, (project_id, content.sha256))
+                freed.append(content)
+        return freed
+
+
+def _contents(attachments: Iterable[Attachment]) -> list[StoredContent]:
+    """Each once."""
+    return list({content.sha256: content for one in attachments for content in one.contents}.values())
