@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.domain.attachments import Attachment, StoredContent, to_json
 from mcp_agent_mail.domain.messages import Message
 from mcp_agent_mail.store.mail.message_events import post
-from tests.seeded_store import SeededStore
+from tests.seeded_store import SeededStore, open_seeded_store
 
 PICTURE = StoredContent(sha256="0f" * 32, bytes=70, extension="webp")
 ORIGINAL = StoredContent(sha256="ab" * 32, bytes=90, extension="png")
 NOTES = StoredContent(sha256="cd" * 32, bytes=5, extension="txt")
 PLAN = Attachment(content=PICTURE, name="plan.png", media_type="image/webp", width=2, height=3, original=ORIGINAL)
 TEXT = Attachment(content=NOTES, name="notes.txt", media_type="text/plain")
+
+
+@pytest.fixture
+async def seeded(tmp_path: Path) -> AsyncIterator[SeededStore]:
+    async with open_seeded_store(tmp_path) as opened:
+        yield opened
 
 
 async def _send(seeded: SeededStore, *attachments: Attachment, to_lib: bool = False) -> Message:
