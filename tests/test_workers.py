@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.core.settings.server import Settings
+from mcp_agent_mail.domain.store_limits import Shortage
 from mcp_agent_mail.workers import Workers, build_workers
 from tests.seeded_store import SeededStore, open_seeded_store
 from tests.server.whole_app import settings_of
@@ -45,7 +46,20 @@ async def test_without_a_setting_nothing_works_and_all_of_it_is_shown_as_off(
     await workers.stop()
 
     assert workers.show() == {"acknowledgements": OFF, "retention": OFF, "signals": OFF}
-    assert (workers.keepers(), workers.looks()) == ([], [])
+    assert [keeper.name for keeper in workers.keepers()] == ["store-size"]
+    assert workers.looks() == [workers.store_size.looks]
+
+
+async def test_the_limits_of_the_store_are_those_of_the_settings(seeded: SeededStore, tmp_path: Path) -> None:
+    too_large, too_full = {"STORE_MAX_BYTES": "1MiB"}, {"STORE_MIN_FREE_BYTES": "1000000GiB"}
+    settings_of(tmp_path).storage_root.mkdir(exist_ok=True)
+    (settings_of(tmp_path).storage_root / "large").write_bytes(b"x" * 2**21)
+    found = []
+    for given in ({}, too_large, too_full):
+        await workers_of(seeded, settings_of(tmp_path, **NONE, **given)).store_size.look()
+        found.append(seeded.store.growth.shortage)
+
+    assert found == [None, Shortage.TOO_LARGE, Shortage.DISK_FULL]
 
 
 async def test_each_setting_brings_its_worker_and_no_other(seeded: SeededStore, tmp_path: Path) -> None:
@@ -64,9 +78,9 @@ async def test_all_are_started_and_stopped_together(seeded: SeededStore, tmp_pat
     started = [keeper.is_running for keeper in keepers]
     await workers.stop()
 
-    assert {keeper.name for keeper in keepers} == {"signals", "acknowledgements", "retention"}
-    assert (before, started, [keeper.is_running for keeper in keepers]) == ([False] * 3, [True] * 3, [False] * 3)
-    assert len(workers.looks()) == 1
+    assert {keeper.name for keeper in keepers} == {"signals", "acknowledgements", "retention", "store-size"}
+    assert (before, started, [keeper.is_running for keeper in keepers]) == ([False] * 4, [True] * 4, [False] * 4)
+    assert len(workers.looks()) == 2
 
 
 async def test_mail_that_comes_last_is_signalled_before_the_stop_is_over(seeded: SeededStore, tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""Signals, overdue acknowledgements and retention, which work beside the requests: made, started, stopped and shown
-together.
+"""Signals, overdue acknowledgements, retention and the look at the store's size, which work beside the requests: made,
+started, stopped and shown together.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.settings.server import Settings
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.signals import UnreadInbox
+from mcp_agent_mail.domain.store_limits import StoreLimits
+from mcp_agent_mail.features.health.store_size import StoreSizeWorker
 from mcp_agent_mail.features.messaging.overdue_acks import Escalation, EscalationLease, OverdueRules, OverdueWorker
 from mcp_agent_mail.features.projects.lookup import require_project
 from mcp_agent_mail.features.retention.service import RetentionRules, RetentionService
@@ -32,9 +34,10 @@ class Workers:
     overdue: OverdueWorker | None
     retention: RetentionService
     retention_worker: RetentionWorker | None
+    store_size: StoreSizeWorker
 
     def start(self) -> None:
-        for worker in (self.signals, self.overdue, self.retention_worker):
+        for worker in (self.store_size, self.signals, self.overdue, self.retention_worker):
             if worker is not None:
                 worker.start()
 
@@ -42,19 +45,20 @@ class Workers:
         """Stop each worker, signals last, since the others may still have sent mail. Each pass under way gets
         `within_s` seconds.
         """
-        for worker in (self.retention_worker, self.overdue, self.signals):
+        for worker in (self.retention_worker, self.overdue, self.signals, self.store_size):
             if worker is not None:
                 await worker.stop(within_s)
 
     def keepers(self) -> list[Keeper]:
-        kept = (self.signals, self.overdue, self.retention_worker)
+        kept = (self.signals, self.overdue, self.retention_worker, self.store_size)
         return [worker.keeper for worker in kept if worker is not None]
 
     def looks(self) -> list[Looks]:
-        return [] if self.signals is None else [self.signals.looks]
+        """At the folder for signals, and at the store."""
+        return [self.store_size.looks] if self.signals is None else [self.signals.looks, self.store_size.looks]
 
     def show(self) -> dict[str, Json]:
-        """The figures of each worker by name, for health."""
+        """The figures of each worker by name, for health. The size of the store is told with the store."""
         return {
             "acknowledgements": _show(self.overdue),
             "retention": _show(self.retention_worker),
@@ -83,6 +87,7 @@ def build_workers(
         overdue=_overdue(settings, store, clock),
         retention=retention,
         retention_worker=_retention_worker(settings, retention, clock),
+        store_size=_store_size(settings, store),
     )
 
 
@@ -95,6 +100,11 @@ def _retention_worker(settings: Settings, retention: RetentionService, clock: Cl
         purges=settings.retention_purge_enabled,
     )
     return RetentionWorker(retention, pace, clock=clock)
+
+
+def _store_size(settings: Settings, store: Store) -> StoreSizeWorker:
+    limits = StoreLimits(max_used=settings.store_max_bytes, min_free=settings.store_min_free_bytes)
+    return StoreSizeWorker(store, limits, settings.storage_root)
 
 
 def _overdue(settings: Settings, store: Store, clock: Clock) -> OverdueWorker | None:

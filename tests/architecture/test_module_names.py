@@ -17,7 +17,8 @@ adopt check ensure extract install migrate offload open read register release re
 NOUNS = frozenset(
     """
 ack activity actor addresse admission adoption age agent answer app archive archiver argument artifact assembly
-attachment auth background backpressure blob boundary bu budget cache caller catalog chain change charset check client
+attachment auth background backpressure blob boundary breaker
+bu budget cache caller catalog chain change charset check client
 clock code command committer completion computation config conflict connection consent contact content context
 conversion coordination cue database decision delivery digest dispatch doctor drain endpoint entry env environment
 error escaping event expansion fact failpoint fault file finding flag folder format foundation git grant guard

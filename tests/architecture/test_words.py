@@ -20,7 +20,7 @@ call cannot care change check checked checkout choice cli client closed closing 
 config conversation conversion converted count counter counting cue cursor cutoff cycled database deadline declined
 denied differ direction directory disk done draft drained draining duration echo echoing either else ended endpoint
 enforcement entry env error exceeded exhausted exit expected expired fact fail failed failure figure filter finding
-fixture flag folder forced foreign found full function gate gateway git given glob gone grant group guarded
+fixture flag folder forced foreign found full function gate gateway git given glob gone grant group growth guarded
 guarding guidance handshake hard head health hearing history hit holder http identifier identitie ignored importance
 in inboxe index input inspection installation installed instruction instrumented integrity internal introspection
 invalid invited item job joined json judgement kept keyed kill kind known lag large layout lazy lean leased ledger

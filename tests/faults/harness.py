@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +35,8 @@ T = TypeVar("T")
 WITHIN_S = 15.0
 PROJECT = "/code/app"
 BLUE, RED = "BlueLake", "RedStone"
+OPERATOR_TOKEN = "amo_operator-of-these-tests"
+WINDOW = "0b0c7f9e-5b0a-4f0e-9d55-5d2f6f1f6b01"
 PLACE = ServerPlace(
     environment="tests",
     http_host="127.0.0.1",
@@ -65,6 +67,10 @@ class Harness:
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
         return await self.services.tools.run(tool, arguments, Credentials(via="rpc"))
+
+    async def call_as_operator(self, tool: str, /, **arguments: Any) -> Any:
+        operator = Credentials(via="rpc", bearer_token=OPERATOR_TOKEN, window_id=WINDOW)
+        return await self.services.tools.run(tool, arguments, operator)
 
     async def move_in(self) -> None:
         self.slug = (await self.call("ensure_project", human_key=PROJECT))["slug"]
@@ -160,20 +166,28 @@ async def until(look: Callable[[], Awaitable[T | None]], why: Callable[[], str])
     return found
 
 
-def _settings(root: Path) -> Settings:
+def _settings(root: Path, given: Mapping[str, str]) -> Settings:
     root.mkdir(parents=True, exist_ok=True)
-    environ = {"STORAGE_ROOT": str(root), "AGENT_MAIL_ENV_FILE": os.devnull}
+    environ = {"STORAGE_ROOT": str(root), "AGENT_MAIL_ENV_FILE": os.devnull, **given}
     return load_settings(environ, cwd=root).settings
 
 
 @asynccontextmanager
 async def harness(
-    root: Path, *, fault_hook: FaultHook = no_fault, clock: Clock = system_clock, starts: bool = True
+    root: Path,
+    *,
+    fault_hook: FaultHook = no_fault,
+    clock: Clock = system_clock,
+    elapsed: Callable[[], float] = time.monotonic,
+    starts: bool = True,
+    given: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Harness]:
-    """Opened as a server opens it, the agents registered (again, if the store is older). `starts`: the archiver too."""
-    loaded = _settings(root)
-    async with Store(root / "mail.sqlite3", clock=clock, fault_hook=fault_hook) as store:
-        services = build_services(loaded, store, place=PLACE, operator_token="unused", clock=clock)
+    """Opened as a server opens it, the agents registered (again, if the store is older). `starts`: the archiver too.
+    `given` are settings by their names.
+    """
+    loaded = _settings(root, given or {})
+    async with Store(root / "mail.sqlite3", clock=clock, elapsed=elapsed, fault_hook=fault_hook) as store:
+        services = build_services(loaded, store, place=PLACE, operator_token=OPERATOR_TOKEN, clock=clock)
         if starts:
             services.start()
         opened = Harness(root, store, services)

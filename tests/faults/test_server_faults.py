@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import http.client
 import re
+import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from tests.crash.checks import faults_after
 from tests.crash.clients import Agent, set_up
@@ -95,7 +98,7 @@ def test_on_a_full_disk_sends_are_refused_reads_answer_and_both_catch_up_once_th
     """Database and archives on one small disk of their own."""
     with small_disk(tmp_path / "disk", size_kib=6_144) as disk:
         (disk / "store").mkdir(mode=0o700)
-        with Served(disk / "store", LOG_LEVEL="ERROR") as server:
+        with Served(disk / "store", LOG_LEVEL="ERROR", STORE_MIN_FREE_BYTES="0") as server:
             server.log = tmp_path / "server.log"
             with server.connect() as connection:
                 kept = [register_and_send(connection)]
@@ -118,6 +121,46 @@ def test_on_a_full_disk_sends_are_refused_reads_answer_and_both_catch_up_once_th
                 assert inbox_of(connection) == [*kept, *sent, id_of(after)]
             verified = server.am("doctor", "verify")
             assert verified.returncode == 0, verified.stdout
+
+
+def test_a_disk_that_fills_up_stops_sends_by_itself_health_says_why_and_room_lets_them_go_on(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", size_kib=24 * 1024) as disk:
+        (disk / "store").mkdir(mode=0o700)
+        with (
+            Served(disk / "store", LOG_LEVEL="ERROR", STORE_MIN_FREE_BYTES="8MiB") as server,
+            server.connect() as connection,
+        ):
+            kept = register_and_send(connection)
+            ballast = disk / "ballast"
+            ballast.write_bytes(b"x" * (shutil.disk_usage(disk).free - 6 * 2**20))
+            full = await_health(connection, lambda health: health["store"]["last_error"] is not None)
+
+            refused = send(connection, "Refused")
+            mark = {"project_key": PROJECT, "agent_name": "RedStone", "message_id": kept}
+            marked = connection.rpc("mark_message_read", mark)
+            ready = connection.request("GET", "/health/readiness").status
+            status = server.am("status")
+            ballast.unlink()
+            await_health(connection, lambda health: health["status"] == "ok")
+            after = send(connection, "After")
+
+            assert refused.status == http.client.SERVICE_UNAVAILABLE
+            assert (refused.error["type"], refused.error["recoverable"]) == ("UNAVAILABLE", True)
+            assert full["status"] == "degraded"
+            assert full["store"]["last_error"] == f"{refused.error['message']} {refused.error['hint']}"
+            assert refused.error["message"] in " ".join(status.stdout.split())
+            assert (marked.status, ready) == (http.client.OK, http.client.OK)
+            assert inbox_of(connection) == [kept, id_of(after)]
+
+
+def await_health(connection: Connection, is_so: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """Once the server says that it is so; it looks every few seconds."""
+    deadline = time.monotonic() + STOP_WITHIN_S
+    while not is_so(health := connection.call("health_check")):
+        assert time.monotonic() < deadline, health
+        pause()
+    found: dict[str, Any] = health
+    return found
 
 
 def register_and_send(connection: Connection) -> int:

@@ -9,10 +9,33 @@ import pytest
 
 from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.ids import ProjectId
+from mcp_agent_mail.domain.store_limits import Shortage, StoreLimits, StoreSize
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.engine.connection import open_reading
+from mcp_agent_mail.store.engine.growth_limit import StoreTooLarge
 from mcp_agent_mail.store.transaction import Tx, View
 from tests.seeded_store import SetClock, add_agent, add_project, open_seeded_store
+
+
+async def test_a_unit_that_adds_is_refused_where_the_store_may_not_grow_and_others_are_not(tmp_path: Path) -> None:
+    async with Store(tmp_path / "mail.sqlite3") as store:
+        await store.write(lambda tx: tx.require_room())
+        store.growth.note(Shortage.TOO_LARGE, StoreLimits(max_used=1, min_free=0), StoreSize(used=2, free=0))
+
+        def add(tx: Tx) -> None:
+            tx.meta.note_check(Micros(1))
+            tx.require_room()
+
+        with pytest.raises(StoreTooLarge):
+            await store.write(add)
+        await store.write(lambda tx: tx.meta.note_check(Micros(2)))
+
+        assert await store.read(lambda view: view.meta.checked_at()) == 2
+
+
+def test_without_a_limit_a_unit_may_always_add(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "mail.sqlite3")) as connection:
+        Tx(connection, SetClock()).require_room()
 
 
 async def test_time_stands_still_within_a_unit_of_work_and_within_a_read(tmp_path: Path) -> None:

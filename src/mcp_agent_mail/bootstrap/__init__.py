@@ -68,6 +68,7 @@ def build_services(
         archive=archiving,
         sweep=leases.sweeper.figures,
         workers=workers.show,
+        store_size=workers.store_size.figures,
     )
     guarding = GuardingService(store, clock=clock)
     services = Services(

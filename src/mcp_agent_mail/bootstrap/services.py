@@ -110,7 +110,7 @@ class Services:
         return [*own, *self.workers.keepers(), *self.recording.keepers(), *self.also_kept]
 
     def all_looks(self) -> list[Looks]:
-        """Of projects' directories, of repositories that a guard is installed in, of the folder for signals."""
+        """Of projects' directories, of repositories that a guard is installed in, of those that workers look at."""
         return [self.looks, self.guard_installation.looks, *self.workers.looks()]
 
     async def close(self, *, timeout_s: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from mcp_agent_mail.core.ids import AgentId
 from mcp_agent_mail.core.tools import current_turn
 from mcp_agent_mail.store.engine.connection import open_reading, open_writing
 from mcp_agent_mail.store.engine.faults import StoreFailed, is_outside_fault
+from mcp_agent_mail.store.engine.growth_limit import GrowthLimit
 from mcp_agent_mail.store.engine.instrumentation import QueryFigures
 from mcp_agent_mail.store.engine.long_reads import LongReads
 from mcp_agent_mail.store.engine.migrate import migrate
@@ -36,10 +38,18 @@ class Store:
     """What reads and units of work cost, where that is counted (`store/instrumented_store.py`)."""
 
     def __init__(
-        self, path: Path, *, clock: Clock = system_clock, fault_hook: FaultHook = no_fault, echo: bool = False
+        self,
+        path: Path,
+        *,
+        clock: Clock = system_clock,
+        elapsed: Callable[[], float] = time.monotonic,
+        fault_hook: FaultHook = no_fault,
+        echo: bool = False,
     ) -> None:
         self._path = path
         self._clock = clock
+        self._elapsed = elapsed
+        self.growth = GrowthLimit()
         self._fault_hook = fault_hook
         self._echo = echo
         self._closing = AsyncExitStack()
@@ -50,7 +60,8 @@ class Store:
             counts = self.queries is not None
             self._writing = writing = open_writing(self._path, echo=self._echo, counts=counts)
             opened.callback(writing.close)
-            self._writer = Writer(writing, Tx(writing, self._clock), self._fault_hook)
+            tx = Tx(writing, self._clock, self.growth)
+            self._writer = Writer(writing, tx, self._fault_hook, elapsed=self._elapsed)
             opened.push_async_callback(self._writer.close)
             self._reading = open_reading(self._path, echo=self._echo, counts=counts)
             opened.callback(self._reading.close)
@@ -68,6 +79,11 @@ class Store:
     @property
     def path(self) -> Path:
         return self._path
+
+    @property
+    def problem(self) -> str | None:
+        """Why all writes, or those that make the store grow, are refused just now; None while they are not."""
+        return self._writer.problem or self.growth.problem
 
     def on_commit(self, listener: Callable[[], None]) -> None:
         """Call `listener` on the event loop after every group of units that was committed."""

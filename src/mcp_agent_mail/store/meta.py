@@ -30,6 +30,12 @@ class Meta:
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         return int(version)
 
+    def unused_bytes(self) -> int:
+        """Of pages in the database's file that hold nothing: what comes next takes them before the file grows."""
+        (pages,) = self._connection.execute("PRAGMA freelist_count").fetchone()
+        (size,) = self._connection.execute("PRAGMA page_size").fetchone()
+        return int(pages) * int(size)
+
     def checked_at(self) -> Micros | None:
         """When `note_check` last ran."""
         found = self._find(_CHECKED_AT)

@@ -8,6 +8,7 @@ from mcp_agent_mail.core.clock import Clock, Micros
 from mcp_agent_mail.store.adoption import Adoption
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.contacts import ContactHistory, Contacts
+from mcp_agent_mail.store.engine.growth_limit import GrowthLimit
 from mcp_agent_mail.store.guard_events import GuardEvents
 from mcp_agent_mail.store.idempotency import IdempotencyKeys
 from mcp_agent_mail.store.join_codes import JoinCodes
@@ -69,4 +70,18 @@ class View:
 
 
 class Tx(View):
-    """The nouns inside the writer's transaction."""
+    """The nouns inside the writer's transaction. Without a `growth` limit the store may grow for ever."""
+
+    def __init__(self, connection: sqlite3.Connection, clock: Clock, growth: GrowthLimit | None = None) -> None:
+        super().__init__(connection, clock)
+        self._growth = growth
+
+    def require_room(self) -> None:
+        """Whatever adds what stays (mail, leases, agents, projects, links) says so with this before it does. Raises
+        StoreTooLarge or DiskTooFull.
+
+        What takes away, or only changes what is there, goes on however full the store is: marks, acknowledgements,
+        releases, purges, and the notices of `System` that tell of those.
+        """
+        if self._growth is not None:
+            self._growth.require()

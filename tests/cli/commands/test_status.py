@@ -26,7 +26,7 @@ def test_a_running_server_is_up_and_well(post: Post) -> None:
     assert (report["running"], report["status"]) == (True, "ok")
     assert report["url"] == f"http://127.0.0.1:{post.server.port}"
     assert report["owner"]["pid"] == post.server.pid
-    assert report["store"] == {"exists": True, "schema_version": SCHEMA}
+    assert report["store"] == {"exists": True, "schema_version": SCHEMA, "last_error": None}
     assert report["archive"]["pending_events"] >= 0
 
 
@@ -36,7 +36,7 @@ def test_a_stopped_server_is_told_with_what_its_store_holds(stopped_post: Post) 
     report = json.loads(done.stdout)
     assert done.returncode == 69
     assert (report["running"], report["status"], report["owner"]) == (False, "stopped", None)
-    assert report["store"] == {"exists": True, "schema_version": SCHEMA}
+    assert report["store"] == {"exists": True, "schema_version": SCHEMA, "last_error": None}
     assert report["archive"]["pending_events"] == 0
     assert report["archive"]["last_commit_at"] is not None
 
@@ -149,13 +149,20 @@ def test_figures_of_the_archives_are_told_where_there_are_any(shell: Shell) -> N
     assert not {"pending", "largest archive", "archive"} & set(none)
 
 
+def test_why_a_store_takes_no_more_is_told(shell: Shell) -> None:
+    full = "The store takes 2.0 MiB of the 1.0 MiB that it may."
+
+    assert lines_of(shell, store={"schema_version": 1, "owner_pid": 7, "last_error": full})["writing"] == full
+    assert "writing" not in lines_of(shell)
+
+
 def test_a_server_that_is_up_and_not_well_is_an_exit_code_of_its_own(shell: Shell) -> None:
     with ScriptedServer(answer(health(status="degraded"))) as server:
         shell.set(AGENT_MAIL_URL=server.url)
         done = shell.am("status")
 
     assert done.code == 1
-    assert done.lines()[0] == ["server", "up, degraded: mail is safe, but its Git archive lags"]
+    assert done.lines()[0] == ["server", "up, degraded: mail is safe and can be read, but not all is well"]
     assert ["owner", "process 7"] in done.lines()
 
 

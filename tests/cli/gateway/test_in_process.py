@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from mcp_agent_mail.cli.gateway.in_process import InProcessGateway
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.core.settings.server import Settings, load_settings
+from mcp_agent_mail.store.engine.growth_limit import StoreTooLarge
 from mcp_agent_mail.store.engine.lock import StoreInUse, StoreLock
 from tests.served import git
 
@@ -54,6 +56,23 @@ def test_what_was_written_as_the_operator_is_in_git_when_it_is_closed(settings: 
 def test_its_own_refusals_are_those_of_the_tools(settings: Settings) -> None:
     with opened(settings) as gateway, pytest.raises(NotFound):
         gateway.call("whois", {**SHOP, "agent_name": "BlueLake"})
+
+
+def test_without_room_what_adds_is_refused_and_reading_goes_on(settings: Settings) -> None:
+    with opened(settings) as gateway:
+        write_mail(gateway)
+    (settings.storage_root / "large").write_bytes(b"x" * 2**20)
+
+    with opened(replace(settings, store_max_bytes=2**20)) as gateway:
+        with pytest.raises(StoreTooLarge):
+            write_mail_again(gateway)
+        inbox = gateway.read("resource://inbox/BlueLake?project=%2Fcode%2Fshop")
+
+    assert len(inbox["messages"]) == 1
+
+
+def write_mail_again(gateway: InProcessGateway) -> None:
+    gateway.call("send_message", {**SHOP, "sender_name": "Human", "to": ["BlueLake"], "subject": "Hi", "body_md": "x"})
 
 
 def test_a_store_is_had_by_one_at_a_time(settings: Settings) -> None:

@@ -15,10 +15,13 @@ from mcp_agent_mail.core.clock import Micros
 from mcp_agent_mail.core.concurrency.keeper import Keeper
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.events import ArchiveCommit, EventKind, NewEvent
+from mcp_agent_mail.domain.store_limits import Shortage, StoreLimits, StoreSize
 from mcp_agent_mail.features.archiving.protocol import ArchiverSettings, Failed
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.health.results import HealthStatus, ServerPlace, SweepFigures
+from mcp_agent_mail.features.health.schemas import show_health
 from mcp_agent_mail.features.health.service import ARCHIVE_LATE_S, HealthService
+from mcp_agent_mail.features.health.store_size import StoreSizeFigures
 from mcp_agent_mail.store.database import Store
 from tests.seeded_store import SeededStore, SetClock, add_project, open_seeded_store
 
@@ -101,6 +104,31 @@ async def test_a_store_that_takes_no_writes_any_more_is_ready_to_be_read_and_not
     assert await ward.service.is_ready()
     assert (health.status, health.backlog, health.store_id) == (HealthStatus.ERROR, None, None)
     assert (health.last_commit_at, health.schema_version) == (None, None)
+
+
+async def test_a_store_without_room_for_more_is_ready_served_and_not_well(ward: Ward) -> None:
+    growth = ward.seeded.store.growth
+    growth.note(Shortage.TOO_LARGE, StoreLimits(max_used=1, min_free=0), StoreSize(used=2, free=0))
+
+    health = await ward.service.check()
+
+    assert await ward.service.is_ready()
+    assert (health.status, health.store_problem) == (HealthStatus.DEGRADED, growth.problem)
+    assert growth.problem is not None
+
+
+async def test_what_the_store_takes_is_told_where_it_is_measured(ward: Ward) -> None:
+    figures = StoreSizeFigures(used_bytes=3, free_bytes=4, is_whole=True)
+    measured = HealthService(
+        ward.seeded.store, PLACE, clock=ward.seeded.clock, archive=ward.archive, store_size=lambda: figures
+    )
+
+    shown = [show_health(await service.check())["store"] for service in (measured, ward.service)]
+
+    assert [(one["used_bytes"], one["free_bytes"], one["last_error"]) for one in shown] == [
+        (3, 4, None),
+        (None, None, None),
+    ]
 
 
 async def test_a_writer_that_hangs_is_an_answer_too(ward: Ward) -> None:

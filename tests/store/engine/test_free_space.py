@@ -48,7 +48,7 @@ _FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 def test_want_of_room_is_told_whatever_it_comes_wrapped_in(
     error: Exception, free: int, is_told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(free_space, "_free_bytes", lambda _: free)
+    monkeypatch.setattr(free_space, "free_bytes", lambda _: free)
 
     with pytest.raises(DiskFull if is_told else type(error)) as raised, told_when_full(tmp_path):
         raise error
@@ -96,9 +96,15 @@ def test_of_several_places_the_one_with_the_least_room_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = {tmp_path / "roomy": 10**9, tmp_path / "tight": 100}
-    monkeypatch.setattr(free_space, "_free_bytes", free.__getitem__)
+    monkeypatch.setattr(free_space, "free_bytes", free.__getitem__)
 
     with pytest.raises(DiskFull) as told, told_when_full(*free):
         raise _io_error()
 
     assert told.value.data["path"] == str(tmp_path / "tight")
+
+
+def test_what_is_free_is_said_of_a_folder_that_is_not_there_yet_too(tmp_path: Path) -> None:
+    there = shutil.disk_usage(tmp_path)
+
+    assert 0 < free_space.free_bytes(tmp_path / "not" / "yet") <= there.total

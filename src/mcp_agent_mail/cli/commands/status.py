@@ -64,7 +64,7 @@ def _report(context: CliContext) -> Report:
         "version": None,
         "owner": {"pid": owner.pid, "url": owner.url, "started": owner.started} if owner else None,
         "storage_root": str(context.storage_root),
-        "store": {"exists": context.store_exists(), "schema_version": None},
+        "store": {"exists": context.store_exists(), "schema_version": None, "last_error": None},
         "archive": {"pending_events": None, "oldest_pending_s": None, "last_commit_at": None, "last_error": None},
     }
     if url is None and owner is None:
@@ -103,6 +103,7 @@ def _ask(report: Report, server: Server) -> _Listener:
     report["serves"] = health.get("database_url")
     report["workers"] = health.get("workers", {})
     report["store"]["schema_version"] = health["store"]["schema_version"]
+    report["store"]["last_error"] = health["store"].get("last_error")
     report["owner"] = report["owner"] or {"pid": health["store"]["owner_pid"], "url": None, "started": None}
     return _Listener.SERVER
 
@@ -156,7 +157,7 @@ def _look_into_store(report: Report, context: CliContext) -> None:
 
 _IN_WORDS = {
     "ok": "up, well",
-    "degraded": "up, degraded: mail is safe, but its Git archive lags",
+    "degraded": "up, degraded: mail is safe and can be read, but not all is well",
     "error": "up, but its store cannot be read or written",
     "stopped": "not running (start it with: am serve)",
     "starting": "not up yet: a server that starts, or a command at work",
@@ -219,6 +220,7 @@ def _lines(report: Report) -> list[tuple[str, object]]:
         ("other server", _other_server(report)),
         ("owner", owned_by or "nobody"),
         ("schema", report["store"]["schema_version"]),
+        ("writing", report["store"].get("last_error")),
         ("pending", None if pending is None else f"{pending} events for Git{oldest}"),
         ("last commit", time_of(archive["last_commit_at"])),
         ("largest archive", _size(archive)),

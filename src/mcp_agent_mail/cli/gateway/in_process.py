@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 from mcp_agent_mail import __version__
 from mcp_agent_mail.bootstrap import build_services
 from mcp_agent_mail.bootstrap.wiring import archiver_settings
+from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.core.escaping import visible
 from mcp_agent_mail.core.ids import OPERATOR_TOKEN_PREFIX, new_token
 from mcp_agent_mail.core.settings.server import Settings
@@ -84,9 +85,17 @@ class InProcessGateway:
 
     # The answer is plain JSON.
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
+        """The tool's plain result, as the operator. Raises AgentMailError."""
         # A command that only reads leaves a backlog to whoever writes next: it must not take its time.
-        self._has_written |= not self._services.tools.require(tool, self._credentials).read_only
+        if not self._has_written and not self._services.tools.require(tool, self._credentials).read_only:
+            self._runner.run(self._find_room())
+            self._has_written = True
         return self._runner.run(self._services.tools.run(tool, arguments, self._credentials))
+
+    async def _find_room(self) -> None:
+        """Whether the store may grow: one bounded look, where a server looks again and again."""
+        with suppress(Unavailable, OSError):
+            await self._services.workers.store_size.look()
 
     # The answer is plain JSON.
     def read(self, uri: str) -> Any:

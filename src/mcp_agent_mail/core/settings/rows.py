@@ -66,6 +66,21 @@ _STORE = (
         group="Store and process",
     ),
     Row(
+        name="STORE_MAX_BYTES",
+        kind=kinds.size("1MiB", "1000000GiB"),
+        default="20GiB",
+        does="What everything below STORAGE_ROOT may take. Beyond it whatever adds to it is QUOTA_EXCEEDED.",
+        group="Store and process",
+    ),
+    Row(
+        name="STORE_MIN_FREE_BYTES",
+        kind=kinds.size("0", "1000000GiB"),
+        default="512MiB",
+        does="What is to stay free on the disk of STORAGE_ROOT. With less, whatever adds to the store is UNAVAILABLE; "
+        "0 is no limit.",
+        group="Store and process",
+    ),
+    Row(
         name="TEST_FIXTURES_ENABLED",
         kind=kinds.BOOL,
         default="false",

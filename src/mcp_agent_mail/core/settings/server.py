@@ -38,6 +38,8 @@ class Settings:
     database_url: str
     database_echo: bool
     shutdown_timeout_seconds: int
+    store_max_bytes: int
+    store_min_free_bytes: int
     test_fixtures_enabled: bool
     http_host: str
     http_port: int

@@ -160,6 +160,7 @@ def _grant(tx: Tx, call: _SlotCall, slot: str, expires_ts: Micros, *, exclusive:
             hint="release_build_slot gives back the ones it does not need.",
             data={"limit": MAX_LIVE_LEASES},
         )
+    tx.require_room()
     new = NewLease(
         project_id=call.actor.project.id,
         agent_id=call.actor.agent.id,

@@ -69,6 +69,7 @@ def ask(tx: Tx, source: Actor, target: Actor, request: LinkRequest) -> Contact:
         reason = request.reason or link.reason
     else:
         _require_room(tx, source, target, is_new=link is None)
+        tx.require_room()
     lift_denials(tx, source, [target.agent.id])
     contact = _put(tx, source, target, status, reason, expires_ts)
     if relation not in (Relation.APPROVED, Relation.PENDING):
@@ -122,6 +123,8 @@ def answer(tx: Tx, source: Actor, target: Actor, expires_ts: Micros | None) -> L
     link = tx.contacts.find(source.agent.id, target.agent.id)
     reason = "" if link is None else link.reason
     if expires_ts is not None:
+        if link is None:
+            tx.require_room()
         contact = _put(tx, source, target, LinkStatus.APPROVED, reason, expires_ts, by=target)
         delivered = tx.held.deliver(source.agent.id, target.agent.id, tx.now)
         record_events(tx, delivered, target.agent.id)

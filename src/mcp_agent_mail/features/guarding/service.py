@@ -137,6 +137,7 @@ class GuardingService:
             if caller is not None:
                 _require_to_report(caller, projects)
             ids = {key: None if project is None else project.id for key, project in projects.items()}
+            tx.require_room()
             return sum(tx.guard_events.add(event, ids[event.project], reporter) for event in events)
 
         stored = await self._store.write(unit)

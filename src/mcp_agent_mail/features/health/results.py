@@ -10,11 +10,12 @@ from mcp_agent_mail.core.concurrency.keeper import KeeperFigures
 from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.events import Backlog
 from mcp_agent_mail.features.archiving.service import CareFigures
+from mcp_agent_mail.features.health.store_size import StoreSizeFigures
 
 
 class HealthStatus(StrEnum):
-    """`degraded`: mail is safe and served, but its archive lags, or a task beside the requests fails.
-    `error`: the store cannot be read or written.
+    """`degraded`: mail is safe and served, but its archive lags, a task beside the requests fails, or there is no room
+    for more. `error`: the store cannot be read or written.
     """
 
     OK = "ok"
@@ -56,6 +57,8 @@ class Health:
     sweep: SweepFigures | None
     workers: dict[str, Json]
     failing: list[KeeperFigures]
+    store_size: StoreSizeFigures | None
+    store_problem: str | None
     owner_pid: int
     schema_version: int | None
     store_id: str | None

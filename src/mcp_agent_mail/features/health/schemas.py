@@ -20,7 +20,7 @@ def show_health(health: Health) -> Json:
     """The answer of `health_check`, for everybody. Figures of the store are null when it cannot be read; passwords in
     URLs are masked, times are UTC as ISO 8601.
     """
-    place, backlog, care = health.place, health.backlog, health.archive_care
+    place, backlog, care, size = health.place, health.backlog, health.archive_care, health.store_size
     return {
         "status": health.status.value,
         "environment": place.environment,
@@ -46,6 +46,9 @@ def show_health(health: Health) -> Json:
             "owner_pid": health.owner_pid,
             "schema_version": health.schema_version,
             "store_id": health.store_id,
+            "used_bytes": size and size.used_bytes,
+            "free_bytes": size and size.free_bytes,
+            "last_error": health.store_problem,
         },
         "reservations": None if health.sweep is None else _show_sweep(health.sweep),
         "workers": health.workers,

@@ -14,6 +14,7 @@ from mcp_agent_mail.core.tools import Json
 from mcp_agent_mail.domain.events import Backlog
 from mcp_agent_mail.features.archiving.service import ArchivingService
 from mcp_agent_mail.features.health.results import Health, HealthStatus, ServerPlace, SweepFigures
+from mcp_agent_mail.features.health.store_size import StoreSizeFigures
 from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.transaction import Tx, View
 
@@ -34,7 +35,7 @@ class _HealthFigures:
 
 class HealthService:
     """`sweep` tells what the sweeper of reservations did, `workers` what others did beside the requests, by name;
-    `keepers` are those of every task beside the requests.
+    `store_size` what the store was last found to take. `keepers` are those of every task beside the requests.
     """
 
     def __init__(
@@ -45,19 +46,23 @@ class HealthService:
         clock: Clock,
         archive: ArchivingService,
         sweep: Callable[[], SweepFigures] | None = None,
+        store_size: Callable[[], StoreSizeFigures] | None = None,
         workers: Callable[[], dict[str, Json]] = dict,
     ) -> None:
         self._store = store
         self._clock = clock
         self._archive = archive
         self._sweep = sweep
+        self._store_size = store_size
         self._workers = workers
         self.keepers: Callable[[], Sequence[Keeper]] = tuple
         self.patience_s = PATIENCE_S
         self.place = place
 
     async def is_ready(self) -> bool:
-        """Whether the store can be read now."""
+        """Whether the store can be read now. Without room for more it can: a server that is taken out of use for that
+        serves no readers either.
+        """
         try:
             return await self._store.read(lambda view: view.meta.schema_version()) > 0
         except Unavailable:
@@ -68,9 +73,10 @@ class HealthService:
         figures = await self._figures()
         failing = [figures for figures in (keeper.figures() for keeper in self.keepers()) if figures.error is not None]
         archive_error = self._archive.problem() or (_late(figures.backlog) if figures else None)
+        store_problem = self._store.problem
         if figures is None:
             status = HealthStatus.ERROR
-        elif archive_error is not None or failing:
+        elif archive_error is not None or failing or store_problem is not None:
             status = HealthStatus.DEGRADED
         else:
             status = HealthStatus.OK
@@ -84,6 +90,8 @@ class HealthService:
             sweep=self._sweep() if self._sweep is not None else None,
             workers=self._workers(),
             failing=failing,
+            store_size=self._store_size() if self._store_size is not None else None,
+            store_problem=store_problem,
             owner_pid=os.getpid(),
             schema_version=figures.schema_version if figures else None,
             store_id=figures.store_id if figures else None,

@@ -65,6 +65,7 @@ def require_admission(view: View, admission_request: AdmissionRequest) -> JoinCo
 def add_agent(tx: Tx, admission_request: AdmissionRequest, new: NewAgent) -> Agent:
     """Store a new agent; the join code that let it in is used up with it. Raises as `require_admission` does."""
     code = require_admission(tx, admission_request)
+    tx.require_room()
     agent = tx.agents.add(new, tx.now)
     _use(tx, code, agent)
     return agent

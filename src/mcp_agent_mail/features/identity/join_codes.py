@@ -56,6 +56,7 @@ class JoinCodeService:
                     hint="Take some back: am projects revoke-code PROJECT ID",
                     data={"project": project.human_key, "max": MAX_OPEN_CODES},
                 )
+            tx.require_room()
             code = tx.join_codes.add(project.id, token_hash(text), now, Micros(now + lifetime_s * SECOND))
             return Invited(project=project, code=code, text=text)
 

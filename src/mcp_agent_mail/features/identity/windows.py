@@ -73,6 +73,7 @@ def keep_window(tx: Tx, agent: Agent, use: WindowUse, *, was_named: bool) -> Win
     now = tx.now
     window = find_live(tx, agent.project_id, use)
     if window is None:
+        tx.require_room()
         tx.windows.forget(agent.project_id, Micros(now - _KEPT * use.ttl))
         return tx.windows.add(agent.project_id, use.uuid, agent.name, now)
     if not was_named and window.display_name != agent.name:

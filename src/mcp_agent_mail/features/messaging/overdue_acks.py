@@ -150,6 +150,7 @@ def tell_overdue(tx: Tx, rules: OverdueRules) -> ScanResult:
         if not tx.overdue.is_noted(message_id):
             if len(told) == MESSAGES_AT_ONCE:
                 return ScanResult(told=told, more=True)
+            tx.require_room()
             told.append(_tell(tx, message_id, rules, until))
         tx.overdue.advance(seq)
     return ScanResult(told=told, more=len(due) == COPIES_AT_ONCE)

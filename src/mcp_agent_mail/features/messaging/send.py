@@ -233,6 +233,7 @@ def post(tx: Tx, draft: Draft) -> Sent:
     projects.update((one.project.id, one.project) for one in draft.chosen)
     if not draft.chosen or draft.eligible == 0:
         return _sent(draft, None, [], projects)
+    tx.require_room()
     message, recipients = store_message(tx, draft.new, draft.chosen)
     if draft.concerns.has_denied and draft.named:
         lift_denials(tx, draft.sender, [one.agent.id for one in draft.named])

@@ -122,6 +122,7 @@ def _ensure(tx: Tx, key: str | None, name: str | None, made: str) -> Product:
     called = require_product_name(name or key or "")
     namesake = tx.products.find_by_name(called)
     if namesake is None:
+        tx.require_room()
         return tx.products.add(uid=uid or made, name=called, now=tx.now)
     if uid is not None:
         raise ProductNameTaken(
@@ -144,6 +145,7 @@ def _link(tx: Tx, caller: Caller, product: Product, project: Project) -> None:
     require_to_link(caller, project, has_projects=bool(linked))
     require_writable(project)
     _require_room(tx, product, project, len(linked))
+    tx.require_room()
     now = tx.now
     tx.products.link(product, project.id, now)
     link = ProductLink(product=product, project_id=project.id, linked_ts=now)

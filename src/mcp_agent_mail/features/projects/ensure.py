@@ -76,6 +76,7 @@ def ensure(tx: Tx, project_request: ProjectRequest) -> Project:
 
 
 def _create(tx: Tx, human_key: str) -> Project:
+    tx.require_room()
     now = tx.now
     free = (slug for slug in slugs_of(human_key) if _is_free(tx, slug))
     project = tx.projects.add(slug=next(free), human_key=human_key, plain_slug=plain_slug(human_key), now=now)

@@ -106,6 +106,8 @@ def _grant(
 ) -> tuple[Lease, ...]:
     fresh = [one for one in free if one.pattern.text not in own]
     require_room(tx, holder.agent, len(fresh))
+    if fresh:
+        tx.require_room()
     until = Micros(tx.now + request.ttl_seconds * SECOND)
     added = tx.leases.add_many([_new_lease(holder, request, one, until) for one in fresh], tx.now) if fresh else []
     by_text = {lease.path_pattern: lease for lease in added}

@@ -124,7 +124,10 @@ class SummaryService:
         def add(tx: Tx) -> tuple[Digest, bool]:
             """Where the model failed, the digest that the rules made before is the same."""
             known = tx.digests.find(new)
-            return (tx.digests.add(new, tx.now), False) if known is None else (known, True)
+            if known is not None:
+                return known, True
+            tx.require_room()
+            return tx.digests.add(new, tx.now), False
 
         digest, known = await self._store.write(add)
         return SummarizedMail(digest=digest, cached=known, llm_error=result.error)

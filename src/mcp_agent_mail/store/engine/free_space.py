@@ -30,8 +30,8 @@ def told_when_full(*places: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        fullest = min(places, key=_free_bytes)
-        if not _is_for_want_of_room(error, has_any=_free_bytes(fullest) > HARDLY_ANY_BYTES):
+        fullest = min(places, key=free_bytes)
+        if not _is_for_want_of_room(error, has_any=free_bytes(fullest) > HARDLY_ANY_BYTES):
             raise
         raise _disk_full(fullest) from error
 
@@ -65,14 +65,15 @@ def _there(place: Path) -> Path:
     return next(folder for folder in (place, *place.parents) if folder.exists())
 
 
-def _free_bytes(place: Path) -> int:
+def free_bytes(place: Path) -> int:
+    """What the disk that `place` lies on, or will, has left for this user."""
     return shutil.disk_usage(_there(place)).free
 
 
 def _disk_full(place: Path) -> DiskFull:
     there = _there(place).resolve()
     disk = next(folder for folder in (there, *there.parents) if os.path.ismount(folder))
-    free_mib = _free_bytes(place) / 2**20
+    free_mib = free_bytes(place) / 2**20
     return DiskFull(
         f"The disk mounted at {disk}, which holds {place}, is full: {free_mib:.1f} MiB are free.",
         hint=f"Free some room there (du -xh {disk} | sort -h | tail shows what is large), or set STORAGE_ROOT to a "

@@ -7,7 +7,8 @@ of `synchronous=FULL` is shared by everyone who waited.
 
 A refusal (`AgentMailError`) waits for the COMMIT like a success does: what the unit saw may have
 been another unit of the same group. When SQLite ends the whole transaction (FULL, IOERR, NOMEM),
-or COMMIT fails, no unit of the group has happened: all of them answer UNAVAILABLE.
+or COMMIT fails, no unit of the group has happened: all of them answer UNAVAILABLE. When that happens several times
+in a row, `CircuitBreaker` refuses what comes, but for probes.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ import logging
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from mcp_agent_mail.core.concurrency.thread_names import name_this_thread
 from mcp_agent_mail.core.errors import AgentMailError, Busy, Unavailable
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook
 from mcp_agent_mail.core.ids import AgentId
+from mcp_agent_mail.store.engine.circuit_breaker import CircuitBreaker
 from mcp_agent_mail.store.engine.faults import StoreFailed, is_outside_fault
 from mcp_agent_mail.store.engine.mail_changes import NONE, MailChanges
 from mcp_agent_mail.store.transaction import Tx
@@ -81,6 +85,17 @@ class _Job:
             self.future.set_result(self.result)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outcome:
+    """What became of a group's transaction. `fault`: what SQLite or the disk did, where that is why it failed. A COMMIT
+    of nothing is no sign that the store can be written: `has_written`.
+    """
+
+    is_committed: bool
+    has_written: bool = False
+    fault: str = ""
+
+
 class Writer:
     """Runs units of work one after another. It owns `connection` and closes it when it ends."""
 
@@ -92,6 +107,7 @@ class Writer:
         *,
         max_pending: int = MAX_PENDING,
         max_group: int = MAX_GROUP,
+        elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self._connection = connection
         self._tx = tx
@@ -110,6 +126,7 @@ class Writer:
         """On the event loop alone: who must be told if the thread ends."""
         self._mail_changes = MailChanges(connection)
         self._changed = NONE
+        self._breaker = CircuitBreaker(elapsed)
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
         self._thread.start()
 
@@ -122,6 +139,11 @@ class Writer:
         changed.
         """
         self._mail_listeners.append(listener)
+
+    @property
+    def problem(self) -> str | None:
+        """Why writes are refused at once just now, for health; None while they are tried."""
+        return self._breaker.problem
 
     def pending(self) -> int:
         """How many units wait for the next group."""
@@ -139,6 +161,7 @@ class Writer:
             raise _ended(self._death)
         if self._queue.qsize() >= self._max_pending:
             raise StoreBusy(f"{self._max_pending} writes are waiting already.")
+        is_probe = self._breaker.admit()
         future: asyncio.Future[T] = self._loop.create_future()
         job = _Job(unit, future, unheard)
         self._unanswered.add(job)
@@ -152,6 +175,8 @@ class Writer:
             raise
         finally:
             self._unanswered.discard(job)
+            if is_probe:
+                self._breaker.probe_ended()
 
     def write_soon(self, unit: Unit[object]) -> None:
         """Queue `unit`, on the event loop and however full the queue is. Nobody waits for it; its failure is logged."""
@@ -206,7 +231,7 @@ class Writer:
         open_for_work = True
         while open_for_work:
             group, open_for_work = self._next_group()
-            if group and not self._answer(group, committed=self._commit(group)):
+            if group and not self._answer(group, self._commit(group)):
                 return
 
     def _bury(self, death: BaseException) -> None:
@@ -230,17 +255,27 @@ class Writer:
                 return group, True
         return group, False
 
-    def _answer(self, group: list[_Job], *, committed: bool) -> bool:
+    def _answer(self, group: list[_Job], outcome: _Outcome) -> bool:
         """Hand the answers to the event loop; False when it is closed, so that no one is left to answer."""
         try:
-            told = (self._listeners, self._changed) if committed else ([], NONE)
-            self._loop.call_soon_threadsafe(self._settle, group, *told)
+            told = (self._listeners, self._changed) if outcome.is_committed else ([], NONE)
+            self._loop.call_soon_threadsafe(self._settle, group, outcome, *told)
         except RuntimeError:
             _log.warning("The event loop ended before the store was closed: %d calls go unanswered.", len(group))
             return False
         return True
 
-    def _settle(self, group: list[_Job], listeners: list[Callable[[], None]], changed: frozenset[AgentId]) -> None:
+    def _settle(
+        self,
+        group: list[_Job],
+        outcome: _Outcome,
+        listeners: list[Callable[[], None]],
+        changed: frozenset[AgentId],
+    ) -> None:
+        if outcome.fault:
+            self._breaker.note_failure(outcome.fault)
+        elif outcome.has_written:
+            self._breaker.note_commit()
         for job in group:
             job.settle()
         for listener in listeners:
@@ -250,8 +285,9 @@ class Writer:
             for of_mail in self._mail_listeners:
                 self._loop.call_soon(of_mail, changed)
 
-    def _commit(self, group: list[_Job]) -> bool:
-        """One transaction for the whole group. True when it is on disk; else every job holds an error."""
+    def _commit(self, group: list[_Job]) -> _Outcome:
+        """One transaction for the whole group. Unless it is on disk, every job holds an error."""
+        changes_before = self._connection.total_changes
         try:
             self._transact(group)
         except BaseException as error:  # noqa: BLE001  # The thread outlives whatever a unit or SQLite does.
@@ -260,12 +296,14 @@ class Writer:
             _log.error("A group of %d writes was not committed: %r", len(group), cause, exc_info=cause)
             for job in group:
                 job.result, job.error = None, StoreFailed.because(cause)
-            return False
+            is_fault = isinstance(cause, sqlite3.Error) and is_outside_fault(cause)
+            return _Outcome(is_committed=False, fault=str(cause) if is_fault else "")
         try:
             self._fault_hook(FailPoint.AFTER_COMMIT)
         except BaseException:  # noqa: BLE001  # Likewise.
             _log.exception("After a commit; what was committed is answered as such.")
-        return True
+        has_changed = self._connection.total_changes != changes_before
+        return _Outcome(is_committed=True, has_written=has_changed and any(job.has_run for job in group))
 
     def _transact(self, jobs: list[_Job]) -> None:
         if self._connection.in_transaction:  # An earlier ROLLBACK failed: never go on inside what it left.
