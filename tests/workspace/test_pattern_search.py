@@ -47,6 +47,15 @@ def test_a_pattern_that_fits_none_is_found_to(code: Path, text: str) -> None:
     assert PatternSearch(code).covers_some(pattern(text)) is False
 
 
+@pytest.mark.parametrize("text", [".git/con*", ".git/**", ".git/config/**", "**/.git/con*"])
+def test_of_what_lies_in_gits_own_folder_nothing_is_told(code: Path, text: str) -> None:
+    """Whoever reserves `.git/con*` and is not warned would know what lies there."""
+    search = PatternSearch(code)
+
+    assert search.covers_some(pattern(text)) is False
+    assert search.nearest(pattern(".git/confik/*")) is None
+
+
 def test_letter_case_is_the_patterns(code: Path) -> None:
     assert PatternSearch(code).covers_some(pattern("SRC/*/*.PY", ignore_case=True)) is True
     assert PatternSearch(code).covers_some(pattern("SRC/*/*.PY")) is False

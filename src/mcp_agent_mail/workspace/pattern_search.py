@@ -80,6 +80,8 @@ class PatternSearch:
             return None
         try:
             for literal in literal_paths(pattern):
+                if _GIT in literal.split("/"):
+                    continue
                 found = self._inside.look(literal)
                 if found is not None and not stat.S_ISDIR(found.st_mode):
                     return True
@@ -113,6 +115,9 @@ class PatternSearch:
         return folder if not folder or self._is_folder(folder) else None
 
     def _is_folder(self, path: str) -> bool:
+        """Git's own is none here: of what lies in it nothing is told."""
+        if _GIT in path.split("/"):
+            return False
         found = self._inside.look(path)
         return found is not None and stat.S_ISDIR(found.st_mode)
 

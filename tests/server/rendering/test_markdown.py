@@ -91,7 +91,7 @@ def test_nested_objects_get_deeper_headings() -> None:
 def test_an_object_that_has_a_line_is_a_line_under_its_heading() -> None:
     text = to_markdown("Start", {"agent": {"id": 3, "name": "BlueLake", "program": "codex"}, "resumed": True})
 
-    assert text == "# Start\n\n- resumed: yes\n\n## agent\n\n- 3 **BlueLake**: codex\n"
+    assert text == '# Start\n\n- resumed: yes\n\n## agent\n\n- 3 **BlueLake**: "codex"\n'
 
 
 def test_what_an_answer_says_of_its_message_is_told_once_with_the_delivery() -> None:
