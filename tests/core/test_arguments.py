@@ -161,6 +161,25 @@ async def test_two_names_do_not_mean_one_parameter() -> None:
     assert refused.value.hint == "Did you mean message_id for message, body_md for body?"
 
 
+async def test_what_every_tool_takes_is_meant_in_another_spelling_too() -> None:
+    assert (await mistakes(agent_name="BlueLake", Format="md")).hint == "Did you mean format?"
+
+
+async def test_a_word_that_means_a_required_parameter_too_means_no_optional_one() -> None:
+    async def wait(
+        duration: Annotated[int, Count(1, 9)],
+        ttl_seconds: Annotated[int, Count(1, 9)] = 1,
+        *,
+        extend_seconds: Annotated[int, Count(1, 9)],
+    ) -> Json:
+        return [duration, ttl_seconds, extend_seconds]
+
+    with pytest.raises(InvalidInput) as refused:
+        bind(params_of(wait), {"duration": 1, "ttl": 5}, what="wait")
+
+    assert refused.value.data["nearest"] == ["extend_seconds"], "though ttl_seconds is meant by it elsewhere"
+
+
 async def test_of_a_great_many_unknown_arguments_some_are_named() -> None:
     error = await mistakes(agent_name="BlueLake", **{f"x{number}": 1 for number in range(999)}, limits=5)
 
