@@ -186,7 +186,7 @@ def show_mail_page(page: MailPage) -> JsonObject:
 
 
 def show_threads(listing: ThreadListing) -> JsonObject:
-    """The answer of `list_threads`, newest activity first; `unread` is null where no agent is named."""
+    """The answer of `list_threads`, newest activity first; `unread` is null where nobody knows whose."""
     seen_from = listing.project.id
     threads = [
         {
