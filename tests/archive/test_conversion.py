@@ -8,51 +8,18 @@ import pytest
 from mcp_agent_mail.archive import conversion
 from mcp_agent_mail.archive.conversion import CONVERSION_NOTE, VERSION_NOTE, is_outdated
 from mcp_agent_mail.archive.fast_import import import_folders
-from mcp_agent_mail.archive.ownership import ArchiveOwner, NewerArchive, OutboxPosition
+from mcp_agent_mail.archive.ownership import NewerArchive
 from mcp_agent_mail.archive.repository import ArchiveRepository
-from mcp_agent_mail.archive.writer import ArchiveWriter
-from mcp_agent_mail.core.clock import SECOND, Micros
-from mcp_agent_mail.core.failpoints import no_fault
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.commit_message import CommitText
+from tests.archive.old_archive import COPY, FILES, MAIL, convert, make_old_archive, open_writer
+from tests.archive.one_archive import AT
 from tests.archive_harness import git, refresh, version_1
-
-AT = Micros(1_800_000_000 * SECOND)
-MAIL = "messages/2026/11/0/2026-11-21T21-00-00Z__plan__7.md"
-COPY = f"agents/RedStone/inbox/2026/11/0/{MAIL.rpartition('/')[2]}"
-FILES = {
-    "archive.json": b'{"format": 1, "store_id": "s", "project": {"id": 1}}',
-    MAIL: b"body",
-    COPY: b"body",
-    "file_reservations/released/2026/11/1/id-700.json": b"{}\n",
-    "agents/RedStone/profile.json": b"{}\n",
-    'messages/2026/11/0/a "b\u00e4.txt': b"mine",
-}
-
-
-def open_writer(path: Path) -> ArchiveWriter:
-    owner = ArchiveOwner(store_id="s", author_name="mcp-agent", author_email="a@example.com")
-    return ArchiveWriter(path, owner, OutboxPosition(highest_seq=OutboxSeq(9)), fault_hook=no_fault)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """An archive of version 1 with a file that a person committed among ours."""
-    with version_1():
-        writer = open_writer(tmp_path / "app")
-        writer.commit(FILES, CommitText(subject="mail", agents=(), last_seq=OutboxSeq(3)), AT)
-        refresh(writer)
-    return tmp_path / "app"
-
-
-def convert(path: Path) -> ArchiveWriter:
-    writer = open_writer(path)
-    for _ in range(20):
-        if not writer.conversion.is_needed:
-            break
-        writer.convert(OutboxSeq(3), AT)
-    refresh(writer)
-    return writer
+    return make_old_archive(tmp_path / "app")
 
 
 def test_mail_gets_its_newline_blocks_their_names_and_all_else_stays(path: Path) -> None:
