@@ -136,22 +136,24 @@ def test_what_lies_in_both_folders_of_a_block_is_there_after_another_conversion(
     git(path, "fsck", "--strict")
 
 
-def test_one_part_has_not_many_files_however_full_its_folders_are(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_part_is_longer_the_more_its_folders_hold(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversion, "FILES_AT_ONCE", 2)
+    monkeypatch.setattr(conversion, "PART_S", 0.0)
     with version_1():
         writer = open_writer(path)
         mails: dict[str, bytes | None] = {MAIL.replace("__7", f"__{at}"): b"%d" % at for at in range(10, 15)}
         writer.commit(mails, CommitText(subject="mail", agents=(), last_seq=OutboxSeq(3)), AT)
         refresh(writer)
     writer = open_writer(path)
-    seen = []
+    lying: list[tuple[int, int]] = []
     while writer.conversion.is_needed:
         writer.convert(OutboxSeq(3), AT)
-        seen.append(len(list((path / "messages/2026/11").glob("0-499/*.md"))))
+        # In a folder of mail, and in the last that is cleared.
+        lying.append((len(list(path.glob("messages/*/*/0-499/*.md"))), len(list(path.glob("agents/*/*/*/*/0/*.md")))))
 
-    assert (seen.count(0), len(seen) - seen.count(0)) == (5, 6)
-    assert max(later - before for before, later in pairwise(seen)) == 2
-    assert seen[-1] == 6
+    assert lying[:5] == [(0, 1)] * 5
+    assert {later[0] - before[0] for before, later in pairwise(lying)} == {0, 1}
+    assert lying.index((6, 0)) > lying.index((6, 1)) + 1
 
 
 def test_files_that_could_not_be_moved_are_moved_by_a_later_step(path: Path) -> None:

@@ -3,7 +3,7 @@
 What the commit needs is prepared in parts of some files each: contents and folders that no commit has yet, in packs
 of their own. What has changed meanwhile is prepared again. The commit itself then only names folders, so it is short
 however large the archive is; before it the archive is of the old version, after it of the new one, and nothing between.
-Then the work tree follows, some files at a time, newest first: a file lies at its old place or at its new one at any
+Then the work tree follows, a moment at a time, newest first: a file lies at its old place or at its new one at any
 time.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
@@ -46,7 +47,13 @@ VERSION_NOTE = STATE / "version"
 FOLDERS_AT_ONCE = 16
 """As far as a single block has no more."""
 FILES_AT_ONCE = 1_000
-"""About so many in a part, which the archive's next commit may have to wait for: some tenths of a second."""
+"""Contents that are prepared in one part, a pack; the archive's next commit may have to wait for some tenths of a
+second.
+"""
+PART_S = 0.1
+"""A part that moves files ends with the content, or the folder, that it is at then: how long a file takes is the disk's
+affair and that of others on it.
+"""
 _ROUNDS = 5
 _FILE_MODE = b"100644"
 _FOLDER_MODE = b"40000"
@@ -218,24 +225,31 @@ class Conversion:
 
     def _show(self, folders: Folders) -> Iterator[None]:
         done: set[str] = set()
-        is_done = False
-        while not is_done:
-            kept: dict[str, set[bytes]] = {}
-            with self._repository.talk("cat-file", "--batch") as objects:
-                # Read again after each step: commits come between.
-                wanted = self._wanted(objects, folders, kept)
-                left = {blob: paths for blob, paths in wanted.items() if blob not in done}
-                some = _some(left)
-                for blob in some:
-                    paths = [path for path in left[blob] if not self._repository.shows(path, blob)]
-                    if paths:
-                        self._tree.put(_require(_read(objects, blob), blob), paths)
-            done.update(some)
-            is_done = len(some) == len(left)
-            if is_done:
-                for old, names in kept.items():
-                    self._tree.clear(old, partial(_is_ours, names))
+        kept: dict[str, set[bytes]] = {}
+        while not self._show_some(folders, done, kept):
             yield
+        until = time.monotonic() + PART_S
+        for old, names in kept.items():
+            self._tree.clear(old, partial(_is_ours, names))
+            if time.monotonic() >= until:
+                yield
+                until = time.monotonic() + PART_S
+        yield
+
+    def _show_some(self, folders: Folders, done: set[str], kept: dict[str, set[bytes]]) -> bool:
+        """Put contents that are not `done` where they belong, until time is up; True when that was all of them."""
+        until = time.monotonic() + PART_S
+        with self._repository.talk("cat-file", "--batch") as objects:
+            # Read again at each step: commits come between.
+            left = {blob: paths for blob, paths in self._wanted(objects, folders, kept).items() if blob not in done}
+            for blob, copies in left.items():
+                paths = [path for path in copies if not self._repository.shows(path, blob)]
+                if paths:
+                    self._tree.put(_require(_read(objects, blob), blob), paths)
+                done.add(blob)
+                if time.monotonic() >= until:
+                    break
+        return done.issuperset(left)
 
     def _wanted(self, objects: Conversation, folders: Folders, kept: dict[str, set[bytes]]) -> dict[str, list[str]]:
         """Where each content is to lie in the work tree. Notes in `kept` which names each folder has now."""
@@ -248,18 +262,6 @@ class Conversion:
                 if mode == _FILE_MODE and self._tree.shows(path):
                     wanted.setdefault(blob, []).append(path)
         return wanted
-
-
-def _some(wanted: Mapping[str, list[str]]) -> list[str]:
-    """The first of these contents, so many as a step may show: all copies of one, which share a file."""
-    some: list[str] = []
-    files = 0
-    for blob, paths in wanted.items():
-        if files >= FILES_AT_ONCE:
-            break
-        some.append(blob)
-        files += len(paths)
-    return some
 
 
 def _is_ours(names: Collection[bytes], name: bytes) -> bool:
