@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.archive.conversion import VERSION_NOTE
+from mcp_agent_mail.archive.known_version import VERSION_NOTE
 from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.leases import Lease

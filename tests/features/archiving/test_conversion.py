@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive import conversion
-from mcp_agent_mail.archive.conversion import CONVERSION_NOTE
+from mcp_agent_mail.archive.known_version import CONVERSION_NOTE
+from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.domain.archive_format import versions
 from mcp_agent_mail.domain.projects import plain_slug
@@ -307,3 +308,42 @@ def test_a_commit_of_version_1_that_nobody_marked_is_recognised_after_the_conver
     assert old.harness.failures == []
     assert not old.harness.tx.outbox.pending(old.project.id)
     assert old.harness.verify().findings == ()
+
+
+@pytest.mark.parametrize("unmarked", [False, True])
+def test_what_a_program_of_before_commits_to_a_converted_archive_is_brought_to_this_version(
+    old: Old, unmarked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old.work()
+    old.harness.unmarked, old.harness.converts = unmarked, False
+    with monkeypatch.context() as former, old.harness.drain() as drain:
+        former.setattr(ArchiveWriter, "version", 1)
+        old.harness.send(old.blue, [old.red], subject="Former")
+        old.held.end(old.held.hold("d/**"))
+        old.commit(drain)
+    old.harness.unmarked, old.harness.converts = False, True
+    written = [path for path in old.files() if path.endswith("former__31.md")]
+
+    old.work()
+
+    assert len(written) == 3
+    assert not set(written) & set(old.files())
+    assert old.harness.failures == []
+    assert old.harness.verify().findings == ()
+
+
+def test_verify_says_what_becomes_of_what_a_program_of_before_has_written(
+    old: Old, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old.work()
+    old.harness.converts = False
+    with monkeypatch.context() as former, old.harness.drain() as drain:
+        former.setattr(ArchiveWriter, "version", 1)
+        old.harness.send(old.blue, [old.red], subject="Former")
+        old.commit(drain)
+
+    findings = [found for found in old.harness.verify().findings if found.problem == "unexpected"]
+    assert len(findings) == 3
+    assert {found.next_step for found in findings} == {
+        "start the server: it moves what an earlier version has written here to its new place"
+    }
