@@ -13,14 +13,16 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 from mcp_agent_mail.core.argument_hints import ids_in, means_all, text_in
-from mcp_agent_mail.core.clock import iso, parse_time
+from mcp_agent_mail.core.clock import Micros, iso, parse_time
 from mcp_agent_mail.core.errors import InvalidInput, listed
 
 IdentityPart = Literal["project", "caller"]
 """Of who is calling: where its project is, and which of the project's agents it is."""
+
+IDENTITY_PARTS: tuple[IdentityPart, ...] = get_args(IdentityPart)
 
 MAX_ID = 2**63 - 1
 _LONGEST_NUMBER = 400
@@ -322,7 +324,7 @@ class Time:
     def schema(self) -> dict[str, Any]:
         return {"type": "string"}
 
-    def convert(self, name: str, value: object) -> int:
+    def convert(self, name: str, value: object) -> Micros:
         """Microseconds since 1970 in UTC; a time without a zone is taken as UTC. Raises InvalidInput for what is no
         time, or lies outside the years that ISO 8601 can show.
         """

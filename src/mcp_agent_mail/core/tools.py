@@ -18,7 +18,7 @@ from mcp_agent_mail.core.arguments import FORMAT_ARGUMENT, TOKEN_ARGUMENTS, Para
 from mcp_agent_mail.core.errors import InvalidInput, NotFound, PermissionDenied, listed
 from mcp_agent_mail.core.ids import ProjectId
 from mcp_agent_mail.core.likeness import COMPARED, one_hint_budget
-from mcp_agent_mail.core.params import IdentityPart
+from mcp_agent_mail.core.params import IDENTITY_PARTS, IdentityPart
 from mcp_agent_mail.core.synonyms import nearest_tools, no_tool_for
 
 Json = Any
@@ -125,7 +125,8 @@ def turn_of(credentials: Credentials) -> str:
 class ToolSpec:
     """One declared tool. `schema` is its JSON schema as listed; `operator_only` ones are never listed over MCP.
 
-    `is_long`: it may occupy a thread for long, so that calls of it take turns.
+    `is_long`: it may occupy a thread for long, so that calls of it take turns. `identity_params`: those that stand for
+    a part of who is calling, the tool's own name for it first.
     """
 
     name: str
@@ -141,6 +142,7 @@ class ToolSpec:
     result_list: bool
     operator_only: bool
     is_long: bool = False
+    identity_params: Mapping[IdentityPart, Sequence[Param]]
 
     def schema_without(self, known: Collection[IdentityPart]) -> dict[str, Json]:
         """The schema for a connection that has said or proven these parts of who calls: none of them is required."""
@@ -194,7 +196,12 @@ def tool(
         result_list=result_list,
         operator_only=operator_only,
         is_long=is_long,
+        identity_params={part: _standing_for(params, part) for part in IDENTITY_PARTS},
     )
+
+
+def _standing_for(params: Mapping[str, Param], part: IdentityPart) -> tuple[Param, ...]:
+    return tuple(param for param in params.values() if param.stands_for == part)
 
 
 class UnknownTool(NotFound):

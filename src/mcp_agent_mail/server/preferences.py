@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from starlette.types import Scope
-
 from mcp_agent_mail.core.profiles import FULL, Profiles, ToolProfile
-from mcp_agent_mail.server.identity import Headers, read_query
+from mcp_agent_mail.server.identity import Headers
 from mcp_agent_mail.server.rendering.formats import PLAIN, Output, parse_format
 
 _PROFILE = b"x-tool-profile"
@@ -33,18 +32,17 @@ class Connections:
         self._of_mcp = ResponsePreferences(profile=profiles.default, output=output)
         self._of_rpc = NO_WISHES
 
-    def wishes(self, scope: Scope, headers: Headers, *, is_rpc: bool) -> ResponsePreferences:
+    def wishes(self, query: Mapping[str, str], headers: Headers, *, is_rpc: bool) -> ResponsePreferences:
         """The URL beats the header, both beat the settings. Raises InvalidInput for a name that there is not."""
         usual = self._of_rpc if is_rpc else self._of_mcp
-        asked = read_query(scope["query_string"])
-        return ResponsePreferences(profile=self._profile(asked, headers, usual), output=_output(asked, headers, usual))
+        return ResponsePreferences(profile=self._profile(query, headers, usual), output=_output(query, headers, usual))
 
-    def _profile(self, asked: dict[str, str], headers: Headers, usual: ResponsePreferences) -> ToolProfile:
+    def _profile(self, asked: Mapping[str, str], headers: Headers, usual: ResponsePreferences) -> ToolProfile:
         name = asked.get("profile") or headers.get(_PROFILE, b"").decode("latin-1")
         return self._profiles.require(name) if name.strip() else usual.profile
 
 
-def _output(asked: dict[str, str], headers: Headers, usual: ResponsePreferences) -> Output:
+def _output(asked: Mapping[str, str], headers: Headers, usual: ResponsePreferences) -> Output:
     if "format" in asked:
         return Output(format=parse_format(asked["format"]), source="query")
     name = headers.get(_FORMAT, b"").decode("latin-1")

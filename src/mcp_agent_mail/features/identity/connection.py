@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_agent_mail.core.errors import AgentMailError, InvalidInput, PermissionDenied
-from mcp_agent_mail.core.params import IdentityPart
+from mcp_agent_mail.core.params import IDENTITY_PARTS, IdentityPart
 from mcp_agent_mail.core.tools import Credentials, Json, ToolSpec, ToolTable, take_token
 from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.domain.projects import is_path
@@ -19,7 +19,6 @@ from mcp_agent_mail.features.identity.results import IdentityProof
 from mcp_agent_mail.features.identity.service import IdentityService
 
 ACTIVE_SHOWN = 10
-_PARTS: tuple[IdentityPart, IdentityPart] = ("project", "caller")
 _NOBODY = Caller(kind=CallerKind.ANONYMOUS, auth=AgentAuth.STRICT)
 
 # The call's plain JSON result.
@@ -62,13 +61,13 @@ class ConnectionIdentity:
         """What the call gives wins, a token among its arguments too; then what the connection says; then what a token
         of the connection proves. Raises ForeignToken, and what a wrong token raises.
         """
-        if not any(_left_out(spec, arguments, part) for part in _PARTS):
+        if not any(_left_out(spec, arguments, part) for part in IDENTITY_PARTS):
             return CallArguments(arguments=arguments)
         brought, _ = take_token(credentials, arguments)
         own = None if brought.token_argument is None else await self._identity.find_proven(brought)
         filled = {} if own is not None else await self._as_said(spec, arguments, credentials)
         completed = {**arguments, **filled}
-        if any(_is_needed(spec, completed, part) for part in _PARTS):
+        if any(_is_needed(spec, completed, part) for part in IDENTITY_PARTS):
             proven = own or await self._identity.find_proven(brought)
             if proven is not None:
                 completed |= await self._as_proven(spec, completed, proven)
@@ -76,7 +75,7 @@ class ConnectionIdentity:
 
     async def _as_said(self, spec: ToolSpec, arguments: Mapping[str, Json], credentials: Credentials) -> dict[str, str]:
         filled = {}
-        project, caller = (_left_out(spec, arguments, part) for part in _PARTS)
+        project, caller = (_left_out(spec, arguments, part) for part in IDENTITY_PARTS)
         if project is not None and (said := credentials.said_project) is not None:
             # By its directory, since a tool that makes projects takes no slug.
             filled[project] = said if is_path(said) else await self._find_directory(said) or said
@@ -86,7 +85,7 @@ class ConnectionIdentity:
 
     async def _as_proven(self, spec: ToolSpec, said: Mapping[str, Json], proven: IdentityProof) -> dict[str, str]:
         """What the proof says of what the call needs and lacks. An agent's name is none in another project."""
-        project, caller = (_is_needed(spec, said, part) for part in _PARTS)
+        project, caller = (_is_needed(spec, said, part) for part in IDENTITY_PARTS)
         parts = {} if project is None else {project: proven.project}
         if caller is None:
             return parts
@@ -165,8 +164,8 @@ class ConnectionTools(ToolTable):
 
 def _left_out(spec: ToolSpec, given: Mapping[str, Json], part: IdentityPart) -> str | None:
     """The parameter that stands for this part of who calls, where none that does is given."""
-    names = [param.name for param in spec.params.values() if param.stands_for == part]
-    return None if not names or any(_is_said(given.get(name)) for name in names) else names[0]
+    params = spec.identity_params[part]
+    return None if not params or any(_is_said(given.get(param.name)) for param in params) else params[0].name
 
 
 def _is_needed(spec: ToolSpec, given: Mapping[str, Json], part: IdentityPart) -> str | None:
@@ -180,6 +179,5 @@ def _is_said(value: Json) -> bool:
 
 
 def _named_project(spec: ToolSpec, given: Mapping[str, Json]) -> str | None:
-    names = [param.name for param in spec.params.values() if param.stands_for == "project"]
-    values = [given.get(name) for name in names]
+    values = [given.get(param.name) for param in spec.identity_params["project"]]
     return next((value for value in values if isinstance(value, str) and value.strip()), None)

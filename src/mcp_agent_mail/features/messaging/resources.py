@@ -62,7 +62,7 @@ def _boxes(service: MessagingService, current_caller: Callable[[], Awaitable[Cal
     async def inbox(
         agent: Annotated[str, AGENT_ADDRESS],
         project: Annotated[str | None, PROJECT_KEY] = None,
-        since_ts: Annotated[int | None, Time()] = None,
+        since_ts: Annotated[Micros | None, Time()] = None,
         urgent_only: Annotated[bool, Flag()] = False,
         include_bodies: Annotated[bool, Flag()] = False,
         limit: Annotated[int, LIMIT] = 20,
@@ -74,7 +74,7 @@ def _boxes(service: MessagingService, current_caller: Callable[[], Awaitable[Cal
             limit=limit,
             urgent_only=urgent_only,
             include_bodies=include_bodies,
-            since=None if since_ts is None else Micros(since_ts),
+            since=since_ts,
         )
         return schemas.show_inbox(await service.inbox(await current_caller(), request))
 
@@ -83,7 +83,7 @@ def _boxes(service: MessagingService, current_caller: Callable[[], Awaitable[Cal
         project: Annotated[str | None, PROJECT_KEY] = None,
         limit: Annotated[int, LIMIT] = 20,
         include_bodies: Annotated[bool, Flag()] = False,
-        since_ts: Annotated[int | None, Time()] = None,
+        since_ts: Annotated[Micros | None, Time()] = None,
     ) -> Json:
         """What an agent sent, newest first; bcc for the proven sender alone."""
         request = OutboxRequest(
@@ -91,7 +91,7 @@ def _boxes(service: MessagingService, current_caller: Callable[[], Awaitable[Cal
             agent_name=agent,
             limit=limit,
             include_bodies=include_bodies,
-            since=None if since_ts is None else Micros(since_ts),
+            since=since_ts,
         )
         return schemas.show_outbox(await service.outbox(await current_caller(), request))
 

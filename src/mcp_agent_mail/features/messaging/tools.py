@@ -191,7 +191,7 @@ def _reading_tools(service: MessagingService, current_caller: Callable[[], Await
         limit: Annotated[int, INBOX_LIMIT] = 20,
         urgent_only: Annotated[bool, Flag()] = False,
         include_bodies: Annotated[bool, Flag()] = False,
-        since_ts: Annotated[int | None, Time()] = None,
+        since_ts: Annotated[Micros | None, Time()] = None,
         topic: Annotated[str | None, TOPIC] = None,
         unread_only: Annotated[bool, Flag()] = False,
         after_id: Annotated[int | None, Id(low=0)] = None,
@@ -208,7 +208,7 @@ def _reading_tools(service: MessagingService, current_caller: Callable[[], Await
             urgent_only=urgent_only,
             unread_only=unread_only,
             include_bodies=include_bodies,
-            since=None if since_ts is None else Micros(since_ts),
+            since=since_ts,
             topic=topic,
             thread_id=thread_id,
             after_id=after_id,
@@ -225,7 +225,7 @@ def _reading_tools(service: MessagingService, current_caller: Callable[[], Await
         topic_name: Annotated[str, TOPIC],
         limit: Annotated[int, LIMIT] = 50,
         include_bodies: Annotated[bool, Flag()] = True,
-        since_ts: Annotated[int | None, Time()] = None,
+        since_ts: Annotated[Micros | None, Time()] = None,
     ) -> Json:
         """The project's mail on a topic, whoever it was sent to, newest first."""
         request = TopicRequest(
@@ -233,7 +233,7 @@ def _reading_tools(service: MessagingService, current_caller: Callable[[], Await
             topic=topic_name,
             limit=limit,
             include_bodies=include_bodies,
-            since=None if since_ts is None else Micros(since_ts),
+            since=since_ts,
         )
         return schemas.show_mail(await service.topic(await current_caller(), request))
 
@@ -287,7 +287,7 @@ def _thread_tools(service: MessagingService, current_caller: Callable[[], Awaita
         agent_name: Annotated[str | None, AGENT_ADDRESS] = None,
         limit: Annotated[int, LIMIT] = 20,
         topic: Annotated[str | None, TOPIC] = None,
-        since_ts: Annotated[int | None, Time()] = None,
+        since_ts: Annotated[Micros | None, Time()] = None,
     ) -> Json:
         """The project's threads, newest activity first; with agent_name your own, and what is unread in each."""
         request = ThreadListRequest(
@@ -295,7 +295,7 @@ def _thread_tools(service: MessagingService, current_caller: Callable[[], Awaita
             agent_name=agent_name,
             limit=limit,
             topic=topic,
-            since=None if since_ts is None else Micros(since_ts),
+            since=since_ts,
         )
         return schemas.show_threads(await service.threads(await current_caller(), request))
 

@@ -63,7 +63,7 @@ def _reading_tools(service: ProductService, current_caller: Callable[[], Awaitab
         limit: Annotated[int, LIMIT] = 20,
         urgent_only: Annotated[bool, Flag()] = False,
         include_bodies: Annotated[bool, Flag()] = False,
-        since_ts: Annotated[int | None, Time()] = None,
+        since_ts: Annotated[Micros | None, Time()] = None,
     ) -> Json:
         """fetch_inbox of your namesakes in all projects of a product, newest first; each item names its project."""
         request = ProductInboxRequest(
@@ -72,7 +72,7 @@ def _reading_tools(service: ProductService, current_caller: Callable[[], Awaitab
             limit=limit,
             urgent_only=urgent_only,
             include_bodies=include_bodies,
-            since=None if since_ts is None else Micros(since_ts),
+            since=since_ts,
         )
         return schemas.show_product_inbox(await service.inbox(await current_caller(), request))
 

@@ -28,7 +28,7 @@ def search_tools(service: SearchService, current_caller: Callable[[], Awaitable[
         importance: Annotated[str | None, Choice(tuple(one.value for one in Importance))] = None,
         from_agent: Annotated[str | None, AGENT_ADDRESS] = None,
         thread_id: Annotated[str | None, Matching(parse_thread_id)] = None,
-        since_ts: Annotated[int | None, Time()] = None,
+        since_ts: Annotated[Micros | None, Time()] = None,
         order: Annotated[str, Choice(tuple(one.value for one in Order))] = "relevance",
     ) -> Json:
         """Find a project's mail by words: "a phrase", pre*, AND OR NOT, subject:word, body:word. agent_name keeps
@@ -43,7 +43,7 @@ def search_tools(service: SearchService, current_caller: Callable[[], Awaitable[
             importance=None if importance is None else Importance(importance),
             from_agent=from_agent,
             thread_id=thread_id,
-            since_ts=None if since_ts is None else Micros(since_ts),
+            since_ts=since_ts,
         )
         return show_found(await service.search(await current_caller(), request), query)
 

@@ -142,15 +142,16 @@ class HttpApp:
         if declared_too_large(headers):
             await send_detail(send, 413, _TOO_LARGE)
             return
+        query = read_query(scope["query_string"])
         credentials = read_credentials(
             headers,
-            read_query(scope["query_string"]),
+            query,
             via="rpc" if is_rpc else "mcp",
             bearer_is_servers=admitted.bearer_is_servers,
             origin=_connection(scope),
         )
         try:
-            wishes = self._connections.wishes(scope, headers, is_rpc=is_rpc)
+            wishes = self._connections.wishes(query, headers, is_rpc=is_rpc)
         except InvalidInput as unknown:
             await send_detail(send, 400, unknown.text)
             return
