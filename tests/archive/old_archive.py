@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.ownership import ArchiveOwner, OutboxPosition
 from mcp_agent_mail.archive.writer import ArchiveWriter
-from mcp_agent_mail.core.failpoints import no_fault
+from mcp_agent_mail.core.failpoints import FaultHook, no_fault
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.commit_message import CommitText
 from tests.archive.one_archive import AT
@@ -24,10 +24,10 @@ FILES = {
 }
 
 
-def open_writer(path: Path) -> ArchiveWriter:
+def open_writer(path: Path, fault_hook: FaultHook = no_fault) -> ArchiveWriter:
     """Of the store that FILES name."""
     owner = ArchiveOwner(store_id="s", author_name="mcp-agent", author_email="a@example.com")
-    return ArchiveWriter(path, owner, OutboxPosition(highest_seq=OutboxSeq(9)), fault_hook=no_fault)
+    return ArchiveWriter(path, owner, OutboxPosition(highest_seq=OutboxSeq(9)), fault_hook=fault_hook)
 
 
 def make_old_archive(path: Path) -> Path:
