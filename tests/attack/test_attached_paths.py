@@ -10,6 +10,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -212,9 +213,20 @@ def test_nothing_but_a_plain_file_is_read_and_nothing_waits(
 ) -> None:
     monkeypatch.chdir(place.app)
     (place.app / "link").symlink_to("special")
+    opened: list[object] = []
+    enter = os.open
+
+    def noted(path: Any, flags: int, **how: Any) -> int:
+        if not flags & os.O_DIRECTORY:
+            opened.append(path)
+        return enter(path, flags, **how)
+
     with special_file(place.app / "special", kind):
+        monkeypatch.setattr(os, "open", noted)
         for path in ("special", "link", f"{place.app}/special", "special/", "special/below"):
             assert leaked(path, place.roots, may_be_anywhere=may_be_anywhere) == b""
+
+    assert opened == []
 
 
 def test_a_fifo_that_nobody_writes_to_is_not_waited_for(place: Place) -> None:

@@ -31,6 +31,7 @@ def to_link(place: Place) -> None:
 def to_fifo(place: Place) -> None:
     (place.app / "plan.txt").unlink()
     os.mkfifo(place.app / "plan.txt")
+    os.write(os.open(place.app / "plan.txt", os.O_RDWR | os.O_NONBLOCK), SECRET.encode())
 
 
 def to_device(place: Place) -> None:
