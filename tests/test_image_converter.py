@@ -209,6 +209,14 @@ def test_frames_are_kept_with_their_times(
         assert (image.info["duration"], image.info["loop"]) == (shown_ms, loops)
 
 
+def test_a_few_large_frames_are_kept_too(target: Path) -> None:
+    pages = [Image.new("1", (5_000, 3_000), colour) for colour in (0, 1)]
+
+    answer = convert(encoded(pages[0], "TIFF", save_all=True, append_images=pages[1:]), target)
+
+    assert answer == ConvertedImage(width=5_000, height=3_000, frames=2)
+
+
 def test_a_picture_that_stands_in_for_an_animation_is_no_frame(target: Path) -> None:
     answer = convert(animation("PNG", 5, default_image=True), target)
 

@@ -65,7 +65,7 @@ _FORMATS = (*_FRAMED, _JPEG, BmpImagePlugin.BmpImageFile.format)
 _OUTPUT = "WEBP"
 _QUALITY = 80
 _MUCH = 2_000_000
-"""Pixels, from which on the encoder's effort would take too long."""
+"""Pixels, from which on the encoder's usual effort would take too long."""
 
 _DEFAULT_MS = 100
 _PAGE_MS = 1_000
@@ -298,8 +298,7 @@ def _loops(image: Image.Image) -> int:
 def _encode(film: _Film) -> bytes:
     """WebP without any metadata: the encoder is given none."""
     first, *rest = film.frames
-    width, height = first.size
-    is_much = width * height * len(film.frames) > _MUCH
+    effort = _effort(first.width * first.height, len(film.frames))
     encoded = BytesIO()
     try:
         if rest:
@@ -312,13 +311,20 @@ def _encode(film: _Film) -> bytes:
                 loop=film.loops,
                 background=(0, 0, 0, 0),
                 quality=_QUALITY,
-                method=0 if is_much else 4,
+                method=effort,
             )
         else:
-            first.save(encoded, _OUTPUT, quality=_QUALITY, method=2 if is_much else 4)
+            first.save(encoded, _OUTPUT, quality=_QUALITY, method=effort)
     except Exception as error:  # The frames are whole: what fails now lacks room, by whatever name.
         raise MemoryError from error
     return encoded.getvalue()
+
+
+def _effort(pixels: int, frames: int) -> int:
+    """Of the encoder, for frames of so many pixels. With the least it has no room for what it says of a large one."""
+    if pixels * frames <= _MUCH:
+        return 4
+    return 2 if pixels > _MUCH else 0
 
 
 def _write(path: str, content: bytes) -> None:
