@@ -209,14 +209,6 @@ def test_frames_are_kept_with_their_times(
         assert (image.info["duration"], image.info["loop"]) == (shown_ms, loops)
 
 
-def test_a_few_large_frames_are_kept_too(target: Path) -> None:
-    pages = [Image.new("1", (5_000, 3_000), colour) for colour in (0, 1)]
-
-    answer = convert(encoded(pages[0], "TIFF", save_all=True, append_images=pages[1:]), target)
-
-    assert answer == ConvertedImage(width=5_000, height=3_000, frames=2)
-
-
 def test_a_picture_that_stands_in_for_an_animation_is_no_frame(target: Path) -> None:
     answer = convert(animation("PNG", 5, default_image=True), target)
 
@@ -257,6 +249,15 @@ def test_frames_count_together(format_: str, target: Path) -> None:
 
     assert flaw(content, target, max_pixels=5 * 40 * 30 - 1) is ImageFlaw.PIXELS
     assert isinstance(convert(content, target, max_pixels=5 * 40 * 30), ConvertedImage)
+
+
+def test_frames_that_are_only_said_count_before_one_is_decoded(target: Path) -> None:
+    control = png_chunk(b"acTL", struct.pack(">II", 1_000, 0))
+    frame = png_chunk(b"fcTL", struct.pack(">IIIIIHHBB", 0, 1, 1, 0, 0, 1, 10, 0, 0))
+    content = png(1, 1, zlib.compress(b"\0abc"), control, frame)
+
+    assert flaw(content, target, max_pixels=999) is ImageFlaw.PIXELS
+    assert flaw(content, target, max_pixels=1_000) is ImageFlaw.UNDECODABLE
 
 
 def test_a_canvas_that_pages_span_together_counts(target: Path) -> None:

@@ -211,7 +211,6 @@ def _orientation(image: Image.Image) -> int:
     if image.format == _TIFF:
         return 1
     try:
-        image.load()
         return int(image.getexif().get(ExifTags.Base.Orientation, 1))
     except MemoryError:
         raise

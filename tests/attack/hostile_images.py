@@ -184,6 +184,12 @@ def _png_transparent() -> bytes:
     return encoded(image, "PNG", compress_level=1)
 
 
+def _png_opaque() -> bytes:
+    """With an alpha channel that says nothing: to encode it as if it did takes more memory than there is."""
+    image = Image.effect_noise((650, 600), 90).resize((6_500, 6_000)).convert("RGBA")
+    return encoded(image, "PNG", compress_level=1)
+
+
 def _jpeg_noise() -> bytes:
     return encoded(Image.effect_noise((800, 500), 90).resize((8_000, 5_000)).convert("RGB"), "JPEG")
 
@@ -293,6 +299,7 @@ _MADE_LONG: dict[str, Callable[[], bytes]] = {
     "JPEG of 2,000 scans": _jpeg_scans,
     "JPEG of 36 million pixels with the data of 2,048": lambda: _jpeg_that_says(6_000, 6_000),
     "PNG of 30 million transparent pixels": _png_transparent,
+    "PNG of 39 million opaque pixels": _png_opaque,
     "JPEG of 40 million pixels of noise": _jpeg_noise,
     "WebP of 39 million pixels": lambda: encoded(Image.new("L", (6_250, 6_250)), "WEBP", method=2),
 }

@@ -28,6 +28,8 @@ HARMLESS = {
 }
 """What can be shown all the same: width, height, frames. Of all others nothing is kept, but of fuzzed ones."""
 TOO_LONG = {"GIF of 300,000 frames", "TIFF, 100,000 pages in a ring", "JPEG of 2,000 scans"}
+LARGE = {"PNG of 39 million opaque pixels"}
+"""As large as may be, and no attack. (On a slow machine others of this size take too long.)"""
 MOST_GROWTH_MIB = 16
 """Of the process that asks: it passes lines on."""
 
@@ -129,5 +131,6 @@ async def test_nothing_takes_more_than_its_memory_and_its_time(
 
     assert len(outcomes) == len(images)
     assert {name for name in TOO_LONG if not isinstance(outcomes[name], ImageTooCostly)} == set()
+    assert {name for name in LARGE if not isinstance(outcomes[name], ConvertedImage)} == set()
     assert max(peaks.values()) <= MEMORY_BYTES >> 20
     assert grown < MOST_GROWTH_MIB
