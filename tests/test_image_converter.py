@@ -27,7 +27,7 @@ from mcp_agent_mail.features.attachments.image_protocol import (
     RefusedImage,
     from_line,
 )
-from tests.image_samples import FORMATS, animation, corner_lit, encoded, png, png_chunk, turned
+from tests.image_samples import FORMATS, ORIENTATION, animation, corner_lit, encoded, png, png_chunk, turned
 
 MAX_PIXELS = 40_000_000
 LIT_CORNER = {1: 0, 2: 1, 3: 3, 4: 2, 5: 0, 6: 1, 7: 3, 8: 2}
@@ -207,6 +207,16 @@ def test_frames_are_kept_with_their_times(
     with Image.open(target) as image:
         image.load()
         assert (image.info["duration"], image.info["loop"]) == (shown_ms, loops)
+
+
+@pytest.mark.parametrize("format_", ["PNG", "TIFF", "WEBP"])
+def test_every_frame_is_turned(format_: str, target: Path) -> None:
+    exif = Image.Exif()
+    exif[ORIENTATION] = 6
+
+    answer = convert(animation(format_, 3, exif=exif), target)
+
+    assert answer == ConvertedImage(width=30, height=40, frames=3)
 
 
 def test_a_picture_that_stands_in_for_an_animation_is_no_frame(target: Path) -> None:

@@ -207,9 +207,9 @@ def _take(image: Image.Image) -> Image.Image:
 
 
 def _orientation(image: Image.Image) -> int:
-    """As EXIF says, 1 where it says nothing that can be read. A TIFF is turned as it is loaded."""
-    if image.format == _TIFF:
-        return 1
+    """As EXIF says, once the image is loaded; 1 where it says nothing that can be read. A TIFF is turned by then, and
+    says it no more.
+    """
     try:
         return int(image.getexif().get(ExifTags.Base.Orientation, 1))
     except MemoryError:
@@ -297,7 +297,7 @@ def _loops(image: Image.Image) -> int:
 def _encode(film: _Film) -> bytes:
     """WebP without any metadata: the encoder is given none."""
     first, *rest = film.frames
-    effort = _effort(first.width * first.height, len(film.frames))
+    is_much = first.width * first.height * len(film.frames) > _MUCH
     encoded = BytesIO()
     try:
         if rest:
@@ -310,20 +310,13 @@ def _encode(film: _Film) -> bytes:
                 loop=film.loops,
                 background=(0, 0, 0, 0),
                 quality=_QUALITY,
-                method=effort,
+                method=0 if is_much else 4,
             )
         else:
-            first.save(encoded, _OUTPUT, quality=_QUALITY, method=effort)
+            first.save(encoded, _OUTPUT, quality=_QUALITY, method=2 if is_much else 4)
     except Exception as error:  # The frames are whole: what fails now lacks room, by whatever name.
         raise MemoryError from error
     return encoded.getvalue()
-
-
-def _effort(pixels: int, frames: int) -> int:
-    """Of the encoder, for frames of so many pixels. With the least it has no room for what it says of a large one."""
-    if pixels * frames <= _MUCH:
-        return 4
-    return 2 if pixels > _MUCH else 0
 
 
 def _write(path: str, content: bytes) -> None:
