@@ -33,6 +33,7 @@ MAX_PIXELS = 40_000_000
 LIT_CORNER = {1: 0, 2: 1, 3: 3, 4: 2, 5: 0, 6: 1, 7: 3, 8: 2}
 """Where the stored upper left corner is shown by each orientation: upper left, upper right, lower left, lower right."""
 FULL_DISK = Path("/dev/full")
+ENDS_WITHIN_S = 60.0
 
 
 @pytest.fixture
@@ -94,8 +95,16 @@ def test_an_image_is_turned_as_exif_says_and_says_so_no_more(format_: str, orien
     assert chunks(target) == [b"VP8 "]
 
 
-def test_an_exif_that_cannot_be_read_turns_nothing(target: Path) -> None:
-    content = encoded(corner_lit(), "JPEG", exif=b"Exif\0\0II*\0\xff\xff\xff\xff nonsense")
+@pytest.mark.parametrize(
+    "exif",
+    [
+        b"odd",
+        b"II*\0\xff\xff\xff\xff odd",
+        b"II*\0\x08\0\0\0\x01\0" + struct.pack("<HHI4s", ORIENTATION, 2, 4, b"odd\0") + bytes(4),
+    ],
+)
+def test_an_exif_that_cannot_be_read_turns_nothing(exif: bytes, target: Path) -> None:
+    content = encoded(corner_lit(), "JPEG", exif=b"Exif\0\0" + exif)
 
     assert convert(content, target) == ConvertedImage(width=64, height=32, frames=1)
 
@@ -363,7 +372,11 @@ def test_an_image_that_takes_for_ever_ends_a_process_that_nobody_watches(tmp_pat
     job = ConversionJob(source=str(endless), target=str(tmp_path / "image.webp"), max_pixels=1)
 
     finished = subprocess.run(
-        [sys.executable, "-c", impatient, str(tmp_path)], input=job.to_line(), capture_output=True, check=False
+        [sys.executable, "-c", impatient, str(tmp_path)],
+        input=job.to_line(),
+        capture_output=True,
+        check=False,
+        timeout=ENDS_WITHIN_S,
     )
 
     assert (finished.returncode, finished.stdout) == (-signal.SIGALRM, READY)
