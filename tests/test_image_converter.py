@@ -181,7 +181,7 @@ def test_every_kind_of_pixel_keeps_its_brightness(mode: str, target: Path) -> No
         (Image.new("RGBA", (16, 16), (255, 0, 0, 255)), {}, False),
         (corner_lit().quantize(2), {"transparency": 0}, True),
         (Image.new("L", (16, 16), 1), {"transparency": 1}, True),
-        (Image.new("I;16", (16, 16), 1), {"transparency": 700}, False),
+        (Image.new("I;16", (16, 16), 256), {"transparency": 1}, False),
     ],
 )
 def test_what_is_transparent_stays_so(

@@ -278,6 +278,27 @@ async def test_an_idle_child_ends(room: Room) -> None:
         assert await converter.convert(room.small, room.target()) == SMALL
 
 
+async def test_a_child_that_works_again_is_idle_no_more(room: Room) -> None:
+    idle_s = 0.5
+    loop = asyncio.get_running_loop()
+    raised: list[object] = []
+    loop.set_exception_handler(lambda _, context: raised.append(context))
+    async with opened(room, ConverterLimits(within_s=LIMIT_S, idle_s=idle_s)) as converter:
+        await converter.convert(room.small, room.target())
+        pids = converter.pids()
+        (task,) = await at_work(converter, room)
+        assert converter.busy() == pids
+        over = asyncio.Event()
+        loop.call_later(idle_s, over.set)  # Later than the timer of the child that was idle.
+        await over.wait()
+
+        assert converter.busy() == pids
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    assert raised == []
+
+
 async def test_a_stop_ends_who_works_and_refuses_who_comes(room: Room) -> None:
     async with opened(room) as converter:
         endless = await at_work(converter, room, CHILDREN)
