@@ -126,7 +126,7 @@ async def test_paths_count_from_where_the_server_is(room: Room, monkeypatch: pyt
     ("content", "refusal", "words"),
     [
         (b"GIF89a", ImageUndecodable, "damaged"),
-        (encoded(Image.new("L", (200, 101)), "PNG"), ImageTooLarge, "more than 20,000 pixels"),
+        (encoded(Image.new("L", (200, 101)), "PNG"), ImageTooLarge, "20,200 pixels"),
         (encoded(Image.new("L", (16_384, 1)), "PNG"), ImageTooLarge, "16,384"),
     ],
     ids=["damaged", "pixels", "side"],
@@ -255,7 +255,14 @@ async def test_a_child_that_says_something_else_is_ended(room: Room, monkeypatch
 
 
 @pytest.mark.parametrize(
-    "command", [("/gone/python",), ("/bin/false",), ("/bin/echo", "odd"), ("/bin/sleep", "1000", "--")]
+    "command",
+    [
+        ("/gone/python",),
+        ("/bin/false",),
+        ("/bin/echo", "odd"),
+        ("/bin/echo", "long" * 30_000),
+        ("/bin/sleep", "1000", "--"),
+    ],
 )
 async def test_a_child_that_does_not_start_is_told_and_tried_again(
     command: tuple[str, ...], room: Room, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
