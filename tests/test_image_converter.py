@@ -27,12 +27,13 @@ from mcp_agent_mail.features.attachments.image_protocol import (
     RefusedImage,
     from_line,
 )
-from tests.image_samples import FORMATS, animation, corner_lit, encoded, png, png_chunk, turned
+from tests.image_samples import FORMATS, ORIENTATION, animation, corner_lit, encoded, png, png_chunk, turned
 
 MAX_PIXELS = 40_000_000
 LIT_CORNER = {1: 0, 2: 1, 3: 3, 4: 2, 5: 0, 6: 1, 7: 3, 8: 2}
 """Where the stored upper left corner is shown by each orientation: upper left, upper right, lower left, lower right."""
 FULL_DISK = Path("/dev/full")
+ENDS_WITHIN_S = 60.0
 
 
 @pytest.fixture
@@ -94,8 +95,16 @@ def test_an_image_is_turned_as_exif_says_and_says_so_no_more(format_: str, orien
     assert chunks(target) == [b"VP8 "]
 
 
-def test_an_exif_that_cannot_be_read_turns_nothing(target: Path) -> None:
-    content = encoded(corner_lit(), "JPEG", exif=b"Exif\0\0II*\0\xff\xff\xff\xff nonsense")
+@pytest.mark.parametrize(
+    "exif",
+    [
+        b"odd",
+        b"II*\0\xff\xff\xff\xff odd",
+        b"II*\0\x08\0\0\0\x01\0" + struct.pack("<HHI4s", ORIENTATION, 2, 4, b"odd\0") + bytes(4),
+    ],
+)
+def test_an_exif_that_cannot_be_read_turns_nothing(exif: bytes, target: Path) -> None:
+    content = encoded(corner_lit(), "JPEG", exif=b"Exif\0\0" + exif)
 
     assert convert(content, target) == ConvertedImage(width=64, height=32, frames=1)
 
@@ -172,7 +181,7 @@ def test_every_kind_of_pixel_keeps_its_brightness(mode: str, target: Path) -> No
         (Image.new("RGBA", (16, 16), (255, 0, 0, 255)), {}, False),
         (corner_lit().quantize(2), {"transparency": 0}, True),
         (Image.new("L", (16, 16), 1), {"transparency": 1}, True),
-        (Image.new("I;16", (16, 16), 1), {"transparency": 700}, False),
+        (Image.new("I;16", (16, 16), 256), {"transparency": 1}, False),
     ],
 )
 def test_what_is_transparent_stays_so(
@@ -207,6 +216,16 @@ def test_frames_are_kept_with_their_times(
     with Image.open(target) as image:
         image.load()
         assert (image.info["duration"], image.info["loop"]) == (shown_ms, loops)
+
+
+@pytest.mark.parametrize("format_", ["PNG", "TIFF", "WEBP"])
+def test_every_frame_is_turned(format_: str, target: Path) -> None:
+    exif = Image.Exif()
+    exif[ORIENTATION] = 6
+
+    answer = convert(animation(format_, 3, exif=exif), target)
+
+    assert answer == ConvertedImage(width=30, height=40, frames=3)
 
 
 def test_a_picture_that_stands_in_for_an_animation_is_no_frame(target: Path) -> None:
@@ -249,6 +268,15 @@ def test_frames_count_together(format_: str, target: Path) -> None:
 
     assert flaw(content, target, max_pixels=5 * 40 * 30 - 1) is ImageFlaw.PIXELS
     assert isinstance(convert(content, target, max_pixels=5 * 40 * 30), ConvertedImage)
+
+
+def test_frames_that_are_only_said_count_before_one_is_decoded(target: Path) -> None:
+    control = png_chunk(b"acTL", struct.pack(">II", 1_000, 0))
+    frame = png_chunk(b"fcTL", struct.pack(">IIIIIHHBB", 0, 1, 1, 0, 0, 1, 10, 0, 0))
+    content = png(1, 1, zlib.compress(b"\0abc"), control, frame)
+
+    assert flaw(content, target, max_pixels=999) is ImageFlaw.PIXELS
+    assert flaw(content, target, max_pixels=1_000) is ImageFlaw.UNDECODABLE
 
 
 def test_a_canvas_that_pages_span_together_counts(target: Path) -> None:
@@ -344,7 +372,11 @@ def test_an_image_that_takes_for_ever_ends_a_process_that_nobody_watches(tmp_pat
     job = ConversionJob(source=str(endless), target=str(tmp_path / "image.webp"), max_pixels=1)
 
     finished = subprocess.run(
-        [sys.executable, "-c", impatient, str(tmp_path)], input=job.to_line(), capture_output=True, check=False
+        [sys.executable, "-c", impatient, str(tmp_path)],
+        input=job.to_line(),
+        capture_output=True,
+        check=False,
+        timeout=ENDS_WITHIN_S,
     )
 
     assert (finished.returncode, finished.stdout) == (-signal.SIGALRM, READY)

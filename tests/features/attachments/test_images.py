@@ -126,7 +126,7 @@ async def test_paths_count_from_where_the_server_is(room: Room, monkeypatch: pyt
     ("content", "refusal", "words"),
     [
         (b"GIF89a", ImageUndecodable, "damaged"),
-        (encoded(Image.new("L", (200, 101)), "PNG"), ImageTooLarge, "more than 20,000 pixels"),
+        (encoded(Image.new("L", (200, 101)), "PNG"), ImageTooLarge, "20,200 pixels"),
         (encoded(Image.new("L", (16_384, 1)), "PNG"), ImageTooLarge, "16,384"),
     ],
     ids=["damaged", "pixels", "side"],
@@ -217,17 +217,17 @@ async def test_a_cancelled_caller_frees_its_place_and_its_child_ends(room: Room)
         assert await converter.convert(room.small, room.target()) == SMALL
 
 
-async def test_a_child_that_was_killed_while_idle_is_replaced(room: Room) -> None:
+async def test_children_that_were_killed_while_idle_are_replaced(room: Room) -> None:
     async with opened(room) as converter:
         await asyncio.gather(*(converter.convert(room.small, room.target()) for _ in range(CHILDREN)))
         before = converter.pids()
+        assert len(before) == CHILDREN
         for pid in before:
             os.kill(pid, signal.SIGKILL)
 
-        done = await asyncio.gather(*(converter.convert(room.small, room.target()) for _ in range(CHILDREN)))
+        assert await converter.convert(room.small, room.target()) == SMALL
 
-        assert done == [SMALL] * CHILDREN
-        assert set(converter.pids()).isdisjoint(before)
+        assert set(converter.pids()) - set(before)
 
 
 async def test_an_image_is_tried_again_when_its_child_is_killed_but_not_for_ever(room: Room) -> None:
@@ -255,7 +255,14 @@ async def test_a_child_that_says_something_else_is_ended(room: Room, monkeypatch
 
 
 @pytest.mark.parametrize(
-    "command", [("/gone/python",), ("/bin/false",), ("/bin/echo", "odd"), ("/bin/sleep", "1000", "--")]
+    "command",
+    [
+        ("/gone/python",),
+        ("/bin/false",),
+        ("/bin/echo", "odd"),
+        ("/bin/echo", "long" * 30_000),
+        ("/bin/sleep", "1000", "--"),
+    ],
 )
 async def test_a_child_that_does_not_start_is_told_and_tried_again(
     command: tuple[str, ...], room: Room, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -276,6 +283,27 @@ async def test_an_idle_child_ends(room: Room) -> None:
         await converter.convert(room.small, room.target())
         await until(lambda: converter.pids() == [])
         assert await converter.convert(room.small, room.target()) == SMALL
+
+
+async def test_a_child_that_works_again_is_idle_no_more(room: Room) -> None:
+    idle_s = 0.5
+    loop = asyncio.get_running_loop()
+    raised: list[object] = []
+    loop.set_exception_handler(lambda _, context: raised.append(context))
+    async with opened(room, ConverterLimits(within_s=LIMIT_S, idle_s=idle_s)) as converter:
+        await converter.convert(room.small, room.target())
+        pids = converter.pids()
+        (task,) = await at_work(converter, room)
+        assert converter.busy() == pids
+        over = asyncio.Event()
+        loop.call_later(idle_s, over.set)  # Later than the timer of the child that was idle.
+        await over.wait()
+
+        assert converter.busy() == pids
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    assert raised == []
 
 
 async def test_a_stop_ends_who_works_and_refuses_who_comes(room: Room) -> None:
