@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import sqlite3
@@ -28,6 +29,7 @@ from mcp_agent_mail.domain.archive_format.layout import (
     receipt_snapshot,
 )
 from mcp_agent_mail.domain.archive_format.versions import OLDEST_VERSION
+from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER, HEAD_BYTES, Attachment, StoredContent, kind_of
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import (
     Importance,
@@ -55,8 +57,10 @@ from mcp_agent_mail.features.doctor.verify import VerifyReport, verify_archives
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.engine.connection import open_reading, open_writing
 from mcp_agent_mail.store.leases import Leases
+from mcp_agent_mail.store.mail.message_events import record_purges
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.projects import Projects
+from mcp_agent_mail.store.retention import RetentionCutoff
 from mcp_agent_mail.store.transaction import Tx
 from tests.store_templates import blank_store
 
@@ -184,7 +188,10 @@ class ArchiveHarness:
         bcc: Sequence[Agent] = (),
         subject: str = "Plan",
         body: str = "body",
+        carried: Sequence[bytes] = (),
     ) -> Message:
+        """`carried`: what is attached, which is put beside the database."""
+        attachments = tuple(attached(keep_content(self.root, content)) for content in carried)
         new = NewMessage(
             sender=sender,
             project=self._project_of(sender),
@@ -195,6 +202,7 @@ class ArchiveHarness:
             importance=Importance.NORMAL,
             ack_required=False,
             reply_to=None,
+            attachments=attachments,
         )
         recipients = [
             NewRecipient(agent=agent, project=self._project_of(agent), kind=kind)
@@ -204,8 +212,17 @@ class ArchiveHarness:
         message, stored = self.tx.messages.add(new, recipients, self.clock())
         for project in {new.project, *(recipient.project for recipient in recipients)}:
             snapshot = mail_snapshot(message, stored, project.id)
+            if attachments:
+                self.tx.attachments.keep(project.id, attachments)
             self._event(project, EventKind.MAIL, snapshot, agent_id=sender.id, message_id=message.id)
         return message
+
+    def purge(self, message: Message) -> None:
+        """As retention does, whatever the message's age."""
+        cutoff = RetentionCutoff(at=self.clock())
+        with self.together():
+            assert self.tx.retention.purge(message.id, cutoff, self.clock())
+            record_purges(self.tx, [message.id])
 
     def read(self, project: Project, agent: Agent, message: Message, *, as_before: bool = False) -> None:
         """`as_before`: as stores did that told of blind copies where they tell of all."""
@@ -317,6 +334,26 @@ class ArchiveHarness:
         if isinstance(report, Committed) and not self.unmarked:
             with self.together():
                 self.tx.outbox.mark(report.commit)
+
+
+def keep_content(root: Path, data: bytes) -> StoredContent:
+    """Beside the database of the store at `root`, as a send puts it there."""
+    content = StoredContent(
+        sha256=hashlib.sha256(data).hexdigest(), bytes=len(data), extension=kind_of(data[:HEAD_BYTES]).extension
+    )
+    path = content_path(root, content)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return content
+
+
+def content_path(root: Path, content: StoredContent) -> Path:
+    """Where a content lies beside the database."""
+    return root / ATTACHMENTS_FOLDER / content.sha256[:2] / content.sha256
+
+
+def attached(content: StoredContent, *, original: StoredContent | None = None) -> Attachment:
+    return Attachment(content=content, name="notes.txt", media_type="text/plain", original=original)
 
 
 def _silent(done: int, total: int) -> None:

@@ -11,6 +11,7 @@ from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.archive.rewrite import Rewrite, bring_history, forget_joining
 from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.git.process import GitFailed
+from mcp_agent_mail.domain.archive_format.layout import Changes
 from tests.archive.one_archive import add_commit, begin
 from tests.archive_harness import git
 
@@ -39,8 +40,8 @@ def _render(put: Put) -> None:
     put("contacts/Red/Fox.json", None)
 
 
-def _filled(rewrite: Rewrite) -> dict[str, bytes | None]:
-    found: dict[str, bytes | None] = {}
+def _filled(rewrite: Rewrite) -> Changes:
+    found: Changes = {}
     rewrite.fill(lambda path, content: found.update({path: content}))
     return found
 

@@ -15,6 +15,9 @@ from typing import Any
 
 from mcp_agent_mail.core.errors import InvalidInput
 
+ATTACHMENTS_FOLDER = "attachments"
+"""In archives, and beside the database."""
+
 MAX_ATTACHMENTS = 20
 """Of one message: named ones and images of its body together."""
 
@@ -83,7 +86,7 @@ class UnfitDigest(InvalidInput):
 
 
 def attachment_path(sha256: str, extension: str) -> str:
-    return f"attachments/{sha256[:2]}/{sha256}.{extension}"
+    return f"{ATTACHMENTS_FOLDER}/{sha256[:2]}/{sha256}.{extension}"
 
 
 def read_digest(text: str) -> str | None:

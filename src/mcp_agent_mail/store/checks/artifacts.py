@@ -49,6 +49,11 @@ _PENDING_BY_PROJECT = """
     SELECT DISTINCT project_id, json_extract(snapshot, '$.id') FROM outbox INDEXED BY outbox_oldest
     WHERE commit_id IS NULL AND kind = ?
 """
+_CONTENTS = "SELECT DISTINCT sha256 FROM content_messages WHERE sha256 > ? ORDER BY sha256 LIMIT ?"
+_PENDING_REMOVALS = """
+    SELECT o.project_id, f.value FROM outbox o INDEXED BY outbox_oldest, json_each(o.snapshot, '$.freed') f
+    WHERE o.commit_id IS NULL AND o.kind IN ('mail', 'project')
+"""
 _RECEIPTS = """
     SELECT o.project_id, o.commit_id, c.last_seq, o.seq, o.created_ts, o.message_id, o.agent_id, a.name, o.step,
            CASE o.step WHEN 'read' THEN r.read_ts ELSE r.ack_ts END, o.is_blind
@@ -155,6 +160,18 @@ class Artifacts:
             message = self._messages.find(MessageId(message_id))
             assert message is not None, message_id
             yield message, self._messages.recipients(message.id), pending.get(message_id, set())
+
+    def contents(self) -> Iterator[str]:
+        """The SHA-256 of everything that mail carries, in their order."""
+        after = ""
+        while rows := self._connection.execute(_CONTENTS, (after, _AT_ONCE)).fetchall():
+            yield from (sha256 for (sha256,) in rows)
+            (after,) = rows[-1]
+
+    def pending_removals(self) -> Iterator[tuple[ProjectId, str]]:
+        """Paths, by project, of what its archive may still have and is about to keep no longer."""
+        for project_id, path in self._connection.execute(_PENDING_REMOVALS):
+            yield ProjectId(project_id), path
 
     def receipts(self) -> Iterator[ArchivedReceipt]:
         """The receipts that are in Git, in the order they were queued."""
