@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import IO
 
 from mcp_agent_mail.archive.folders import OtherSize, opened, opened_file
-from mcp_agent_mail.archive.repository import ArchiveRepository, sync
+from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, sync
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.domain.archive_format.attachments import Content
-from mcp_agent_mail.domain.attachments import StoredContent
+from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER, StoredContent
 
 CHUNK = 1 << 20
 _SHOWN = 20
@@ -115,6 +115,20 @@ def without_known(
     found = zip(large, repository.blobs_at(tip, large), strict=True)
     known = {path for path, blob in found if blob is not None}
     return {path: file for path, file in files.items() if path not in known}
+
+
+def contents_of_branch(repository: ArchiveRepository) -> list[StoredContent]:
+    """What the branch has where contents lie, by its names alone; nothing where there is no archive."""
+    if not repository.exists() or repository.tip() is None:
+        return []
+    found = []
+    for entry in repository.records("ls-tree", "-r", "-l", "-z", BRANCH, "--", ATTACHMENTS_FOLDER):
+        facts, _, path = entry.partition("\t")
+        sha256, _, extension = path.rpartition("/")[2].partition(".")
+        content = StoredContent(sha256=sha256, bytes=int(facts.split()[-1]), extension=extension)
+        if content.path == path:
+            found.append(content)
+    return found
 
 
 class LackedContents:

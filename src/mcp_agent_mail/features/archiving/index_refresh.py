@@ -62,6 +62,7 @@ class IndexRefresher:
         """Do all of it now, for so long; what runs then is ended, and the next start does it again."""
         if self._clock() < until:
             self._write_blocked()
+            self._bring_lacked()
             self._begin_refresh()
         if self._running is not None:
             self._end(self._running, max(0.0, (until - self._clock()) / SECOND))
@@ -124,7 +125,8 @@ class IndexRefresher:
 
     def _bring_lacked(self) -> None:
         archive = self._archive
-        assert archive.writer is not None
+        if archive.writer is None or not _lacks_contents(archive):
+            return
         try:
             sealed = archive.writer.bring_lacked(archive.reported, self._clock())
             if sealed is not None:

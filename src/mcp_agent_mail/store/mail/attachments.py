@@ -63,6 +63,7 @@ class Attachments:
         return sum(content.bytes for content in contents if not self.is_kept(project_id, content))
 
     def is_kept(self, project_id: ProjectId, content: StoredContent) -> bool:
+        """Does the project's archive keep it, for whichever mail?"""
         return self._connection.execute(_IS_KEPT, (project_id, content.sha256)).fetchone() is not None
 
     def drop(self, message_id: MessageId, attachments: Iterable[Attachment]) -> None:
