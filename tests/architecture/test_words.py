@@ -36,7 +36,7 @@ refused registered relation released remembered renamed renew renewed repack rep
 request requested required reserve reserved reserver resolver resolving response result retry rewrite root row rpc
 rule run running sample scan scanner scene scope scripted sealed search secret section seen selector self send sender
 sent serve server service session set setting shared shown sighting signature silence size skipped somebody source
-spec spending spool stalenes start started state statu step stranger subject such suggested suggestion summarized
+spec spending spool staged stalenes start started state statu step stranger subject such suggested suggestion summarized
 summary supervisor supplie sweep syncing table taken target tell template term text the there time to too tracer
 translation tx type unavailable unfit uninstalled unknown unreachable unread unreadable unsafe unsaid upstream usage
 use used value verify view waiting way web welcome wire with without worker workflow workload workspace writable
