@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import sqlite3
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive import writer as writer_module
+from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
 from mcp_agent_mail.archive.ownership import ArchiveOwner
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Micros
@@ -29,7 +29,7 @@ from mcp_agent_mail.domain.archive_format.layout import (
     receipt_snapshot,
 )
 from mcp_agent_mail.domain.archive_format.versions import OLDEST_VERSION
-from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER, HEAD_BYTES, Attachment, StoredContent, kind_of
+from mcp_agent_mail.domain.attachments import Attachment, StoredContent
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import (
     Importance,
@@ -338,13 +338,8 @@ class ArchiveHarness:
 
 def keep_content(root: Path, data: bytes) -> StoredContent:
     """Beside the database of the store at `root`, as a send puts it there."""
-    content = StoredContent(
-        sha256=hashlib.sha256(data).hexdigest(), bytes=len(data), extension=kind_of(data[:HEAD_BYTES]).extension
-    )
-    path = content_path(root, content)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    return content
+    files = AttachmentFiles(root / ATTACHMENTS_FOLDER)
+    return files.keep(files.stage([data], len(data)))
 
 
 def content_path(root: Path, content: StoredContent) -> Path:

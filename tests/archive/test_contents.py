@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
 from mcp_agent_mail.archive.contents import CHUNK, NO_CONTENTS, Contents, ContentsMissing, LackedContents, without_known
 from mcp_agent_mail.domain.archive_format.layout import Changes
-from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER, StoredContent
+from mcp_agent_mail.domain.attachments import StoredContent
 from tests.archive.one_archive import add_commit, begin
 from tests.archive_harness import content_path, keep_content
 
@@ -20,7 +21,7 @@ LARGE = bytes(range(256)) * (CHUNK // 256) + b"and a little more"
 
 @pytest.fixture
 def contents(tmp_path: Path) -> Contents:
-    return Contents(tmp_path / ATTACHMENTS_FOLDER)
+    return Contents(AttachmentFiles(tmp_path / ATTACHMENTS_FOLDER))
 
 
 def told(contents: Contents, content: StoredContent) -> tuple[bool, list[bytes]]:

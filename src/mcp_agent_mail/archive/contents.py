@@ -10,12 +10,14 @@ import errno
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
-from mcp_agent_mail.archive.folders import OtherSize, opened, opened_file
+from mcp_agent_mail.archive.attachments import AttachmentFiles
+from mcp_agent_mail.archive.folders import NotAFile, OtherSize
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, sync
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.domain.archive_format.attachments import Content
@@ -30,13 +32,13 @@ class ContentsMissing(NotFound):
 
 
 class Contents:
-    """Those that lie in `folder`, each in `<xx>/<sha256>`; None: there are none."""
+    """Those that are kept beside the database; None: there are none."""
 
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
+    def __init__(self, files: AttachmentFiles | None) -> None:
+        self._files = files
 
     @contextmanager
-    def opened(self, content: StoredContent) -> Iterator[IO[bytes]]:
+    def opened(self, content: StoredContent) -> Iterator[BinaryIO]:
         """To be read. Raises OSError where no plain file of this size is."""
         with self._file(content.sha256) as stream:
             if os.fstat(stream.fileno()).st_size != content.bytes:
@@ -77,21 +79,19 @@ class Contents:
             raise OSError(errno.EIO, "cannot be read", content.sha256)
 
     @contextmanager
-    def _file(self, sha256: str) -> Iterator[IO[bytes]]:
-        if self._folder is None:
+    def _file(self, sha256: str) -> Iterator[BinaryIO]:
+        if self._files is None:
             raise FileNotFoundError(errno.ENOENT, "is not there", sha256)
-        with (
-            opened(self._folder, sha256[:2]) as fd,
-            opened_file(fd, sha256) as file,
-            open(file, "rb", closefd=False) as stream,
-        ):
+        with self._files.open(sha256) as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                raise NotAFile(errno.EINVAL, "is no plain file", sha256)
             yield stream
 
 
 NO_CONTENTS = Contents(None)
 
 
-def _told(stream: IO[bytes], content: StoredContent, say: Callable[[bytes], object]) -> bool:
+def _told(stream: BinaryIO, content: StoredContent, say: Callable[[bytes], object]) -> bool:
     hashed = hashlib.sha256()
     left = content.bytes
     while left:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
 from mcp_agent_mail.archive.contents import Contents
 from mcp_agent_mail.archive.conversion import is_outdated
 from mcp_agent_mail.archive.locks import ArchiveLock
@@ -27,7 +28,6 @@ from mcp_agent_mail.domain.archive_format.layout import (
     batch_files,
     project_snapshot,
 )
-from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER
 from mcp_agent_mail.domain.events import ArchiveCommit, EventKind, OutboxEvent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.adopt import up_to_adoption, write_adoption
@@ -82,7 +82,7 @@ class DrainPlan:
     @property
     def contents(self) -> Contents:
         """Of attachments, beside the database."""
-        return Contents(self.projects_path.parent / ATTACHMENTS_FOLDER)
+        return Contents(AttachmentFiles(self.projects_path.parent / ATTACHMENTS_FOLDER))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
 from mcp_agent_mail.archive.contents import Contents
 from mcp_agent_mail.archive.git_folder import ArchiveRefused
 from mcp_agent_mail.archive.inspection import Inspection, TreeFile
@@ -19,7 +20,7 @@ from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
 from mcp_agent_mail.domain.archive_format.lease_snapshot import slug_of_snapshot
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
-from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER, StoredContent
+from mcp_agent_mail.domain.attachments import StoredContent
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_path
@@ -255,9 +256,10 @@ def find_strange_archives(storage_root: Path, known: Collection[str]) -> Iterato
 
 def find_unfit_contents(folder: Path, wanted: Iterable[str]) -> Iterator[Finding]:
     """What mail carries and `folder`, beside the database, does not have as its name says. Reads all of it."""
+    contents = Contents(AttachmentFiles(folder))
     for sha256 in wanted:
         path = folder / sha256[:2] / sha256
-        if problem := Contents(folder).problem_of(sha256):
+        if problem := contents.problem_of(sha256):
             in_archives = f"{ATTACHMENTS_FOLDER}/{sha256[:2]}/{sha256}.*"
             yield Finding(
                 check="attachments",
