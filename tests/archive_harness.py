@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive import writer as writer_module
-from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
 from mcp_agent_mail.archive.ownership import ArchiveOwner
 from mcp_agent_mail.archive.writer import ArchiveWriter
 from mcp_agent_mail.core.clock import SECOND, Micros
@@ -29,7 +28,6 @@ from mcp_agent_mail.domain.archive_format.layout import (
     receipt_snapshot,
 )
 from mcp_agent_mail.domain.archive_format.versions import OLDEST_VERSION
-from mcp_agent_mail.domain.attachments import Attachment, StoredContent
 from mcp_agent_mail.domain.events import EventKind, NewEvent
 from mcp_agent_mail.domain.messages import (
     Importance,
@@ -57,12 +55,11 @@ from mcp_agent_mail.features.doctor.verify import VerifyReport, verify_archives
 from mcp_agent_mail.store.agents import Agents
 from mcp_agent_mail.store.engine.connection import open_reading, open_writing
 from mcp_agent_mail.store.leases import Leases
-from mcp_agent_mail.store.mail.message_events import record_purges
 from mcp_agent_mail.store.outbox import Outbox
 from mcp_agent_mail.store.projects import Projects
-from mcp_agent_mail.store.retention import RetentionCutoff
 from mcp_agent_mail.store.transaction import Tx
 from tests.store_templates import blank_store
+from tests.stored_contents import attached, keep_content
 
 LONG = 60.0
 LOOKS = 600
@@ -217,13 +214,6 @@ class ArchiveHarness:
             self._event(project, EventKind.MAIL, snapshot, agent_id=sender.id, message_id=message.id)
         return message
 
-    def purge(self, message: Message) -> None:
-        """As retention does, whatever the message's age."""
-        cutoff = RetentionCutoff(at=self.clock())
-        with self.together():
-            assert self.tx.retention.purge(message.id, cutoff, self.clock())
-            record_purges(self.tx, [message.id])
-
     def read(self, project: Project, agent: Agent, message: Message, *, as_before: bool = False) -> None:
         """`as_before`: as stores did that told of blind copies where they tell of all."""
         at = self.clock()
@@ -334,21 +324,6 @@ class ArchiveHarness:
         if isinstance(report, Committed) and not self.unmarked:
             with self.together():
                 self.tx.outbox.mark(report.commit)
-
-
-def keep_content(root: Path, data: bytes) -> StoredContent:
-    """Beside the database of the store at `root`, as a send puts it there."""
-    files = AttachmentFiles(root / ATTACHMENTS_FOLDER)
-    return files.keep(files.stage([data], len(data)))
-
-
-def content_path(root: Path, content: StoredContent) -> Path:
-    """Where a content lies beside the database."""
-    return root / ATTACHMENTS_FOLDER / content.sha256[:2] / content.sha256
-
-
-def attached(content: StoredContent, *, original: StoredContent | None = None) -> Attachment:
-    return Attachment(content=content, name="notes.txt", media_type="text/plain", original=original)
 
 
 def _silent(done: int, total: int) -> None:

@@ -10,11 +10,18 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
-from mcp_agent_mail.archive.contents import CHUNK, NO_CONTENTS, Contents, ContentsMissing, LackedContents, without_known
+from mcp_agent_mail.archive.contents import (
+    CHUNK,
+    NO_CONTENTS,
+    Contents,
+    ContentsMissing,
+    MissingContents,
+    without_known,
+)
 from mcp_agent_mail.domain.archive_format.layout import Changes
 from mcp_agent_mail.domain.attachments import StoredContent
 from tests.archive.one_archive import add_commit, begin
-from tests.archive_harness import content_path, keep_content
+from tests.stored_contents import content_path, keep_content
 
 LARGE = bytes(range(256)) * (CHUNK // 256) + b"and a little more"
 
@@ -121,13 +128,13 @@ def test_what_is_lacked_is_noted_and_outlives_the_process(tmp_path: Path) -> Non
     note = tmp_path / "app" / ".git" / "agent-mail" / "lacked"
     note.parent.mkdir(parents=True)
     one, other = keep_content(tmp_path, b"one"), keep_content(tmp_path, b"other")
-    lacked = LackedContents(note)
+    lacked = MissingContents(note)
     assert not lacked
 
     lacked.note({one.path: one, other.path: other})
     lacked.remove([one.path, "messages/a.md"])
 
-    again = LackedContents(note)
+    again = MissingContents(note)
     assert again.files == {other.path: other}
     with pytest.raises(ContentsMissing, match=f"app lacks 1 .* {other.path}") as refused:
         again.require_none()
@@ -141,7 +148,7 @@ def test_what_is_lacked_is_noted_and_outlives_the_process(tmp_path: Path) -> Non
 
 def test_which_ones_the_last_commit_went_without_is_told_apart(tmp_path: Path) -> None:
     one, other = keep_content(tmp_path, b"one"), keep_content(tmp_path, b"other")
-    lacked = LackedContents(tmp_path / "lacked")
+    lacked = MissingContents(tmp_path / "lacked")
 
     lacked.note({one.path: one})
     lacked.note({other.path: other})
@@ -156,4 +163,4 @@ def test_which_ones_the_last_commit_went_without_is_told_apart(tmp_path: Path) -
 def test_a_note_that_cannot_be_read_says_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / "lacked").write_text(text)
 
-    assert not LackedContents(tmp_path / "lacked")
+    assert not MissingContents(tmp_path / "lacked")

@@ -21,7 +21,8 @@ from mcp_agent_mail.domain.archive_format.blobs import blob_id
 from mcp_agent_mail.domain.archive_format.layout import Changes
 from mcp_agent_mail.domain.attachments import StoredContent
 from tests.archive.one_archive import AT, US, add_commit, begin
-from tests.archive_harness import content_path, git, keep_content
+from tests.archive_harness import git
+from tests.stored_contents import content_path, keep_content
 
 LONG_S = 60.0
 

@@ -15,7 +15,8 @@ from mcp_agent_mail.archive.worktree import WorkTree
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.layout import Changes
 from tests.archive.one_archive import add_commit, begin
-from tests.archive_harness import git, keep_content
+from tests.archive_harness import git
+from tests.stored_contents import keep_content
 
 
 @pytest.fixture

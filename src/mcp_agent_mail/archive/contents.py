@@ -131,7 +131,7 @@ def contents_of_branch(repository: ArchiveRepository) -> list[StoredContent]:
     return found
 
 
-class LackedContents:
+class MissingContents:
     """What one archive should have and does not, noted at `note`, which outlives the process.
 
     `newest`: paths that the last commit went without.

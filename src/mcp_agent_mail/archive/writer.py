@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from mcp_agent_mail.archive.contents import NO_CONTENTS, Contents, LackedContents, without_known
+from mcp_agent_mail.archive.contents import NO_CONTENTS, Contents, MissingContents, without_known
 from mcp_agent_mail.archive.conversion import Conversion
 from mcp_agent_mail.archive.fast_import import NewCommit, Signature, import_commit, import_large
 from mcp_agent_mail.archive.git_folder import STATE, make_ours
@@ -97,7 +97,7 @@ class ArchiveWriter:
             self._repository.create()
         self._tip = self._repository.tip()
         state.mkdir(exist_ok=True)
-        self.lacked = LackedContents(path / LACKED_NOTE)
+        self.lacked = MissingContents(path / LACKED_NOTE)
         version = FORMAT_VERSION if self._tip is None else version_at(self._repository, self._tip)
         self.conversion = Conversion(self._repository, self._tree, version, fault_hook)
         if self._tip is not None and (self._blocked_note.exists() or self._tree.is_empty()):

@@ -4,10 +4,10 @@ import json
 import os
 from pathlib import Path
 
-from tests.archive_harness import content_path, keep_content
 from tests.cli.conftest import Post
 from tests.cli.shell import Shell
 from tests.served import git
+from tests.stored_contents import content_path, keep_content
 
 
 def test_the_size_of_an_archive_is_measured_beside_a_running_server(post: Post) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,85 +10,14 @@ import pytest
 from mcp_agent_mail.archive import worktree
 from mcp_agent_mail.archive.recovery import LACKED_NOTE, is_unfinished
 from mcp_agent_mail.core.failpoints import FailPoint
-from mcp_agent_mail.domain.agents import Agent
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
-from mcp_agent_mail.domain.attachments import StoredContent
-from mcp_agent_mail.domain.messages import Message
-from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving import batch_content
-from mcp_agent_mail.features.archiving.protocol import Failed, Recovered
-from mcp_agent_mail.features.archiving.renew import renew_archive
-from mcp_agent_mail.features.projects.adopt import adopt
-from mcp_agent_mail.store.database import Store
 from mcp_agent_mail.store.mail.message_events import record_events
-from tests.archive_harness import (
-    ArchiveHarness,
-    attached,
-    content_path,
-    git,
-    keep_content,
-    open_archive_harness,
-    sealed_seqs,
-    version_1,
-)
+from tests.archive_harness import git, open_archive_harness, sealed_seqs, version_1
+from tests.features.archiving.carriers import PICTURE, PLAN, Desk, open_desk
+from tests.stored_contents import attached, content_path, keep_content
 
-PLAN = b"the plan, in a file\n"
-PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9_000
 POINTS = [FailPoint.BEFORE_IMPORT, FailPoint.AFTER_IMPORT, FailPoint.BEFORE_MARK]
-
-
-@dataclass
-class Desk:
-    """BlueLake and RedStone are of app, Green of lib."""
-
-    harness: ArchiveHarness
-    app: Project
-    lib: Project
-    blue: Agent
-    red: Agent
-    green: Agent
-
-    def send(self, *carried: bytes, to: Agent | None = None) -> Message:
-        return self.harness.send(self.blue, [to or self.red], carried=carried)
-
-    def content(self, data: bytes) -> StoredContent:
-        return keep_content(self.harness.root, data)
-
-    def lose(self, data: bytes) -> StoredContent:
-        """Beside the database alone."""
-        content = self.content(data)
-        content_path(self.harness.root, content).unlink()
-        return content
-
-    def shown(self, project: Project | None = None) -> dict[str, bytes]:
-        """What the work tree has of attachments, by path."""
-        root = self.harness.path(project or self.app)
-        files = (path for path in (root / "attachments").rglob("*") if path.is_file())
-        return {str(path.relative_to(root)): path.read_bytes() for path in files}
-
-    def in_git(self, project: Project | None = None, revision: str = "main") -> list[str]:
-        path = self.harness.path(project or self.app)
-        return git(path, "ls-tree", "-r", "--name-only", revision, "attachments/").split()
-
-    def status(self, project: Project | None = None) -> str:
-        return git(self.harness.path(project or self.app), "status", "--porcelain")
-
-    def told(self) -> list[tuple[str, str]]:
-        return [(type(report).__name__, report.part) for report in self.harness.reports if isinstance(report, TROUBLE)]
-
-    def findings(self) -> list[tuple[str, str, str | None]]:
-        return [(found.check, found.problem, found.path) for found in self.harness.verify().findings]
-
-
-TROUBLE = (Failed, Recovered)
-
-
-def open_desk(harness: ArchiveHarness) -> Desk:
-    app, lib = harness.add_project("/code/app"), harness.add_project("/code/lib")
-    blue, red, green = (
-        harness.add_agent(project, name) for project, name in ((app, "BlueLake"), (app, "RedStone"), (lib, "Green"))
-    )
-    return Desk(harness, app, lib, blue, red, green)
 
 
 @pytest.fixture
@@ -350,104 +277,3 @@ def test_an_archive_in_its_project_has_them_there(tmp_path: Path) -> None:
         content = keep_content(harness.root, PLAN)
         assert (tmp_path / "code" / ".mcp-mail" / content.path).read_bytes() == PLAN
         assert harness.verify().findings == ()
-
-
-def test_a_purge_frees_what_no_other_mail_of_the_project_carries(desk: Desk) -> None:
-    gone = desk.send(PLAN, PICTURE, to=desk.green)
-    desk.harness.read(desk.lib, desk.green, gone)
-    desk.send(PICTURE)
-    desk.harness.archive()
-    plan, picture = desk.content(PLAN), desk.content(PICTURE)
-    desk.harness.clock.step(86_400)
-    desk.harness.purge(gone)
-    assert desk.findings() == []  # what Git has yet to catch up with
-
-    assert desk.harness.archive() == 0
-
-    assert desk.shown() == {picture.path: PICTURE}
-    assert desk.shown(desk.lib) == {}
-    assert desk.in_git() == [picture.path]
-    assert desk.in_git(desk.lib) == []
-    assert sorted(desk.in_git(revision="main~1")) == sorted([picture.path, plan.path])
-    (tombstone,) = (desk.harness.path(desk.app) / "messages").rglob(f"*__{gone.id}.md")
-    assert '"attachments": [],' in tombstone.read_text()
-    assert desk.harness.tx.attachments.kept_bytes(desk.app.id) == len(PICTURE)
-    assert desk.harness.tx.attachments.kept_bytes(desk.lib.id) == 0
-    assert (desk.findings(), desk.status(), desk.status(desk.lib)) == ([], "", "")
-
-
-def test_what_was_freed_and_is_carried_again_in_the_same_batch_stays(desk: Desk) -> None:
-    gone = desk.send(PLAN)
-    desk.harness.read(desk.app, desk.red, gone)
-    desk.harness.archive()
-    desk.harness.clock.step(86_400)
-    desk.harness.purge(gone)
-    desk.send(PLAN)
-
-    assert desk.harness.archive() == 0
-
-    assert desk.shown() == {desk.content(PLAN).path: PLAN}
-    assert desk.findings() == []
-
-
-def test_what_is_freed_while_it_is_lacked_is_lacked_no_more(desk: Desk) -> None:
-    gone = desk.send(PLAN)
-    desk.lose(PLAN)
-    desk.harness.read(desk.app, desk.red, gone)
-    desk.harness.archive()
-    desk.harness.clock.step(86_400)
-    desk.harness.purge(gone)
-
-    assert desk.harness.archive() == 0
-
-    assert not (desk.harness.path(desk.app) / LACKED_NOTE).exists()
-    assert desk.findings() == []
-
-
-async def test_an_adoption_brings_what_the_adopted_mail_carries(desk: Desk) -> None:
-    harness = desk.harness
-    harness.send(desk.green, [harness.add_agent(desk.lib, "Yellow")], carried=[PLAN, PICTURE])
-    desk.send(PICTURE)
-    harness.archive()
-
-    async with Store(harness.database) as store:
-        adopted = await adopt(store, harness.settings, desk.lib.slug, desk.app.slug)
-
-    assert adopted.failed == []
-    assert desk.shown() == {desk.content(data).path: data for data in (PLAN, PICTURE)}
-    assert (desk.findings(), desk.status()) == ([], "")
-    assert harness.tx.attachments.kept_bytes(desk.app.id) == len(PLAN) + len(PICTURE)
-
-
-async def test_a_renewed_archive_has_them_again(desk: Desk) -> None:
-    desk.send(PLAN)
-    desk.harness.archive()
-    shutil.rmtree(desk.harness.path(desk.app))
-
-    async with Store(desk.harness.database) as store:
-        renewed = await renew_archive(store, desk.harness.settings, desk.app)
-
-    assert renewed.failed == []
-    assert desk.shown() == {desk.content(PLAN).path: PLAN}
-    assert desk.findings() == []
-
-
-async def test_renewed_on_an_older_copy_it_keeps_nothing_that_was_freed_since(desk: Desk, tmp_path: Path) -> None:
-    gone = desk.send(PLAN)
-    desk.harness.read(desk.app, desk.red, gone)
-    desk.send(PICTURE)
-    desk.harness.archive()
-    older = tmp_path / "older"
-    shutil.copytree(desk.harness.path(desk.app), older, symlinks=True)
-    desk.harness.clock.step(86_400)
-    desk.harness.purge(gone)
-    desk.harness.archive()
-    shutil.rmtree(desk.harness.path(desk.app))
-    older.rename(desk.harness.path(desk.app))
-
-    async with Store(desk.harness.database) as store:
-        renewed = await renew_archive(store, desk.harness.settings, desk.app)
-
-    assert renewed.failed == []
-    assert desk.shown() == {desk.content(PICTURE).path: PICTURE}
-    assert desk.findings() == []

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
-from mcp_agent_mail.features.archiving.unused_contents import UNTOUCHED_S, UnusedContents, remove_unused
-from tests.archive_harness import content_path, keep_content
+from mcp_agent_mail.features.archiving.unused_contents import UNTOUCHED_S, LeftContents, remove_unused
+from tests.stored_contents import content_path, keep_content
 
 AN_HOUR = 3_600
 
@@ -36,9 +36,9 @@ def test_what_is_carried_or_was_touched_lately_stays(tmp_path: Path, files: Atta
     assert len(list(files.each())) == 3
     removed = remove_unused(files, {carried}.__contains__, dry_run=False)
 
-    assert counted == removed == UnusedContents(contents=1, bytes=len(b"unused"))
+    assert counted == removed == LeftContents(contents=1, bytes=len(b"unused"))
     assert {content.sha256 for content in files.each()} == {carried, fresh}
-    assert remove_unused(files, {carried}.__contains__, dry_run=False) == UnusedContents(contents=0, bytes=0)
+    assert remove_unused(files, {carried}.__contains__, dry_run=False) == LeftContents(contents=0, bytes=0)
 
 
 def test_what_is_touched_while_it_is_looked_at_stays(tmp_path: Path, files: AttachmentFiles) -> None:
@@ -53,4 +53,4 @@ def test_what_is_touched_while_it_is_looked_at_stays(tmp_path: Path, files: Atta
 
 
 def test_where_there_are_none_there_is_nothing_to_do(files: AttachmentFiles) -> None:
-    assert remove_unused(files, lambda _: False, dry_run=False) == UnusedContents(contents=0, bytes=0)
+    assert remove_unused(files, lambda _: False, dry_run=False) == LeftContents(contents=0, bytes=0)

@@ -8,8 +8,9 @@ from pathlib import Path
 from mcp_agent_mail.core.clock import SECOND, Micros
 from mcp_agent_mail.domain.attachments import StoredContent
 from mcp_agent_mail.features.doctor.verify import Finding, verify_archives
-from tests.archive_harness import content_path, git, keep_content, open_archive_harness
+from tests.archive_harness import git, open_archive_harness
 from tests.features.doctor.harness import Archived
+from tests.stored_contents import content_path, keep_content
 
 
 def test_a_whole_archive_has_no_findings(archived: Archived) -> None:

@@ -167,6 +167,7 @@ class CheckedOut:
 
 
 def refusal_of(request: CheckOut, failure: Exception) -> CheckedOut:
+    """The answer to a request that ended in this failure: what went wrong, and what to do about it."""
     return CheckedOut(
         request=request.number,
         files=0,

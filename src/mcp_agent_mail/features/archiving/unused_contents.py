@@ -15,14 +15,14 @@ UNTOUCHED_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnusedContents:
+class LeftContents:
     """How many there were, and their bytes together."""
 
     contents: int
     bytes: int
 
 
-def remove_unused(files: AttachmentFiles, is_carried: Callable[[str], bool], *, dry_run: bool) -> UnusedContents:
+def remove_unused(files: AttachmentFiles, is_carried: Callable[[str], bool], *, dry_run: bool) -> LeftContents:
     """Remove them, or with `dry_run` count them. `is_carried` looks at the store as it is when asked."""
     count = size = 0
     for content in files.each():
@@ -31,4 +31,4 @@ def remove_unused(files: AttachmentFiles, is_carried: Callable[[str], bool], *, 
         if dry_run or files.remove(content.sha256, untouched_s=UNTOUCHED_S):
             count += 1
             size += content.bytes
-    return UnusedContents(contents=count, bytes=size)
+    return LeftContents(contents=count, bytes=size)

@@ -5,6 +5,7 @@ Events still pending are told apart, since Git does not have to know them yet.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -51,8 +52,8 @@ _PENDING_BY_PROJECT = """
 """
 _CONTENTS = "SELECT DISTINCT sha256 FROM content_messages WHERE sha256 > ? ORDER BY sha256 LIMIT ?"
 _PENDING_REMOVALS = """
-    SELECT o.project_id, f.value FROM outbox o INDEXED BY outbox_oldest, json_each(o.snapshot, '$.freed') f
-    WHERE o.commit_id IS NULL AND o.kind IN ('mail', 'project')
+    SELECT project_id, json_extract(snapshot, '$.freed') FROM outbox INDEXED BY outbox_oldest
+    WHERE commit_id IS NULL AND kind IN ('mail', 'project') AND json_extract(snapshot, '$.freed') IS NOT NULL
 """
 _RECEIPTS = """
     SELECT o.project_id, o.commit_id, c.last_seq, o.seq, o.created_ts, o.message_id, o.agent_id, a.name, o.step,
@@ -170,8 +171,9 @@ class Artifacts:
 
     def pending_removals(self) -> Iterator[tuple[ProjectId, str]]:
         """Paths, by project, of what its archive may still have and is about to keep no longer."""
-        for project_id, path in self._connection.execute(_PENDING_REMOVALS):
-            yield ProjectId(project_id), path
+        for project_id, paths in self._connection.execute(_PENDING_REMOVALS):
+            for path in json.loads(paths):
+                yield ProjectId(project_id), path
 
     def receipts(self) -> Iterator[ArchivedReceipt]:
         """The receipts that are in Git, in the order they were queued."""
