@@ -16,8 +16,10 @@ from mcp_agent_mail.archive.contents import (
     Contents,
     ContentsMissing,
     MissingContents,
+    contents_of_branch,
     without_known,
 )
+from mcp_agent_mail.archive.repository import ArchiveRepository
 from mcp_agent_mail.domain.archive_format.layout import Changes
 from mcp_agent_mail.domain.attachments import StoredContent
 from tests.archive.one_archive import add_commit, begin
@@ -164,3 +166,14 @@ def test_a_note_that_cannot_be_read_says_nothing(tmp_path: Path, text: str) -> N
     (tmp_path / "lacked").write_text(text)
 
     assert not MissingContents(tmp_path / "lacked")
+
+
+def test_the_contents_of_a_branch_are_known_by_their_paths(tmp_path: Path) -> None:
+    repository = begin(tmp_path / "app")
+    content = keep_content(tmp_path, b"content")
+    assert contents_of_branch(repository) == []
+
+    add_commit(repository, {content.path: b"content", "attachments/ab/abc.txt": b"a person's", "messages/a": b"mail"})
+
+    assert contents_of_branch(repository) == [content]
+    assert contents_of_branch(ArchiveRepository(tmp_path / "none")) == []

@@ -124,7 +124,10 @@ def test_contents_are_put_once_where_they_are_new_and_left_over_ones_go(path: Pa
     known, new, lacked, over = (keep_content(tmp_path, data) for data in (b"known", b"new", b"lacked", b"over"))
     pending = keep_content(tmp_path, b"pending")
     repository = begin(path)
-    add_commit(repository, {known.path: b"known", over.path: b"over", pending.path: b"pending"})
+    add_commit(
+        repository,
+        {known.path: b"known", over.path: b"over", pending.path: b"pending", "attachments/ab/abc.txt": b"a person's"},
+    )
 
     def render(put: Put) -> None:
         for content in (known, new, new, lacked):

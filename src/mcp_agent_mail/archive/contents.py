@@ -21,7 +21,7 @@ from mcp_agent_mail.archive.folders import NotAFile, OtherSize
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository, sync
 from mcp_agent_mail.core.errors import NotFound
 from mcp_agent_mail.domain.archive_format.attachments import Content
-from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER, StoredContent
+from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER, StoredContent, is_content_path
 
 CHUNK = 1 << 20
 _SHOWN = 20
@@ -125,9 +125,8 @@ def contents_of_branch(repository: ArchiveRepository) -> list[StoredContent]:
     for entry in repository.records("ls-tree", "-r", "-l", "-z", BRANCH, "--", ATTACHMENTS_FOLDER):
         facts, _, path = entry.partition("\t")
         sha256, _, extension = path.rpartition("/")[2].partition(".")
-        content = StoredContent(sha256=sha256, bytes=int(facts.split()[-1]), extension=extension)
-        if content.path == path:
-            found.append(content)
+        if is_content_path(path):
+            found.append(StoredContent(sha256=sha256, bytes=int(facts.split()[-1]), extension=extension))
     return found
 
 

@@ -14,14 +14,14 @@ from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.attachments import Content
 from mcp_agent_mail.domain.archive_format.blobs import blob_id
 from mcp_agent_mail.domain.archive_format.contacts import CONTACTS_FOLDER
-from mcp_agent_mail.domain.attachments import ATTACHMENTS_FOLDER, StoredContent
+from mcp_agent_mail.domain.attachments import StoredContent, is_content_path
 
 LIMIT_S = 3_600.0
 """For all of an archive, once."""
 
 _REF = "refs/agent-mail/joining"
 _CONFIG = ("core.fsync=all", BIG_FILES)
-_MAY_BE_OVER = (f"{ATTACHMENTS_FOLDER}/", f"{CONTACTS_FOLDER}/")
+_LINKS = f"{CONTACTS_FOLDER}/"
 
 Render = Callable[[Put], None]
 """Puts every file of ours; without content one that is about to be written again, which is left alone."""
@@ -38,7 +38,7 @@ class Rewrite:
         """Put every file that differs from the branch, and None for what nothing renders any more: links, of which
         alone other agents' names are in the paths and may have changed, and contents, which come once each.
         """
-        over = {path for path in self._blobs if path.startswith(_MAY_BE_OVER)}
+        over = {path for path in self._blobs if path.startswith(_LINKS) or is_content_path(path)}
         put_already: set[str] = set()
         last: tuple[bytes | None, str] = (None, "")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.archive import worktree
+from mcp_agent_mail.archive.contents import Contents
 from mcp_agent_mail.archive.recovery import LACKED_NOTE, is_unfinished
 from mcp_agent_mail.core.failpoints import FailPoint
 from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
@@ -65,10 +66,15 @@ def test_the_copy_in_the_archive_is_nobody_elses_file(desk: Desk) -> None:
     assert content_path(desk.harness.root, content).read_bytes() == PLAN
 
 
-def test_a_content_that_git_has_is_not_read_again(desk: Desk) -> None:
+def test_a_content_that_git_has_is_not_read_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     message = desk.send(PLAN)
     desk.harness.archive()
     desk.lose(PLAN)
+
+    def read(*_: object) -> bool:
+        raise AssertionError("Git has it")
+
+    monkeypatch.setattr(Contents, "tell", read)
     with desk.harness.together():
         record_events(desk.harness.tx, [message.id], None)
 
