@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mcp_agent_mail.archive.attachments import ATTACHMENTS_FOLDER, AttachmentFiles
 from mcp_agent_mail.archive.contents import Contents
-from mcp_agent_mail.archive.conversion import is_outdated
+from mcp_agent_mail.archive.known_version import is_outdated
 from mcp_agent_mail.archive.locks import ArchiveLock
 from mcp_agent_mail.archive.ownership import ArchiveOwner, OutboxPosition
 from mcp_agent_mail.archive.recovery import is_unfinished
@@ -154,12 +154,7 @@ class ArchiveCommitter:
             clock=shared.clock,
         )
         self._tidy = IndexRefresher(
-            archive,
-            self._care,
-            self._troubles,
-            shared.refreshes,
-            report_commit=self._report_commit,
-            clock=shared.clock,
+            archive, self._care, self._troubles, shared.refreshes, report_commit=self._report_commit, clock=shared.clock
         )
         self._conversion = FormatConversion(
             archive,
@@ -181,7 +176,13 @@ class ArchiveCommitter:
     @property
     def is_whole(self) -> bool:
         """Would an end of the process leave nothing to be mended?"""
-        return self.archive.writer is None or not (self.archive.writer.needs_refresh or self.is_outdated)
+        is_converted = not (self._shared.plan.converts and self._conversion.is_wanted)
+        return self.archive.writer is None or (is_converted and not self.archive.writer.needs_refresh)
+
+    @property
+    def not_before(self) -> Micros:
+        """When what failed there is tried again, were it forgotten meanwhile."""
+        return self._conversion.not_before
 
     @property
     def is_outdated(self) -> bool:
