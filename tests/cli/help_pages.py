@@ -53,6 +53,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("archive", "stats"),
     ("archive", "checkout"),
     ("archive", "renew"),
+    ("archive", "gc"),
     ("guard",),
     ("guard", "install"),
     ("guard", "uninstall"),

@@ -10,7 +10,9 @@ from mcp_agent_mail.domain.attachments import (
     Attachment,
     StoredContent,
     UnfitDigest,
+    attachment_path,
     from_json,
+    is_content_path,
     kind_of,
     media_type_of,
     read_digest,
@@ -102,3 +104,18 @@ def test_a_row_gives_back_what_it_was_given() -> None:
     assert (to_json(()), from_json(None)) == (None, ())
     assert attachments[0].contents == (content, original)
     assert content.path == f"attachments/0f/{DIGEST}.webp"
+
+
+@pytest.mark.parametrize(
+    ("path", "is_one"),
+    [
+        (attachment_path("ab" * 32, "txt"), True),
+        (f"attachments/cd/{'ab' * 32}.txt", False),
+        (f"attachments/ab/{'ab' * 31}.txt", False),
+        (f"attachments/ab/{'ab' * 32}", False),
+        ("attachments/ab/abstract.txt", False),
+        ("attachments/notes.txt", False),
+    ],
+)
+def test_a_content_is_known_by_its_path(path: str, is_one: bool) -> None:
+    assert is_content_path(path) is is_one

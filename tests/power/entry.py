@@ -122,7 +122,7 @@ def without_sync_of_the_ref() -> None:
 def without_sync_of_the_folders() -> None:
     """Those of packs and branches; Git leaves them to us."""
     replace("archive.fast_import", "sync", nothing)
-    replace("archive.writer", "ArchiveWriter._sync_folders", nothing)
+    replace("archive.repository", "ArchiveRepository.sync_folders", nothing)
 
 
 def without_sync_of_the_files_people_read() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -135,6 +136,12 @@ class Inspection:
             with suppress(OSError, ValueError):
                 found = self._blob_before(file) or found
         return found
+
+    def sha256_of(self, blob: str) -> str:
+        """Of a content that Git has, read piece by piece. Raises GitFailed."""
+        hashed = hashlib.sha256()
+        self._repository.tell_blob(blob, hashed.update)
+        return hashed.hexdigest()
 
     def is_checked_out(self) -> bool:
         return self._repository.is_checked_out()

@@ -15,6 +15,9 @@ from typing import Any
 
 from mcp_agent_mail.core.errors import InvalidInput
 
+ATTACHMENTS_FOLDER = "attachments"
+"""In archives, and beside the database."""
+
 MAX_ATTACHMENTS = 20
 """Of one message: named ones and images of its body together."""
 
@@ -25,6 +28,7 @@ HEAD_BYTES = 4_096
 WEBP = "image/webp"
 _UNKNOWN = "application/octet-stream"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_CONTENT_PATH = re.compile(rf"{ATTACHMENTS_FOLDER}/([0-9a-f]{{2}})/\1[0-9a-f]{{62}}\.[a-z]+")
 _BY_DIGEST = "sha256:"
 
 
@@ -83,7 +87,12 @@ class UnfitDigest(InvalidInput):
 
 
 def attachment_path(sha256: str, extension: str) -> str:
-    return f"attachments/{sha256[:2]}/{sha256}.{extension}"
+    return f"{ATTACHMENTS_FOLDER}/{sha256[:2]}/{sha256}.{extension}"
+
+
+def is_content_path(path: str) -> bool:
+    """Is it one that `attachment_path` gives? Other files of the same folder are somebody else's."""
+    return _CONTENT_PATH.fullmatch(path) is not None
 
 
 def read_digest(text: str) -> str | None:

@@ -70,6 +70,14 @@ def commit_text(events: Sequence[OutboxEvent]) -> CommitText:
     )
 
 
+def attachments_text(count: int, last_seq: OutboxSeq) -> CommitText:
+    """For the commit that brings contents which could not be had when their mail came. It holds no event, as one of
+    `conversion_text`.
+    """
+    subject = f"archive: {count} attachment{'' if count == 1 else 's'} brought later"
+    return CommitText(subject=subject, agents=(), last_seq=last_seq)
+
+
 def conversion_text(before: int, last_seq: OutboxSeq) -> CommitText:
     """For the commit that brings an archive from the version `before` to this one, or what a program of an older one
     has written since. It holds no event, so that it goes as far in the outbox as the one before it.

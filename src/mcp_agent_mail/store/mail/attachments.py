@@ -60,9 +60,10 @@ class Attachments:
     def new_bytes(self, project_id: ProjectId, attachments: Iterable[Attachment]) -> int:
         """By how much `kept_bytes` grows with mail that carries these."""
         contents = _contents(attachments)
-        return sum(content.bytes for content in contents if not self._is_kept(project_id, content))
+        return sum(content.bytes for content in contents if not self.is_kept(project_id, content))
 
-    def _is_kept(self, project_id: ProjectId, content: StoredContent) -> bool:
+    def is_kept(self, project_id: ProjectId, content: StoredContent) -> bool:
+        """Does the project's archive keep it, for whichever mail?"""
         return self._connection.execute(_IS_KEPT, (project_id, content.sha256)).fetchone() is not None
 
     def drop(self, message_id: MessageId, attachments: Iterable[Attachment]) -> None:
