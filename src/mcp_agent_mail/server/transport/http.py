@@ -19,7 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.logging import request_scope
 from mcp_agent_mail.core.profiles import Profiles
-from mcp_agent_mail.server.auth import Gate, HttpRefusal
+from mcp_agent_mail.server.auth import Gate, HttpRefusal, is_from_elsewhere
 from mcp_agent_mail.server.dispatch import Calls, RequestFacts
 from mcp_agent_mail.server.identity import Headers, read_credentials, read_query
 from mcp_agent_mail.server.mcp import FACTS
@@ -149,6 +149,7 @@ class HttpApp:
             via="rpc" if is_rpc else "mcp",
             bearer_is_servers=admitted.bearer_is_servers,
             origin=_connection(scope),
+            is_remote=is_from_elsewhere(headers, _peer(scope)),
         )
         try:
             wishes = self._connections.wishes(query, headers, is_rpc=is_rpc)
