@@ -17,12 +17,13 @@ from mcp_agent_mail.core.clock import Micros, iso, iso_or_none, to_datetime
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.core.ids import OutboxSeq, ProjectId
 from mcp_agent_mail.domain.agents import Agent
+from mcp_agent_mail.domain.archive_format.attachments import attachment_entry
 from mcp_agent_mail.domain.archive_format.contacts import CONTACTS_FOLDER, contact_document, contact_path
 from mcp_agent_mail.domain.archive_format.json_text import compact, document
 from mcp_agent_mail.domain.archive_format.leases import FOLDERS, lease_changes
 from mcp_agent_mail.domain.archive_format.products import PRODUCTS_FOLDER, product_file
 from mcp_agent_mail.domain.archive_format.versions import block_folder, mail_end
-from mcp_agent_mail.domain.attachments import from_record, to_record
+from mcp_agent_mail.domain.attachments import to_record
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 from mcp_agent_mail.domain.messages import Message, Receipt, Recipient
 from mcp_agent_mail.domain.projects import Alias, Project
@@ -341,7 +342,7 @@ def _mail_file(snapshot: Snapshot, version: int, *, with_blind: bool) -> bytes:
     ]
     front = {
         "ack_required": snapshot["ack_required"],
-        "attachments": [_attachment(record) for record in snapshot.get("attachments", ())],
+        "attachments": [attachment_entry(record) for record in snapshot.get("attachments", ())],
         "bcc": _names(named, "bcc"),
         "cc": _names(named, "cc"),
         "created": iso(snapshot["created_ts"]),
@@ -370,24 +371,6 @@ def _mail_file(snapshot: Snapshot, version: int, *, with_blind: bool) -> bytes:
 
 def _names(recipients: Sequence[Mapping[str, Any]], kind: str) -> list[str]:
     return [entry["name"] for entry in recipients if entry["kind"] == kind]
-
-
-def _attachment(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What a message carries, by the file in which the archive keeps it."""
-    one = from_record(record)
-    shown = {
-        "bytes": one.content.bytes,
-        "height": one.height,
-        "media_type": one.media_type,
-        "name": one.name,
-        "path": one.content.path,
-        "sha256": one.content.sha256,
-        "type": one.type,
-        "width": one.width,
-    }
-    if one.original is not None:
-        shown |= {"original_bytes": one.original.bytes, "original_path": one.original.path}
-    return shown
 
 
 def _recipient(entry: Mapping[str, Any]) -> dict[str, Any]:

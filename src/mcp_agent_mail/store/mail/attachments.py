@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -21,9 +20,7 @@ CROSS JOIN message_attachments t ON t.message_id = c.message_id
 WHERE c.sha256 = ? ORDER BY c.message_id DESC LIMIT ?
 """
 _KEPT_BYTES = "SELECT coalesce(sum(bytes), 0) FROM project_contents WHERE project_id = ?"
-_KEPT = """
-SELECT sha256 FROM project_contents WHERE project_id = ? AND sha256 IN (SELECT value FROM json_each(?))
-"""
+_IS_KEPT = "SELECT 1 FROM project_contents WHERE project_id = ? AND sha256 = ?"
 _IS_CARRIED = "SELECT 1 FROM content_messages WHERE sha256 = ? LIMIT 1"
 _IS_CARRIED_IN = """
 SELECT 1 FROM content_messages c
@@ -78,9 +75,11 @@ class Attachments:
 
     def new_bytes(self, project_id: ProjectId, attachments: Iterable[Attachment]) -> int:
         """By how much `kept_bytes` grows with mail that carries these."""
-        sizes = {content.sha256: content.bytes for content in _contents(attachments)}
-        kept = self._connection.execute(_KEPT, (project_id, json.dumps(list(sizes))))
-        return sum(sizes.values()) - sum(sizes[sha256] for (sha256,) in kept)
+        contents = _contents(attachments)
+        return sum(content.bytes for content in contents if not self._is_kept(project_id, content))
+
+    def _is_kept(self, project_id: ProjectId, content: StoredContent) -> bool:
+        return self._connection.execute(_IS_KEPT, (project_id, content.sha256)).fetchone() is not None
 
     def drop(self, message_id: MessageId, attachments: Iterable[Attachment]) -> None:
         """The message carries these no more."""
