@@ -16,12 +16,14 @@ PLAIN = frozenset(
 a abandoned acquired action activity addres addresse addressed addressee admission admitted adopted adoption aggregate
 ahead aliase ambiguou amount answer answered app archiving argument assessment at audience auth
 authentication auto background backlog bad behind beside blocked body both bound boundary bounded bu budget busy by
-call cannot care carrier change check checked checkout choice cli client closed closing column command committed completion
+carrier
+call cannot care change check checked checkout choice cli client closed closing column command committed completion
 config conversation conversion converted count counter counting cue cursor cutoff cycled database deadline declined
 denied differ direction directory disk done draft drained draining duration echo echoing either else ended endpoint
 enforcement entry env error exceeded exhausted exit expected expired fact fail failed failure figure filter finding
 fixture flag folder forced foreign found full function gate gateway git given glob gone grant group guarded
-guarding guidance handshake hard head health hearing history hit holder http identifier identitie ignored image importance
+guarding guidance handshake hard head health hearing history hit holder http identifier identitie ignored importance
+image
 in inboxe index input inspection installation installed instruction instrumented integrity internal introspection
 invalid invited item job joined json judgement kept keyed kill kind known lag large layout lazy lean leased ledger
 left limit limited limiter line link linked list listed listen listing lite llm loaded lock locked log long
@@ -29,8 +31,9 @@ lost mail many
 markdown marked matching mcp memory message messaging meta metric migration mismatch misread missing mistake mode
 model month move moved much name named naming near nearby need neighbourhood new newcomer newer newest no nobody not
 note nothing notice old older once open option order other our out outcome output outside pace pack page pair param
+prepared
 part party path pattern periodic permission phrase piece place plain plan planned point pong port position preference
-prepared preview probe problem proces program prompt proof proxy pushed pusher query question quota ranked raw reached reader
+preview probe problem proces program prompt proof proxy pushed pusher query question quota ranked raw reached reader
 readership reading ready real recent recipient recorded recording recovered ref refined refiner refresher refusal
 refused registered relation released remembered renamed renew renewed repack replayed reply report reporter repository
 request requested required reserve reserved reserver resolver resolving response result retry rewrite root row rpc

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -81,16 +82,22 @@ class Contents:
         if self._open_count >= MAX_OPEN:
             raise TooManyOpenContents(f"{MAX_OPEN} attachments are being sent just now.", retry_after_s=5)
         self._open_count += 1
+        held: list[BinaryIO] = []
+
+        def open_and_hold() -> None:
+            file = self._open(seen.content)
+            if file is not None:
+                held.append(file)
+
         try:
-            file = await computed(lambda: self._open(seen.content))
-            if file is None:
+            await computed(open_and_hold)
+            if not held:
                 raise unknown_attachment(seen.content.sha256)
-            try:
-                yield OpenContent(file)
-            finally:
-                await computed(file.close)
+            yield OpenContent(held[0])
         finally:
             self._open_count -= 1
+            for file in held:  # Opened for a caller too that has left meanwhile.
+                file.close()
 
     async def _in_turn(self, work: Callable[[], T]) -> T:
         async with self._turns.turn(current_turn()):
@@ -113,18 +120,21 @@ class Contents:
         if file is None:
             return None
         with file:
-            data = file.read(content.bytes + 1)
-        if len(data) != content.bytes:
-            _tell_lost(content, f"has another length than {content.bytes} bytes")
-            return None
-        return data
+            return file.read(content.bytes)
 
     def _open(self, content: StoredContent) -> BinaryIO | None:
         try:
-            return self._files.open(content.sha256)
+            file = self._files.open(content.sha256)
+            size = file.seek(0, os.SEEK_END)
+            file.seek(0)
         except OSError as failed:
             _tell_lost(content, failed.strerror or type(failed).__name__)
             return None
+        if size == content.bytes:
+            return file
+        file.close()
+        _tell_lost(content, f"{size} bytes, not {content.bytes}")
+        return None
 
 
 class OpenContent:

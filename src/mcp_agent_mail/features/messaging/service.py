@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import TypeVar
 
@@ -34,7 +35,7 @@ from mcp_agent_mail.features.messaging.attachments import (
     find_readable,
     unknown_attachment,
 )
-from mcp_agent_mail.features.messaging.contents import Contents
+from mcp_agent_mail.features.messaging.contents import Contents, OpenContent
 from mcp_agent_mail.features.messaging.read_mail import (
     MailPage,
     ThreadListing,
@@ -319,6 +320,14 @@ class MessagingService:
     async def attachment(self, caller: Caller, sha256: str, project_key: str | None) -> SeenAttachment:
         """A content that some message carries which the caller sees. Raises UnknownAttachment."""
         return await self._store.read(lambda view: find_readable(view, caller, sha256, project_key))
+
+    def opened(self, seen: SeenAttachment) -> AbstractAsyncContextManager[OpenContent]:
+        """The content of what `attachment` found, to be read piece by piece. Raises TooManyOpenContents, and
+        UnknownAttachment for one that is gone.
+        """
+        if self._contents is None:
+            raise unknown_attachment(seen.content.sha256)
+        return self._contents.opened(seen)
 
     async def attachment_content(
         self, caller: Caller, sha256: str, project_key: str | None
