@@ -19,9 +19,11 @@ NOUNS = frozenset(
 ack activity actor addresse admission adoption age agent answer app archive archiver argument artifact assembly
 attachment auth background backpressure blob boundary bu budget cache caller catalog chain change charset check client
 clock code command committer completion computation config conflict connection consent contact content context
-conversion coordination cue database decision delivery digest dispatch doctor drain endpoint entry env environment
+conversion
+converter coordination cue database decision delivery digest dispatch doctor drain endpoint entry env environment
 error escaping event expansion fact failpoint fault file finding flag folder format foundation git grant guard
-guidance hearing hint history holder hook http id idempotency identifier identitie identity import inbox inboxe index
+guidance hearing hint history holder hook http id idempotency identifier identitie identity image
+import inbox inboxe index
 inspection instrumentation integrity keeper key kind layout lease ledger lifespan likenes limit line link listener llm
 lock log logging look lookup mail maintenance mark markdown marker mcp message meta metric month mount name notice
 option outbox output owner ownership pack param parameter participant path pathspec pattern place port preference

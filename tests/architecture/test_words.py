@@ -18,10 +18,11 @@ ahead aliase ambiguou amount answer answered app archiving argument assessment a
 authentication auto background backlog bad behind beside blocked body both bound boundary bounded bu budget busy by
 carrier
 call cannot care change check checked checkout choice cli client closed closing column command committed completion
-config conversation conversion converted count counter counting cue cursor cutoff cycled database deadline declined
+config conversation conversion converted
+costly count counter counting cue cursor cutoff cycled database deadline declined
 denied differ direction directory disk done draft drained draining duration echo echoing either else ended endpoint
 enforcement entry env error exceeded exhausted exit expected expired fact fail failed failure figure filter finding
-fixture flag folder forced foreign found full function gate gateway git given glob gone grant group guarded
+fixture flag flaw folder forced foreign found full function gate gateway git given glob gone grant group guarded
 guarding guidance handshake hard head health hearing history hit holder http identifier identitie ignored importance
 image
 in inboxe index input inspection installation installed instruction instrumented integrity internal introspection
@@ -39,9 +40,10 @@ refused registered relation released remembered renamed renew renewed repack rep
 request requested required reserve reserved reserver resolver resolving response result retry rewrite root row rpc
 rule run running sample scan scanner scene scope scripted sealed search secret section seen selector self send sender
 sent serve server service session set setting shared shown sighting signature silence size skipped somebody source
-spec spending spool stalenes start started state statu step stranger subject such suggested suggestion summarized
+spec spending spool staged stalenes start started state statu step stranger subject such suggested suggestion summarized
 summary supervisor supplie sweep syncing table taken target tell template term text the there time to too tracer
-translation tx type unavailable unfit uninstalled unknown unreachable unread unreadable unsafe unsaid upstream usage
+translation tx type unavailable undecodable
+unfit uninstalled unknown unreachable unread unreadable unsafe unsaid upstream usage
 use used value verify view waiting way web welcome wire with without worker workflow workload workspace writable
 written wrong yielding
     """.split()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -277,13 +278,17 @@ def _timeless(value: Any) -> Any:  # plain JSON
 
 
 @pytest.mark.parametrize("template", [uri for uri, declared in RESOURCES.items() if declared.get("blob")])
-def test_a_resource_of_bytes_is_served_and_has_none_that_nobody_sent(
+def test_a_resource_of_bytes_is_a_blob_and_unknown_where_nobody_sent_it(
     template: str, story: Story, connection: Connection
 ) -> None:
-    answer = connection.mcp("resources/read", uri=_uri(template.replace("{sha256}", "0" * 64), story))
+    given, nowhere = (
+        connection.mcp("resources/read", uri=_uri(template.replace("{sha256}", sha256), story))
+        for sha256 in (story.sha256, "0" * 64)
+    )
 
-    error = answer["error"]["data"]["error"]
-    assert (error["type"], error["data"]) == ("NOT_FOUND", {"sha256": "0" * 64})
+    (content,) = given["result"]["contents"]
+    assert (content["mimeType"], b64decode(content["blob"])) == ("text/plain", b"The plan.")
+    assert nowhere["error"]["data"]["error"]["type"] == "NOT_FOUND"
 
 
 @pytest.mark.parametrize("template", SURFACE["later_resources"])

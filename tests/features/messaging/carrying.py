@@ -12,8 +12,8 @@ from typing import Any, BinaryIO
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.domain.attachments import Attachment, StoredContent, kind_of, media_type_of, read_digest
 from mcp_agent_mail.features.attachments.requests import AttachmentRequest
-from mcp_agent_mail.features.attachments.results import ImageLeft, PreparedAttachments
-from mcp_agent_mail.features.messaging.contents import Contents
+from mcp_agent_mail.features.attachments.results import ImageLeft, PreparedAttachments, WhyLeft
+from mcp_agent_mail.features.messaging.contents import ContentReader
 from tests.features.messaging.harness import MessagingHarness, open_messaging
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"pixels"
@@ -25,7 +25,7 @@ def digest_of(data: bytes) -> str:
 
 @dataclass
 class Shelf:
-    """Contents by their digest, in a folder. `opened` is every digest that was asked for."""
+    """ContentReader by their digest, in a folder. `opened` is every digest that was asked for."""
 
     folder: Path
     opened: list[str] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Sources:
 
     async def prepare(self, request: AttachmentRequest) -> PreparedAttachments:
         self.asked.append(request)
-        left = (ImageLeft(target="LEFT", reason="missing"),) if "LEFT" in request.body_md else ()
+        left = (ImageLeft(target="LEFT", reason=WhyLeft.MISSING),) if "LEFT" in request.body_md else ()
         return PreparedAttachments(
             items=tuple(read_digest(path) or self._attachment(path) for path in request.paths),
             body_md=request.body_md.replace("OLD", "NEW"),
@@ -97,6 +97,6 @@ async def open_carrying(directory: Path, **options: Any) -> AsyncIterator[Carryi
     folder = directory / "contents"
     folder.mkdir()
     sources = Sources(Shelf(folder))
-    contents = Contents(sources.shelf)
+    contents = ContentReader(sources.shelf.open)
     async with open_messaging(directory, prepare=sources.prepare, contents=contents, **options) as messaging:
         yield Carrying(messaging, sources)

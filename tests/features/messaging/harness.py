@@ -20,7 +20,7 @@ from mcp_agent_mail.domain.identity.caller import AgentAuth, Caller, CallerKind
 from mcp_agent_mail.features.archiving.backpressure import Backpressure
 from mcp_agent_mail.features.contacts.consent import DeliveryPolicy
 from mcp_agent_mail.features.messaging.attachments import Prepare
-from mcp_agent_mail.features.messaging.contents import Contents
+from mcp_agent_mail.features.messaging.contents import ContentReader
 from mcp_agent_mail.features.messaging.resources import messaging_resources
 from mcp_agent_mail.features.messaging.service import MessagingService
 from mcp_agent_mail.features.messaging.tools import messaging_tools
@@ -107,7 +107,7 @@ async def open_messaging(
     inbox_limit: int = 0,
     attachments_limit_bytes: int = 0,
     prepare: Prepare | None = None,
-    contents: Contents | None = None,
+    contents: ContentReader | None = None,
 ) -> AsyncIterator[MessagingHarness]:
     """Contact policies are off unless `enforced`: tests of consent switch them on."""
     async with open_seeded_store(directory) as seeded:

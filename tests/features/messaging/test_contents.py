@@ -17,7 +17,7 @@ from mcp_agent_mail.features.messaging.contents import (
     CHUNK_BYTES,
     MAX_OPEN,
     MAX_WHOLE_BYTES,
-    Contents,
+    ContentReader,
     ContentTooLarge,
     TooManyOpenContents,
 )
@@ -39,14 +39,16 @@ def as_seen(content: StoredContent) -> SeenAttachment:
     return SeenAttachment(content=content, name="a", media_type="text/plain")
 
 
-async def sent_on(contents: Contents, content: StoredContent, first: int = 0, size: int | None = None) -> list[bytes]:
+async def sent_on(
+    contents: ContentReader, content: StoredContent, first: int = 0, size: int | None = None
+) -> list[bytes]:
     async with contents.opened(as_seen(content)) as opened:
         return [piece async for piece in opened.chunks(first, content.bytes if size is None else size)]
 
 
 async def test_a_content_comes_piece_by_piece_from_any_byte_on(shelf: Shelf) -> None:
     data = bytes(range(256)) * 2_048
-    content, contents = shelf.keep(data), Contents(shelf)
+    content, contents = shelf.keep(data), ContentReader(shelf.open)
 
     assert b"".join(await sent_on(contents, content)) == data
     assert max(map(len, await sent_on(contents, content))) == CHUNK_BYTES
@@ -57,7 +59,7 @@ async def test_a_content_comes_piece_by_piece_from_any_byte_on(shelf: Shelf) -> 
 async def test_a_content_that_is_lost_is_no_content_and_is_told_in_the_log(
     shelf: Shelf, harm: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    content, contents = shelf.keep(b"text"), Contents(shelf)
+    content, contents = shelf.keep(b"text"), ContentReader(shelf.open)
     place = shelf.folder / content.sha256
     place.unlink() if harm == "gone" else place.write_bytes(b"tex" if harm == "shorter" else b"texts")
 
@@ -68,7 +70,7 @@ async def test_a_content_that_is_lost_is_no_content_and_is_told_in_the_log(
 
 
 async def test_so_many_contents_are_sent_at_a_time(shelf: Shelf) -> None:
-    content, contents = shelf.keep(b"text"), Contents(shelf)
+    content, contents = shelf.keep(b"text"), ContentReader(shelf.open)
     stop, begun = asyncio.Event(), asyncio.Semaphore(0)
 
     async def hold() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from mcp_agent_mail.core.settings import kinds
 from mcp_agent_mail.core.settings.kinds import Row, Values
+from mcp_agent_mail.core.settings.rows_attachments import ATTACHMENT_ROWS
 from mcp_agent_mail.core.settings.rows_coordination import LEASE_ROWS, PROJECT_ROWS, WINDOW_CLIENT_ROWS, WINDOW_ROWS
 from mcp_agent_mail.core.settings.rows_llm import LLM_ROWS
 from mcp_agent_mail.core.settings.rows_server import SURFACE_ROWS, WATCHING_ROWS
@@ -361,6 +362,7 @@ ROWS: tuple[Row, ...] = (
     *WINDOW_ROWS,
     *_ARCHIVE,
     *_MAIL,
+    *ATTACHMENT_ROWS,
     *LEASE_ROWS,
     *UPKEEP_ROWS,
     *SURFACE_ROWS,

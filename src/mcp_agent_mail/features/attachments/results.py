@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from mcp_agent_mail.domain.attachments import Attachment
 
 
+class WhyLeft(StrEnum):
+    """Why an image of a body stays as it was written."""
+
+    REMOTE = "remote"
+    """On another machine: a URL."""
+
+    MISSING = "missing"
+    """No file of the project's directory or archive."""
+
+    FORBIDDEN = "forbidden"
+    """A path that is not lent to this caller, whether anything lies there or not."""
+
+    NO_IMAGE = "no_image"
+    """Not, by its first bytes, an image that can be converted."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageLeft:
-    """An image of the body that stays as it was written, and why."""
+    """An image of the body that stays as it was written, and why. Of a long target its beginning."""
 
     target: str
-    reason: str
+    reason: WhyLeft
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import BinaryIO, Protocol, TypeVar
+from typing import BinaryIO, TypeVar
 
 from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.concurrency.turns import TurnBounds, Turns
@@ -38,17 +38,13 @@ class TooManyOpenContents(Busy):
     """`MAX_OPEN` contents are being sent."""
 
 
-class ContentFiles(Protocol):
-    """Where contents lie, by their SHA-256. Both block, and raise OSError for what is not there."""
+class ContentReader:
+    """For one event loop. `open_file` opens a content by its SHA-256; it may block, and raises OSError for one that is
+    not there. What is sent piece by piece keeps a place, and its file, until then.
+    """
 
-    def open(self, sha256: str) -> BinaryIO: ...
-
-
-class Contents:
-    """Reads for one event loop. What is sent piece by piece keeps a place, and its file, until then."""
-
-    def __init__(self, files: ContentFiles) -> None:
-        self._files = files
+    def __init__(self, open_file: Callable[[str], BinaryIO]) -> None:
+        self._open_file = open_file
         self._turns = Turns("reads of attachments", _READS)
         self._open_count = 0
 
@@ -124,7 +120,7 @@ class Contents:
 
     def _open(self, content: StoredContent) -> BinaryIO | None:
         try:
-            file = self._files.open(content.sha256)
+            file = self._open_file(content.sha256)
             size = file.seek(0, os.SEEK_END)
             file.seek(0)
         except OSError as failed:

@@ -35,7 +35,7 @@ from mcp_agent_mail.features.messaging.attachments import (
     find_readable,
     unknown_attachment,
 )
-from mcp_agent_mail.features.messaging.contents import Contents, OpenContent
+from mcp_agent_mail.features.messaging.contents import ContentReader, OpenContent
 from mcp_agent_mail.features.messaging.read_mail import (
     MailPage,
     ThreadListing,
@@ -91,7 +91,7 @@ class MessagingService:
         clock: Clock,
         delivery: DeliveryPolicy = DEFAULT_DELIVERY,
         prepare: Prepare | None = None,
-        contents: Contents | None = None,
+        contents: ContentReader | None = None,
     ) -> None:
         self._store = store
         self._body_max_bytes = body_max_bytes

@@ -123,10 +123,6 @@ def show_counts(counts: InboxCounts) -> JsonObject:
     }
 
 
-_LONGEST_TARGET = 200
-"""Of an image that stayed as it was: enough to find it by. A `data:` URI is as long as its image."""
-
-
 def list_names(recipients: Iterable[Recipient], kind: RecipientKind, seen_from: ProjectId) -> list[str]:
     return [shown_name(r.name, r.project_id, r.project_slug, seen_from) for r in recipients if r.kind is kind]
 
@@ -184,9 +180,7 @@ def show_sent(sent: Sent) -> JsonObject:
     if sent.message is not None and sent.message.attachments and len(deliveries) == 1:
         wire["attachments"] = deliveries[0]["payload"]["attachments"]
     if sent.images_left:
-        wire["images_left"] = [
-            {"target": one.target[:_LONGEST_TARGET], "reason": one.reason} for one in sent.images_left
-        ]
+        wire["images_left"] = [{"target": one.target, "reason": one.reason.value} for one in sent.images_left]
     return wire
 
 
