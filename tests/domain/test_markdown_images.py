@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -86,7 +87,7 @@ def test_what_a_reader_shows_as_no_image_is_none(body: str) -> None:
 
 
 def test_a_reader_of_others_making_sees_the_same_images_in_generated_bodies(
-    record_property: pytest.RecordProperty,
+    record_property: Callable[[str, object], None],
 ) -> None:
     dice = random.Random(13)
     cases = found = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,9 +11,8 @@ from mcp_agent_mail.features.archiving.places import ArchivePlaces
 from mcp_agent_mail.features.attachments.images import ImageConverter
 from mcp_agent_mail.features.attachments.preparation import AttachmentRules
 from mcp_agent_mail.features.attachments.service import AttachmentService
-from mcp_agent_mail.features.attachments.sources import Borrower
+from mcp_agent_mail.features.attachments.sources import Lender
 from mcp_agent_mail.features.messaging.contents import ContentReader
-from mcp_agent_mail.workspace.lent_files import LentFile, LentRoots, open_lent
 
 _BESIDE_DATABASE = ("", "-wal", "-shm")
 
@@ -44,24 +42,13 @@ def attachment_parts(settings: Settings, places: ArchivePlaces) -> AttachmentPar
         inline_max_bytes=settings.inline_image_max_bytes,
         max_bytes=settings.attachment_max_bytes,
         body_max_bytes=settings.message_body_max_bytes,
+    )
+    lender = Lender(
+        find_archive=places.find,
+        never=(settings.storage_root,),
+        # The database may lie elsewhere.
+        apart=tuple(Path(f"{settings.database_path}{end}") for end in _BESIDE_DATABASE),
         may_be_anywhere=settings.allow_absolute_attachment_paths,
     )
-    lend = _lending(places, settings.storage_root, settings.database_path)
-    service = AttachmentService(files, converter, lend=lend, rules=rules)
+    service = AttachmentService(files, converter, lender=lender, rules=rules)
     return AttachmentParts(service=service, reader=ContentReader(files.open), converter=converter)
-
-
-def _lending(places: ArchivePlaces, storage_root: Path, database: Path) -> Callable[[str, Borrower], LentFile]:
-    """Opens what is lent: never what is the store's own, wherever its database lies."""
-    database_files = tuple(Path(f"{database}{end}") for end in _BESIDE_DATABASE)
-
-    def lend(path: str, borrower: Borrower) -> LentFile:
-        roots = LentRoots(
-            workspaces=borrower.workspaces,
-            archive=places.find(borrower.project),
-            never=(storage_root,),
-            apart=database_files,
-        )
-        return open_lent(path, roots, may_be_anywhere=borrower.may_be_anywhere)
-
-    return lend

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mcp_agent_mail.cli.commands.attachments import (
-    CannotWrite,
     FileInTheWay,
+    UnfitFolder,
     WrongContent,
     attached,
     save,
@@ -90,7 +90,7 @@ def test_another_content_or_a_part_of_it_is_not_saved(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     for target in (tmp_path / "nowhere" / "a", tmp_path):
-        with pytest.raises(CannotWrite):
+        with pytest.raises(UnfitFolder):
             save(CONTENT, DIGEST, target, is_forced=True)
 
 

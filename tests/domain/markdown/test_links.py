@@ -71,4 +71,4 @@ def test_labels_are_compared_without_letter_case_and_by_single_blanks() -> None:
 
 
 def test_escapes_and_entities_are_what_they_stand_for() -> None:
-    assert unescaped(r"a\_b\c&auml;&#65;&#x42;&#0;&nosuch;&copy") == "a_b\\cäAB\ufffd&nosuch;&copy"
+    assert unescaped(r"a\_b\c&auml;&hearts;&#65;&#x42;&#0;&nosuch;&copy") == "a_b\\cä♥AB\ufffd&nosuch;&copy"

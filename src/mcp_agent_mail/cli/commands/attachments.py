@@ -19,7 +19,7 @@ class FileInTheWay(Conflict):
     """A file is where one is to be written."""
 
 
-class CannotWrite(InvalidInput):
+class UnfitFolder(InvalidInput):
     """The folder of the file is not there, or not ours to write to."""
 
 
@@ -36,7 +36,7 @@ def attached(given: str) -> str:
 
 def save(pieces: Iterable[bytes], sha256: str, target: Path, *, is_forced: bool) -> Row:
     """Write the content to `target`, whole or not at all, and over nothing unless `is_forced`. Raises FileInTheWay,
-    CannotWrite, WrongContent.
+    UnfitFolder, WrongContent.
     """
     target = target.expanduser().absolute()
     if not is_forced and os.path.lexists(target):
@@ -87,5 +87,5 @@ def _in_the_way(target: Path) -> FileInTheWay:
     return FileInTheWay(f"{target} is there already.", hint="Name another file, or add --force.")
 
 
-def _cannot(target: Path, failed: OSError) -> CannotWrite:
-    return CannotWrite(f"Cannot write {target}: {failed.strerror or failed}.", hint="Name a file in a folder of yours.")
+def _cannot(target: Path, failed: OSError) -> UnfitFolder:
+    return UnfitFolder(f"Cannot write {target}: {failed.strerror or failed}.", hint="Name a file in a folder of yours.")

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Container
 from dataclasses import dataclass
 
-from mcp_agent_mail.domain.markdown.links import MAX_LABEL, LinkTarget, label_key, read_inline, read_label
+from mcp_agent_mail.domain.markdown.links import LinkTarget, label_key, read_inline, read_label
 
 _SPECIAL = re.compile(r"[\\`<!\[\]]")
 _TICKS = re.compile(r"`++")
@@ -136,7 +136,7 @@ class InlineImages:
             end = label.end()
         if label is not None and label[1]:
             key = label_key(label[1])
-        elif bracket.is_followed or at - bracket.at > MAX_LABEL + 2:
+        elif bracket.is_followed:
             return None
         else:
             key = label_key(self._text[bracket.at + 1 + bracket.is_image : at])

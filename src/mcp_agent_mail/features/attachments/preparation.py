@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from urllib.parse import unquote
 
+from mcp_agent_mail.archive.attachments import StagedContent
 from mcp_agent_mail.core.errors import InvalidInput, NotFound
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
 from mcp_agent_mail.domain.attachments import (
@@ -24,20 +25,12 @@ from mcp_agent_mail.domain.attachments import (
 )
 from mcp_agent_mail.domain.markdown_images import ImageTarget, replace_targets
 from mcp_agent_mail.domain.messages import require_body_fits
-from mcp_agent_mail.domain.projects import is_path
 from mcp_agent_mail.features.attachments.data_uris import UnfitDataUri, is_data_uri, read_data_uri
+from mcp_agent_mail.features.attachments.image_protocol import ConvertedImage
+from mcp_agent_mail.features.attachments.images import ImageConverter
 from mcp_agent_mail.features.attachments.requests import AttachmentRequest
 from mcp_agent_mail.features.attachments.results import ImageLeft, PreparedAttachments, WhyLeft
-from mcp_agent_mail.features.attachments.sources import (
-    Borrower,
-    Converter,
-    Lend,
-    Picture,
-    Staged,
-    is_kept,
-    is_url,
-    require_local,
-)
+from mcp_agent_mail.features.attachments.sources import Lender, is_kept, is_url
 from mcp_agent_mail.features.attachments.staged_contents import StagedContents
 from mcp_agent_mail.features.attachments.threads import AttachmentThreads
 
@@ -57,7 +50,7 @@ class TooManyImages(InvalidInput):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachmentRules:
     """As the settings have them; sizes in bytes, `inline_max_bytes` 0 is never inline. `converts`: where neither a call
-    nor its sender's policy says. `may_be_anywhere`: paths outside of the project's directory too.
+    nor its sender's policy says.
     """
 
     converts: bool
@@ -65,21 +58,22 @@ class AttachmentRules:
     inline_max_bytes: int
     max_bytes: int
     body_max_bytes: int
-    may_be_anywhere: bool
 
 
 @dataclass(slots=True, kw_only=True)
 class _Draft:
-    """One content: as it was read, what it became, and which targets of the body show it."""
+    """One content: as it was read, what it became, and which targets of the body show it. `path`: where it was, empty
+    for a `data:` URI.
+    """
 
-    staged: Staged
-    name: str
-    converted: Staged | None = None
-    picture: Picture | None = None
+    staged: StagedContent
+    path: str
+    converted: StagedContent | None = None
+    picture: ConvertedImage | None = None
     targets: list[str] = field(default_factory=list)
 
     @property
-    def shown(self) -> Staged:
+    def shown(self) -> StagedContent:
         return self.converted or self.staged
 
 
@@ -90,19 +84,18 @@ class Preparation:
         self,
         request: AttachmentRequest,
         contents: StagedContents,
-        converter: Converter,
+        converter: ImageConverter,
         *,
-        lend: Lend,
+        lender: Lender,
         rules: AttachmentRules,
         threads: AttachmentThreads,
     ) -> None:
         self._request = request
         self._contents = contents
         self._converter = converter
-        self._lend = lend
+        self._lender = lender
         self._rules = rules
         self._threads = threads
-        self._borrower = _borrower(request, rules)
         self._wanted: dict[str, _Draft | None] = {}
         """By digest, in their order; None for what was asked for by its digest."""
         self._left: dict[str, WhyLeft] = {}
@@ -132,15 +125,12 @@ class Preparation:
         elif is_data_uri(path):
             self._add(await self._threads.compute(lambda: self._contents.stage(read_data_uri(path))), "")
         else:
-            require_local(path, is_remote=self._request.caller.is_remote)
             self._add(await self._threads.read(self._directory, partial(self._read_file, path)), path)
         self._require_room()
 
     async def _add_shown(self, target: str) -> None:
         if is_data_uri(target):
             found = await self._threads.compute(partial(self._read_image_data, target))
-        elif self._request.caller.is_remote:
-            found = WhyLeft.FORBIDDEN
         else:
             found = await self._threads.read(self._directory, partial(self._read_image_file, target))
         if isinstance(found, WhyLeft):
@@ -149,10 +139,10 @@ class Preparation:
             self._add(found, "" if is_data_uri(target) else unquote(target)).targets.append(target)
             self._require_room()
 
-    def _add(self, staged: Staged, path: str) -> _Draft:
+    def _add(self, staged: StagedContent, path: str) -> _Draft:
         draft = self._wanted.get(staged.sha256)
         if draft is None:
-            draft = self._wanted[staged.sha256] = _Draft(staged=staged, name=shown_name(path, staged.kind))
+            draft = self._wanted[staged.sha256] = _Draft(staged=staged, path=path)
         return draft
 
     def _require_room(self) -> None:
@@ -179,16 +169,16 @@ class Preparation:
     def _told(self) -> Iterable[tuple[str, WhyLeft]]:
         return list(self._left.items())[:MAX_TARGETS]
 
-    def _read_file(self, path: str) -> Staged:
-        with self._lend(path, self._borrower) as file:
+    def _read_file(self, path: str) -> StagedContent:
+        with self._lender.open(path, self._request) as file:
             return self._contents.stage(file.descriptor)
 
-    def _read_image_file(self, target: str) -> Staged | WhyLeft:
+    def _read_image_file(self, target: str) -> StagedContent | WhyLeft:
         """As it is written, or, where that is no file, without escapes as in a URL."""
         why = WhyLeft.MISSING
         for path in dict.fromkeys((target, unquote(target))):
             try:
-                lent = self._lend(path, self._borrower)
+                lent = self._lender.open(path, self._request)
             except NotFound:
                 continue
             except InvalidInput:
@@ -199,7 +189,7 @@ class Preparation:
                 return self._contents.stage(file.descriptor) if is_image else WhyLeft.NO_IMAGE
         return why
 
-    def _read_image_data(self, target: str) -> Staged | WhyLeft:
+    def _read_image_data(self, target: str) -> StagedContent | WhyLeft:
         try:
             pieces = read_data_uri(target)
             head = next(pieces, b"")
@@ -212,11 +202,11 @@ class Preparation:
         draft.picture = await self._converter.convert(draft.staged.path, target)
         draft.converted = await self._threads.compute(partial(self._stage_converted, target))
 
-    def _stage_converted(self, target: Path) -> Staged:
+    def _stage_converted(self, target: Path) -> StagedContent:
         with target.open("rb", buffering=0) as file:
             return self._contents.stage(file.fileno())
 
-    def _all_to_keep(self, drafts: Iterable[_Draft]) -> list[Staged]:
+    def _all_to_keep(self, drafts: Iterable[_Draft]) -> list[StagedContent]:
         originals = [draft.staged for draft in drafts if draft.converted and self._rules.keeps_originals]
         return [*(draft.shown for draft in drafts), *originals]
 
@@ -232,11 +222,12 @@ class Preparation:
 
     def _attachment(self, draft: _Draft, kept: dict[str, StoredContent]) -> Attachment:
         content = kept[draft.shown.sha256]
+        name = shown_name(draft.path, draft.shown.kind)
         is_small = draft.converted is not None and content.bytes <= self._rules.inline_max_bytes
         return Attachment(
             content=content,
-            name=draft.name,
-            media_type=media_type_of(draft.shown.kind, draft.name),
+            name=name,
+            media_type=media_type_of(draft.shown.kind, name),
             width=draft.picture.width if draft.picture else None,
             height=draft.picture.height if draft.picture else None,
             is_inline=is_small and self._request.policy is not AttachmentsPolicy.FILE,
@@ -252,15 +243,6 @@ class Preparation:
         body_md = await self._threads.compute(partial(replace_targets, self._request.body_md, images, addresses))
         require_body_fits(body_md, self._rules.body_max_bytes)
         return body_md
-
-
-def _borrower(request: AttachmentRequest, rules: AttachmentRules) -> Borrower:
-    workspaces = [request.project_key.strip(), request.project.human_key]
-    return Borrower(
-        project=request.project,
-        workspaces=tuple(Path(path) for path in dict.fromkeys(workspaces) if is_path(path)),
-        may_be_anywhere=rules.may_be_anywhere or request.caller.is_operator,
-    )
 
 
 def _cut(target: str) -> str:

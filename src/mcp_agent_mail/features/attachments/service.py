@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 
+from mcp_agent_mail.archive.attachments import AttachmentFiles
 from mcp_agent_mail.core.concurrency.computation import computed
 from mcp_agent_mail.core.errors import Unavailable
 from mcp_agent_mail.domain.agents import AttachmentsPolicy
 from mcp_agent_mail.domain.markdown_images import find_images
+from mcp_agent_mail.features.attachments.images import ImageConverter
 from mcp_agent_mail.features.attachments.preparation import AttachmentRules, Preparation
 from mcp_agent_mail.features.attachments.requests import AttachmentRequest
 from mcp_agent_mail.features.attachments.results import PreparedAttachments
-from mcp_agent_mail.features.attachments.sources import ContentFiles, Converter, Lend
+from mcp_agent_mail.features.attachments.sources import Lender
 from mcp_agent_mail.features.attachments.staged_contents import StagedContents
 from mcp_agent_mail.features.attachments.threads import AttachmentThreads
 
@@ -27,16 +29,16 @@ class AttachmentService:
 
     def __init__(
         self,
-        files: ContentFiles,
-        converter: Converter,
+        files: AttachmentFiles,
+        converter: ImageConverter,
         *,
-        lend: Lend,
+        lender: Lender,
         rules: AttachmentRules,
         threads: AttachmentThreads | None = None,
     ) -> None:
         self._files = files
         self._converter = converter
-        self._lend = lend
+        self._lender = lender
         self._rules = rules
         self._threads = threads or AttachmentThreads()
 
@@ -56,7 +58,7 @@ class AttachmentService:
             return PreparedAttachments(items=(), body_md=request.body_md)
         contents = StagedContents(self._files, self._rules.max_bytes)
         preparation = Preparation(
-            request, contents, self._converter, lend=self._lend, rules=self._rules, threads=self._threads
+            request, contents, self._converter, lender=self._lender, rules=self._rules, threads=self._threads
         )
         try:
             images = await self._threads.compute(partial(find_images, request.body_md)) if has_images else []

@@ -6,23 +6,23 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 
+from mcp_agent_mail.archive.attachments import AttachmentFiles, StagedContent
 from mcp_agent_mail.domain.attachments import StoredContent
-from mcp_agent_mail.features.attachments.sources import ContentFiles, Staged
 
 
 class StagedContents:
     """For threads. A thread that comes back after the end, because its disk was slow, leaves nothing either."""
 
-    def __init__(self, files: ContentFiles, max_bytes: int) -> None:
+    def __init__(self, files: AttachmentFiles, max_bytes: int) -> None:
         self._files = files
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._left: list[Staged] = []
+        self._left: list[StagedContent] = []
         self._made: list[Path] = []
         self._is_over = False
 
-    def stage(self, source: int | Iterable[bytes]) -> Staged:
-        """Raises what `ContentFiles.stage` raises."""
+    def stage(self, source: int | Iterable[bytes]) -> StagedContent:
+        """Raises what `AttachmentFiles.stage` raises."""
         staged = self._files.stage(source, self._max_bytes)
         with self._lock:
             self._left.append(staged)
@@ -31,13 +31,13 @@ class StagedContents:
             self.discard_all()
         return staged
 
-    def keep(self, contents: Iterable[Staged]) -> dict[str, StoredContent]:
+    def keep(self, contents: Iterable[StagedContent]) -> dict[str, StoredContent]:
         """These are on disk then, by their digests; the others are gone."""
         kept = {staged.sha256: self._files.keep(staged) for staged in contents}
         self.discard_all()
         return kept
 
-    def place_beside(self, staged: Staged) -> Path:
+    def place_beside(self, staged: StagedContent) -> Path:
         """Where a file may be made out of `staged`: it is discarded with it, by whoever comes first."""
         place = staged.path.with_name(f"{staged.path.name}.webp")
         with self._lock:
