@@ -50,7 +50,14 @@ class Place:
         return self.base / "home" / "app"
 
     def spelt(self, text: str) -> str:
-        known = {"base": self.base, "home": self.base / "home", "app": self.app, "outside": self.base / "outside"}
+        disk = Path("/proc/self", "root")
+        known = {
+            "disk": disk,
+            "base": self.base,
+            "home": self.base / "home",
+            "app": self.app,
+            "outside": self.base / "outside",
+        }
         return text.format(**known, store=self.base / "home/.mcp_agent_mail", proc=f"/proc/{os.getpid()}")
 
 

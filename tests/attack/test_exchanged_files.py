@@ -31,6 +31,7 @@ def to_link(place: Place) -> None:
 def to_fifo(place: Place) -> None:
     (place.app / "plan.txt").unlink()
     os.mkfifo(place.app / "plan.txt")
+    os.write(os.open(place.app / "plan.txt", os.O_RDWR | os.O_NONBLOCK), SECRET.encode())
 
 
 def to_device(place: Place) -> None:
@@ -102,6 +103,26 @@ def test_what_is_exchanged_right_after_it_was_looked_at_leads_nowhere(
 
     assert leaked(place.spelt(path), place.roots) in {b"", MINE}
     assert exchanged == [seen]
+
+
+@pytest.mark.parametrize("path", ["deep/er/../plan.txt", "deep/er/../secret", "deep/er/../er/../secret"])
+def test_a_folder_that_is_moved_away_right_after_it_was_opened_leads_nowhere(
+    place: Place, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enter = os.open
+    moved: list[str] = []
+
+    def entered(name: Any, flags: int, **how: Any) -> int:
+        descriptor = enter(name, flags, **how)
+        if name == "er" and not moved:
+            moved.append(name)
+            folder_away(place)
+        return descriptor
+
+    monkeypatch.setattr(os, "open", entered)
+
+    assert leaked(path, place.roots) in {b"", MINE}
+    assert moved == ["er"]
 
 
 def swap_link(place: Place, turn: int) -> None:

@@ -192,6 +192,15 @@ def test_elsewhere_a_file_is_opened_where_that_is_allowed(roots: LentRoots, tmp_
         open_lent("there", roots, may_be_anywhere=True)
 
 
+def test_elsewhere_the_folder_above_is_the_one_that_the_disk_knows(roots: LentRoots, home: Path) -> None:
+    (home / "app" / "plan.txt").write_text("mine")
+    (home / "other" / "app").mkdir(parents=True)
+    (home / "other" / "app" / "plan.txt").write_text("other")
+    (home / "link").symlink_to("other/app")
+
+    assert content(f"{home}/link/../app/plan.txt", roots, may_be_anywhere=True) == b"other"
+
+
 def test_the_archive_is_lent_by_any_path_and_the_store_around_it_by_none(roots: LentRoots) -> None:
     assert roots.archive is not None
     (roots.archive / "attachments" / "ab" / "abcd.webp").write_text("picture")

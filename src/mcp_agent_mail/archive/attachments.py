@@ -15,9 +15,9 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from secrets import token_hex
-from typing import BinaryIO
 
 from mcp_agent_mail.core.errors import InvalidInput
 from mcp_agent_mail.core.failpoints import FailPoint, FaultHook, no_fault
@@ -111,7 +111,7 @@ class AttachmentFiles:
         self._fault_hook(FailPoint.CONTENT_KEPT)
         return staged.stored
 
-    def open(self, sha256: str) -> BinaryIO:
+    def open(self, sha256: str) -> BufferedReader:
         """To read; the caller closes it. Raises FileNotFoundError, also for what is no digest."""
         descriptor = os.open(self._place(sha256), _PLAIN)
         return os.fdopen(descriptor, "rb")

@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_agent_mail.archive.conversion import CONVERSION_NOTE
 from mcp_agent_mail.archive.folders import blob_of, facts_of, opened, opened_file
 from mcp_agent_mail.archive.git_folder import STATE
+from mcp_agent_mail.archive.known_version import CONVERSION_NOTE
 from mcp_agent_mail.archive.months import MonthsNote
 from mcp_agent_mail.archive.ownership import OutboxPosition, require_fit, version_at
 from mcp_agent_mail.archive.repository import BRANCH, READ_UNASKED, ArchiveRepository

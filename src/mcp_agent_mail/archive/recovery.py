@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from mcp_agent_mail.archive.conversion import CONVERSION_NOTE
 from mcp_agent_mail.archive.git_folder import STATE
+from mcp_agent_mail.archive.known_version import CONVERSION_NOTE
 from mcp_agent_mail.archive.months import MonthsNote
 from mcp_agent_mail.archive.repository import BRANCH, ArchiveRepository
 from mcp_agent_mail.archive.worktree import WorkTree

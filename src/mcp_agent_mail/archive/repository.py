@@ -132,16 +132,19 @@ class ArchiveRepository:
     def stands_at(self, hexsha: str | None) -> bool:
         """Is this the branch's newest commit? Read as Git writes it, which costs nothing; if not, Git is asked."""
         with suppress(OSError):
-            if self._written_tip() == f"{hexsha}".encode():
+            if self.written_tip() == hexsha:
                 return True
         return self.tip() == hexsha
 
-    def _written_tip(self) -> bytes:
+    def written_tip(self) -> str:
+        """What Git's own files say of the branch's newest commit, without Git; empty where they say nothing."""
         with suppress(FileNotFoundError):
-            return (self.git_path / BRANCH).read_bytes().removesuffix(b"\n")
+            return (self.git_path / BRANCH).read_text(errors="replace").removesuffix("\n")
         # A person's `git gc` packs the branches.
-        lines = (self.git_path / "packed-refs").read_bytes().split(b"\n")
-        return next((line.partition(b" ")[0] for line in lines if line.endswith(b" " + BRANCH.encode())), b"")
+        with suppress(FileNotFoundError):
+            lines = (self.git_path / "packed-refs").read_text(errors="replace").split("\n")
+            return next((line.partition(" ")[0] for line in lines if line.endswith(f" {BRANCH}")), "")
+        return ""
 
     def is_checked_out(self) -> bool:
         """Is our branch what the work tree shows? A person may have switched to another."""

@@ -26,6 +26,7 @@ from mcp_agent_mail.archive.ownership import (
     require_fit,
     require_same,
     version_at,
+    written_in,
 )
 from mcp_agent_mail.archive.packs import Repack, count_packs, start_repack
 from mcp_agent_mail.archive.recovery import (
@@ -94,7 +95,7 @@ class ArchiveWriter:
         self._tip = self._repository.tip()
         state.mkdir(exist_ok=True)
         version = FORMAT_VERSION if self._tip is None else version_at(self._repository, self._tip)
-        self.conversion = Conversion(self._repository, self._tree, version, fault_hook)
+        self.conversion = Conversion(self._repository, self._tree, version, self._tip, fault_hook)
         self._is_noted = False
         if self._tip is not None and (self._blocked_note.exists() or self._tree.is_empty()):
             self._show_all()
@@ -160,8 +161,8 @@ class ArchiveWriter:
         require_same(self._repository, sealed, written)
 
     def version_of(self, sealed: SealedCommit) -> int:
-        """The version of the format that this commit is in."""
-        return version_at(self._repository, sealed.hexsha)
+        """The version of the format that this commit was written in."""
+        return written_in(self._repository, sealed.hexsha)
 
     def commit(self, files: Mapping[str, bytes | None], text: CommitText, at: Micros) -> SealedCommit:
         """One commit with these files, in Git and on disk when this returns."""
@@ -218,7 +219,7 @@ class ArchiveWriter:
         Each part is short; `conversion` says whether there are more. What a crash interrupts is gone on with.
         """
         conversion, tip = self.conversion, self._tip
-        if conversion.is_in_git:
+        if conversion.is_half_done:
             self._note_change()
             conversion.show()
             self._note_blocked()
@@ -243,8 +244,7 @@ class ArchiveWriter:
         """
         self._fault_hook(FailPoint.INDEX_REFRESH)
         self._note_open()
-        limit_s = _PATIENCE * self._repository.timeout_s
-        return InSteps("refresh the index", self._refresh(), step_limit_s=limit_s)
+        return InSteps("refresh the index", self._refresh(), step_limit_s=_PATIENCE * self._repository.timeout_s)
 
     def _refresh(self) -> Steps[None]:
         changes = self._changes
@@ -262,7 +262,7 @@ class ArchiveWriter:
             self._kept = replace(self._kept, unsynced=())
             self._months_note.write(self._kept)
         if self._changes == changes:
-            self.conversion.note_version()
+            self.conversion.note_version(self._tip)
             self._needs_refresh = False
             self._open_note.unlink(missing_ok=True)
             self._is_noted = False

@@ -93,8 +93,7 @@ class LentPlaces:
         if root not in self.roots:
             self.roots.append(root)
         for spelt in (root.parts, named.parts[1:]):
-            if ".." not in spelt:
-                self._spelt.setdefault(spelt, root)
+            self._spelt.setdefault(spelt, root)
 
     def root_at(self, parts: Iterable[str]) -> LentRoot | None:
         """The root whose path, as it was named or without links, is spelt so."""

@@ -305,6 +305,7 @@ _CLIENT = (
     Row(
         name="AGENT_MAIL_PROJECT",
         kind=kinds.PATH_OR_SLUG,
+        said=True,
         default="",
         does="The project. Else Git's `agent-mail.project`, else the Git top level, else the current folder.",
         group="Client side",
@@ -313,6 +314,7 @@ _CLIENT = (
     Row(
         name="AGENT_NAME",
         kind=kinds.AGENT_NAME,
+        said=True,
         default="",
         does="Who acts. Else Git's `agent-mail.name`, else GIT_AUTHOR_NAME if that is an agent.",
         group="Client side",

@@ -11,7 +11,7 @@ from mcp_agent_mail.core.escaping import printable
 from mcp_agent_mail.core.ids import OutboxSeq
 from mcp_agent_mail.domain.archive_format.layout import Snapshot, is_blind_receipt, is_tombstone, name_in
 from mcp_agent_mail.domain.archive_format.leases import is_stand_in
-from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
+from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, OLDEST_VERSION
 from mcp_agent_mail.domain.events import EventKind, OutboxEvent
 
 SEQ_TRAILER = "Outbox-Seq"
@@ -71,11 +71,12 @@ def commit_text(events: Sequence[OutboxEvent]) -> CommitText:
 
 
 def conversion_text(before: int, last_seq: OutboxSeq) -> CommitText:
-    """For the commit that brings an archive from the version `before` to this one. It holds no event, so that it goes
-    as far in the outbox as the one before it.
+    """For the commit that brings an archive from the version `before` to this one, or what a program of an older one
+    has written since. It holds no event, so that it goes as far in the outbox as the one before it.
     """
+    was = f"was {before}" if before < FORMAT_VERSION else f"some of it was {OLDEST_VERSION} again"
     return CommitText(
-        subject=f"archive: format {FORMAT_VERSION} (was {before})",
+        subject=f"archive: format {FORMAT_VERSION} ({was})",
         agents=(),
         last_seq=last_seq,
         lines=(

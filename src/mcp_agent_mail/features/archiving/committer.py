@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mcp_agent_mail.archive.conversion import is_outdated
+from mcp_agent_mail.archive.known_version import is_outdated
 from mcp_agent_mail.archive.locks import ArchiveLock
 from mcp_agent_mail.archive.ownership import ArchiveOwner, OutboxPosition
 from mcp_agent_mail.archive.recovery import is_unfinished
@@ -166,7 +166,13 @@ class ArchiveCommitter:
     @property
     def is_whole(self) -> bool:
         """Would an end of the process leave nothing to be mended?"""
-        return self.archive.writer is None or not (self.archive.writer.needs_refresh or self.is_outdated)
+        is_converted = not (self._shared.plan.converts and self._conversion.is_wanted)
+        return self.archive.writer is None or (is_converted and not self.archive.writer.needs_refresh)
+
+    @property
+    def not_before(self) -> Micros:
+        """When what failed there is tried again, were it forgotten meanwhile."""
+        return self._conversion.not_before
 
     @property
     def is_outdated(self) -> bool:

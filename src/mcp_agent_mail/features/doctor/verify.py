@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,7 +18,7 @@ from mcp_agent_mail.archive.inspection import Inspection, TreeFile
 from mcp_agent_mail.core.git.process import GitFailed
 from mcp_agent_mail.domain.archive_format.layout import ARCHIVE_FILE, OWN_FOLDERS
 from mcp_agent_mail.domain.archive_format.lease_snapshot import slug_of_snapshot
-from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION
+from mcp_agent_mail.domain.archive_format.versions import FORMAT_VERSION, OLDEST_VERSION, converted_folder
 from mcp_agent_mail.domain.projects import Project
 from mcp_agent_mail.features.archiving.artifact_files import Progress
 from mcp_agent_mail.features.archiving.protocol import PROJECTS_FOLDER, archive_path
@@ -135,6 +136,11 @@ class _ProjectCheck:
         last = artifacts.outbox.last_commit(project.id)
         self._commit = None if last is None else last.hexsha
 
+    @cached_property
+    def _is_converted(self) -> bool:
+        """Is the archive of this version, whatever a program of the one before wrote into it since?"""
+        return self._commit is not None and self._archive.version(self._commit) > OLDEST_VERSION
+
     def run(self, expected: Iterator[Expected]) -> None:
         if self._commit is None:
             for file in expected:
@@ -221,6 +227,8 @@ class _ProjectCheck:
             return f"git -C {where} fsck --strict"
         if path is None or self._commit is None:
             return f"ls {where}, and restore it from a backup"
+        if self._is_converted and converted_folder(path.rpartition("/")[0]) is not None:
+            return "start the server: it moves what an earlier version has written here to its new place"
         return f"git -C {where} log --stat -- {path}"
 
 

@@ -131,10 +131,13 @@ class MailRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadListRequest:
-    """With `agent_name` the threads that this agent takes part in; `since` is about their newest mail."""
+    """With `agent_name` the threads that this agent takes part in; `since` is about their newest mail. `said_agent` is
+    who the connection says it is.
+    """
 
     project_key: str
     agent_name: str | None
     limit: int
     topic: str | None = None
     since: Micros | None = None
+    said_agent: str | None = None

@@ -19,7 +19,7 @@ from mcp_agent_mail.core.params import (
     Texts,
     Time,
 )
-from mcp_agent_mail.core.tools import Json, ToolSpec, tool
+from mcp_agent_mail.core.tools import Json, ToolSpec, current_credentials, tool
 from mcp_agent_mail.domain.identity.caller import Caller
 from mcp_agent_mail.domain.messages import Importance, ReceiptStep
 from mcp_agent_mail.features.messaging import schemas, shapes
@@ -304,6 +304,7 @@ def _thread_tools(service: MessagingService, current_caller: Callable[[], Awaita
             limit=limit,
             topic=topic,
             since=since_ts,
+            said_agent=current_credentials().said_agent,
         )
         return schemas.show_threads(await service.threads(await current_caller(), request))
 
