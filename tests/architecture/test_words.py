@@ -15,13 +15,15 @@ PLAIN = frozenset(
     """
 a abandoned acquired action activity addres addresse addressed addressee admission admitted adopted adoption aggregate
 ahead aliase ambiguou amount answer answered app archiving argument assessment at audience auth authentication auto
-background backlog bad behind beside blocked body both bound boundary bounded bu budget busy by call cannot care change
+background backlog bad behind beside blocked body both bound boundary bounded bu budget busy by call cannot care carrier
+change
 check checked checkout choice cli client closed closing column command committed completion config conversation
 conversion converted costly count counter counting cue cursor cutoff cycled data database deadline declined definition
 denied differ direction directory disk done draft drained draining duration echo echoing either else ended endpoint
 enforcement entry env error exceeded exhausted exit expected expired fact fail failed failure figure filter finding
 fixture flag flaw folder forced foreign found full function gate gateway git given glob gone grant group guarded
-guarding guidance handshake hard head health hearing history hit holder http identifier identitie ignored importance in
+guarding guidance handshake hard head health hearing history hit holder http identifier identitie ignored
+importance in
 inboxe index inline input inspection installation installed instruction instrumented integrity internal introspection
 invalid invited item job joined json judgement kept keyed kill kind known lag large layout lazy leaf lean leased ledger
 left lender limit limited limiter line link linked list listed listen listing lite llm loaded lock locked log long lost

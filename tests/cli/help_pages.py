@@ -23,6 +23,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("mail", "thread"),
     ("mail", "search"),
     ("mail", "send"),
+    ("mail", "attachment"),
     ("agents",),
     ("agents", "list"),
     ("agents", "show"),

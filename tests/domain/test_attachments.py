@@ -12,9 +12,11 @@ from mcp_agent_mail.domain.attachments import (
     UnfitDigest,
     attachment_path,
     from_json,
+    image_type,
     is_content_path,
     kind_of,
     media_type_of,
+    parse_digest,
     read_digest,
     shown_name,
     to_json,
@@ -119,3 +121,22 @@ def test_a_row_gives_back_what_it_was_given() -> None:
 )
 def test_a_content_is_known_by_its_path(path: str, is_one: bool) -> None:
     assert is_content_path(path) is is_one
+
+
+def test_a_raster_image_has_its_type_by_its_extension_and_nothing_else_has_one() -> None:
+    assert [image_type(extension) for extension in ("png", "jpg", "gif", "webp", "bmp", "tiff")] == [
+        "image/png",
+        "image/jpeg",
+        "image/gif",
+        "image/webp",
+        "image/bmp",
+        "image/tiff",
+    ]
+    assert [image_type(extension) for extension in ("svg", "txt", "bin", "pdf", "PNG", "")] == [None] * 6
+
+
+def test_a_digest_alone_is_read_as_behind_its_mark() -> None:
+    assert parse_digest(f" {'A' * 64}\n") == "a" * 64
+    for text in ("", "a" * 63, "g" * 64, f"sha256:{'a' * 64}"):
+        with pytest.raises(UnfitDigest):
+            parse_digest(text)

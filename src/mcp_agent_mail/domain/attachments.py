@@ -83,7 +83,7 @@ class Attachment:
 
 
 class UnfitDigest(InvalidInput):
-    """`sha256:` that no digest in hexadecimal follows."""
+    """What stands for a digest, behind `sha256:` or alone, is none in hexadecimal."""
 
 
 def attachment_path(sha256: str, extension: str) -> str:
@@ -99,12 +99,21 @@ def read_digest(text: str) -> str | None:
     """The digest of `sha256:<hex>`; None for what is no reference. Raises UnfitDigest."""
     if not text.lower().startswith(_BY_DIGEST):
         return None
-    digest = text[len(_BY_DIGEST) :].strip().lower()
+    return _digest(text[len(_BY_DIGEST) :], text, "attachment_paths")
+
+
+def parse_digest(text: str) -> str:
+    """A SHA-256 in hexadecimal, in small letters. Raises UnfitDigest."""
+    return _digest(text, text, "sha256")
+
+
+def _digest(text: str, given: str, parameter: str) -> str:
+    digest = text.strip().lower()
     if not _SHA256.fullmatch(digest):
         raise UnfitDigest(
-            f"{text[:100]!r} is no digest: sha256: is followed by 64 hexadecimal digits.",
+            f"{given[:100]!r} is no digest: a SHA-256 has 64 hexadecimal digits.",
             hint="Copy the sha256 of an attachment that you have received.",
-            data={"parameter": "attachment_paths"},
+            data={"parameter": parameter},
         )
     return digest
 
@@ -125,6 +134,11 @@ def media_type_of(kind: ContentKind, name: str) -> str:
         return kind.media_type
     named, encoding = _TYPES.guess_type(name)
     return kind.media_type if named is None or encoding is not None or named in _RASTER else named
+
+
+def image_type(extension: str) -> str | None:
+    """The media type of a raster image, by the extension that its first bytes gave it; None for all other contents."""
+    return _IMAGE_TYPES.get(extension)
 
 
 def shown_name(text: str, kind: ContentKind) -> str:
@@ -209,6 +223,9 @@ _BY_START = (
     (b"PK\x05\x06", _ZIP),
     (b"\x1f\x8b", ContentKind(media_type="application/gzip", extension="gz")),
 )
-_RASTER = frozenset({WEBP, *(kind.media_type for _, kind in _BY_START if kind.is_image)})
+_IMAGE_TYPES = {
+    kind.extension: kind.media_type for kind in (_IMAGE_WEBP, *(kind for _, kind in _BY_START)) if kind.is_image
+}
+_RASTER = frozenset(_IMAGE_TYPES.values())
 # Of the module's own table alone: what the machine has in /etc must not change what mail says.
 _TYPES = mimetypes.MimeTypes(filenames=())

@@ -40,8 +40,10 @@ def read_credentials(
     via: Literal["mcp", "rpc"],
     bearer_is_servers: bool,
     origin: str | None = None,
+    is_remote: bool = False,
 ) -> Credentials:
-    """`bearer_is_servers`: the Authorization header held the server's own token, so it names no agent.
+    """`bearer_is_servers`: the Authorization header held the server's own token, so it names no agent. `is_remote`:
+    whoever calls is on another machine.
 
     Who the connection says it is stands in the URL, else in headers.
     """
@@ -53,6 +55,7 @@ def read_credentials(
         said_project=said(query.get("project", "")) or said(_unicode(headers, b"x-agent-project")),
         said_agent=said(query.get("agent", "")) or said(_unicode(headers, b"x-agent-name")),
         origin=origin,
+        is_remote=is_remote,
     )
 
 

@@ -60,7 +60,6 @@ SERVER_NAME = "mcp-agent-mail"
 FACTS = "mcp_agent_mail.facts"
 """Key of a request's `RequestFacts` in its ASGI scope."""
 
-_JSON = "application/json"
 SESSION_HEADER = "mcp-session-id"
 _INVALID_REQUEST = -32600
 _OURS = frozenset({"tools/call", "resources/read"})
@@ -174,7 +173,7 @@ def _listed_resource(spec: ResourceSpec) -> Resource:
         title=spec.title,
         uri=spec.bare_uri,  # type: ignore[arg-type]  # pydantic parses the text
         description=spec.description,
-        mime_type=_JSON,
+        mime_type=spec.media_type,
     )
 
 
@@ -184,7 +183,7 @@ def _listed_template(spec: ResourceSpec) -> ResourceTemplate:
         title=spec.title,
         uri_template=spec.uri,
         description=spec.description,
-        mime_type=_JSON,
+        mime_type=spec.media_type,
         parameters={},
     )
 

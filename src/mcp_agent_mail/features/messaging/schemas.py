@@ -64,7 +64,8 @@ def show_stale_inbox(listing: InboxListing, now: Micros, ttl_seconds: int) -> Js
 
 
 def show_mail(mail: MailListing) -> list[JsonObject]:
-    return [add_body(show_message(head, mail.project.id), head.id, mail.bodies) for head in mail.heads]
+    seen_from = mail.project.id
+    return [add_body(show_message(head, seen_from, mail.inline), head.id, mail.bodies) for head in mail.heads]
 
 
 def show_outbox(listing: OutboxListing) -> JsonObject:
@@ -114,7 +115,7 @@ def show_seen_message(seen: SeenMessage) -> JsonObject:
     """
     message = seen.message
     return {
-        **show_message(message, seen.project.id),
+        **show_message(message, seen.project.id, seen.inline),
         "body_md": message.body_md,
         "to": list_names(seen.recipients, RecipientKind.TO, seen.project.id),
         "cc": list_names(seen.recipients, RecipientKind.CC, seen.project.id),
